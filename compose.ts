@@ -1,32 +1,36 @@
-// Builds every service of the gateway on an opened store, and wires them to each other. It opens no listener: `main.ts`
-// adds the sockets, and a command that works without a server uses the result as it is.
+// Builds all services on an opened store and connects them. It opens no listener: `main.ts` adds the sockets, and commands
+// without a server use the result as it is.
 
 import { canonicalName } from "./platform/canonical_name.ts";
-import { createTransfer } from "./cli/import_export.ts";
 import type { Config } from "./platform/config/config.ts";
-import { canonicalRange, createRangeCheck, parseSocketAddress } from "./platform/config/addresses.ts";
-import { socketAddressText } from "./platform/socket_address.ts";
-import type { ToldSettings } from "./platform/config/bound_port.ts";
-import { type Admins, createAdmins } from "./console/api/auth/admin_store.ts";
+import {
+  canonicalRange,
+  createRangeCheck,
+  parseSocketAddress,
+  socketAddressText,
+} from "./platform/addresses.ts";
+import type { LoadedSettings } from "./platform/config/settings_view.ts";
+import { AdminStore } from "./console/api/auth/admin_store.ts";
 import type { Dist } from "./console/assets.ts";
-import { createHttpApp, type HttpApp } from "./console/http.ts";
+import { createHttpApp } from "./console/app.ts";
+import type { HttpApp } from "./platform/http/http_server.ts";
 import { removeSetUpLink } from "./platform/banner.ts";
 import type { DataDir } from "./platform/data_dir.ts";
-import { followPhones } from "./radius/factors/pairing_sync.ts";
-import type { Directory } from "./radius/ports.ts";
+import { syncPhonePairings } from "./radius/factors/pairing_sync.ts";
+import type { LoginDirectory } from "./radius/ports.ts";
 import { reducePhoneNumber } from "./platform/phone_number.ts";
 import type { Log } from "./platform/log.ts";
 import { createPasswordHasher, REQUEST_COST } from "./platform/password_hasher.ts";
-import { openHttpClient } from "./platform/http_client.ts";
-import { createOrderedIds } from "./radius/conversation/sortable_ids.ts";
+import { openHttpClient } from "./platform/fetch_with_deadline.ts";
+import { createOrderedIds } from "./radius/conversation/conversation.ts";
 import { createRadius, type Radius } from "./radius/radius.ts";
 import { matchTotp, totpAt } from "./radius/factors/totp.ts";
 import type { Clock, Random } from "./platform/runtime.ts";
-import { createBulk } from "./scim/transfer/bulk.ts";
-import { findUserRecordIn } from "./scim/directory/record_directory.ts";
+import { createTransfer } from "./scim/transfer/import_export.ts";
+import { findUserRecordIn } from "./scim/directory/directory.ts";
 import { openApiText } from "./scim/http/openapi.ts";
 import { createIdentity, type Identity } from "./scim/scim.ts";
-import { readContent } from "./scim/schema/parse_resource.ts";
+import { parseResource } from "./scim/schema/parse_resource.ts";
 import { createMapping, toFrontEnd } from "./scim/schema/mapping.ts";
 import { STORE_SILENT_MS } from "./platform/store.ts";
 import { createServices, type Services } from "./upstream/services.ts";
@@ -36,7 +40,7 @@ export const VERSION = "0.1.0";
 export interface CompositionDeps {
   readonly config: Config;
   /** The settings as the console shows them. */
-  readonly settings: ToldSettings["settings"];
+  readonly settings: LoadedSettings["settings"];
   readonly dataDir: DataDir;
   /** The built console. */
   readonly dist: Dist;
@@ -57,13 +61,13 @@ export interface Composition {
   readonly radius: Radius;
   readonly identity: Identity;
   readonly services: Services;
-  readonly admins: Admins;
+  readonly admins: AdminStore;
   readonly app: HttpApp;
   /** Ends background work and waits for writes that are in progress. The store stays open. */
   close(): Promise<void>;
 }
 
-/** Reads what the store has and builds the services. Nothing is served before a listener is added. */
+/** Loads the stored state and builds the services. No listener is opened. */
 export async function compose(deps: CompositionDeps): Promise<Composition> {
   const { config, dataDir: { store, vault }, clock, random, log } = deps;
   const shared = { config, store, vault, clock, random, log };
@@ -73,9 +77,9 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
     fetch: identityClient.fetch,
     createHasher: () => createPasswordHasher({ random, cost: REQUEST_COST }),
     orderedId: createOrderedIds(clock, random),
-    // The gateway needs the directory and the directory the gateway; no user can leave before both exist.
-    prepareLeaving: (name) => radius.prepareLeaving(name),
-    prepareGroupTurn: (name) => radius.replies.prepareForget(name),
+    // Gateway and directory depend on each other. These functions are only called after both exist.
+    prepareOffboarding: (name) => radius.prepareOffboarding(name),
+    prepareGroupCleanup: (name) => radius.replies.prepareForget(name),
   });
   const findUserRecord = findUserRecordIn(identity.logins, store);
   const services = await createServices({
@@ -98,11 +102,11 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
     anySecret: deps.anySecret,
     openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
   });
-  if (services.embedded !== null) followPhones({ ...services.embedded, radius, findUserRecord, log });
+  if (services.embedded !== null) syncPhonePairings({ ...services.embedded, radius, findUserRecord, log });
   identity.logins.directory.observe(({ kind, name }) => {
     if (kind === "user") radius.forgetPassword(canonicalName(name));
   });
-  const admins = createAdmins({
+  const admins = new AdminStore({
     ...shared,
     configAdmins: config.console.admins,
     publicUrl: config.http.publicUrl,
@@ -133,12 +137,10 @@ function createApp(
   { config, settings, dataDir: { store, vault }, dist, clock, random, log, ...deps }: CompositionDeps,
   { radius, identity, services, admins, identityClient }: Parts,
 ): HttpApp {
-  const bulk = createBulk({ clock, publicUrl: config.http.publicUrl });
   return createHttpApp({
     http: config.http,
     isProxy: createRangeCheck(config.http.trustedProxies),
     console: config.console,
-    // The sign-in provider is asked by the same client.
     fetch: identityClient.fetch,
     log,
     clock,
@@ -146,10 +148,10 @@ function createApp(
     vault,
     store,
     admins,
-    watch: radius.watch,
+    watch: radius.monitor,
     vpnSessions: radius.sessions,
     phone: services.embedded?.phone ?? null,
-    desk: services.embedded?.admin ?? null,
+    secondFactorAdmin: services.embedded?.admin ?? null,
     outbox: services.outbox?.messages ?? null,
     people: {
       targets: identity.targets,
@@ -157,13 +159,13 @@ function createApp(
       pairings: radius.pairings,
       limits: radius.limits,
       recoveryCodes: radius.recoveryCodes,
-      prepareDisowning: radius.prepareDisowning,
+      prepareNotMeReport: radius.prepareNotMeReport,
       findUserRecord: findUserRecordIn(identity.logins, store),
       factors: config.factors,
-      readContent,
-      trials: radius.trials,
+      readContent: parseResource,
+      trials: radius.loginDryRun,
     },
-    transfer: createTransfer({ bulk, publicUrl: config.http.publicUrl }),
+    transfer: createTransfer({ clock, publicUrl: config.http.publicUrl }),
     replies: radius.replies,
     installation: {
       version: VERSION,
@@ -174,19 +176,19 @@ function createApp(
     },
     connect: {
       register: radius.register,
-      ear: radius.ear,
-      learnt: radius.learnt,
+      clientDiscovery: radius.clientDiscovery,
+      signingClients: radius.signingClients,
       targets: identity.targets,
       credentials: identity.credentials,
       config,
       listening: { radius: deps.radiusListeners, http: socketAddressText(config.http.listen) },
       secondFactor: services.secondFactor,
-      askTelephony: services.probeTelephony,
+      probeTelephony: services.probeTelephony,
       canonicalRange,
       serverAddress: parseSocketAddress,
-      askFirstFactor: radius.askFirstFactor,
-      standing: identity.standing,
-      probe: identity.probe,
+      probeFirstFactor: radius.probeFirstFactor,
+      backendHealth: identity.backendHealth,
+      probe: identity.probeBackend,
       previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
     },
     ready() {
@@ -208,7 +210,7 @@ function createApp(
 }
 
 /** The directory in the form that the RADIUS gateway needs. */
-function directoryOf({ logins: { directory } }: Identity): Directory {
+function directoryOf({ logins: { directory } }: Identity): LoginDirectory {
   return {
     prepare: directory.prepareLogin,
     lookUp(name) {

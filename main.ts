@@ -1,32 +1,33 @@
 // The server: settings → store → listeners → services → shutdown. `compose.ts` builds the services.
 
 import { printFaults, replyAttributeProblem } from "./cli/check_config.ts";
-import { compose } from "./compose.ts";
-import { type ToldSettings, withChosenPort } from "./platform/config/bound_port.ts";
-import { createRangeCheck } from "./platform/config/addresses.ts";
-import { socketAddressText } from "./platform/socket_address.ts";
+import { compose, type Composition } from "./compose.ts";
+import { type LoadedSettings, withBoundPort } from "./platform/config/settings_view.ts";
+import { createRangeCheck, socketAddressText } from "./platform/addresses.ts";
 import { controlSocketPath } from "./platform/config/validate.ts";
 import { loadConfig } from "./platform/config/load.ts";
 import { loadDist } from "./console/assets.ts";
-import type { HttpApp } from "./console/http.ts";
-import { serveHttp } from "./console/listener.ts";
-import { announce } from "./platform/announcement.ts";
-import { unsignedNotes } from "./platform/banner.ts";
+import type { HttpApp } from "./platform/http/http_server.ts";
+import { serveHttp } from "./platform/http/http_listener.ts";
+import { reportStart, unsignedNotes } from "./platform/banner.ts";
 import { listenControl } from "./platform/control_listener.ts";
-import { openDataDir, sharedSecret } from "./platform/data_dir.ts";
-import { holdInspectorPort } from "./platform/reserve_inspector_port.ts";
+import { loadSharedSecret, openDataDir } from "./platform/data_dir.ts";
+import {
+  checkArguments,
+  logUnhandledErrors,
+  reserveInspectorPort,
+  waitForStopSignal,
+} from "./platform/process.ts";
 import { listenRadius } from "./platform/udp_listener.ts";
-import { answerArguments } from "./platform/program_arguments.ts";
-import { stopSignal } from "./platform/stop_signal.ts";
-import { startHeartbeat } from "./platform/store_heartbeat.ts";
-import { logUnhandledErrors } from "./platform/unhandled_errors.ts";
+import { startStoreHeartbeat } from "./platform/store.ts";
 import { createLog, wholeWrites } from "./platform/log.ts";
+import { faultMessage } from "./platform/log_line.ts";
 import { createSystemRandom, systemClock } from "./platform/runtime.ts";
 
-/** How long requests that are under way may still take after SIGTERM. */
+/** The time that requests in progress have after SIGTERM. */
 const DRAIN_MS = 10_000;
 
-answerArguments();
+checkArguments();
 
 const clock = systemClock;
 const random = createSystemRandom();
@@ -40,9 +41,8 @@ const loaded = loadConfig({
 });
 if (!loaded.ok) fail(printFaults(loaded.faults));
 const { warnings } = loaded;
-let { config, settings }: ToldSettings = loaded;
+let { config, settings }: LoadedSettings = loaded;
 const startedMs = clock.nowMs();
-const isProxy = createRangeCheck(config.http.trustedProxies);
 
 const log = createLog({
   format: config.server.logFormat,
@@ -54,7 +54,7 @@ logUnhandledErrors(log);
 
 await start().catch(async (fault: unknown) => {
   await log.flush();
-  const message = fault instanceof Error ? fault.message : String(fault);
+  const message = faultMessage(fault);
   fail(message.startsWith("Cannot ") ? message : `Cannot start: ${message}`);
 });
 
@@ -63,82 +63,35 @@ function fail(message: string): never {
   Deno.exit(1);
 }
 
-/** Starts everything in order, and arranges for the end. */
+/** Starts everything in order, serves until a stop signal, and stops everything. */
 async function start(): Promise<void> {
   const dist = await loadDist(new URL("console/dist", import.meta.url));
   const dataDir = await openDataDir(config.server.dataDir, {
     random,
     masterKeyHex: Deno.env.get("COUNTERSIGN_MASTER_KEY") ?? "",
-    auditKeptMs: config.console.auditKeptMs,
+    auditRetentionMs: config.console.auditRetentionMs,
   });
   const sockets = listenRadius(config.radius, log);
-  const releaseInspector = holdInspectorPort({ clock, log });
+  const releaseInspector = reserveInspectorPort({ clock, log });
   const app = Promise.withResolvers<HttpApp>();
   const listener = await serveHttp({
     ...config.http,
-    app: app.promise,
-    log,
-    clock,
-    isProxy,
+    ...{ app: app.promise, log, clock, isProxy: createRangeCheck(config.http.trustedProxies) },
     onGiveUp: (message) => void log.flush().finally(() => fail(message)),
   });
-  // Links name the port: nothing that makes one may be made before it is known.
-  ({ config, settings } = withChosenPort({ config, settings }, listener.address.port));
+  // Links contain the port, so nothing may create one before the port is known.
+  ({ config, settings } = withBoundPort({ config, settings }, listener.address.port));
   const generated = config.radius.clients.length === 0 && config.radius.secret === ""
-    ? await sharedSecret(dataDir, random)
+    ? await loadSharedSecret(dataDir, random)
     : null;
-
   const composition = await compose({
-    config,
-    settings,
-    dataDir,
-    dist,
-    clock,
-    random,
-    log,
-    startedMs,
+    ...{ config, settings, dataDir, dist, clock, random, log, startedMs },
     anySecret: config.radius.secret || generated?.secret || "unused",
     radiusListeners: sockets.authentication.map(({ address }) => socketAddressText(address)),
     isHttpServing: () => listener.isServing(),
   });
-  const { radius, admins } = composition;
-  const stopHeartbeat = startHeartbeat({ store: dataDir.store, clock, log });
-
-  const control = await listenControl({
-    path: controlSocketPath(config),
-    answer: composition.app.answerOperator,
-    log,
-    clock,
-  });
-  const setupLink = await admins.setupLink();
-  app.resolve(composition.app);
-  const serving = [
-    ...sockets.authentication.map(({ socket }) => radius.server.serve(socket)),
-    ...sockets.accounting.map(({ socket }) => radius.server.serve(socket, "accounting")),
-  ];
-  // The generated secret opens nothing while there is a client, be it one of the console.
-  const hasClients = radius.register.list().length > 0;
-  await announce({
-    config,
-    warnings,
-    log,
-    sockets,
-    http: listener.address,
-    setupLink,
-    hasClients,
-    generatedSecret: hasClients ? null : generated?.secret ?? null,
-    notes: unsignedNotes(radius.register.unsigned().map(({ name }) => name)),
-  });
-  await stopSignal(clock);
-
-  log.info("stopping: requests under way are finished");
-  // All three refuse new requests at once.
-  await Promise.all([
-    control.close(),
-    radius.server.stop(DRAIN_MS),
-    listener.stop({ deadlineMs: DRAIN_MS }),
-  ]);
-  await Promise.all(serving);
+  const stopHeartbeat = startStoreHeartbeat({ store: dataDir.store, clock, log });
+  await serve({ composition, sockets, app, listener, generatedSecret: generated?.secret ?? null });
   stopHeartbeat();
   releaseInspector();
   await composition.close();
@@ -146,4 +99,44 @@ async function start(): Promise<void> {
   log.info("stopped");
   await log.flush();
   Deno.exit(0);
+}
+
+interface Serving {
+  readonly composition: Composition;
+  readonly sockets: ReturnType<typeof listenRadius>;
+  readonly app: PromiseWithResolvers<HttpApp>;
+  readonly listener: Awaited<ReturnType<typeof serveHttp>>;
+  readonly generatedSecret: string | null;
+}
+
+/** Serves RADIUS, HTTP and the control socket until a stop signal, then finishes the requests in progress. */
+async function serve({ composition, sockets, app, listener, generatedSecret }: Serving): Promise<void> {
+  const { radius, admins } = composition;
+  const control = await listenControl({
+    path: controlSocketPath(config),
+    answer: composition.app.answerOperator,
+    ...{ log, clock },
+  });
+  const setupLink = await admins.setupLink();
+  app.resolve(composition.app);
+  const serving = [
+    ...sockets.authentication.map(({ socket }) => radius.server.serve(socket)),
+    ...sockets.accounting.map(({ socket }) => radius.server.serve(socket, "accounting")),
+  ];
+  // The generated secret has no effect if there is a client, including one of the console.
+  const hasClients = radius.register.list().length > 0;
+  await reportStart({
+    ...{ config, warnings, log, sockets, http: listener.address, setupLink, hasClients },
+    generatedSecret: hasClients ? null : generatedSecret,
+    notes: unsignedNotes(radius.register.unsigned().map(({ name }) => name)),
+  });
+  await waitForStopSignal(clock);
+  log.info("stopping: finishing requests in progress");
+  // All three refuse new requests at once.
+  await Promise.all([
+    control.close(),
+    radius.server.stop(DRAIN_MS),
+    listener.stop({ deadlineMs: DRAIN_MS }),
+  ]);
+  await Promise.all(serving);
 }

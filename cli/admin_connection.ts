@@ -1,5 +1,5 @@
-// The administration API for a command: that of the running server, through its control socket; without a server, the same
-// application on the store itself.
+// Connects a command to the administration API: to the running server through its control socket, or to the same
+// application in this process.
 
 import { hc } from "hono/client";
 import type { Config } from "../platform/config/config.ts";
@@ -10,27 +10,26 @@ import { DataDirFault } from "../platform/data_dir.ts";
 import type { Clock } from "../platform/runtime.ts";
 import { printable } from "./format_result.ts";
 import { type OfflineAdmin, openOfflineAdmin } from "./offline_admin.ts";
-import { foreignOwner } from "./data_dir_owner.ts";
 
 export type AdminApi = ReturnType<typeof hc<ConsoleApi>>;
 
 export interface AdminConnection {
   /**
-   * The typed calls. They open nothing before the first one, and use the store itself only when no server answers.
+   * The typed client. The first call connects. If no server runs, it opens the store.
    *
-   * @throws AdminUnreachable when no server answers, DataDirFault when the data directory cannot be used.
+   * @throws AdminUnreachable if the server does not answer, DataDirFault if the data directory cannot be used.
    */
   readonly api: AdminApi;
-  /** Releases the store, if this command has it. */
+  /** Closes the store if this command opened it. */
   close(): Promise<void>;
 }
 
-/** Why no server answered, as a sentence. */
+/** The server cannot be reached. The message is a sentence. */
 export class AdminUnreachable extends Error {
   override readonly name = "AdminUnreachable";
 }
 
-/** What the API refused, as a sentence. */
+/** The API refused a request. The message is a sentence. */
 export class AdminRefusal extends Error {
   override readonly name = "AdminRefusal";
   constructor(readonly code: string, message: string) {
@@ -38,7 +37,7 @@ export class AdminRefusal extends Error {
   }
 }
 
-/** Unlike those of `systemClock`, its timers keep the process alive: a command waits for nothing else. */
+/** Its timers keep the process alive, unlike those of `systemClock`. */
 const commandClock: Clock = {
   nowMs: () => Date.now(),
   after(delayMs, task) {
@@ -47,40 +46,40 @@ const commandClock: Clock = {
   },
 };
 
-/** How long a server that holds the directory may take until it answers at its socket: it is starting, or stopping. */
-const PATIENCE_MS = 5000;
+/** How long to retry while another process has the lock but does not answer at the socket: it is starting or stopping. */
+const CONNECT_TIMEOUT_MS = 5000;
 const RETRY_MS = 200;
-/** Until the head of a response: writing a batch of rows to a slow backend takes long. */
-const RESPONSE_MS = 120_000;
-/** The socket decides which server is asked; the name only has to be one that the server takes for its own. */
+/** Time until the head of a response. Writing a batch of rows to a slow backend takes long. */
+const RESPONSE_TIMEOUT_MS = 120_000;
+/** The socket selects the server. The host name only has to be one that the server accepts. */
 const ORIGIN = "http://localhost";
 
 const FORBIDDEN =
   "Cannot reach the server: its control socket belongs to another user. Run the command as that user.";
 const SILENT =
-  "Cannot say whether it was done: the server took the request and gave no answer. Look before trying again.";
+  "The result is unknown: the server accepted the request but did not answer. Check the state before you retry.";
 
-const BROKEN_OFF = "Cannot go on: the server's response broke off. Run the command again.";
+const BROKEN_OFF =
+  "The connection to the server closed in the middle of the response. Run the command again.";
 
 interface ConnectionOptions {
   readonly masterKeyHex: string;
   readonly clock?: Clock;
 }
 
-/** Connects when the first call is made. */
 export function openAdminConnection(
   config: Config,
   { masterKeyHex, clock = commandClock }: ConnectionOptions,
 ): AdminConnection {
   const path = controlSocketPath(config);
   const { dataDir } = config.server;
-  // A connection that is kept and dies under a request makes Deno send the request again; see platform/http_client.ts.
+  // Deno repeats a request if a pooled connection closes, so connections are not pooled. See platform/fetch_with_deadline.ts.
   const proxy = { transport: "unix", path } as const;
   const client = Deno.createHttpClient({ proxy, poolMaxIdlePerHost: 0, http2: false });
   let offline: Promise<OfflineAdmin> | null = null;
   let isChecked = false;
 
-  /** Calls at the same time share one. */
+  /** Concurrent calls share one application. */
   const openOffline = (): Promise<OfflineAdmin> =>
     offline ??= openOfflineAdmin({ config, masterKeyHex }).catch((fault: unknown) => {
       offline = null;
@@ -94,7 +93,7 @@ export function openAdminConnection(
   const request = async (input: URL | RequestInfo, init?: RequestInit): Promise<Response> => {
     await checkOwner();
     let isLate = false;
-    const stopTimer = clock.after(PATIENCE_MS, () => isLate = true);
+    const stopTimer = clock.after(CONNECT_TIMEOUT_MS, () => isLate = true);
     try {
       for (;;) {
         if (offline === null && await isListening(path)) return await send(input, { ...init, client }, clock);
@@ -102,9 +101,9 @@ export function openAdminConnection(
           const admin = await openOffline();
           return await admin.answer(new Request(input, init));
         } catch (fault) {
-          if (!(fault instanceof DataDirFault) || !await isHeld(dataDir)) throw fault;
+          if (!(fault instanceof DataDirFault) || !await isLocked(dataDir)) throw fault;
         }
-        if (isLate) throw new AdminUnreachable(heldText(dataDir));
+        if (isLate) throw new AdminUnreachable(lockedText(dataDir));
         await new Promise<void>((resolve) => void clock.after(RETRY_MS, resolve));
       }
     } finally {
@@ -121,29 +120,35 @@ export function openAdminConnection(
   };
 }
 
-/**
- * The value of a call.
- *
- * @throws AdminRefusal with the sentence of the API.
- */
-export async function valueOf<T>(call: Promise<{ ok: boolean; json(): Promise<T> }>): Promise<T> {
+/** Returns the body of a response. @throws AdminRefusal with the message of the API. */
+export async function apiValue<T>(call: Promise<{ ok: boolean; json(): Promise<T> }>): Promise<T> {
   const response = await call;
   if (response.ok) return await response.json();
   const { error } = await response.json() as RefusalBody;
   throw new AdminRefusal(error.code, error.message);
 }
 
+/** Awaits a call, and replaces the message of a refusal. */
+export async function rewordRefusal<T>(
+  value: Promise<T>,
+  toMessage: (refusal: AdminRefusal) => string | Promise<string>,
+): Promise<T> {
+  return await value.catch(async (fault: unknown) => {
+    throw fault instanceof AdminRefusal ? new AdminRefusal(fault.code, await toMessage(fault)) : fault;
+  });
+}
+
 /**
- * The lines of a response, as they arrive.
+ * Yields the lines of a response as they arrive.
  *
- * @throws AdminRefusal with the sentence of the API, AdminUnreachable when the response breaks off.
+ * @throws AdminRefusal with the message of the API, AdminUnreachable if the response is incomplete.
  */
 export async function* readLines(
   call: Promise<Pick<Response, "ok" | "body"> & { json(): Promise<unknown> }>,
   { clock = commandClock }: { clock?: Clock } = {},
 ): AsyncGenerator<readonly string[]> {
   const response = await call;
-  if (!response.ok || response.body === null) await valueOf(Promise.resolve(response));
+  if (!response.ok || response.body === null) await apiValue(Promise.resolve(response));
   const reader = (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   try {
@@ -155,7 +160,7 @@ export async function* readLines(
       if (lines.length > 0) yield lines;
     }
   } finally {
-    // The caller may stop early. Cancelling rejects when the response broke off, which was reported above.
+    // The caller may stop early. Cancelling rejects if the response is incomplete, which was reported above.
     await reader.cancel().catch(() => undefined);
   }
   if (rest !== "") throw new AdminUnreachable(BROKEN_OFF);
@@ -166,7 +171,7 @@ async function readInTime(
   clock: Clock,
 ): Promise<ReadableStreamReadResult<string>> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const stopTimer = clock.after(RESPONSE_MS, () => reject(new AdminUnreachable(BROKEN_OFF)));
+  const stopTimer = clock.after(RESPONSE_TIMEOUT_MS, () => reject(new AdminUnreachable(BROKEN_OFF)));
   try {
     return await Promise.race([reader.read(), late]);
   } catch (_fault) {
@@ -177,16 +182,16 @@ async function readInTime(
 }
 
 /**
- * A name as a segment of a path.
+ * Encodes a name as a path segment.
  *
- * @param what what the name names, for the sentence of the refusal.
- * @throws AdminRefusal for a name that no path can hold.
+ * @param what the kind of object, for the message.
+ * @throws AdminRefusal for a name that a path cannot contain.
  */
 export function pathName(name: string, what: string): string {
   if (name === "" || name === "." || name === ".." || !name.isWellFormed()) {
     throw new AdminRefusal(
       "bad_name",
-      `Cannot do that: ${JSON.stringify(name)} cannot be the name of a ${what}.`,
+      `${JSON.stringify(name)} cannot be the name of a ${what}.`,
     );
   }
   return encodeURIComponent(name);
@@ -210,7 +215,7 @@ async function send(
   clock: Clock,
 ): Promise<Response> {
   const aborter = new AbortController();
-  const stopTimer = clock.after(RESPONSE_MS, () => aborter.abort());
+  const stopTimer = clock.after(RESPONSE_TIMEOUT_MS, () => aborter.abort());
   try {
     return await fetch(input, { ...init, signal: aborter.signal });
   } catch (_fault) {
@@ -220,20 +225,65 @@ async function send(
   }
 }
 
-function heldText(dataDir: string): string {
+function lockedText(dataDir: string): string {
   return `Cannot use the data directory "${
     printable(dataDir)
-  }": a process holds it, and no server answers at its ` +
-    "control.sock. If the server is starting or stopping, try again; else end that process.";
+  }": another process has locked it and does not answer ` +
+    "at control.sock. If the server is starting or stopping, try again. Otherwise, stop that process.";
 }
 
-/** Whether another process has the lock of the data directory. */
-async function isHeld(dataDir: string): Promise<boolean> {
+async function isLocked(dataDir: string): Promise<boolean> {
   try {
     using file = await Deno.open(`${dataDir}/lock`, { read: true });
     return !await file.tryLock(false);
   } catch (fault) {
     if (fault instanceof Deno.errors.NotFound || fault instanceof Deno.errors.PermissionDenied) return false;
     throw fault;
+  }
+}
+
+/**
+ * Checks that this user owns the data directory. A temporary file in the directory shows the user of this process,
+ * because reading the user ID directly needs another permission.
+ *
+ * @returns the problem as a sentence, or `null`. A directory that does not exist yet is no problem.
+ */
+export async function foreignOwner(path: string): Promise<string | null> {
+  // The lock file shows the user of the server. In a container, the directory may belong to another user.
+  const theirs = await ownerOf(`${path}/lock`) ?? await ownerOf(path);
+  if (theirs === null || theirs.uid === null) return null;
+  const ours = await ownUser(path);
+  if (ours === null) {
+    return `Cannot use the data directory "${path}": this user cannot write to it. Run the command as the user of the server.`;
+  }
+  return ours === theirs.uid
+    ? null
+    : `Cannot use the data directory "${path}": it belongs to user ${theirs.uid}, but this is user ${ours}. ` +
+      `Run the command as that user, for example with sudo -u '#${theirs.uid}'.`;
+}
+
+/** `null` if the file does not exist. On systems without owners, the uid is `null`. */
+async function ownerOf(path: string): Promise<{ uid: number | null } | null> {
+  try {
+    const { uid } = await Deno.lstat(path);
+    return { uid };
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound || fault instanceof Deno.errors.PermissionDenied) return null;
+    throw fault;
+  }
+}
+
+async function ownUser(path: string): Promise<number | null> {
+  const probe = `${path}/.owner-${crypto.getRandomValues(new Uint8Array(8)).toHex()}`;
+  try {
+    (await Deno.open(probe, { write: true, createNew: true, mode: 0o600 })).close();
+  } catch (fault) {
+    if (fault instanceof Deno.errors.PermissionDenied) return null;
+    throw fault;
+  }
+  try {
+    return (await Deno.stat(probe)).uid;
+  } finally {
+    await Deno.remove(probe);
   }
 }

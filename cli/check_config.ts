@@ -1,4 +1,4 @@
-// `deno task check-config`: says whether the settings are sound, without starting anything. Exit code 1 when not.
+// `deno task check-config`: checks the settings without starting the server.
 
 import { basename } from "node:path";
 import type {
@@ -9,17 +9,21 @@ import type {
   ConfigWarning,
 } from "../platform/config/config.ts";
 import { loadConfig } from "../platform/config/load.ts";
-import { socketAddressText } from "../platform/socket_address.ts";
+import { socketAddressText } from "../platform/addresses.ts";
 import { encodeReplyAttribute } from "../radius/protocol/attributes.ts";
 import { escapeControlCharacters } from "../platform/control_characters.ts";
-import { rejectsUnknownUsers } from "../radius/protocol/user_name.ts";
+import { type CommandOutcome, counted, firstOf } from "./format_result.ts";
+import { isHelpRequested } from "./terminal.ts";
+import { rejectsUnknownUsers } from "../radius/protocol/login_input.ts";
 
-const USAGE = `Check the settings without starting: every fault at once.
+const USAGE = `Check the settings without starting the server.
 
-  deno task check-config
+Usage:
+  deno task check-config  List all errors and warnings, and print a summary of the settings.
 
-Reads the file that COUNTERSIGN_CONFIG names, else countersign.toml in the working directory; without either, every
-setting has its default. Exit code 0: sound, perhaps with warnings; 1: there are faults; 2: wrong use.
+Reads the file in COUNTERSIGN_CONFIG, or countersign.toml in the working directory. Without a file, every setting has
+its default.
+Exit codes: 0 if the settings are valid, 1 if there are errors, 2 for wrong usage.
 `;
 
 const listed = (entries: readonly ConfigFault[]) =>
@@ -27,31 +31,27 @@ const listed = (entries: readonly ConfigFault[]) =>
     `  ${escapeControlCharacters(key)}: ${escapeControlCharacters(problem)}\n`
   ).join("");
 
-const counted = (count: number, one: string) => `${count} ${one}${count === 1 ? "" : "s"}`;
-
-/** All faults as lines for a terminal, each with its key. Shows no secret. */
+/** All errors as lines for a terminal, each with its key. Shows no secret. */
 export function printFaults(faults: readonly ConfigFault[]): string {
-  return `Cannot use the settings: ${counted(faults.length, "fault")}\n${listed(faults)}`;
+  return `Cannot use the settings: ${counted(faults.length, "error")}\n${listed(faults)}`;
 }
 
-/** All warnings as lines for a terminal; empty when there is none. */
+/** All warnings as lines for a terminal. Empty without warnings. */
 export function printWarnings(warnings: readonly ConfigWarning[]): string {
   return warnings.length === 0 ? "" : `${counted(warnings.length, "warning")}\n${listed(warnings)}`;
 }
 
-/** What is wrong with an attribute of [radius.reply.default] by the dictionary, or `null`. */
+/** The problem with an attribute of [radius.reply.default] according to the dictionary, or `null`. */
 export function replyAttributeProblem(name: string, value: string | number): string | null {
   const encoded = encodeReplyAttribute(name, value);
   return encoded.ok ? null : encoded.problem;
 }
 
-const MAX_NAMES = 8;
-
 function clientsText({ radius }: Config): string {
   if (radius.clients.length === 0) {
     const secret = radius.secret === ""
       ? "a secret that the first start generates"
-      : "the secret of radius.secret";
+      : "the secret in radius.secret";
     return `any address, with ${secret}`;
   }
   return namesText(radius.clients.map(({ name }) => name));
@@ -59,12 +59,12 @@ function clientsText({ radius }: Config): string {
 
 type Named = Pick<ClientSettings, "name" | "messageAuthenticator" | "unknownUsers" | "firstFactor">;
 
-/** The clients of the settings; without one, the entry for any address. */
+/** The clients of the settings. Without clients, the entry for any address. */
 function clientEntries({ radius }: Config): readonly Named[] {
   return radius.clients.length === 0 ? [{ ...radius.anyClient, name: "any address" }] : radius.clients;
 }
 
-/** Which clients may leave out Message-Authenticator. What the gateway has learnt is in the store, which is not read here. */
+/** Which clients may omit Message-Authenticator. Does not read the store, which records the addresses that sign. */
 function unsignedText(config: Config): string {
   const entries = clientEntries(config);
   const ofMode = (mode: Named["messageAuthenticator"]) =>
@@ -73,15 +73,15 @@ function unsignedText(config: Config): string {
     ? [[...ofMode("off"), ...ofMode("auto")], []]
     : [ofMode("off"), ofMode("auto")];
   const parts = [
-    open.length === 0 ? [] : `unsigned requests of ${namesText(open)} are accepted`,
+    open.length === 0 ? [] : `unsigned requests from ${namesText(open)} are accepted`,
     learning.length === 0
       ? []
-      : `unsigned requests of ${namesText(learning)} are accepted until their address sends a signed one`,
+      : `unsigned requests from ${namesText(learning)} are accepted until the address sends a signed one`,
   ].flat();
-  return parts.length === 0 ? "no unsigned request is accepted" : parts.join("; ");
+  return parts.length === 0 ? "unsigned requests are not accepted" : parts.join("; ");
 }
 
-/** Which clients let a User-Name that is not in the directory begin a login. */
+/** Which clients accept a User-Name that is not in the directory. */
 function unknownUsersText(config: Config): string {
   const entries = clientEntries(config);
   const rejects = entries.filter(rejectsUnknownUsers);
@@ -92,42 +92,41 @@ function unknownUsersText(config: Config): string {
   ].flat().join("; ");
 }
 
-function namesText(names: readonly string[]): string {
-  const more = names.length - MAX_NAMES;
-  return `${names.slice(0, MAX_NAMES).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-}
+const namesText = (names: readonly string[]) => firstOf(names, 8);
 
-/** Each target with its backends, the one whose users log in marked. */
+/** Each target with its backends. Marks the target whose users sign in. */
 function targetsText({ targets, radius }: Config): string {
   const shown = targets.map(({ name, backends }) => {
     const kinds = backends.map(({ name, kind, mode }) =>
       `${name}: ${kind}${mode === "async" ? ", async" : ""}`
     );
     return `${name} (${kinds.join("; ")})${
-      name === radius.directory && targets.length > 1 ? " for logins" : ""
+      name === radius.directory && targets.length > 1 ? " for sign-ins" : ""
     }`;
   });
   return namesText(shown);
 }
 
 function credentialsText({ scim: { credentials } }: Config): string {
-  if (credentials.length === 0) return "none in the settings; those made by command count besides";
+  if (credentials.length === 0) return "no credentials in the settings; the store may contain others";
   return namesText(
     credentials.map(({ name, access, targets }) => `${name} (${access}: ${targets.join(", ")})`),
   );
 }
 
-/** What the settings amount to, one line each. */
-export function summary(config: Config): string {
+/** A summary of the settings for the terminal. */
+export function configSummary(config: Config): string {
   const { http, radius, secondFactor, telephony } = config;
   const rows = [
     ["RADIUS", radius.listen.map(socketAddressText).join(", ")],
     ["clients", clientsText(config)],
     ["unsigned", unsignedText(config)],
-    ["unknown", `users who are not in the directory: ${unknownUsersText(config)}`],
+    ["unknown", `users who are not in the directory are ${unknownUsersText(config)}`],
     [
       "HTTP",
-      `${socketAddressText(http.listen)}${http.tls === null ? "" : " with TLS"}, known as ${http.publicUrl}`,
+      `${socketAddressText(http.listen)}${
+        http.tls === null ? "" : " with TLS"
+      }, public URL ${http.publicUrl}`,
     ],
     [
       "services",
@@ -141,20 +140,13 @@ export function summary(config: Config): string {
     .join("");
 }
 
-/** What to print where, and the exit code. */
-export interface CommandOutcome {
-  readonly out: string;
-  readonly err: string;
-  readonly exitCode: 0 | 1 | 2;
-}
-
-/** Runs the command on `args` without touching the process. */
+/** Runs the command without access to the process. */
 export function checkConfig(args: readonly string[], sources: ConfigSources): CommandOutcome {
-  if (args.includes("--help") || args.includes("-h")) return { out: USAGE, err: "", exitCode: 0 };
+  if (isHelpRequested(args)) return { out: USAGE, err: "", exitCode: 0 };
   if (args.length > 0) {
     return {
       out: "",
-      err: `Cannot use "${escapeControlCharacters(args.join(" "))}".\n\n${USAGE}`,
+      err: `Cannot use the arguments: unexpected "${escapeControlCharacters(args.join(" "))}".\n\n${USAGE}`,
       exitCode: 2,
     };
   }
@@ -162,10 +154,10 @@ export function checkConfig(args: readonly string[], sources: ConfigSources): Co
   if (!outcome.ok) return { out: "", err: printFaults(outcome.faults), exitCode: 1 };
   const { config, warnings } = outcome;
   const head = config.file === null
-    ? "There is no countersign.toml; every setting has its default, and that is sound"
-    : `${basename(config.file)} is sound`;
+    ? "There is no countersign.toml. Every setting has its default."
+    : `${basename(config.file)} is valid.`;
   return {
-    out: `${escapeControlCharacters(head)}\n${summary(config)}${printWarnings(warnings)}`,
+    out: `${escapeControlCharacters(head)}\n${configSummary(config)}${printWarnings(warnings)}`,
     err: "",
     exitCode: 0,
   };

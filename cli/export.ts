@@ -1,28 +1,25 @@
-// `deno task export`: the users and groups of a target as lines of JSON or as a table, beside a running server as well as without one.
+// `deno task export`: writes the users and groups of a target as JSON lines or CSV.
 
 import type { JsonObject, Mapping, ResourceKind } from "../scim/schema/resource.ts";
 import { createMapping } from "../scim/schema/mapping.ts";
-import { type AdminApi, pathName, readLines, valueOf } from "./admin_connection.ts";
-import { fileOutput, type Output, standardOutput } from "./export_output.ts";
-import { createTableOut } from "../scim/transfer/csv_writer.ts";
-import { printable } from "./format_result.ts";
-import { asksHelp, parseCommandArgs } from "./parse_args.ts";
-import { type Progress, terminalProgress } from "./progress.ts";
-import { type CommandOutcome, finish, refusal, runCommand, success } from "./run_admin_command.ts";
-import { checkTarget } from "./target_names.ts";
+import { type AdminApi, apiValue, pathName, readLines } from "./admin_connection.ts";
+import { createCsvWriter } from "../scim/transfer/csv_writer.ts";
+import { type CommandOutcome, firstOf, printable } from "./format_result.ts";
+import { parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts";
+import { checkTarget, refusal, runCommand, runMain } from "./run_admin_command.ts";
 
-const USAGE =
-  `Users and groups of a target, for deno task import. Works beside a running server as well as without one.
+const USAGE = `Export the users and groups of a target.
 
-  deno task export <target>            the users as JSON, one a line
-                [--groups]             JSON: the groups as well, before the users; CSV: the groups instead
-                [--format json|csv]    csv: a table (json)
-                [--output <file>]      into a file that only its owner may read, instead of to standard output
+Usage:
+  deno task export <target> [options]  Print the users as JSON, one object per line.
 
-Passwords are not exported: they are kept as hashes. A table cannot hold everything that JSON can; what it lacks is named.
-In a table, a cell that a spreadsheet would take for a formula begins with an apostrophe, which the import takes off.
+Options:
+  --groups           JSON: Export the groups first, then the users. CSV: Export the groups instead of the users.
+  --format json|csv  Set the format (default: json).
+  --output <file>    Write to a file with mode 0600 instead of standard output.
 
-Exit code 0: done; 1: refused, with the reason; 2: wrong use.
+An export contains no passwords. CSV cannot contain every attribute; the command lists the ones that it leaves out.
+In CSV, an apostrophe precedes a value that a spreadsheet would read as a formula. The import removes it.
 `;
 
 const OPTIONS = {
@@ -39,20 +36,21 @@ export interface ExportPlan {
   readonly output: string | null;
 }
 
-/** What the arguments ask for, or what is wrong with them. */
+/** Reads the arguments. A text is the problem with them. */
 export function planExport(args: readonly string[]): ExportPlan | string {
   const parsed = parseCommandArgs(args, OPTIONS);
   if (!parsed.ok) return parsed.problem;
   const { words: [target, second], values: { format = "json", groups = false, output = null } } = parsed;
   if (target === undefined) return "the target is missing";
   if (second !== undefined) return "there is more than one target";
-  if (format !== "json" && format !== "csv") return "--format is json or csv";
-  if (output === "") return "--output names no file";
+  if (format !== "json" && format !== "csv") return "--format must be json or csv";
+  if (output === "") return "--output must name a file";
   const withGroups: readonly ResourceKind[] = format === "csv" ? ["group"] : ["group", "user"];
   return { target, format, kinds: groups ? withGroups : ["user"], output };
 }
 
-async function run(plan: ExportPlan, progress: Progress): Promise<CommandOutcome> {
+async function run(plan: ExportPlan): Promise<CommandOutcome> {
+  const progress = terminalProgress();
   try {
     return await runCommand((api, config) => {
       const mapping = createMapping(checkTarget(plan.target, config).mapping);
@@ -73,18 +71,18 @@ async function exportTarget(
   plan: ExportPlan,
   { api, mapping, progress }: ExportDeps,
 ): Promise<CommandOutcome> {
-  const { users, groups } = await valueOf(
+  const { users, groups } = await apiValue(
     api.targets[":id"].$get({ param: { id: pathName(plan.target, "target") } }),
   );
   const total = plan.kinds.reduce((sum, kind) => sum + (kind === "user" ? users : groups), 0);
-  let output: Output;
+  let output: ExportOutput;
   try {
     output = plan.output === null ? standardOutput() : await fileOutput(plan.output);
   } catch (fault) {
     if (!(fault instanceof Error) || !(fault.name in Deno.errors)) throw fault;
-    return refusal(`Cannot write the file (${fault.name}).\n`);
+    return refusal(`Cannot write the output file (${fault.name}).\n`);
   }
-  const source = { api, plan, tell: (done: number) => progress.tell("exporting", { done, total }) };
+  const source = { api, plan, onRead: (done: number) => progress.update("Exporting", { done, total }) };
   try {
     const lost = plan.format === "json"
       ? await writeJson(source, output)
@@ -99,64 +97,110 @@ async function exportTarget(
 
 function lostText(lost: readonly string[]): string {
   if (lost.length === 0) return "";
-  const more = lost.length - 10;
-  const named = lost.slice(0, 10).map((path) => printable(JSON.stringify(path))).join(", ");
-  return `A table cannot hold all of ${named}${
-    more > 0 ? ` and ${more} more` : ""
-  }: use --format json for everything.\n`;
+  const names = firstOf(lost.map((path) => printable(JSON.stringify(path))), 10);
+  return `CSV cannot contain all values of ${names}. To export everything, use --format json.\n`;
 }
 
 interface Source {
   readonly api: AdminApi;
   readonly plan: ExportPlan;
-  readonly tell: (done: number) => void;
+  readonly onRead: (done: number) => void;
 }
 
 /** The resources of the export as lines, as they arrive. */
-async function* steps({ api, plan: { target, kinds }, tell }: Source): AsyncGenerator<readonly string[]> {
+async function* exportLines(
+  { api, plan: { target, kinds }, onRead }: Source,
+): AsyncGenerator<readonly string[]> {
   let done = 0;
   for (const kind of kinds) {
     const query = { target, format: "jsonl" as const };
     const call = kind === "user" ? api.export.users.$get({ query }) : api.export.groups.$get({ query });
     for await (const lines of readLines(call)) {
       yield lines;
-      tell(done += lines.length);
+      onRead(done += lines.length);
     }
   }
 }
 
-async function writeJson(source: Source, output: Output): Promise<string[]> {
-  for await (const lines of steps(source)) {
+async function writeJson(source: Source, output: ExportOutput): Promise<string[]> {
+  for await (const lines of exportLines(source)) {
     if (!await output.write(`${lines.join("\n")}\n`)) break;
   }
   return [];
 }
 
-/** Reads everything twice: which columns there are is known only at the end. */
+/** Reads everything twice, because the columns are known only at the end. */
 async function writeTable(
   source: Source,
-  { output, mapping }: { output: Output; mapping: Mapping },
+  { output, mapping }: { output: ExportOutput; mapping: Mapping },
 ): Promise<string[]> {
   const [kind = "user"] = source.plan.kinds;
-  const table = createTableOut(kind, mapping);
-  for await (const lines of steps(source)) for (const line of lines) table.see(resourceOf(line));
+  const table = createCsvWriter(kind, mapping);
+  for await (const lines of exportLines(source)) for (const line of lines) table.addColumns(resourceOf(line));
   let isRead = await output.write(table.header());
-  for await (const lines of steps(source)) {
+  for await (const lines of exportLines(source)) {
     if (!isRead) break;
     isRead = await output.write(lines.map((line) => table.line(resourceOf(line))).join(""));
   }
   return [...table.lost];
 }
 
-/** Lines come from a server of this version. */
+/** The server has the same version as the command, so the line is an object. */
 function resourceOf(line: string): JsonObject {
   return JSON.parse(line) as JsonObject;
 }
 
-if (import.meta.main) {
-  const plan = planExport(Deno.args);
-  if (asksHelp(Deno.args)) finish(success(USAGE));
-  else if (typeof plan === "string") {
-    finish({ out: "", err: `Cannot export: ${printable(plan)}.\n\n${USAGE}`, exitCode: 2 });
-  } else finish(await run(plan, terminalProgress()));
+interface ExportOutput {
+  /** @returns `false` if the reader closed the pipe. */
+  write(text: string): Promise<boolean>;
+  /** Completes the file. */
+  finish(): Promise<void>;
+  /** Deletes what was written. */
+  abandon(): Promise<void>;
 }
+
+const encoder = new TextEncoder();
+
+function standardOutput(): ExportOutput {
+  return {
+    async write(text) {
+      try {
+        await writeAll(Deno.stdout, text);
+        return true;
+      } catch (fault) {
+        if (fault instanceof Deno.errors.BrokenPipe) return false;
+        throw fault;
+      }
+    },
+    finish: () => Promise.resolve(),
+    abandon: () => Promise.resolve(),
+  };
+}
+
+/** Writes a temporary file beside `path`, and renames it at the end. */
+async function fileOutput(path: string): Promise<ExportOutput> {
+  const temporary = `${path}.${crypto.getRandomValues(new Uint8Array(6)).toHex()}.new`;
+  const file = await Deno.open(temporary, { write: true, createNew: true, mode: 0o600 });
+  return {
+    async write(text) {
+      await writeAll(file, text);
+      return true;
+    },
+    async finish() {
+      await file.sync();
+      file.close();
+      await Deno.rename(temporary, path);
+    },
+    async abandon() {
+      file.close();
+      await Deno.remove(temporary);
+    },
+  };
+}
+
+async function writeAll(stream: { write(octets: Uint8Array): Promise<number> }, text: string): Promise<void> {
+  const octets = encoder.encode(text);
+  for (let at = 0; at < octets.length;) at += await stream.write(octets.subarray(at));
+}
+
+if (import.meta.main) await runMain({ usage: USAGE, plan: planExport, run });

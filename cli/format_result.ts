@@ -4,11 +4,18 @@ import { renderUnicodeCompact } from "uqr";
 import type { OneTarget } from "../console/api/targets/target_types.ts";
 import type { LockView } from "../console/api/users/user_types.ts";
 import { escapeControlCharacters } from "../platform/control_characters.ts";
-import type { Factor } from "../radius/flow/factors.ts";
-import type { ShownCredential } from "../scim/http/credentials.ts";
+import type { Factor } from "../radius/flow/context.ts";
+import type { ListedCredential } from "../scim/http/credentials.ts";
 
-/** A pairing as an operator sees it: a number is masked, and a secret is not there. */
-export interface ShownPairing {
+/** The output of a command, and its exit code: 0 for success, 1 for failure, 2 for wrong usage. */
+export interface CommandOutcome {
+  readonly out: string;
+  readonly err: string;
+  readonly exitCode: 0 | 1 | 2;
+}
+
+/** A pairing with a masked number and without a secret. */
+export interface ListedPairing {
   readonly id: string;
   readonly user: string;
   readonly kind: Factor;
@@ -18,12 +25,12 @@ export interface ShownPairing {
   readonly createdMs: number;
 }
 
-/** Names come from logins and files; a terminal must not obey them. */
+/** Escapes control characters: names come from logins and files, and could contain terminal sequences. */
 export function printable(text: string): string {
   return escapeControlCharacters(text);
 }
 
-/** What a command did: a sentence, further blocks, and notes. */
+/** The result of a command: a sentence, tables, and notes. */
 export function resultText(
   did: string,
   { blocks = [], notes = [] }: { blocks?: readonly string[]; notes?: readonly string[] } = {},
@@ -40,19 +47,36 @@ export function counted(count: number, one: string): string {
   return `${count.toLocaleString("en-US")} ${one}${count === 1 ? "" : "s"}`;
 }
 
-/** A name as a JSON string, so that its blanks can be seen. */
+/** A name as a JSON string, so that spaces at its ends are visible. */
 export function quoted(name: string): string {
   return JSON.stringify(name);
 }
 
-const DETAILS: Readonly<Record<Factor, (pairing: ShownPairing) => string>> = {
+/** The first `max` names, and the number of the others. */
+export function firstOf(names: readonly string[], max: number): string {
+  const more = names.length - max;
+  return `${names.slice(0, max).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+const DETAILS: Readonly<Record<Factor, (pairing: ListedPairing) => string>> = {
   device: ({ totpLength = 0 }) => totpLength === 0 ? "no passcodes" : `${totpLength}-digit passcodes`,
   sms: ({ number = "" }) => number,
   voice: ({ number = "" }) => number,
   totp: () => "6-digit passcodes",
 };
 
-export function pairingTable(pairings: readonly ShownPairing[]): string {
+/** A pairing in the middle of a sentence. */
+export const FACTOR_TEXTS: Readonly<Record<Factor, (pairing: ListedPairing) => string>> = {
+  device: ({ id, name, totpLength = 0 }) =>
+    `the device ${quoted(id)}${name === undefined ? "" : ` (${quoted(name)})`} with ${
+      totpLength === 0 ? "no passcodes" : `${totpLength}-digit passcodes`
+    }`,
+  sms: ({ number = "" }) => `text messages to ${number}`,
+  voice: ({ number = "" }) => `phone calls to ${number}`,
+  totp: () => "an authenticator app",
+};
+
+export function pairingTable(pairings: readonly ListedPairing[]): string {
   const rows = pairings.map((pairing) => [
     pairing.id,
     pairing.user,
@@ -61,7 +85,7 @@ export function pairingTable(pairings: readonly ShownPairing[]): string {
     DETAILS[pairing.kind](pairing),
     timeText(pairing.createdMs),
   ]);
-  return table([["id", "user", "kind", "name", "what", "created"], ...rows]);
+  return table([["ID", "user", "kind", "name", "details", "created"], ...rows]);
 }
 
 export function lockTable(
@@ -69,28 +93,28 @@ export function lockTable(
 ): string {
   return table([
     ["failures in a row", String(inRow)],
-    ["failures since a success", String(failures)],
+    ["failures since the last success", String(failures)],
     ["locks", String(locks)],
     [
       "locked until",
       hardLocked
-        ? "an administrator unlocks"
+        ? "an administrator unlocks the user"
         : lockedUntilMs === 0
         ? "never locked"
         : timeText(lockedUntilMs),
     ],
-    ["approvals may be asked", pushesBlockedUntilMs === null ? "yes" : "no, for now"],
-    ["texts and calls may be sent", sendsBlockedUntilMs === null ? "yes" : "no, for now"],
+    ["push requests allowed", pushesBlockedUntilMs === null ? "yes" : "not now"],
+    ["texts and calls allowed", sendsBlockedUntilMs === null ? "yes" : "not now"],
   ]);
 }
 
 export function invitationText({ link, deadlineMs }: { link: string; deadlineMs: number }): string {
-  // Right on a dark terminal; on a light one it is inverted, which phones read as well.
+  // The code suits dark terminals. A light terminal inverts it, which phones read as well.
   const code = renderUnicodeCompact(link, { border: 2 });
-  return `${printable(link)}\n\n${code}\n\nIt is good until ${timeText(deadlineMs)}.\n`;
+  return `${printable(link)}\n\n${code}\n\nThe link expires at ${timeText(deadlineMs)}.\n`;
 }
 
-export function credentialTable(credentials: readonly ShownCredential[]): string {
+export function credentialTable(credentials: readonly ListedCredential[]): string {
   const rows = credentials.map(({ name, access, targets, from, createdMs }) => [
     name,
     access,
@@ -100,29 +124,28 @@ export function credentialTable(credentials: readonly ShownCredential[]): string
   return table([["name", "access", "targets", "created"], ...rows]);
 }
 
-/** What to do with a credential that was just made. The line to try asks for the password, so that it stands in no history. */
-export function madeText(
+/** Without a password in its arguments, curl asks for it. So the shell history does not contain the password. */
+export function newCredentialText(
   { name, password, url }: { name: string; password: string | null; url: string },
 ): string {
-  const shown = password === null ? "" : `  Password: ${printable(password)}   (shown this once)\n\n`;
-  return `${shown}Try it:\n\n  curl -u '${printable(name)}' '${printable(url)}'\n`;
+  const shown = password === null ? "" : `  Password: ${printable(password)}   (shown only once)\n\n`;
+  return `${shown}Test it:\n\n  curl -u '${printable(name)}' '${printable(url)}'\n`;
 }
 
-/** `nextMs` of `null`: a dead letter. */
-export function owedTable(owed: OneTarget["owed"]): string {
-  const rows = owed.map(({ backend, kind, name, operation, attempts, sinceMs, nextMs, why }) => [
+export function pendingWritesTable(writes: OneTarget["owed"]): string {
+  const rows = writes.map(({ backend, kind, name, operation, attempts, sinceMs, nextMs, why }) => [
     backend,
     `${operation} ${kind}`,
     name,
     timeText(sinceMs),
     String(attempts),
-    nextMs === null ? "dead letter" : timeText(nextMs),
+    nextMs === null ? "failed" : timeText(nextMs),
     why ?? "",
   ]);
-  return table([["backend", "what", "name", "since", "attempts", "next attempt", "why"], ...rows]);
+  return table([["backend", "write", "name", "since", "attempts", "next attempt", "error"], ...rows]);
 }
 
-/** Cells in columns, two blanks apart and two in front. */
+/** Aligns cells in columns, with two spaces between them and before them. */
 function table(rows: readonly (readonly string[])[]): string {
   const cells = rows.map((row) => row.map(printable));
   const widths: number[] = [];

@@ -1,47 +1,46 @@
-// `deno task import`: users and groups from a file into a target, beside a running server as well as without one.
+// `deno task import`: writes the users and groups of a CSV or JSON file to a target.
 
 import type { Config } from "../platform/config/config.ts";
 import { createMapping } from "../scim/schema/mapping.ts";
-import { printable } from "./format_result.ts";
+import { type CommandOutcome, counted, printable } from "./format_result.ts";
 import { checkFile, type FileCheck } from "../scim/transfer/validate_rows.ts";
-import { createFaultList, type FaultList } from "./error_summary.ts";
-import { FileFault, type FileRow, openRowFile, type RowFile } from "../scim/transfer/row_reader.ts";
 import {
-  createImportRun,
+  createRowErrors,
   type ImportCounts,
-  type ImportRun,
+  ImportJob,
   ImportStopped,
+  type RowErrors,
   type WriteRows,
   writeRowsOf,
 } from "./import_job.ts";
-import { asksHelp, parseCommandArgs } from "./parse_args.ts";
-import { type Progress, terminalProgress } from "./progress.ts";
-import { type CommandOutcome, finish, refusal, runCommand, success } from "./run_admin_command.ts";
-import { checkTarget } from "./target_names.ts";
+import { FileError, type FileRow, openRowFile, type RowFile } from "../scim/transfer/row_reader.ts";
+import { parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts";
+import { checkTarget, refusal, runCommand, runMain } from "./run_admin_command.ts";
 
-const USAGE =
-  `Users and groups from a file into a target. Works beside a running server as well as without one.
+const USAGE = `Import users and groups from a CSV or JSON file.
 
-  deno task import <target> <file>
-                [--dry-run]            says what would be created, updated, left alone and refused; changes nothing
-                [--update]             replaces who is there already, instead of refusing the row
-                [--backends <a,b>]     for these backends of the target only
+Usage:
+  deno task import <target> <file> [options]  Create the users and groups of the file.
 
-The whole file is checked first. If a row is faulty, nothing is changed, and the faults are listed with their lines.
+Options:
+  --dry-run         Show what would be created, updated and refused. Changes nothing.
+  --update          Replace users and groups that exist, instead of refusing their rows.
+  --backends <a,b>  Write to these backends of the target only.
+
+The command checks the whole file first. If a row is invalid, it changes nothing and lists the errors with their lines.
 E-mail addresses and phone numbers must be valid, as in the console. A value that the user already has is allowed.
 
-CSV: separated by comma, semicolon or tab; UTF-8. The first line names the columns: attributes of the target's mapping
-(userName, familyName, givenName, mail, phoneNumber, active, groups, password…) or SCIM paths (emails[].type). Several
-values in a cell are separated by "|". With --update, columns that the file has not stay as they are. A file with
-groupName and member brings groups; a group may have several rows.
+CSV files are UTF-8. The separator is a comma, a semicolon or a tab. The header names attributes of the mapping of the
+target (userName, familyName, givenName, mail, phoneNumber, active, groups, password) or SCIM paths (emails[].type).
+In a cell, "|" separates values. With --update, attributes without a column do not change. A file with groupName and
+member contains groups; a group can have several rows.
 
-JSON: an array, a ListResponse, or one object a line; users and groups as the identity interface takes them. With
---update a resource is replaced as a whole, except its password.
+JSON files contain an array, a ListResponse, or one object per line, in the format of SCIM. With --update, a resource is
+replaced as a whole, except for its password.
 
-A user's groups are added to what the user has; a group that is missing is created. After an interruption, run the same
-again with --update.
-
-Exit code 0: done; 1: a row was refused, or nothing could be done; 2: wrong use.
+The groups of a user are added to the groups that the user has. Missing groups are created.
+After an interruption, run the same command with --update.
+The command also fails if a row is refused. The other rows are written.
 `;
 
 const OPTIONS = {
@@ -58,7 +57,7 @@ export interface ImportPlan {
   readonly backends: readonly string[] | null;
 }
 
-/** What the arguments ask for, or what is wrong with them. */
+/** Reads the arguments. A text is the problem with them. */
 export function planImport(args: readonly string[]): ImportPlan | string {
   const parsed = parseCommandArgs(args, OPTIONS);
   if (!parsed.ok) return parsed.problem;
@@ -68,7 +67,7 @@ export function planImport(args: readonly string[]): ImportPlan | string {
   if (third !== undefined) return "there is more than one file";
   const given = values.backends?.flatMap((names) => names.split(","));
   const backends = given?.map((name) => name.trim()).filter((name) => name !== "") ?? null;
-  if (backends?.length === 0) return "--backends names no backend";
+  if (backends?.length === 0) return "--backends must name a backend";
   return {
     target,
     file,
@@ -78,8 +77,8 @@ export function planImport(args: readonly string[]): ImportPlan | string {
   };
 }
 
-/** Runs an import with the settings of the environment. */
-async function run(plan: ImportPlan, progress: Progress): Promise<CommandOutcome> {
+async function run(plan: ImportPlan): Promise<CommandOutcome> {
+  const progress = terminalProgress();
   try {
     return await runCommand((api, config) => importFile(plan, { write: writeRowsOf(api), config, progress }));
   } finally {
@@ -100,23 +99,23 @@ async function importFile(
   const mapping = createMapping(checkTarget(plan.target, config).mapping);
   try {
     const file = await openRowFile(plan.file, { mapping });
-    const faults = createFaultList();
+    const faults = createRowErrors();
     const [seed = 0] = crypto.getRandomValues(new Uint32Array(1));
-    const tell = (done: number) => progress.tell("checking", { done, total: null });
+    const onChecked = (done: number) => progress.update("Checking", { done, total: null });
     const contactRefusal = (row: FileRow) => refusalOfContacts(plan, { row, write, covers: file.covers });
-    const checked = await checkFile(file, { mapping, faults, seed, tell, contactRefusal });
+    const checked = await checkFile(file, { mapping, faults, seed, onChecked, contactRefusal });
     if (faults.count > 0) {
-      return refusal(`${faultTitle(faults, plan)}. Nothing was changed:\n${faults.text()}`);
+      return refusal(`${errorTitle(faults, plan)}. Nothing was changed:\n${faults.text()}`);
     }
-    const importRun = createImportRun({ ...plan, write, mapping, covers: file.covers, faults });
+    const importRun = new ImportJob({ ...plan, write, mapping, covers: file.covers, faults });
     return await writeFile(plan, { file, checked, faults, importRun, progress });
   } catch (fault) {
-    if (!(fault instanceof FileFault)) throw fault;
+    if (!(fault instanceof FileError)) throw fault;
     return refusal(`${printable(fault.message)}\n`);
   }
 }
 
-/** Why the target refuses an address or a number of a row; `null` for values that the user already has. */
+/** The reason for which the target refuses an e-mail address or a phone number of a row; `null` if it accepts them. */
 async function refusalOfContacts(
   { target, backends }: ImportPlan,
   { row: { kind, body }, write, covers }: {
@@ -133,8 +132,8 @@ async function refusalOfContacts(
 interface Writing {
   readonly file: RowFile;
   readonly checked: FileCheck;
-  readonly faults: FaultList;
-  readonly importRun: ImportRun;
+  readonly faults: RowErrors;
+  readonly importRun: ImportJob;
   readonly progress: Progress;
 }
 
@@ -146,7 +145,7 @@ async function writeFile(plan: ImportPlan, writing: Writing): Promise<CommandOut
   try {
     for await (const read of file.rows()) {
       if (read.ok) await importRun.add(read.row);
-      progress.tell(plan.isDryRun ? "comparing" : "importing", { done: ++done, total });
+      progress.update(plan.isDryRun ? "Comparing" : "Importing", { done: ++done, total });
     }
     await importRun.finish();
   } catch (fault) {
@@ -155,52 +154,43 @@ async function writeFile(plan: ImportPlan, writing: Writing): Promise<CommandOut
   }
   const seconds = (performance.now() - started) / 1000;
   const rate = Math.round(total / Math.max(seconds, 0.001)).toLocaleString("en-US");
-  const took = `${seconds.toFixed(1)} s, ${rate} rows a second`;
-  const out = `${summary(plan, importRun.counts)} (${took})\n${
+  const took = `${seconds.toFixed(1)} s, ${rate} rows per second`;
+  const out = `${importSummary(plan, importRun.counts)} (${took})\n${
     file.notes.map((note) => `\nNote: ${printable(note)}\n`).join("")
   }`;
   if (faults.count === 0) return { out, err: "", exitCode: 0 };
-  return { out, err: `${faultTitle(faults, plan)}:\n${faults.text()}`, exitCode: 1 };
+  return { out, err: `${errorTitle(faults, plan)}:\n${faults.text()}`, exitCode: 1 };
 }
 
-function faultTitle({ count }: FaultList, { isDryRun }: ImportPlan): string {
-  const rows = count === 1 ? "One row" : `${count.toLocaleString("en-US")} rows`;
-  return isDryRun ? `${rows} would be refused` : `${rows} cannot be imported`;
+function errorTitle({ count }: RowErrors, { isDryRun }: ImportPlan): string {
+  return `${counted(count, "row")} ${isDryRun ? "would be refused" : "cannot be imported"}`;
 }
 
-const number = (value: number) => value.toLocaleString("en-US");
-
-/** What was counted, as one sentence; what backends have not got yet is said of each. */
-export function summary({ isDryRun }: Pick<ImportPlan, "isDryRun">, counts: ImportCounts): string {
-  const { created, updated, unchanged, refused, filledGroups, madeGroups } = counts;
-  const rows = `${number(created)} created, ${number(updated)} updated, ${number(unchanged)} left alone, ${
-    number(refused)
-  } refused`;
+/** The counts of an import as one sentence, with the pending writes of each backend. */
+export function importSummary({ isDryRun }: Pick<ImportPlan, "isDryRun">, counts: ImportCounts): string {
+  const { filledGroups, madeGroups } = counts;
+  const rows = (["created", "updated", "unchanged", "refused"] as const).map((key) =>
+    `${counts[key].toLocaleString("en-US")} ${key}`
+  ).join(", ");
   const groups = filledGroups === 0
     ? ""
-    : `; ${number(filledGroups)} ${filledGroups === 1 ? "group" : "groups"} with new members, ${
-      number(madeGroups)
+    : `; ${counted(filledGroups, "group")} with new members, ${
+      madeGroups.toLocaleString("en-US")
     } of them new`;
-  const owed = [...counts.owed].map(([backend, count]) =>
-    `; ${number(count)} ${count === 1 ? "write" : "writes"} still owed to ${printable(backend)}`
+  const pending = [...counts.owed].map(([backend, count]) =>
+    `; ${counted(count, "write")} pending for ${printable(backend)}`
   ).join("");
-  return `${isDryRun ? "Dry run, nothing is changed. It would be: " : ""}${rows}${groups}${owed}.`;
+  return `${isDryRun ? "Dry run, nothing is changed. Result would be: " : ""}${rows}${groups}${pending}.`;
 }
 
 function stoppedText(
   { line, message }: ImportStopped,
-  { plan, counts, faults }: { plan: ImportPlan; counts: ImportCounts; faults: FaultList },
+  { plan, counts, faults }: { plan: ImportPlan; counts: ImportCounts; faults: RowErrors },
 ): string {
-  const again = plan.isDryRun ? "" : " Run the same again with --update to go on.";
-  return `Stopped at line ${line}: ${printable(message)}\nUntil then: ${
-    summary(plan, counts)
+  const again = plan.isDryRun ? "" : " To continue, run the same command with --update.";
+  return `Stopped at line ${line}: ${printable(message)}\nBefore that: ${
+    importSummary(plan, counts)
   }${again}\n${faults.text()}`;
 }
 
-if (import.meta.main) {
-  const plan = planImport(Deno.args);
-  if (asksHelp(Deno.args)) finish(success(USAGE));
-  else if (typeof plan === "string") {
-    finish({ out: "", err: `Cannot import: ${printable(plan)}.\n\n${USAGE}`, exitCode: 2 });
-  } else finish(await run(plan, terminalProgress()));
-}
+if (import.meta.main) await runMain({ usage: USAGE, plan: planImport, run });

@@ -1,34 +1,26 @@
 // Sends the rows of an import in batches, collects memberships, and counts the outcomes.
 
 import { canonicalName } from "../platform/canonical_name.ts";
-import type { RowOutcome } from "../scim/transfer/import_rows.ts";
+import type { RowOutcome } from "../scim/transfer/bulk_plan.ts";
 import type { JsonObject, Mapping, ResourceKind } from "../scim/schema/resource.ts";
-import { type AdminApi, AdminRefusal, AdminUnreachable, valueOf } from "./admin_connection.ts";
-import { type Identified, identify, soundNames } from "../scim/transfer/validate_rows.ts";
-import type { FaultList } from "./error_summary.ts";
+import { type AdminApi, AdminRefusal, AdminUnreachable, apiValue } from "./admin_connection.ts";
+import { type Identified, identifyRow, validNames } from "../scim/transfer/validate_rows.ts";
 import type { FileRow } from "../scim/transfer/row_reader.ts";
-import { createMemberships } from "../scim/transfer/memberships.ts";
+import { printable } from "./format_result.ts";
 
 export interface ImportCounts {
   readonly created: number;
   readonly updated: number;
   readonly unchanged: number;
   readonly refused: number;
-  /** Groups that got members by the rows of users, and those of them that were made for it. */
+  /** Groups that get new members from rows of users, and how many of them this import created. */
   readonly filledGroups: number;
   readonly madeGroups: number;
-  /** Writes that a backend gets later, by its name. */
+  /** Pending writes, by the name of the backend. */
   readonly owed: ReadonlyMap<string, number>;
 }
 
-export interface ImportRun {
-  add(row: FileRow): Promise<void>;
-  /** Sends what is left. */
-  finish(): Promise<void>;
-  readonly counts: ImportCounts;
-}
-
-/** The import cannot go on; `line` is the first row of which nothing is known. */
+/** Ends the import. `line` is the first row with an unknown result. */
 export class ImportStopped extends Error {
   override readonly name = "ImportStopped";
   constructor(readonly line: number, message: string) {
@@ -36,7 +28,7 @@ export class ImportStopped extends Error {
   }
 }
 
-export interface ImportRunDeps {
+export interface ImportJobDeps {
   readonly write: WriteRows;
   readonly target: string;
   readonly mapping: Mapping;
@@ -44,17 +36,17 @@ export interface ImportRunDeps {
   readonly isDryRun: boolean;
   readonly backends: readonly string[] | null;
   readonly covers: readonly string[] | null;
-  readonly faults: FaultList;
+  readonly faults: RowErrors;
 }
 
-/** Writes rows into the target of the import, or says what writing them would do. */
+/** Writes rows to the target. A dry run only compares. */
 export type WriteRows = (
-  request: Pick<ImportRunDeps, "target" | "mayUpdate" | "isDryRun" | "backends" | "covers"> & {
+  request: Pick<ImportJobDeps, "target" | "mayUpdate" | "isDryRun" | "backends" | "covers"> & {
     readonly rows: readonly JsonObject[];
   },
 ) => Promise<readonly RowOutcome[]>;
 
-/** The rows' way through the administration API. */
+/** Writes rows through the administration API. */
 export function writeRowsOf(api: AdminApi): WriteRows {
   return async ({ rows, backends, covers, ...options }) => {
     const json = {
@@ -63,7 +55,7 @@ export function writeRowsOf(api: AdminApi): WriteRows {
       covers: covers === null ? null : [...covers],
       ...(backends === null ? {} : { backends: [...backends] }),
     };
-    const { outcomes } = await valueOf(api.imports.rows.$post({ json }));
+    const { outcomes } = await apiValue(api.imports.rows.$post({ json }));
     return outcomes as readonly RowOutcome[];
   };
 }
@@ -71,32 +63,107 @@ export function writeRowsOf(api: AdminApi): WriteRows {
 interface Waiting {
   readonly line: number;
   readonly request: JsonObject;
-  /** Whom the row names; `null` where it is about members itself. */
+  /** The name of the resource; `null` for a request about members. */
   readonly name: string | null;
 }
 
-/** Small enough that each response comes soon, and that a server works on other requests in between. A larger row goes alone. */
-const BATCH_CHARACTERS = 48_000;
-const BATCH_ROWS = 250;
-const MOST_FLYING = 2;
-/** Of one request for members of a group. */
-const MOST_MEMBERS = 5000;
+/** Limits of a batch. A response is fast, and the server can handle other requests in between. A larger row is sent alone. */
+const MAX_BATCH_CHARACTERS = 48_000;
+const MAX_BATCH_ROWS = 250;
+const MAX_IN_FLIGHT = 2;
+const MAX_MEMBERS_PER_REQUEST = 5000;
 
-export function createImportRun(deps: ImportRunDeps): ImportRun {
-  const rows = { created: 0, updated: 0, unchanged: 0, refused: 0 };
-  const memberships = createMemberships();
-  /** Canonical names of groups: of rows that were sent; that got members by rows of users; that were made for that. */
-  const sentGroups = new Set<string>();
-  const filledGroups = new Set<string>();
-  const madeGroups = new Set<string>();
-  const owed = new Map<string, number>();
-  const flying: Promise<void>[] = [];
-  let lastKind: ResourceKind | null = null;
-  let batch: Waiting[] = [];
-  let characters = 0;
+export class ImportJob {
+  readonly #deps: ImportJobDeps;
+  readonly #rows = { created: 0, updated: 0, unchanged: 0, refused: 0 };
+  readonly #memberships = new Memberships();
+  /** Canonical names: groups with a row of their own, groups with new members from rows of users, and groups created for those. */
+  readonly #sentGroups = new Set<string>();
+  readonly #filledGroups = new Set<string>();
+  readonly #madeGroups = new Set<string>();
+  readonly #pending = new Map<string, number>();
+  readonly #inFlight: Promise<void>[] = [];
+  #lastKind: ResourceKind | null = null;
+  #batch: Waiting[] = [];
+  #characters = 0;
 
-  const ask = async (sent: readonly Waiting[]): Promise<void> => {
-    const { write, target, mayUpdate, isDryRun, backends, covers } = deps;
+  constructor(deps: ImportJobDeps) {
+    this.#deps = deps;
+  }
+
+  get counts(): ImportCounts {
+    return {
+      ...this.#rows,
+      filledGroups: this.#filledGroups.size,
+      madeGroups: this.#madeGroups.size,
+      owed: this.#pending,
+    };
+  }
+
+  async add(row: FileRow): Promise<void> {
+    const { line, kind, body } = row;
+    const found = identifyRow(row, this.#deps.mapping);
+    if (found === null) throw new ImportStopped(line, "The file has changed since it was checked.");
+    // Rows of users create missing groups, so rows of the other kind must be finished first.
+    if (kind !== this.#lastKind) await this.#drain();
+    this.#lastKind = kind;
+    if (kind === "group") await this.#putGroup(row, found);
+    else await this.#put({ line, name: found.name, request: { kind, body, groups: validNames(row.groups) } });
+    if (this.#memberships.isFull) await this.finish();
+  }
+
+  /** Sends the remaining rows and memberships. */
+  async finish(): Promise<void> {
+    await this.#drain();
+    for (const { group, members, line } of this.#memberships.take()) {
+      // A row of this file brings the group. A dry run does not create it, so there is nothing to compare with.
+      if (this.#deps.isDryRun && this.#sentGroups.has(canonicalName(group))) continue;
+      for (let from = 0; from < members.length; from += MAX_MEMBERS_PER_REQUEST) {
+        const add = members.slice(from, from + MAX_MEMBERS_PER_REQUEST);
+        await this.#put({ line, name: null, request: { kind: "members", group, add } });
+      }
+    }
+    await this.#drain();
+  }
+
+  async #putGroup({ line, body }: FileRow, { name, members }: Identified): Promise<void> {
+    const canonical = canonicalName(name);
+    if (this.#sentGroups.has(canonical)) {
+      // A further row of the same group adds its members.
+      for (const member of members) this.#memberships.add({ group: name, member, line });
+      return;
+    }
+    this.#sentGroups.add(canonical);
+    await this.#put({ line, name, request: { kind: "group", body, joins: this.#madeGroups.has(canonical) } });
+  }
+
+  async #put(waiting: Waiting): Promise<void> {
+    const size = JSON.stringify(waiting.request).length;
+    const isFull = this.#batch.length >= MAX_BATCH_ROWS || this.#characters + size > MAX_BATCH_CHARACTERS;
+    if (isFull) await this.#send();
+    this.#batch.push(waiting);
+    this.#characters += size;
+  }
+
+  /** Sends the batch. A few requests run at the same time. */
+  async #send(): Promise<void> {
+    if (this.#batch.length === 0) return;
+    if (this.#inFlight.length >= MAX_IN_FLIGHT) await this.#inFlight.shift();
+    const request = this.#request(this.#batch);
+    // The caller that awaits the request receives the error. Until then, the rejection must not count as unhandled.
+    request.catch(() => undefined);
+    this.#inFlight.push(request);
+    this.#batch = [];
+    this.#characters = 0;
+  }
+
+  async #drain(): Promise<void> {
+    await this.#send();
+    while (this.#inFlight.length > 0) await this.#inFlight.shift();
+  }
+
+  async #request(sent: readonly Waiting[]): Promise<void> {
+    const { write, target, mayUpdate, isDryRun, backends, covers } = this.#deps;
     const rows = sent.map(({ request }) => request);
     const outcomes = await write({ target, rows, mayUpdate, isDryRun, backends, covers }).catch(
       (fault: unknown) => {
@@ -107,115 +174,111 @@ export function createImportRun(deps: ImportRunDeps): ImportRun {
         throw new ImportStopped(sent[0]?.line ?? 0, fault.message);
       },
     );
-    note(sent, outcomes);
-  };
-  /** Sends what waits; a few requests are on their way at the same time. */
-  const send = async (): Promise<void> => {
-    if (batch.length === 0) return;
-    if (flying.length >= MOST_FLYING) await flying.shift();
-    const flight = ask(batch);
-    // The caller that awaits it receives the error; until then an unhandled rejection must not end the program.
-    flight.catch(() => undefined);
-    flying.push(flight);
-    batch = [];
-    characters = 0;
-  };
-  const drain = async (): Promise<void> => {
-    await send();
-    while (flying.length > 0) await flying.shift();
-  };
+    this.#count(sent, outcomes);
+  }
 
-  const note = (sent: readonly Waiting[], outcomes: readonly RowOutcome[]): void => {
+  #count(sent: readonly Waiting[], outcomes: readonly RowOutcome[]): void {
     for (const [at, waiting] of sent.entries()) {
       const outcome = outcomes[at];
       if (outcome === undefined) {
-        throw new ImportStopped(waiting.line, "The answer is not that of this version.");
+        throw new ImportStopped(
+          waiting.line,
+          "The server returned an unexpected result. Check that it has the same version.",
+        );
       }
-      if (outcome.did === "refused") {
-        refuse(waiting, outcome.detail);
-        continue;
-      }
-      for (const backend of outcome.owes ?? []) owed.set(backend, (owed.get(backend) ?? 0) + 1);
-      if (waiting.name === null) noteMembers(String(waiting.request["group"]), outcome.did);
-      else noteRow(waiting, { ...outcome, member: waiting.name });
+      if (outcome.did === "refused") this.#refuse(waiting, outcome.detail);
+      else this.#countRow(waiting, outcome);
     }
     const [first] = outcomes;
-    const isAway = outcomes.every((one) => one.did === "refused" && AWAY.has(one.code));
-    if (isAway && first?.did === "refused") throw new ImportStopped(sent[0]?.line ?? 0, first.detail);
-  };
-  const refuse = ({ line, name, request }: Waiting, detail: string): void => {
-    rows.refused++;
-    deps.faults.add(line, name === null ? `Group ${JSON.stringify(request["group"])}: ${detail}` : detail);
-  };
-  const noteMembers = (group: string, did: "created" | "updated" | "unchanged"): void => {
-    if (did === "created") madeGroups.add(canonicalName(group));
-    if (did !== "unchanged") filledGroups.add(canonicalName(group));
-  };
-  const noteRow = (
-    { line, request }: Waiting,
-    { did, member, joins = [], joined = [], made = [] }: Exclude<RowOutcome, { did: "refused" }> & {
-      member: string;
-    },
-  ): void => {
-    // A group that rows of users made is no surprise when its own row comes.
-    const isOwn = request["joins"] === true && madeGroups.delete(canonicalName(member));
-    rows[isOwn ? "created" : did]++;
-    for (const group of joins) memberships.add({ group, member, line });
-    for (const group of joined) filledGroups.add(canonicalName(group));
-    for (const group of made) madeGroups.add(canonicalName(group));
-  };
+    const isUnavailable = outcomes.every((one) => one.did === "refused" && UNAVAILABLE.has(one.code));
+    if (isUnavailable && first?.did === "refused") throw new ImportStopped(sent[0]?.line ?? 0, first.detail);
+  }
 
-  const put = async (waiting: Waiting): Promise<void> => {
-    const size = JSON.stringify(waiting.request).length;
-    if (batch.length >= BATCH_ROWS || characters + size > BATCH_CHARACTERS) await send();
-    batch.push(waiting);
-    characters += size;
-  };
-  const putGroup = async ({ line, body }: FileRow, { name, members }: Identified): Promise<void> => {
-    const canonical = canonicalName(name);
-    if (sentGroups.has(canonical)) {
-      // A further row of the same group: its members join those of the first.
-      for (const member of members) memberships.add({ group: name, member, line });
+  #refuse({ line, name, request }: Waiting, detail: string): void {
+    this.#rows.refused++;
+    const problem = name === null ? `Group ${JSON.stringify(request["group"])}: ${detail}` : detail;
+    this.#deps.faults.add(line, problem);
+  }
+
+  #countRow({ line, name, request }: Waiting, outcome: Exclude<RowOutcome, { did: "refused" }>): void {
+    const { did, joins = [], joined = [], made = [] } = outcome;
+    for (const backend of outcome.owes ?? []) {
+      this.#pending.set(backend, (this.#pending.get(backend) ?? 0) + 1);
+    }
+    if (name === null) {
+      const group = canonicalName(String(request["group"]));
+      if (did === "created") this.#madeGroups.add(group);
+      if (did !== "unchanged") this.#filledGroups.add(group);
       return;
     }
-    sentGroups.add(canonical);
-    await put({ line, name, request: { kind: "group", body, joins: madeGroups.has(canonical) } });
-  };
-  const fillGroups = async (): Promise<void> => {
-    await drain();
-    for (const { group, members, line } of memberships.take()) {
-      // A row of this very file brings that group; where nothing is written, it cannot be asked about.
-      if (deps.isDryRun && sentGroups.has(canonicalName(group))) continue;
-      for (let from = 0; from < members.length; from += MOST_MEMBERS) {
-        const add = members.slice(from, from + MOST_MEMBERS);
-        await put({ line, name: null, request: { kind: "members", group, add } });
-      }
-    }
-    await drain();
-  };
+    // A group that rows of users created counts as created by its own row.
+    const isOwn = request["joins"] === true && this.#madeGroups.delete(canonicalName(name));
+    this.#rows[isOwn ? "created" : did]++;
+    for (const group of joins) this.#memberships.add({ group, member: name, line });
+    for (const group of joined) this.#filledGroups.add(canonicalName(group));
+    for (const group of made) this.#madeGroups.add(canonicalName(group));
+  }
+}
 
+/** Refusals that apply to every row. */
+const UNAVAILABLE: ReadonlySet<string> = new Set(["backend_unreachable", "busy"]);
+
+const TOO_LARGE: readonly RowOutcome[] = [
+  { did: "refused", code: "too_large", detail: "The row is too large." },
+];
+
+export interface RowErrors {
+  readonly count: number;
+  add(line: number, problem: string): void;
+  /** One line per error, at most 50. Empty without errors. */
+  text(): string;
+}
+
+const MAX_SHOWN = 50;
+
+export function createRowErrors(): RowErrors {
+  const shown: string[] = [];
+  let count = 0;
   return {
-    get counts() {
-      return { ...rows, filledGroups: filledGroups.size, madeGroups: madeGroups.size, owed };
+    get count() {
+      return count;
     },
-    async add(row) {
-      const { line, kind, body } = row;
-      const found = identify(row, deps.mapping);
-      if (found === null) throw new ImportStopped(line, "The file has changed since it was checked.");
-      // Users make groups that are missing; so what there is of the other kind must be settled first.
-      if (kind !== lastKind) await drain();
-      lastKind = kind;
-      if (kind === "group") await putGroup(row, found);
-      else await put({ line, name: found.name, request: { kind, body, groups: soundNames(row.groups) } });
-      if (memberships.isFull()) await fillGroups();
+    add(line, problem) {
+      count++;
+      if (count <= MAX_SHOWN) shown.push(`  line ${line}: ${printable(problem)}\n`);
     },
-    finish: fillGroups,
+    text() {
+      const more = count - MAX_SHOWN;
+      return `${shown.join("")}${more > 0 ? `  and ${more.toLocaleString("en-US")} more\n` : ""}`;
+    },
   };
 }
 
-/** What stands in the way of every row alike. */
-const AWAY: ReadonlySet<string> = new Set(["backend_unreachable", "busy"]);
+const MAX_MEMBERSHIPS = 20_000;
 
-const TOO_LARGE: readonly RowOutcome[] = [
-  { did: "refused", code: "too_large", detail: "It is too large to be sent." },
-];
+/** Memberships from rows of users, collected by group. */
+class Memberships {
+  #groups = new Map<string, { group: string; members: string[]; line: number }>();
+  #size = 0;
+
+  get isFull(): boolean {
+    return this.#size >= MAX_MEMBERSHIPS;
+  }
+
+  /** @param membership.line the row that names the group. The first one of a group counts. */
+  add({ group, member, line }: { group: string; member: string; line: number }): void {
+    const canonical = canonicalName(group);
+    const found = this.#groups.get(canonical);
+    if (found === undefined) this.#groups.set(canonical, { group, members: [member], line });
+    else found.members.push(member);
+    this.#size++;
+  }
+
+  /** Returns the groups in the order in which they were first named, and starts over. */
+  take() {
+    const taken = [...this.#groups.values()];
+    this.#groups = new Map();
+    this.#size = 0;
+    return taken;
+  }
+}

@@ -1,4 +1,4 @@
-// The administration API without a server: a command opens the data directory itself and builds the same application on it.
+// The administration API without a running server: opens the data directory and builds the same application on it.
 
 import { compose } from "../compose.ts";
 import type { Config } from "../platform/config/config.ts";
@@ -9,15 +9,15 @@ import { createSystemRandom, systemClock } from "../platform/runtime.ts";
 
 export interface OfflineAdmin {
   answer(request: Request): Promise<Response>;
-  /** Ends what is in progress and releases the data directory. */
+  /** Stops the application and releases the data directory. */
   close(): Promise<void>;
 }
 
 /**
- * Takes the data directory for this process and builds the application on it.
+ * Locks the data directory and builds the application on it.
  *
  * @param options.masterKeyHex see {@link openDataDir}.
- * @throws DataDirFault when another process holds the directory, or something in it cannot be used.
+ * @throws DataDirFault if another process has the lock, or a file in the directory cannot be used.
  */
 export async function openOfflineAdmin(
   { config, masterKeyHex }: { config: Config; masterKeyHex: string },
@@ -27,7 +27,7 @@ export async function openOfflineAdmin(
   const dataDir = await openDataDir(config.server.dataDir, {
     random,
     masterKeyHex,
-    auditKeptMs: config.console.auditKeptMs,
+    auditRetentionMs: config.console.auditRetentionMs,
   });
   const log = createLog({
     format: config.server.logFormat,

@@ -1,85 +1,59 @@
-// `deno task pair`: gives a user a second factor, lists and revokes them, beside a running server as well as without one.
+// `deno task pair`: adds, lists and revokes the second factors of users.
 
-import { type Factor, FACTORS } from "../radius/flow/factors.ts";
-import { addFactor, type Addition, invite, listAll, listOf, prefer, revoke } from "./pair_actions.ts";
-import { asksHelp, parseCommandArgs } from "./parse_args.ts";
-import { type CommandOutcome, finish, runCommand, success } from "./run_admin_command.ts";
-import { readSecretLine } from "./read_secret.ts";
+import type { PairingView } from "../console/api/users/user_types.ts";
+import { isLoopback } from "../platform/addresses.ts";
+import type { Config } from "../platform/config/config.ts";
+import { isCountryAllowed, reducePhoneNumber } from "../platform/phone_number.ts";
+import { type Factor, FACTORS } from "../radius/flow/context.ts";
+import { type AdminApi, AdminRefusal, apiValue, pathName, rewordRefusal } from "./admin_connection.ts";
+import {
+  type CommandOutcome,
+  counted,
+  FACTOR_TEXTS,
+  invitationText,
+  type ListedPairing,
+  pairingTable,
+  quoted,
+  resultText,
+} from "./format_result.ts";
+import { parseCommandArgs, readSecretLine, writeNotice } from "./terminal.ts";
+import { refusal, runCommand, runMain, success } from "./run_admin_command.ts";
 
-const USAGE =
-  `Give a user a second factor, list or revoke them. Works beside a running server as well as without one.
+const USAGE = `Add, list and revoke the second factors of a user.
 
-  deno task pair <user> --device <pairing_id>   a device, by its id at the second-factor service; without a confirmation
-                        [--totp-length <n>]     digits of the passcodes that it shows: 4 to 10, 0 for none (6)
-  deno task pair <user> --sms <+number>         passcodes by text message
-  deno task pair <user> --voice <+number>       passcodes by phone call
-  deno task pair <user> --totp <base32>         passcodes of an authenticator app; - reads the secret from standard
-                                                input, so that it stands in no history and no list of processes
-  deno task pair <user> --invite                a link and a QR code for the phone page, good once, for 24 hours
-  deno task pair <user> --prefer <factor>       what a login begins with: device, sms, voice or totp; none undoes it
-  deno task pair [<user>] --list                the pairings of one user, or of all
-  deno task pair [<user>] --revoke <id>         ends a pairing
-
-Reads the settings that COUNTERSIGN_CONFIG names, else countersign.toml in the working directory; the master key from
-COUNTERSIGN_MASTER_KEY where the server does. Exit code 0: done; 1: refused, with the reason; 2: wrong use.
+Usage:
+  deno task pair <user> --device <pairing_id>  Add a device by its ID at the second-factor service.
+                        [--totp-length <n>]    Set the length of its passcodes: 4 to 10, or 0 for none (default: 6).
+  deno task pair <user> --sms <+number>        Add a number for passcodes by text message.
+  deno task pair <user> --voice <+number>      Add a number for passcodes by phone call.
+  deno task pair <user> --totp <base32>        Add an authenticator app by its secret. Use - to read the secret from
+                                               standard input, so that the shell history does not contain it.
+  deno task pair <user> --invite               Print a link and a QR code that pair a phone, once, within 24 hours.
+  deno task pair <user> --prefer <factor>      Set the default factor: device, sms, voice or totp. Use none to remove it.
+  deno task pair [<user>] --list               List the factors of one user, or of all users.
+  deno task pair [<user>] --revoke <id>        Revoke a factor.
 `;
 
-/** What a command does. */
+/** A factor that an administrator adds. */
+export type NewFactor =
+  | { readonly kind: "sms" | "voice"; readonly number: string }
+  | { readonly kind: "device"; readonly id: string; readonly totpLength: (typeof TOTP_LENGTHS)[number] }
+  | { readonly kind: "totp"; readonly seed: string };
+
 export type PairAction =
-  | { readonly does: "add"; readonly user: string; readonly factor: Addition }
+  | { readonly does: "add"; readonly user: string; readonly factor: NewFactor }
   | { readonly does: "invite"; readonly user: string }
   | { readonly does: "prefer"; readonly user: string; readonly factor: Factor | null }
   | { readonly does: "list"; readonly user: string | null }
   | { readonly does: "revoke"; readonly user: string | null; readonly id: string };
 
-interface Typed {
-  readonly value: string;
-  readonly totpLength: string | null;
-}
-
-/** What an option asks for; a text says what is wrong. */
-type Read = (user: string, typed: Typed) => PairAction | string;
-
-/** The options that need a user. */
-const FOR_USER = {
-  device: readDevice,
-  sms: readNumber("sms"),
-  voice: readNumber("voice"),
-  totp: readSeed,
-  invite: (user) => ({ does: "invite", user }),
-  prefer: readPreference,
-} satisfies Record<string, Read>;
-
 const DEFAULT_TOTP_LENGTH = 6;
 const TOTP_LENGTHS = [0, 4, 5, 6, 7, 8, 9, 10] as const;
+/** The value of `--totp` that reads the secret from standard input. */
+const STANDARD_INPUT = "-";
 
-function readDevice(user: string, { value: id, totpLength: given }: Typed): PairAction | string {
-  const length = given === null ? DEFAULT_TOTP_LENGTH : /^[0-9]{1,2}$/.test(given) ? Number(given) : NaN;
-  const totpLength = TOTP_LENGTHS.find((one) => one === length);
-  if (totpLength === undefined) return "the length of a device's passcodes is 4 to 10, or 0 for none";
-  return { does: "add", user, factor: { kind: "device", id, totpLength } };
-}
-
-function readNumber(kind: "sms" | "voice"): Read {
-  return (user, { value: number }) => ({ does: "add", user, factor: { kind, number } });
-}
-
-function readSeed(user: string, { value: seed }: Typed): PairAction {
-  return { does: "add", user, factor: { kind: "totp", seed } };
-}
-
-function readPreference(user: string, { value }: Typed): PairAction | string {
-  if (value === "none") return { does: "prefer", user, factor: null };
-  return isFactor(value)
-    ? { does: "prefer", user, factor: value }
-    : `what comes first is one of ${Object.keys(FACTORS).join(", ")}, or none`;
-}
-
-function isFactor(value: string): value is Factor {
-  return Object.hasOwn(FACTORS, value);
-}
-
-const OPTIONS = {
+/** A command has exactly one of these options. */
+const ACTIONS = {
   device: { type: "string" },
   sms: { type: "string" },
   voice: { type: "string" },
@@ -88,71 +62,235 @@ const OPTIONS = {
   prefer: { type: "string" },
   list: { type: "boolean" },
   revoke: { type: "string" },
-  "totp-length": { type: "string" },
 } as const;
-/** A command has exactly one of these options. */
-const ACTIONS = ["device", "sms", "voice", "totp", "invite", "prefer", "list", "revoke"] as const;
 
-/** What the arguments ask for. `readsSeed`: the TOTP secret comes from standard input. */
-export type PairPlan =
-  | { readonly kind: "help" }
-  | { readonly kind: "wrong"; readonly problem: string }
-  | { readonly kind: "action"; readonly action: PairAction; readonly readsSeed: boolean };
-
-/** Reads the arguments of `deno task pair`. */
-export function planPair(args: readonly string[]): PairPlan {
-  if (asksHelp(args)) return { kind: "help" };
-  const action = readAction(args);
-  if (typeof action === "string") return { kind: "wrong", problem: action };
-  const readsSeed = action.does === "add" && action.factor.kind === "totp" && action.factor.seed === "-";
-  return { kind: "action", action, readsSeed };
-}
-
-function readAction(args: readonly string[]): PairAction | string {
-  const parsed = parseCommandArgs(args, OPTIONS);
+/** Reads the arguments. A text is the problem with them. */
+export function planPair(args: readonly string[]): PairAction | string {
+  const parsed = parseCommandArgs(args, { ...ACTIONS, "totp-length": { type: "string" } });
   if (!parsed.ok) return parsed.problem;
   const { words: [user = null, second], values } = parsed;
-  if (second !== undefined) return "there is more than one user name";
-  const [name, another] = ACTIONS.filter((option) => values[option] !== undefined);
-  if (name === undefined) return "what should be done is missing";
+  if (second !== undefined) return "there is more than one user";
+  const [name, another] = (Object.keys(ACTIONS) as (keyof typeof ACTIONS)[])
+    .filter((option) => values[option] !== undefined);
+  if (name === undefined) return "the action is missing";
   if (another !== undefined) return `--${name} and --${another} exclude each other`;
   const { "totp-length": totpLength = null } = values;
-  if (totpLength !== null && name !== "device") return "--totp-length belongs to --device";
-  const value = String(values[name] ?? "");
+  if (totpLength !== null && name !== "device") return "--totp-length requires --device";
+  const value = String(values[name]);
   if (name === "list") return { does: "list", user };
   if (name === "revoke") return { does: "revoke", user, id: value };
-  if (user === null) return "a user name is missing";
-  return FOR_USER[name](user, { value, totpLength });
-}
-
-async function run(args: readonly string[]): Promise<CommandOutcome> {
-  const plan = planPair(args);
-  if (plan.kind === "help") return success(USAGE);
-  if (plan.kind === "wrong") {
-    return { out: "", err: `Cannot pair: ${plan.problem}.\n\n${USAGE}`, exitCode: 2 };
+  if (user === null) return "the user is missing";
+  switch (name) {
+    case "device":
+      return planDevice(user, { id: value, totpLength });
+    case "sms":
+    case "voice":
+      return { does: "add", user, factor: { kind: name, number: value } };
+    case "totp":
+      return { does: "add", user, factor: { kind: name, seed: value } };
+    case "invite":
+      return { does: "invite", user };
+    case "prefer":
+      return planPreference(user, value);
   }
-  if (!plan.readsSeed || plan.action.does !== "add") return await perform(plan.action);
-  const encoder = new TextEncoder();
-  const seed = await readSecretLine(Deno.stdin, (text) => void Deno.stderr.writeSync(encoder.encode(text)));
-  if (seed === null) return { out: "", err: "Cannot pair: no secret was given.\n", exitCode: 1 };
-  return await perform({ ...plan.action, factor: { kind: "totp", seed } });
 }
 
-function perform(action: PairAction): Promise<CommandOutcome> {
-  return runCommand(async (api, config) => {
-    switch (action.does) {
-      case "add":
-        return success(await addFactor({ api, config }, action.user, action.factor));
-      case "invite":
-        return success(await invite({ api, config }, action.user));
-      case "prefer":
-        return success(await prefer({ api, config }, action.user, action.factor));
-      case "list":
-        return success(action.user === null ? await listAll(api) : await listOf(api, action.user));
-      case "revoke":
-        return success(await revoke({ api, config }, action));
-    }
+function planDevice(
+  user: string,
+  { id, totpLength: given }: { id: string; totpLength: string | null },
+): PairAction | string {
+  const length = given === null ? DEFAULT_TOTP_LENGTH : /^[0-9]{1,2}$/.test(given) ? Number(given) : NaN;
+  const totpLength = TOTP_LENGTHS.find((one) => one === length);
+  if (totpLength === undefined) return "--totp-length must be 4 to 10, or 0 for no passcodes";
+  return { does: "add", user, factor: { kind: "device", id, totpLength } };
+}
+
+function planPreference(user: string, value: string): PairAction | string {
+  if (value === "none") return { does: "prefer", user, factor: null };
+  return Object.hasOwn(FACTORS, value)
+    ? { does: "prefer", user, factor: value as Factor }
+    : `--prefer must be one of ${Object.keys(FACTORS).join(", ")}, or none`;
+}
+
+async function run(plan: PairAction): Promise<CommandOutcome> {
+  let action = plan;
+  if (plan.does === "add" && plan.factor.kind === "totp" && plan.factor.seed === STANDARD_INPUT) {
+    const seed = await readSecretLine(Deno.stdin, writeNotice);
+    if (seed === null) return refusal("Cannot add the factor: no secret was entered.\n");
+    action = { ...plan, factor: { kind: "totp", seed } };
+  }
+  return await runCommand(async (api, config) => success(await perform({ api, config }, action)));
+}
+
+function perform(deps: Deps, action: PairAction): Promise<string> {
+  switch (action.does) {
+    case "add":
+      return addFactor(deps, action.user, action.factor);
+    case "invite":
+      return invite(deps, action.user);
+    case "prefer":
+      return prefer(deps, action.user, action.factor);
+    case "list":
+      return action.user === null ? listAll(deps.api) : listOf(deps.api, action.user);
+    case "revoke":
+      return revoke(deps, action);
+  }
+}
+
+interface Deps {
+  readonly api: AdminApi;
+  readonly config: Config;
+}
+
+/** The list of all users shows at most this many pairings. */
+const MAX_LISTED = 500;
+const PAGE_SIZE = 100;
+
+export async function addFactor({ api, config }: Deps, user: string, factor: NewFactor): Promise<string> {
+  const call = api.users[":id"].pairings.$post({ param: paramOf(user), json: factor });
+  const { pairing, user: { name } } = await rewordRefusal(
+    apiValue(call),
+    ({ message }) => `Cannot add the factor to ${quoted(user)}: ${message}`,
+  );
+  const shown = { ...pairing, user: name };
+  return resultText(`Added ${FACTOR_TEXTS[shown.kind](shown)} to ${quoted(name)}.`, {
+    blocks: [pairingTable([shown])],
+    notes: [...unusableNote(config, factor), ...disabledNote(config, factor.kind)],
   });
 }
 
-if (import.meta.main) finish(await run(Deno.args));
+function unusableNote({ factors, secondFactor }: Config, factor: NewFactor): string[] {
+  if (factor.kind === "device") {
+    return secondFactor.url === ""
+      ? ["The embedded second-factor service knows only phones that were paired with --invite."]
+      : [];
+  }
+  const number = "number" in factor ? reducePhoneNumber(factor.number) : null;
+  return number === null || isCountryAllowed(number, factors.countryCodes)
+    ? []
+    : ["factors.country_codes does not allow the country of this number, so it receives no passcodes."];
+}
+
+function disabledNote({ factors }: Config, kind: Factor): string[] {
+  return factors.enabled.includes(kind)
+    ? []
+    : [`Logins do not offer this factor: factors.enabled does not contain ${quoted(kind)}.`];
+}
+
+export async function invite({ api, config }: Deps, user: string): Promise<string> {
+  const call = api.users[":id"].invitation.$post({ param: paramOf(user), json: {} });
+  const invitation = await rewordRefusal(
+    apiValue(call),
+    ({ code, message }) => code === "no_invitations" ? NO_INVITATIONS : message,
+  );
+  const { publicUrl } = config.http;
+  const notes = [...loopbackNote(publicUrl), ...disabledNote(config, "device")];
+  const did = `Invitation for ${quoted(user)}. The link pairs one phone.`;
+  return resultText(did, { blocks: [invitationText(invitation)], notes });
+}
+
+const NO_INVITATIONS =
+  "Cannot invite a phone: invitations require the embedded second-factor service, but second_factor.url is set. " +
+  "Pair the phone at that service, then run deno task pair <user> --device <pairing_id>.";
+
+function loopbackNote(publicUrl: string): string[] {
+  return isLoopback(URL.parse(publicUrl)?.hostname ?? "")
+    ? [
+      `A phone cannot reach ${publicUrl}. Set http.listen and http.public_url to addresses that phones can reach, ` +
+      "and create another invitation.",
+    ]
+    : [];
+}
+
+export async function prefer({ api, config }: Deps, user: string, factor: Factor | null): Promise<string> {
+  const call = api.users[":id"].preference.$put({ param: paramOf(user), json: { factor } });
+  const { user: { name, login } } = await apiValue(call);
+  if (factor === null) return resultText(`${quoted(name)} has no default factor.`);
+  const isMissing = login?.pairings.every(({ kind }) => kind !== factor) ?? true;
+  const notes = [
+    ...isMissing ? [`${quoted(name)} has no factor of this kind yet.`] : [],
+    ...disabledNote(config, factor),
+  ];
+  return resultText(`The default factor of ${quoted(name)} is ${factor}.`, { notes });
+}
+
+export async function listOf(api: AdminApi, user: string): Promise<string> {
+  const { name, login } = await apiValue(api.users[":id"].$get({ param: paramOf(user), query: {} }));
+  const pairings = (login?.pairings ?? []).map((pairing) => ({ ...pairing, user: name }));
+  const preferred = login?.preferred ?? null;
+  return resultText(
+    `${quoted(name)} has ${pairings.length === 0 ? "no factors" : counted(pairings.length, "factor")}.`,
+    {
+      blocks: [
+        pairings.length === 0 ? "" : pairingTable(pairings),
+        preferred === null ? "" : `Default factor: ${preferred}\n`,
+      ],
+    },
+  );
+}
+
+export async function listAll(api: AdminApi): Promise<string> {
+  const pairings: ListedPairing[] = [];
+  let total = 0;
+  for (let page = 1; pairings.length < MAX_LISTED; page++) {
+    const query = { page: String(page), size: String(PAGE_SIZE) };
+    const answer = await apiValue(api.devices.$get({ query }));
+    total = answer.total;
+    if (answer.rows.length === 0) break;
+    pairings.push(...answer.rows.map(({ phone, number, totpLength, ...row }) => ({
+      ...row,
+      ...(phone === null || phone === row.id ? {} : { name: phone }),
+      ...(number === null ? {} : { number }),
+      ...(totpLength === null ? {} : { totpLength }),
+    })));
+  }
+  const more = total - pairings.length;
+  return resultText(total === 0 ? "There are no factors." : `${counted(total, "factor")}.`, {
+    blocks: [
+      pairings.length === 0 ? "" : pairingTable(pairings),
+      more > 0 ? `  and ${more} more; add a user name to list the factors of that user\n` : "",
+    ],
+  });
+}
+
+export async function revoke(
+  { api, config }: Deps,
+  { user, id }: { user: string | null; id: string },
+): Promise<string> {
+  const { name, pairing } = await find(api, { user, id });
+  const param = { ...paramOf(name), pairing: pathName(id, "pairing") };
+  await apiValue(api.users[":id"].pairings[":pairing"].$delete({ param, json: {} }));
+  const shown = { ...pairing, user: name };
+  const isExternal = pairing.kind === "device" && config.secondFactor.url !== "";
+  const notes = isExternal
+    ? ["The external second-factor service may still know the device. Remove it there as well."]
+    : [];
+  return resultText(`Revoked ${FACTOR_TEXTS[shown.kind](shown)} of ${quoted(name)}.`, {
+    blocks: [pairingTable([shown])],
+    notes,
+  });
+}
+
+/** Finds a pairing and its user. Without a user, the API finds it by its ID. */
+async function find(
+  api: AdminApi,
+  { user, id }: { user: string | null; id: string },
+): Promise<{ name: string; pairing: PairingView }> {
+  const unknown = `Cannot revoke the factor: ${
+    user === null ? "there is" : `${quoted(user)} has`
+  } no factor with this ID. To list the IDs, use --list.`;
+  const owner = user ?? (await rewordRefusal(
+    apiValue(api.devices[":id"].$get({ param: { id: pathName(id, "pairing") } })),
+    ({ code, message }) => code === "unknown_pairing" ? unknown : message,
+  )).user;
+  const { name, login } = await apiValue(api.users[":id"].$get({ param: paramOf(owner), query: {} }));
+  const pairing = login?.pairings.find((one) => one.id === id);
+  if (pairing === undefined) throw new AdminRefusal("unknown_pairing", unknown);
+  return { name, pairing };
+}
+
+function paramOf(user: string): { id: string } {
+  return { id: pathName(user, "user") };
+}
+
+if (import.meta.main) await runMain({ usage: USAGE, plan: planPair, run });

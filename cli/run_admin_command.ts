@@ -1,23 +1,48 @@
-// Runs a command of the operator: settings, connection, outcome, exit code.
+// The frame of every administration command: arguments, settings, connection, result and exit code.
 
-import type { Config } from "../platform/config/config.ts";
+import type { Config, TargetSettings } from "../platform/config/config.ts";
 import { loadConfig } from "../platform/config/load.ts";
 import { DataDirFault } from "../platform/data_dir.ts";
 import { type AdminApi, AdminRefusal, AdminUnreachable, openAdminConnection } from "./admin_connection.ts";
 import { printFaults } from "./check_config.ts";
-import { printable } from "./format_result.ts";
+import { type CommandOutcome, firstOf, printable, quoted } from "./format_result.ts";
+import { isHelpRequested } from "./terminal.ts";
 
-/** What a command prints where, and its exit code: 0 done, 1 refused, 2 wrong use. */
-export interface CommandOutcome {
-  readonly out: string;
-  readonly err: string;
-  readonly exitCode: 0 | 1 | 2;
+const ENVIRONMENT = "A command reads the same settings as the server. Use the same files and environment.\n";
+
+const USAGE_FOOTER = `
+Works with or without a running server. Reads the same settings as the server: the file in COUNTERSIGN_CONFIG, or
+countersign.toml in the working directory.
+Exit codes: 0 for success, 1 for failure, 2 for wrong usage.
+`;
+
+export interface AdminCommand<Plan extends object> {
+  /** The help text, without what is the same for all commands. */
+  readonly usage: string;
+  /** Reads the arguments. A text is the problem with them. */
+  readonly plan: (args: readonly string[]) => Plan | string;
+  readonly run: (plan: Plan) => Promise<CommandOutcome>;
 }
 
-const ENVIRONMENT =
-  "A command reads the settings as the server does: run it with the same files and environment.\n";
+/** Runs a command with the arguments of the process, prints its result, and sets the exit code. */
+export async function runMain<Plan extends object>(
+  { usage, plan: planArgs, run }: AdminCommand<Plan>,
+): Promise<void> {
+  const help = `${usage}${USAGE_FOOTER}`;
+  if (isHelpRequested(Deno.args)) return printOutcome(success(help));
+  const plan = planArgs(Deno.args);
+  printOutcome(
+    typeof plan === "string"
+      ? { out: "", err: `Cannot use the arguments: ${printable(plan)}.\n\n${help}`, exitCode: 2 }
+      : await run(plan),
+  );
+}
 
-/** Reads the settings, and gives them to `work` with the administration API. A failure becomes a sentence that holds no secret. */
+/**
+ * Reads the settings, and calls `work` with the administration API.
+ *
+ * @returns what `work` returns, or a failure whose text contains no secret.
+ */
 export async function runCommand(
   work: (api: AdminApi, config: Config) => Promise<CommandOutcome>,
 ): Promise<CommandOutcome> {
@@ -32,26 +57,24 @@ export async function runCommand(
     const isSentence = fault instanceof DataDirFault || fault instanceof AdminUnreachable ||
       fault instanceof AdminRefusal;
     if (isSentence) return refusal(`${printable(fault.message)}\n`);
-    // Only the name of the fault: its text may quote what was typed.
+    // Only the name of the error: its message may quote a secret from the arguments.
     const name = fault instanceof Error ? fault.name : "fault";
-    return refusal(`Cannot do that: the command failed (${name}).\n`);
+    return refusal(`The command failed (${name}).\n`);
   } finally {
     await connection.close();
   }
 }
 
-/** The outcome of a command that did what was asked. */
 export function success(out: string): CommandOutcome {
   return { out, err: "", exitCode: 0 };
 }
 
-/** The outcome of a command that was refused. */
 export function refusal(err: string): CommandOutcome {
   return { out: "", err, exitCode: 1 };
 }
 
 /** Prints an outcome and sets the exit code of the process. */
-export function finish({ out, err, exitCode }: CommandOutcome): void {
+export function printOutcome({ out, err, exitCode }: CommandOutcome): void {
   const encoder = new TextEncoder();
   writeWhole(Deno.stdout, encoder.encode(out));
   writeWhole(Deno.stderr, encoder.encode(err));
@@ -60,4 +83,23 @@ export function finish({ out, err, exitCode }: CommandOutcome): void {
 
 function writeWhole(stream: { writeSync(octets: Uint8Array): number }, octets: Uint8Array): void {
   for (let at = 0; at < octets.length;) at += stream.writeSync(octets.subarray(at));
+}
+
+/**
+ * Finds a target of the settings by its name.
+ *
+ * @throws AdminRefusal with the names of the targets.
+ */
+export function checkTarget(name: string, { targets }: Pick<Config, "targets">): TargetSettings {
+  const found = targets.find((target) => target.name === name);
+  if (found !== undefined) return found;
+  throw new AdminRefusal(
+    "unknown_target",
+    `There is no target ${quoted(name)}. The settings define ${targetNames(targets.map((one) => one.name))}.`,
+  );
+}
+
+/** The names of targets in quotation marks, at most 20. */
+export function targetNames(names: readonly string[]): string {
+  return firstOf(names.map(quoted), 20);
 }

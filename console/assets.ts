@@ -1,18 +1,21 @@
-// The built files, read once into memory, and how they are answered: names carry a hash of the content, so they never
-// change and may be kept for ever.
+// The built files of the web pages, read into memory once, and their responses. The names contain a hash of the content, so browsers
+// can cache them forever.
 
-import { type Encoding, ENCODING_NAMES, ENCODINGS } from "./packing.ts";
+/** Encodings of compressed files with the endings of their names, the smallest first. */
+export const ENCODINGS = { br: ".br", gzip: ".gz" } as const;
+export type Encoding = keyof typeof ENCODINGS;
+const ENCODING_NAMES = Object.keys(ENCODINGS) as readonly Encoding[];
 
 /** One built file. */
 export interface Asset {
   readonly body: Uint8Array<ArrayBuffer>;
   readonly type: string;
   readonly etag: string;
-  /** The same as the build packed it; small files are not. */
+  /** The compressed forms. A small file has none. */
   readonly packed?: ReadonlyMap<Encoding, Uint8Array<ArrayBuffer>>;
 }
 
-/** Which files a page needs. */
+/** The files of a page. */
 export interface PageFiles {
   readonly scripts: readonly string[];
   readonly styles: readonly string[];
@@ -22,14 +25,15 @@ export interface PageFiles {
 
 /** What the build writes as `manifest.json`. */
 export interface Manifest {
-  readonly inputs: string;
+  /** The source files of the build, by path below `console/`, and a hash of them. */
+  readonly inputs: { readonly hash: string; readonly files: readonly string[] };
   readonly pages: Readonly<Record<string, PageFiles>>;
   readonly icon: string;
   readonly sprite: string;
   /** The file of messages of each page and language. */
   readonly catalogues: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** Modules that pages fetch when they are needed, by path (`web/pages/live_page.tsx`), and all files each needs. */
-  readonly late: Readonly<Record<string, readonly string[]>>;
+  /** The files of each module that the console loads on demand, by its path (`web/pages/live/live_page.tsx`). */
+  readonly lazy: Readonly<Record<string, readonly string[]>>;
 }
 
 /** The built console and phone page. */
@@ -40,9 +44,15 @@ export interface Dist {
 
 /** No files: the API works without them. */
 export const NO_DIST: Dist = {
-  manifest: { inputs: "", pages: {}, icon: "", sprite: "", catalogues: {}, late: {} },
+  manifest: { inputs: { hash: "", files: [] }, pages: {}, icon: "", sprite: "", catalogues: {}, lazy: {} },
   read: () => null,
 };
+
+/** The files of a page of the console (`live`), which the console loads on demand; empty if there is no such page. */
+export function filesOfLazyPage({ lazy }: Manifest, page: string): readonly string[] {
+  const module = Object.keys(lazy).find((path) => path.endsWith(`/${page}_page.tsx`));
+  return module === undefined ? [] : lazy[module] ?? [];
+}
 
 const TYPES: Readonly<Record<string, string>> = {
   js: "text/javascript; charset=utf-8",
@@ -52,11 +62,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 const FOR_EVER = "public, max-age=31536000, immutable";
 
-/**
- * Reads what the build wrote.
- *
- * @throws Error when nothing was built yet, with the command that does it.
- */
+/** Reads the output of the build. @throws Error if nothing is built; its message contains the build command. */
 export async function loadDist(directory: string | URL): Promise<Dist> {
   const base = typeof directory === "string" ? directory : decodeURIComponent(directory.pathname);
   const manifest = await readManifest(`${base}/manifest.json`);
@@ -79,7 +85,7 @@ async function readManifest(path: string): Promise<Manifest> {
   }
 }
 
-/** What lies beside a file in the encodings that the build made of it. */
+/** Reads the compressed forms of a file. */
 async function readPacked(path: string): Promise<Map<Encoding, Uint8Array<ArrayBuffer>>> {
   const packed = new Map<Encoding, Uint8Array<ArrayBuffer>>();
   for (const encoding of ENCODING_NAMES) {
@@ -97,14 +103,14 @@ async function etagOf(body: Uint8Array<ArrayBuffer>): Promise<string> {
   return `"${digest.slice(0, 12).toBase64({ alphabet: "base64url" })}"`;
 }
 
-/** The answer for one file, packed as the browser can take it; 304 when the browser has it already. */
+/** The response with a file, compressed if the browser accepts it; 304 if the browser has the file. */
 export function assetResponse(asset: Asset, request: Request): Response {
   const always = { "cache-control": FOR_EVER, vary: "accept-encoding" };
   const held = (request.headers.get("if-none-match") ?? "").split(",").map((tag) =>
     tag.trim().replace(/^W\//, "")
   );
   const encoding = encodingFor(request, asset);
-  // Each packing is a representation of its own, so it has a tag of its own (RFC 9110 §8.8.3.3).
+  // Each encoding is a separate representation, so it needs its own entity tag (RFC 9110 §8.8.3.3).
   const etag = encoding === null ? asset.etag : asset.etag.replace(/"$/, `-${encoding}"`);
   if (held.includes(etag)) return new Response(null, { status: 304, headers: { ...always, etag } });
   const body = (encoding === null ? undefined : asset.packed?.get(encoding)) ?? asset.body;
@@ -119,7 +125,7 @@ export function assetResponse(asset: Asset, request: Request): Response {
   });
 }
 
-/** The best that both sides know; what was not packed is sent as it is. */
+/** The smallest encoding that the browser accepts; `null` for no compression. */
 function encodingFor(request: Request, { packed }: Asset): Encoding | null {
   const accepted = (request.headers.get("accept-encoding") ?? "").split(",")
     .map((one) => one.trim().toLowerCase())

@@ -1,17 +1,20 @@
-// Checks each request before any route sees it: a known method, a Host of this server (RFC 9112 §3.2), and a path as the
-// target.
+// Checks each request before any route: a known method, a Host of this server (RFC 9112 §3.2), a path as the target, and a
+// body within limits of size and time.
 
 import type { MiddlewareHandler } from "hono";
 import type { SocketAddress } from "../platform/config/config.ts";
 import type { HttpEnv } from "./api/hono_env.ts";
 import { Refusal } from "./api/errors.ts";
-import { createRequestBodies, type RequestBodyDeps } from "./request_body.ts";
+import { readBoundedBody } from "../platform/fetch_with_deadline.ts";
+import type { RequestBody } from "../platform/http_error.ts";
+import type { Clock } from "../platform/runtime.ts";
+import type { RequestLimit } from "../platform/http/request_limit.ts";
 
-/** Where the listener is and what it is called from outside. */
+/** The address of the listener, and its public URL. */
 export interface HttpSettings {
-  /** The address listened on; a wildcard (`0.0.0.0`, `::`) is reached by any number address. */
+  /** The address of the listener. A wildcard (`0.0.0.0`, `::`) accepts every numeric address as Host. */
   readonly listen: SocketAddress;
-  /** The address that people and phones use, for example `https://gate.example.org`. */
+  /** The public URL, for example `https://gate.example.org`. */
   readonly publicUrl: string;
 }
 
@@ -24,7 +27,7 @@ export interface RequestGateDeps extends RequestBodyDeps {
   readonly settings: HttpSettings;
 }
 
-/** Refuses requests that no route may see, and gives the others a limited body. */
+/** Refuses invalid requests, and limits the body of the others. */
 export function createRequestGate(deps: RequestGateDeps): MiddlewareHandler<HttpEnv> {
   const isOurs = createHostCheck(deps.settings);
   const bodies = createRequestBodies(deps);
@@ -36,7 +39,7 @@ export function createRequestGate(deps: RequestGateDeps): MiddlewareHandler<Http
     try {
       await next();
     } catch (fault) {
-      // Hono's error handlers take Errors only, and have taken those.
+      // Hono's error handlers accept only instances of Error, and have handled those.
       throw new Error(String(fault), { cause: fault });
     } finally {
       body.release();
@@ -63,19 +66,19 @@ function checkHost(request: Request, isOurs: (host: string) => boolean): void {
   const url = URL.parse(request.url);
   if (url === null || url.username !== "" || url.password !== "") throw new Refusal("bad_host");
   const given = request.headers.get("host");
-  // HTTP/2 has no Host field; there the URL is made from :authority. It is spoken only over TLS here, so without TLS
-  // a missing Host is what RFC 9112 §3.2 wants answered with 400.
+  // HTTP/2 has :authority instead of Host, and is used only over TLS. Without TLS, RFC 9112 §3.2 requires a 400 for a
+  // missing Host.
   if (given === null && url.protocol !== "https:") throw new Refusal("bad_host");
   const host = given === null ? url.host : hostOf(given, url.protocol);
   if (host === null) throw new Refusal("bad_host");
-  // RFC 9112 §3.2.2: an absolute-form target overrides Host, so the two would disagree about who is asked.
+  // RFC 9112 §3.2.2: an absolute-form target overrides Host, so the two must not differ.
   if (host !== url.host) throw new Refusal("bad_target");
   if (!isOurs(host)) throw new Refusal("foreign_host");
 }
 
 /**
- * A test for hosts (`name:port`, as a URL writes them) by which this server may be called. The port is left out of
- * it: a forwarded port is common, and what must be kept out (DNS rebinding) needs a name of its own.
+ * Tests whether a host (`name:port`, as in a URL) belongs to this server. The port is ignored: forwarded ports are common, and
+ * DNS rebinding needs another name, not another port.
  */
 export function createHostCheck({ listen, publicUrl }: HttpSettings): (host: string) => boolean {
   const names = new Set<string>([new URL(publicUrl).hostname, ...LOOPBACK_NAMES]);
@@ -99,9 +102,121 @@ function isNumberAddress(name: string): boolean {
   return name.startsWith("[") || /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name);
 }
 
-/** `host` as a URL writes it (lower case, no default port), or `null` when it is not one. */
+/** `host` in the form of a URL (lower case, no default port); `null` if it is invalid. */
 function hostOf(host: string, protocol: string): string | null {
   if (/[\s/?#@\\]/.test(host)) return null;
   const url = URL.parse(`${protocol}//${host}/`);
   return url === null || url.host === "" ? null : url.host;
+}
+
+/** A body whose memory is counted until its request is answered. */
+export interface CountedBody extends RequestBody {
+  /** Releases the counted memory. Called when the response exists. */
+  release(): void;
+}
+
+/** Limits bodies in size and time, more strictly until the sender is authenticated, and counts the memory of all together. */
+export interface RequestBodies {
+  /** @param address of the sender. Each unauthenticated source can have a few pending bodies. */
+  open(request: Request, address: string): CountedBody;
+}
+
+export interface RequestBodyDeps {
+  readonly clock: Clock;
+  /** The deadline of a body. Default: 10 s, and 3 s before the sender is authenticated. */
+  readonly bodyDeadlineMs?: number | undefined;
+  /** The limit of all bodies together. Default: 64 MiB. */
+  readonly maxBufferedOctets?: number;
+  /** Limits pending bodies of unauthenticated senders. */
+  readonly bodyWaits?: RequestLimit;
+}
+
+export const MAX_BODY_OCTETS = 1024 * 1024;
+/** Before the sender is authenticated. */
+export const MAX_ANONYMOUS_BODY_OCTETS = 64 * 1024;
+/** Bodies of all requests in progress together. */
+const MAX_BUFFERED_OCTETS = 64 * 1024 * 1024;
+const BODY_DEADLINE_MS = 10_000;
+/** Before the sender is authenticated: these bodies are small. */
+const ANONYMOUS_BODY_DEADLINE_MS = 3000;
+const CLOSE = { connection: "close" };
+const RETRY = { "retry-after": "1" };
+
+const NO_BODY: CountedBody = {
+  allowLarge: () => undefined,
+  read: () => Promise.resolve(new Uint8Array()),
+  release: () => undefined,
+};
+
+export function createRequestBodies(deps: RequestBodyDeps): RequestBodies {
+  const { maxBufferedOctets = MAX_BUFFERED_OCTETS } = deps;
+  let buffered = 0;
+  const count = (octets: number) => {
+    if (buffered + octets > maxBufferedOctets) throw new Refusal("overloaded", RETRY);
+    buffered += octets;
+  };
+  return {
+    open({ body, headers }, address) {
+      if (body === null) return NO_BODY;
+      let isAuthenticated = false;
+      let counted = 0;
+      let octets: Promise<Uint8Array> | null = null;
+      return {
+        allowLarge: () => void (isAuthenticated = true),
+        read: () =>
+          octets ??= readLimited(body, {
+            ...deps,
+            address,
+            isAuthenticated,
+            announced: Number(headers.get("content-length") ?? 0),
+            onChunk(length) {
+              count(length);
+              counted += length;
+            },
+          }),
+        release() {
+          buffered -= counted;
+          counted = 0;
+        },
+      };
+    },
+  };
+}
+
+interface Reading extends RequestBodyDeps {
+  readonly address: string;
+  readonly isAuthenticated: boolean;
+  /** The Content-Length that the sender announced; 0: unknown. */
+  readonly announced: number;
+  readonly onChunk: (octets: number) => void;
+}
+
+async function readLimited(body: ReadableStream<Uint8Array>, reading: Reading): Promise<Uint8Array> {
+  const { clock, isAuthenticated, announced, onChunk, bodyDeadlineMs } = reading;
+  const maxOctets = isAuthenticated ? MAX_BODY_OCTETS : MAX_ANONYMOUS_BODY_OCTETS;
+  if (announced > maxOctets) {
+    // The listener drops the rest, so that the sender can read the response.
+    body.cancel().catch(() => undefined);
+    throw new Refusal("body_too_large", CLOSE);
+  }
+  const endWait = isAuthenticated ? null : beginWait(reading);
+  const late = Promise.withResolvers<"out_of_time">();
+  const deadlineMs = bodyDeadlineMs ?? (isAuthenticated ? BODY_DEADLINE_MS : ANONYMOUS_BODY_DEADLINE_MS);
+  const stopTimer = clock.after(deadlineMs, () => late.resolve("out_of_time"));
+  try {
+    const read = await readBoundedBody(body, { maxOctets, outOfTime: late.promise, onChunk });
+    if (typeof read !== "string") return read;
+    if (read === "broke_off") throw new Refusal("body_broken");
+    throw new Refusal(read === "too_long" ? "body_too_large" : "body_too_slow", CLOSE);
+  } finally {
+    stopTimer();
+    endWait?.();
+  }
+}
+
+function beginWait({ bodyWaits, address }: Reading): (() => void) | null {
+  if (bodyWaits === undefined) return null;
+  const end = bodyWaits.begin(address);
+  if (end === null) throw new Refusal("overloaded", { ...RETRY, ...CLOSE });
+  return end;
 }

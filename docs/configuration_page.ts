@@ -2,7 +2,7 @@
 
 import { ADMIN_ROWS, GENERAL_ROWS } from "../platform/config/settings.ts";
 import { CLIENT_ROWS, POLICY_ROWS } from "../platform/config/client_rows.ts";
-import type { Row, Rows } from "../platform/config/setting_row.ts";
+import type { SettingRow, SettingRows } from "../platform/config/value_types.ts";
 import {
   CREDENTIAL_ROWS,
   LDAP_BACKEND_ROWS,
@@ -11,13 +11,13 @@ import {
   TARGET_ROWS,
 } from "../platform/config/target_settings.ts";
 
-type Value = Row<unknown>["preset"];
+type Value = SettingRow<unknown>["preset"];
 
 /** A table of the file as the page shows it. */
 interface Section {
   readonly header: string;
   /** Keys below the header. */
-  readonly rows: readonly (readonly [string, Row<unknown>])[];
+  readonly rows: readonly (readonly [string, SettingRow<unknown>])[];
 }
 
 const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
@@ -26,26 +26,29 @@ const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
 
 Generated from the table of settings by \`deno task docs\`; do not edit.
 
-One TOML file: \`countersign.toml\` in the working directory, or the path in \`COUNTERSIGN_CONFIG\`. No file is needed:
-every setting has a default. A text may be \`env:NAME\` or \`file:PATH\`, so that no secret has to stand in the file (a
-line end at the end of that file is dropped). Relative paths start in the working directory. Unknown keys and bad values
-stop the start; all faults are listed at once, each with its key and what it should be. \`deno task check-config\` does
-the same without starting.
+The settings file is \`countersign.toml\` in the working directory, or the path in \`COUNTERSIGN_CONFIG\`. It is optional:
+every setting has a default. Relative paths start in the working directory.
+
+A text can be \`env:NAME\` or \`file:PATH\`, so that the settings file contains no secret. A line end at the end of that file
+is removed.
+
+The start fails if a key is unknown or a value is invalid. It lists all errors at once, each with its key and the expected
+value. \`deno task check-config\` checks the settings without a start.
 `;
 
 const REPLIES = `[radius.reply.default]           # attributes of every Access-Accept
 Session-Timeout = 28800
-# "Cisco-AVPair" = "shell:priv-lvl=15"   a vendor's attribute, where the dictionary has the name
-# "26.9.1" = "shell:priv-lvl=15"         else by numbers
+# "Cisco-AVPair" = "shell:priv-lvl=15"   a vendor's attribute by its name in the dictionary
+# "26.9.1" = "shell:priv-lvl=15"         the same attribute by its numbers
 # "Tunnel-Type:1" = "VLAN"               with a tag
 
-[radius.reply.group."vpn-admins"] # for members of that group: each takes the place of a default of its name;
-Class = "admins"                 # between two groups of a user the one that stands first in the file counts
+[radius.reply.group."vpn-admins"] # for members of that group; each attribute replaces the default of its name.
+Class = "admins"                 # If a user is in two groups, the group that comes first in this file applies.
 Filter-Id = "admins"
 `;
 
-const MAPPINGS = `[targets.corp.mapping.user]      # only what differs from the interface's own table:
-"name.familyName" = "sn"         # SCIM attribute = front-end attribute; "emails[].value" means each entry
+const MAPPINGS = `[targets.corp.mapping.user]      # only differences from the table of the interface
+"name.familyName" = "sn"         # SCIM attribute = front-end attribute; "emails[].value" is the value of each entry
 [targets.corp.mapping.group]
 `;
 
@@ -79,11 +82,11 @@ function linesOf(rows: Section["rows"]): string {
   return lines;
 }
 
-const isBuilt = ([, row]: readonly [string, Row<unknown>]) => row.later === undefined;
-const entriesOf = (rows: Rows) => Object.entries(rows);
+const isBuilt = ([, row]: readonly [string, SettingRow<unknown>]) => row.later === undefined;
+const entriesOf = (rows: SettingRows) => Object.entries(rows);
 
 function generalSections(): Section[] {
-  const sections = new Map<string, [string, Row<unknown>][]>();
+  const sections = new Map<string, [string, SettingRow<unknown>][]>();
   for (const [key, row] of entriesOf(GENERAL_ROWS)) {
     const cut = key.lastIndexOf(".");
     const rows = sections.get(key.slice(0, cut)) ?? [];
@@ -96,7 +99,7 @@ function generalSections(): Section[] {
 
 const CLIENT: Section = { header: "[[radius.client]]", rows: entriesOf(CLIENT_ROWS).filter(isBuilt) };
 const ADMIN: Section = { header: "[[console.admin]]", rows: entriesOf(ADMIN_ROWS) };
-const backend = (name: string, rows: Rows): Section => ({
+const backend = (name: string, rows: SettingRows): Section => ({
   header: `[targets.corp.backends.${name}]`,
   rows: entriesOf(rows),
 });
@@ -128,8 +131,8 @@ export function exampleToml(): string {
         !key.includes(".") && key !== "first_factor_backend"
       );
       const hint =
-        "# for any client address, while no client is given in file or console, these keys of a client " +
-        `stand here too:\n# ${keys.join(", ")}, first_factor_server\n`;
+        "# As long as no client is defined, [radius] can contain these keys of a client, for any client " +
+        `address:\n# ${keys.join(", ")}, first_factor_server\n`;
       return [text + hint, sectionText(CLIENT), REPLIES];
     }
     return section.header === "[console]" ? [identityText(), text, sectionText(ADMIN)] : [text];
@@ -141,7 +144,7 @@ const cell = (text: string) => text.replaceAll("|", "\\|");
 
 function tableOf({ header, rows }: Section): string {
   const lines = rows.map(([key, row]) => {
-    const preset = row.required ? "must be given" : `\`${tomlOf(row.preset)}\``;
+    const preset = row.required ? "required" : `\`${tomlOf(row.preset)}\``;
     return `| \`${key}\` | ${preset} | ${cell(row.doc)} | ${cell(row.kind.means)} |\n`;
   });
   return `\n### \`${header}\`\n\n| key | default | meaning | must be |\n|---|---|---|---|\n${lines.join("")}`;
@@ -149,7 +152,7 @@ function tableOf({ header, rows }: Section): string {
 
 function laterTable(): string {
   const rows: [string, string][] = [];
-  const add = (prefix: string, table: Rows) => {
+  const add = (prefix: string, table: SettingRows) => {
     for (const [key, row] of entriesOf(table)) {
       if (row.later !== undefined) rows.push([`\`${prefix}${key}\``, row.later]);
     }
@@ -172,28 +175,32 @@ export function configurationPage(): string {
 \`\`\`toml
 ${exampleToml()}\`\`\`
 
-A client of \`[[radius.client]]\` is known by its source address; with several clients behind one address,
-\`nas_identifier\` or \`nas_ip_address\` picks one. An address outside every client's is discarded silently.
+The source address identifies a client of \`[[radius.client]]\`. If several clients share an address,
+\`nas_identifier\` or \`nas_ip_address\` selects one. Requests from other addresses are dropped.
 
-A target is a directory of users and groups; its name is the \`<target_id>\` of the paths of the identity interface, and
-\`radius.directory\` names the one whose users log in. There are at most 100, \`default\` is always among them, and a target without
-backends has one of kind \`store\` with the name \`local\`. Names of targets and backends have 1 to 64 of the letters A to Z and a to
-z, digits, dot, \`_\` and \`-\`. Where backends disagree, the one that stands first in the file counts. \`mapping.user\` and
-\`mapping.group\` name what differs from the interface's own table, a SCIM attribute (\`title\`, \`name.familyName\`,
-\`emails[].value\`, or one behind its schema's URN) and its front-end attribute; \`read_only\` of an LDAP or SCIM backend names SCIM
-attributes of users that it keeps for itself: they are read there, never written, and no difference; \`attributes\` of an LDAP backend say which LDAP
-attribute holds a front-end attribute, where that differs from the table of its schema.
+A target is a directory of users and groups.
 
-Attributes of \`radius.reply.group\` are those of \`radius.reply.default\`: a member of the group gets them in every Access-Accept. The
-default and all groups together must fit into one packet.
+- Its name is the \`<target_id>\` in the paths of SCIM requests. \`radius.directory\` names the target whose users sign in.
+- There are at most 100 targets. The target \`default\` always exists. A target without backends has one of kind \`store\` with the
+  name \`local\`.
+- Names of targets and backends have 1 to 64 characters: letters A to Z and a to z, digits, dot, \`_\` and \`-\`.
+- If backends differ, the one that comes first in the file takes precedence.
+- \`mapping.user\` and \`mapping.group\` contain differences from the table of the interface: a SCIM attribute (\`title\`,
+  \`name.familyName\`, \`emails[].value\`, or an attribute with the URN of its schema) and its front-end attribute.
+- \`read_only\` of an LDAP or SCIM backend lists SCIM attributes of users that Countersign reads there and never writes. A
+  different value in such an attribute is not a sync error.
+- \`attributes\` of an LDAP backend maps front-end attributes to LDAP attributes, where they differ from the table of its schema.
+
+\`radius.reply.group\` takes the same attributes as \`radius.reply.default\`. The gateway adds them to every Access-Accept for a
+member of the group. The default and all groups together must fit into one packet.
 
 ## Every key
 ${sections.map(tableOf).join("")}
-## Not yet
+## Settings without effect
 
-These are refused by this version, never ignored:
+This version accepts only the empty value for these settings:
 
-| setting | why |
+| setting | reason |
 |---|---|
 ${laterTable()}`;
 }

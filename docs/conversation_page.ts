@@ -1,9 +1,9 @@
-// Writes docs/conversation.md from the flow table: the picture, the steps, and every row.
+// Writes docs/conversation.md from the flow table: the diagram, the steps, and every row.
 
-import { type Condition, CONDITIONS } from "../radius/flow/conditions.ts";
+import { CONDITIONS, type FlowCondition } from "../radius/flow/conditions.ts";
 import { EFFECTS, FLOW, type FlowRow } from "../radius/flow/flow.ts";
 import { PROMPTS } from "../radius/flow/prompts.ts";
-import { type End, PASSAGES, type Place, STEPS } from "../radius/protocol/steps.ts";
+import { type FlowEnd, type FlowPlace, PASSAGES, STEPS } from "../radius/protocol/steps.ts";
 
 const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
 
@@ -11,35 +11,38 @@ const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
 
 Generated from the flow table (\`radius/flow/\`) by \`deno task docs\`; do not edit.
 
-A login moves along these rows. At a place the first row whose conditions all hold is taken; what it does and says stands beside it, and the
-log and the audit name it. A **step** is where a login waits for an answer: its name travels in State. A **passage** is a place inside the
-server, where something outside is being asked; it is never seen on the wire. Answers are trimmed; menu letters and \`cancel\` are read
-without case.
+These rows define a login. The first row applies whose conditions are all true. The row has the effects, the prompt and the next step. The log
+and the audit log contain the name of the row.
+
+- In a **step**, the login waits for an answer. State contains the name of the step.
+- In a **passage**, the server waits for an external service. A passage never appears in a packet.
+
+Answers are trimmed. Menu letters and \`cancel\` are case-insensitive.
 `;
 
-const PICTURE = `## The picture
+const DIAGRAM = `## Diagram
 
-Names in capitals are steps, the others passages. At every step, \`cancel\` leads to the menu under a new conversation, and a user who is
-refused meanwhile gets a Reject; those arrows are left out.
+Names in capitals are steps, the others passages. The diagram omits two transitions that exist in every step: \`cancel\` opens the menu in a new
+conversation, and a user who was locked or removed is rejected.
 `;
 
-/** The picture's arrow from one place to another, with the conditions that lead along it. */
+/** The arrow of the diagram from one place to another, with the conditions that lead along it. */
 interface Arrow {
-  readonly from: Place | "*";
-  readonly to: Place | End;
+  readonly from: FlowPlace | "*";
+  readonly to: FlowPlace | FlowEnd;
   readonly labels: Set<string>;
 }
 
-/** Labels of one arrow that are written out; more would hide the picture. */
+/** Labels of one arrow that are written out; more would hide the diagram. */
 const MOST_LABELS = 3;
 
-const isEnd = (place: Place | End): place is End => place === "accept" || place === "reject";
+const isEnd = (place: FlowPlace | FlowEnd): place is FlowEnd => place === "accept" || place === "reject";
 
-function rowsFrom(place: Place | "*"): FlowRow[] {
+function rowsFrom(place: FlowPlace | "*"): FlowRow[] {
   return FLOW.filter(({ from }) => from === place);
 }
 
-const saysOf = (when: readonly Condition[]): string =>
+const saysOf = (when: readonly FlowCondition[]): string =>
   when.map((condition) => CONDITIONS[condition].says).join(", and ");
 
 /** One arrow for each pair of places, in the order of the rows. */
@@ -55,14 +58,14 @@ function arrows(): Arrow[] {
   return [...known.values()];
 }
 
-/** Mermaid reads `:` and `;` inside a label as its own. */
+/** Mermaid gives `:` and `;` in a label a meaning of their own. */
 function labelOf({ labels }: Arrow): string {
   const shown = [...labels].slice(0, MOST_LABELS).join(" / ");
   return (labels.size > MOST_LABELS ? `${shown} / …` : shown).replace(/[:;]/g, ",");
 }
 
-function picture(): string {
-  const nameOf = (place: Place | "*" | End): string =>
+function diagram(): string {
+  const nameOf = (place: FlowPlace | "*" | FlowEnd): string =>
     place === "accept" ? "Accept" : place === "reject" ? "Reject" : place;
   const lines = arrows().map((arrow) =>
     `  ${nameOf(arrow.from)} --> ${nameOf(arrow.to)} : ${labelOf(arrow)}`
@@ -81,18 +84,18 @@ const code = (text: string): string => `\`${text}\``;
 
 function stepTable(): string {
   return table(
-    ["State", "what it is called"],
+    ["State", "title"],
     Object.entries(STEPS).map(([name, { title }]) => [code(name), title]),
   );
 }
 
 function passageTable(): string {
   return table(
-    ["passage", "what it is called", "after a crash inside it"],
+    ["passage", "title", "after a crash"],
     Object.entries(PASSAGES).map(([name, { title, afterCrash }]) => [
       code(name),
       title,
-      afterCrash === null ? "the login is begun anew" : `goes on at ${code(afterCrash)}`,
+      afterCrash === null ? "the login starts again" : `continues at ${code(afterCrash)}`,
     ]),
   );
 }
@@ -107,9 +110,9 @@ function nextOf({ to }: FlowRow): string {
   return code(to);
 }
 
-function rowTable(place: Place | "*"): string {
+function rowTable(place: FlowPlace | "*"): string {
   return table(
-    ["row", "when", "does", "says", "next"],
+    ["row", "conditions", "effects", "prompt", "next"],
     rowsFrom(place).map((row) => [
       code(row.name),
       saysOf(row.when),
@@ -128,12 +131,12 @@ function sections(): string {
     );
 }
 
-/** The page. `{menu}`, `{number}` and `{numbers}` stand for what the user is shown there. */
+/** The page. The gateway replaces `{menu}`, `{number}` and `{numbers}` in a prompt. */
 export function conversationPage(): string {
   return [
     INTRODUCTION,
-    PICTURE,
-    picture(),
+    DIAGRAM,
+    diagram(),
     "## Steps\n",
     stepTable(),
     "## Passages\n",

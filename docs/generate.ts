@@ -1,10 +1,96 @@
 // Writes the pages under docs/ that are generated from tables (`deno task docs`), or with --check only compares them.
 
-import { auditPage } from "./audit_page.ts";
 import { configurationPage } from "./configuration_page.ts";
 import { conversationPage } from "./conversation_page.ts";
-import { dropsPage } from "./drops_page.ts";
 import { scimPage } from "./scim_page.ts";
+import en from "../console/web/i18n/en.json" with { type: "json" };
+import { AUDIT_ACTIONS, type AuditObjectKind } from "../platform/audit_actions.ts";
+import { REQUEST_REFUSALS } from "../radius/server/request.ts";
+import { DROP_REASONS } from "../radius/protocol/drop_reasons.ts";
+import { PROMPTS } from "../radius/flow/prompts.ts";
+
+const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
+
+# Dropped packets and refused requests
+
+Generated from the tables of reasons by \`deno task docs\`; do not edit.
+
+## Dropped
+
+The gateway does not answer a dropped packet. The log has a \`dropped:\` line with the reason, the client and the source. Lines of level \`warn\`
+appear at most once a minute for each reason and source; lines of level \`debug\` only at that log level. \`/metrics\` and the console count all
+dropped packets. The reasons are in the order in which the gateway checks them.
+`;
+
+const REFUSED = `## Refused
+
+The gateway answers a valid packet that it cannot process with an Access-Reject, at least one second after its arrival. The log has a
+\`request refused:\` line.
+`;
+
+function dropped(): string {
+  return Object.entries(DROP_REASONS)
+    .map(([reason, { level, sentence, ref }]) => `### ${reason}\n\n${sentence} (\`${level}\`; ${ref}).\n`)
+    .join("\n");
+}
+
+function refused(): string {
+  return Object.entries(REQUEST_REFUSALS)
+    .map(([reason, { sentence, prompt, ref }]) =>
+      `### ${reason}\n\n${sentence} (${ref}). The user sees: "${PROMPTS[prompt].text}"\n`
+    )
+    .join("\n");
+}
+
+/** The page: a heading for each reason, so that a link can point at it. */
+export function dropsPage(): string {
+  return [INTRODUCTION, dropped(), REFUSED, refused()].join("\n");
+}
+
+const PAGE = new URL("audit.md", import.meta.url);
+const BEGIN = "<!-- The table is written by `deno task docs` from platform/audit_actions.ts. -->\n";
+const END = "<!-- end of the table -->\n";
+
+interface ActionRow {
+  readonly about: AuditObjectKind;
+  readonly formerly?: readonly string[];
+}
+
+/** The page with the table as the actions are now. */
+export function auditPage(): string {
+  const text = Deno.readTextFileSync(PAGE);
+  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error("Cannot write docs/audit.md: it has no place for the table");
+  return `${text.slice(0, begin)}${BEGIN}\n${actionTable()}\n${text.slice(end)}`;
+}
+
+function actionTable(): string {
+  const rows = Object.entries<ActionRow>(AUDIT_ACTIONS).map(([action, { about, formerly = [] }]) => [
+    labelOf(action),
+    `\`${action}\``,
+    about,
+    formerly.map((name) => `\`${name}\``).join(", "),
+  ]);
+  return tableText(["event", "action", "target", "name in 0.1.0"], rows);
+}
+
+function labelOf(action: string): string {
+  const key = `govern.event_${action.replaceAll(".", "_")}`;
+  const label: unknown = Object.entries(en).find(([one]) => one === key)?.[1];
+  if (typeof label !== "string") throw new Error(`Cannot write docs/audit.md: ${action} has no label`);
+  return label;
+}
+
+/** A table as `deno fmt` writes it. */
+function tableText(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((name, at) =>
+    Math.max(name.length, ...rows.map((cells) => cells[at]?.length ?? 0))
+  );
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |\n`;
+  const rule = `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |\n`;
+  return line(head) + rule + rows.map(line).join("");
+}
 
 /** File names, and what belongs into them. */
 export const PAGES: Readonly<Record<string, () => string>> = {
@@ -17,10 +103,11 @@ export const PAGES: Readonly<Record<string, () => string>> = {
 
 const HELP = `Writes the pages under docs/ that are generated from tables.
 
-  deno task docs [--check]
+  deno task docs [--check | --images]
 
-  --check  write nothing; exit 1 when a page is not what the tables say
-  --help   this text`;
+  --check   write nothing; exit 1 when a page is not what the tables say
+  --images  also write the screenshots, with Chromium
+  --help    show this help`;
 
 const HERE = new URL("./", import.meta.url);
 
@@ -34,7 +121,7 @@ async function isCurrent(name: string, page: string): Promise<boolean> {
 }
 
 async function main(args: readonly string[]): Promise<number> {
-  const unknown = args.find((arg) => arg !== "--check" && arg !== "--help");
+  const unknown = args.find((arg) => !["--check", "--help", "--images"].includes(arg));
   if (unknown !== undefined || args.includes("--help")) {
     console.log(HELP);
     return unknown === undefined ? 0 : 2;
@@ -51,7 +138,16 @@ async function main(args: readonly string[]): Promise<number> {
     await Deno.writeTextFile(new URL(name, HERE), page);
     console.log(`docs/${name} is written`);
   }
+  if (args.includes("--images")) return await writeImages();
   return args.includes("--check") && stale > 0 ? 1 : 0;
+}
+
+/** Runs the screenshots in a process of their own: the packages of the tests have another lock file. */
+async function writeImages(): Promise<number> {
+  const script = new URL("../tests/screenshots/write.ts", HERE).pathname;
+  const args = ["run", "--quiet", "-A", "--lock=tests/deno.lock", script];
+  const { code } = await new Deno.Command("deno", { args, cwd: new URL("..", HERE) }).spawn().status;
+  return code;
 }
 
 if (import.meta.main) Deno.exit(await main(Deno.args));

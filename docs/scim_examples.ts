@@ -1,8 +1,8 @@
 // The requests and answers that docs/scim.md shows; the answers are written by the code that answers.
 
-import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/schema/mapping_table.ts";
+import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/schema/mapping.ts";
 import { resourceLocation, type RouteRow, SCIM_PREFIX } from "../scim/http/routes.ts";
-import { DEED_FACTS } from "../scim/http/openapi.ts";
+import { HANDLER_FACTS } from "../scim/http/openapi.ts";
 import type { ResourceKind, Stored } from "../scim/schema/resource.ts";
 import { renderList, renderResource } from "../scim/schema/render_resource.ts";
 
@@ -58,10 +58,10 @@ export function exampleStored(kind: ResourceKind): Stored {
 /** A line for a shell. */
 export function exampleRequest(row: RouteRow, { content }: Stored): string {
   const path = row.path.replace(/<\w+>/, content.name);
-  const query = row.does === "list" ? "?page=1" : "";
+  const query = row.handler === "list" ? "?page=1" : "";
   const method = row.method === "GET" ? "" : ` -X ${row.method}`;
   const line = `curl -u provisioner${method} '${PUBLIC_URL}${SCIM_PREFIX}/${TARGET}${path}${query}'`;
-  return DEED_FACTS[row.does].body
+  return HANDLER_FACTS[row.handler].body
     ? `${line} --data-binary @- <<'JSON'\n${BODIES[content.kind]}\nJSON`
     : line;
 }
@@ -71,12 +71,12 @@ export function exampleAnswer(
   row: RouteRow,
   stored: Stored,
 ): { status: string; location: string | null; body: string | null } {
-  const { success } = DEED_FACTS[row.does];
+  const { success } = HANDLER_FACTS[row.handler];
   const { kind, name } = stored.content;
   const location = resourceLocation({ publicUrl: PUBLIC_URL, target: TARGET }, { kind, name });
   const mapping = { user: DEFAULT_USER_MAPPING, group: DEFAULT_GROUP_MAPPING };
   const resource = renderResource(stored, { location, mapping });
-  const text = row.does === "list" ? renderList([resource], { total: 1, startIndex: 1 }) : resource;
+  const text = row.handler === "list" ? renderList([resource], { total: 1, startIndex: 1 }) : resource;
   return {
     status: `${success} ${REASONS[success ?? 0] ?? ""}`,
     location: success === 201 ? location : null,

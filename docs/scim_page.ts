@@ -1,40 +1,41 @@
-// Writes docs/scim.md from the tables of the identity interface: every operation with an example, its parameters, refusals and the mapping.
+// Writes docs/scim.md from the tables of the SCIM interface: every operation with an example, its parameters, refusals and the mapping.
 
-import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/schema/mapping_table.ts";
+import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/schema/mapping.ts";
 import { type RefusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "../scim/http/refusals.ts";
 import { QUERY_PARAMETERS, type RouteRow, SCIM_ROUTES } from "../scim/http/routes.ts";
-import { ALWAYS, RECEIPT_HEADER, receiptText } from "../scim/http/responses.ts";
-import { DEED_FACTS } from "../scim/http/openapi.ts";
+import { COMMON_HEADERS, RECEIPT_HEADER, receiptText } from "../scim/http/responses.ts";
+import { HANDLER_FACTS } from "../scim/http/openapi.ts";
 import type { Receipt } from "../scim/ports.ts";
 import { etagOf } from "../scim/schema/render_resource.ts";
 import { exampleAnswer, exampleRequest, exampleStored } from "./scim_examples.ts";
 
 const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
 
-# The identity interface
+# SCIM
 
 Generated from the tables of the interface by \`deno task docs\`; do not edit.
 
-**This is not the interface for identity providers such as Okta or Entra ID.** They send \`filter=\`, which this interface ignores: it would answer with all
-users, and the provider would change the wrong one. Do not enter its address there.
+**Do not use this interface with identity providers such as Okta or Entra ID.** They send \`filter=\`, which this interface ignores. The response would contain
+all users, and the provider would change the wrong one.
 
 Programs read, create, replace and delete the users and groups of a target with HTTP and JSON, in the style of SCIM 2.0 (RFC 7643, RFC 7644). A
-target is a directory that the settings define (\`[targets.<name>]\`); without settings there is one target, \`default\`. A running server describes the same
-interface for programs at \`/openapi.json\`.
+target is a directory in the settings (\`[targets.<name>]\`); without settings there is one target, \`default\`. A running server provides an OpenAPI
+description of the interface at \`/openapi.json\`.
 
 ## Try it
 
     deno task scim-credential add provisioner --access write
 
-prints a password once, and a command to try. The examples below ask for that password, because \`-u\` has only the name of the credential.
+prints a password once, and an example request. The examples below prompt for the password, because \`-u\` has only the name of the credential.
 
 ## Credentials
 
-Every request carries HTTP Basic authentication. A credential is valid for named targets, with the permission \`read\`, or \`read\` and \`write\`. You create it with
-\`deno task scim-credential\`, or in the settings as \`[[scim.credential]]\`. A revoked credential is refused at once. The limit for wrong credentials
-is five a minute for one name from one address, and 30 a minute from one address. Above the limit a wrong credential is answered 429 with \`Retry-After\`. A
-credential that was correct within the last day always passes; one that was never used is checked once a second. Addresses of one IPv6 /64 count as one. Behind a
-reverse proxy, list the proxy in \`http.trusted_proxies\`; otherwise all callers share its address.
+Every request requires HTTP Basic authentication. A credential is valid for certain targets, with the permission \`read\`, or \`read\` and \`write\`. You create it in
+the console, with \`deno task scim-credential\`, or in the settings as \`[[scim.credential]]\`. A revoked credential is refused immediately.
+
+The rate limit for wrong credentials is five per minute for one name from one address, and 30 per minute from one address. Beyond the limit, a wrong credential gets
+429 with \`Retry-After\`. A credential that was correct within the last day always passes. A credential that was never used is checked once per second. Addresses of one
+IPv6 /64 count as one. Behind a reverse proxy, list the proxy in \`http.trusted_proxies\`; otherwise all callers share its address.
 
 A request with a foreign \`Origin\`, or with \`Sec-Fetch-Site: cross-site\` or \`same-site\`, is refused with 403. A browser that sends a
 body with the content type of a form (\`text/plain\`, \`multipart/form-data\`, \`application/x-www-form-urlencoded\`) is refused with 415. No page of another site
@@ -42,7 +43,7 @@ can therefore use a credential that a browser remembers. Programs may send any c
 
 Without TLS (\`http.tls_cert\`, or a reverse proxy with TLS) the password is sent over the network in clear text.
 
-## What every answer has
+## Response headers
 `;
 
 const EXAMPLE_NOT_STORED: Receipt = {
@@ -55,29 +56,30 @@ const EXAMPLE_NOT_STORED: Receipt = {
 const NAMES = `## Names
 
 \`userName\` names a user, \`displayName\` a group. If it is missing, \`externalId\` is the name, then \`id\`, then a generated UUID. The name is the resource's \`id\` and
-\`externalId\`, and its place in the path, percent-encoded. Names are compared without case in Unicode's composed form (NFC), and stored as given. A name has 1 to
+\`externalId\`, and the last segment of its path, percent-encoded. Names are compared without case in Unicode's composed form (NFC), and stored as given. A name has 1 to
 256 characters and no slash, control character or bidirectional override, and is not \`.\`, \`..\` or \`.search\`. A name cannot be changed: create a new resource and delete the old one.
 
-An attribute is read-only (RFC 7643 §2.2) if every backend of the target that can hold it lists it in \`read_only\` of the settings. Values of a body for it
+An attribute is read-only (RFC 7643 §2.2) if every backend of the target that can hold it lists it in \`read_only\` of the settings. Values for it in a body
 are ignored, and the stored values stay (RFC 7644 §3.3, §3.5.1).
 
 No attribute is required. PUT replaces the whole resource: attributes that the body leaves out are removed. The password is the exception: it stays, and no
-answer contains it. \`active\` is true unless the body says otherwise. Members of a group are given as \`display\` or \`value\`, answered with both, and need
-not be users. Attributes that are not in any table are stored as given.
+response contains it. \`active\` is true by default. A member of a group has \`display\` or \`value\` in a request, and both in a response. Members need
+not be users. Unknown attributes are stored as given.
 
-A body has at most 1 MiB (64 KiB before the credential was checked), 32 levels and 200,000 values, and a list has at most 10,000 entries. A resource with its
+A body has at most 1 MiB (64 KiB before authentication), 32 levels and 200,000 values, and a list has at most 10,000 entries. A resource with its
 indexes must fit into one commit of the store: about 512 KiB of text in single attributes.
 
 ## Versions
 
-A resource's \`ETag\` changes with every write. \`If-None-Match\` on GET: 304 if it is unchanged. \`If-Match\` on PUT and DELETE: 412 if another client has changed the resource. Tags are weak, and compared weakly. The tag of a list depends on its content.
+A resource's \`ETag\` changes with every write. GET with \`If-None-Match\` returns 304 if the resource is unchanged. PUT and DELETE with
+\`If-Match\` return 412 if another client has changed the resource. Tags are weak, and compared weakly. The tag of a list depends on its content.
 
 ## Backends and the receipt
 
-A write goes to all backends of the target, or to those that \`backends\` names. Answers to writes, and refusals after backends were asked, have the result of each backend:
+A write goes to all backends of the target, or to those that \`backends\` names. Responses to writes contain the result of each backend, also if a backend failed:
 \`${RECEIPT_HEADER}\` is a List of Strings (RFC 9651 §3.1), one for each backend, with the parameter \`outcome\`.
 
-Some backends store only members that exist as users there: a directory with the schema \`active_directory\`, an OpenLDAP directory whose entries are not
+Some backends can store a member only if it exists there as a user: a directory with the schema \`active_directory\`, an OpenLDAP directory whose entries are not
 named by the user name, and SCIM servers that know members by an id. Such a backend stores the group without the other members, and the receipt gives the
 count in the parameter \`not-stored\` and the first names (at most ten) in \`names\`, percent-encoded and separated by spaces:
 
@@ -85,17 +87,17 @@ count in the parameter \`not-stored\` and the first names (at most ten) in \`nam
 Backends-Receipt: ${receiptText(EXAMPLE_NOT_STORED)}
 \`\`\`
 
-With an asynchronous backend the receipt says \`queued\`. In both cases the console shows the count and the names in the group's sync status. The next write
-of the group tries all members again. A refresh drops names that the backend holds by then.
+For an asynchronous backend, the outcome is \`queued\`. In both cases, the sync status of the group in the console shows the count and the names. The next write
+of the group tries all members again. A refresh removes names from the list that the backend has by then.
 `;
 
 const OUTCOMES = {
-  done: "The backend has it.",
-  queued: "It is recorded, and delivered later, also after a restart.",
-  failed: "The backend refused it, or could not be reached.",
-  undone: "It was done, and then undone, because another backend failed.",
-  undoing: "It was done; undoing it is pending, because another backend failed.",
-  untried: "It was not tried, because another backend failed before.",
+  done: "The backend stored it.",
+  queued: "The write is pending. It is delivered later, also after a restart.",
+  failed: "The backend refused the write, or could not be reached.",
+  undone: "The write was rolled back, because another backend failed.",
+  undoing: "The rollback is pending, because another backend failed.",
+  untried: "The write was not attempted, because another backend failed before.",
 } as const;
 
 /** The page. */
@@ -120,8 +122,8 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 }
 
 function headersTable(): string {
-  const fixed = Object.entries(ALWAYS).map(([name, value]) => [`\`${name}\``, `\`${value}\``]);
-  return table(["header", "value"], [...fixed, ["`etag`", "on answers that hold a resource or a list"]]);
+  const fixed = Object.entries(COMMON_HEADERS).map(([name, value]) => [`\`${name}\``, `\`${value}\``]);
+  return table(["header", "value"], [...fixed, ["`etag`", "on responses with a resource or a list"]]);
 }
 
 function operations(): string {
@@ -135,7 +137,7 @@ function operations(): string {
   const supported = SCIM_ROUTES.filter(({ supported }) => supported);
   return `## Operations
 
-Paths are below \`/idm/scim/<target>\`. HEAD is answered as GET. Any other method at these paths is answered 405, any other path 404.
+Paths are below \`/idm/scim/<target>\`. HEAD works like GET. Other methods on these paths return 405, and other paths return 404.
 
 ${table(["method", "path", "operation", "parameters", "access"], rows)}
 ${supported.map(operationText).join("\n")}`;
@@ -146,7 +148,7 @@ function anchorOf({ operation }: RouteRow): string {
 }
 
 function operationText(row: RouteRow): string {
-  const { refusals, writes } = DEED_FACTS[row.does];
+  const { refusals, writes } = HANDLER_FACTS[row.handler];
   const stored = exampleStored(row.kind ?? "user");
   const receipt = receiptText({
     entries: [{ backend: "local", outcome: "done" }, { backend: "directory", outcome: "queued" }],
@@ -155,7 +157,7 @@ function operationText(row: RouteRow): string {
   const headers = [
     `HTTP/1.1 ${answer.status}`,
     ...answer.location === null ? [] : [`Location: ${answer.location}`],
-    ...row.does === "get" || row.does === "create" || row.does === "replace"
+    ...row.handler === "get" || row.handler === "create" || row.handler === "replace"
       ? [`ETag: ${etagOf(stored.version)}`]
       : [],
     ...writes ? [`Backends-Receipt: ${receipt}`] : [],
@@ -170,7 +172,7 @@ ${exampleRequest(row, stored)}
 ${headers.join("\n")}${answer.body === null ? "" : `\n\n${answer.body}`}
 \`\`\`
 
-Refused with ${refusals.map((code) => `[${code}](#refusals)`).filter(isNew).join(", ")}.
+Errors: ${refusals.map((code) => `[${code}](#errors)`).filter(isNew).join(", ")}.
 `;
 }
 
@@ -187,10 +189,10 @@ function parametersTable(): string {
   ]);
   return `## Query parameters
 
-An operation reads the parameters that its row lists, and ignores all others. An invalid value of a listed parameter, or the same parameter twice, is answered 400.
+An operation reads the parameters in its row, and ignores all others. An invalid value, or the same parameter twice, returns 400.
 
 ${table(["name", "type", "default", "meaning"], rows)}
-Words of \`q\` match the start of any word, without case: \`q=ann le\` finds Ann Lee. A filter names attributes: \`q=emails[type eq "work"]\`; percent-encode it.
+Words of \`q\` match the start of any word, without case: \`q=ann le\` finds Ann Lee. A filter selects attributes: \`q=emails[type eq "work"]\`; percent-encode it.
 `;
 }
 
@@ -204,9 +206,10 @@ function refusalsTable(): string {
     const { status, scimType, detail, ref }: RefusalRow = SCIM_REFUSALS[code];
     return [code, String(status), scimType === undefined ? "" : `\`${scimType}\``, detail, ref];
   });
-  return `## Refusals
+  return `## Errors
 
-The body is that of RFC 7644 §3.12, with a more precise \`detail\` where there is one. 401 has \`WWW-Authenticate\`, 405 \`Allow\`, 429 and most 503 \`Retry-After\`.
+The body of an error follows RFC 7644 §3.12. Its \`detail\` can be more precise than in this table. 401 has \`WWW-Authenticate\`, 405 has \`Allow\`, 429 and most 503 have
+\`Retry-After\`.
 
 ${table(["name", "status", "scimType", "detail", "see"], rows)}`;
 }
@@ -217,8 +220,8 @@ function mappingTables(): string {
   const head = ["SCIM attribute", "front-end attribute"];
   return `## Mapping
 
-The names of attributes in backends other than SCIM. Attributes of the same name on both sides are left out. A target's settings change it
-(\`[targets.<name>.mapping.user]\`, \`[targets.<name>.mapping.group]\`). Bodies may use the RFC's spellings as well (\`ims\`, \`postalCode\`).
+These are the names of attributes in backends other than SCIM. The tables omit attributes with the same name on both sides. The settings of a target change the
+mapping (\`[targets.<name>.mapping.user]\`, \`[targets.<name>.mapping.group]\`). Bodies can also use the spellings of the RFC (\`ims\`, \`postalCode\`).
 
 ### Users
 

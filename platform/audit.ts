@@ -1,15 +1,13 @@
-// The audit log: every part describes an event with auditEntry() and puts it into the transaction of the change. The store completes it.
-//
-// To add an action: add a row to platform/audit_actions.ts and a label to console/web/words/{en,de}/govern.ts.
-// Then add `auditEntry({ action, actor, source, object: "user:ada", … })` to the `mutations` of the commit that makes the change.
+// The audit log: auditEntry() describes an event in the transaction of the change; the store adds its id, time and index.
+// platform/audit_actions.ts explains how to add an action.
 
 import { canonicalName } from "./canonical_name.ts";
 import type { AuditAction, AuditDetailName } from "./audit_actions.ts";
-import type { KvMutation } from "./mutation.ts";
+import type { KvMutation } from "./commit_queue.ts";
 
-/** How long a record stays in the audit log: the default of `console.audit_days`. */
+/** The default of `console.audit_days`. */
 export const DEFAULT_AUDIT_DAYS = 90;
-export const DEFAULT_AUDIT_KEPT_MS = DEFAULT_AUDIT_DAYS * 24 * 3600_000;
+export const DEFAULT_AUDIT_RETENTION_MS = DEFAULT_AUDIT_DAYS * 24 * 3600_000;
 /** Deno KV limits the size of a key. Longer names are indexed by their beginning. */
 const MAX_NAME_CHARACTERS = 300;
 /** A record is indexed under at most this many objects. */
@@ -25,15 +23,15 @@ export type AuditValues = Readonly<Record<string, unknown>>;
 /** An event. Details are shown with the label `detail_<name>`. */
 export interface AuditEntry extends Readonly<Partial<Record<AuditDetailName, AuditDetail>>> {
   readonly action: AuditAction;
-  /** Who did it: an administrator's name, `user:ada`, `scim:hr`, `radius`, `command`. */
+  /** An administrator's name, `user:ada`, `scim:hr`, `radius`, `command`. */
   readonly actor: string;
   /** The address that the request came from. */
   readonly source?: string | undefined;
-  /** What it was done to: `user:ada`. */
+  /** The object of the change: `user:ada`. */
   readonly object?: string;
-  /** What it was done to, where that is more than one. */
+  /** Several objects of the change. */
   readonly objects?: readonly string[];
-  /** The RADIUS client that it happened at; the record is found by it, too. */
+  /** The RADIUS client, by which the record can be found too. */
   readonly client?: string | undefined;
   /** The target that holds the object. */
   readonly target?: string | undefined;
@@ -54,18 +52,18 @@ export interface AuditMutation {
   readonly slot?: AuditSlot;
 }
 
-/** The mutation that records an event. It belongs into the transaction that makes the change. */
+/** The mutation that records an event. Add it to the transaction of the change. */
 export function auditEntry(entry: AuditEntry, slot?: AuditSlot): AuditMutation {
   return { type: "audit", entry, ...(slot === undefined ? {} : { slot }) };
 }
 
-/** For a record that grows, such as refused sign-ins within one minute. */
+/** For a record that later commits update, such as refused sign-ins within one minute. */
 export function createAuditSlot(): AuditSlot {
   return { id: null, atMs: 0 };
 }
 
 /**
- * Gives ids that sort in the order of the calls, also within one millisecond and when the clock goes backwards.
+ * Ids that sort in the order of the calls, also within one millisecond and after the clock was set back.
  *
  * @param newest the newest id in the store, so that the order holds across restarts.
  */
@@ -83,7 +81,7 @@ function idText(ticks: number): string {
   return ticks.toString(36).padStart(TIME_CHARACTERS, "0");
 }
 
-/** The count in an id; 0 for what is no id, or one too large to count on from. */
+/** The count in an id; 0 if the text is not an id, or the count is too large to continue. */
 function auditIdTicks(id: string): number {
   const text = id.slice(0, TIME_CHARACTERS);
   const ticks = /^[0-9a-z]{11}$/.test(text) ? Number.parseInt(text, 36) : 0;
@@ -100,7 +98,7 @@ export function auditKey(id: string): Deno.KvKey {
   return ["audit", id];
 }
 
-/** Where the index has a name. */
+/** How the index relates a name to a record. */
 export type AuditRole = "object" | "actor";
 
 /** The key below which the index lists the ids of records about `name` (`user:ada`), or by it. */
@@ -123,7 +121,7 @@ function textsOf(value: unknown): string[] {
   return texts.filter((text) => typeof text === "string").filter((text) => text !== "");
 }
 
-/** Who did it. The directory writes `console:ada` for the administrator `ada` of the console. */
+/** The actor of a record. The directory writes `console:ada` for the administrator `ada` of the console. */
 export function auditActor(record: Readonly<Record<string, unknown>>): string {
   const { actor } = record;
   return typeof actor === "string" ? actor.replace(/^console:(?=.)/, "") : "";
@@ -134,23 +132,23 @@ export interface AuditWriterOptions {
   readonly node: string;
   /** The newest id in the store. */
   readonly newest?: string;
-  readonly keptMs?: number;
+  readonly retentionMs?: number;
 }
 
-/** Turns the events of a transaction into records with ids, an index and an end. Only the store calls it. */
+/** Turns the events of a transaction into records with ids, an index and an expiry. Only the store calls it. */
 export function createAuditWriter(
-  { nowMs, node, newest = "", keptMs = DEFAULT_AUDIT_KEPT_MS }: AuditWriterOptions,
+  { nowMs, node, newest = "", retentionMs = DEFAULT_AUDIT_RETENTION_MS }: AuditWriterOptions,
 ): (mutations: readonly (KvMutation | AuditMutation)[]) => readonly KvMutation[] {
   const nextId = createAuditIds({ node, newest });
   const recordOf = ({ entry, slot }: AuditMutation): KvMutation => {
     const atMs = slot === undefined || slot.id === null ? nowMs() : slot.atMs;
     const id = slot?.id ?? nextId(atMs);
     if (slot !== undefined) Object.assign(slot, { id, atMs });
-    return { type: "set", key: auditKey(id), value: { atMs, ...definedOf(entry) }, expireInMs: keptMs };
+    return { type: "set", key: auditKey(id), value: { atMs, ...definedOf(entry) }, expireInMs: retentionMs };
   };
   return (mutations) => {
     const written = mutations.map((one) => one.type === "audit" ? recordOf(one) : one);
-    const index = written.flatMap((one) => one.type === "set" ? indexOf(one, keptMs) : []);
+    const index = written.flatMap((one) => one.type === "set" ? indexOf(one, retentionMs) : []);
     return index.length === 0 ? written : [...written, ...index];
   };
 }
@@ -164,7 +162,7 @@ function definedOf(entry: AuditEntry): Record<string, unknown> {
 
 function indexOf(
   { key, value, expireInMs }: Extract<KvMutation, { type: "set" }>,
-  keptMs: number,
+  retentionMs: number,
 ): KvMutation[] {
   const id = key[1];
   if (key[0] !== "audit" || key.length !== 2 || typeof id !== "string") return [];
@@ -177,6 +175,6 @@ function indexOf(
     type: "set",
     key: [...place, id],
     value: true,
-    expireInMs: expireInMs ?? keptMs,
+    expireInMs: expireInMs ?? retentionMs,
   }));
 }

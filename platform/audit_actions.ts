@@ -1,9 +1,9 @@
 // The actions of the audit log: one row for each kind of event. The browser reads this table too.
 //
-// To add an action: add a row here, and its label to both catalogues in console/web/i18n: `govern.deed_<action>` ("." becomes "_").
+// To add an action: add a row here, and its label to both catalogues in console/web/i18n: `govern.event_<action>` ("." becomes "_").
 // Then add `auditEntry({ action, actor, source, object, … })` to the transaction of the change.
 
-/** What an event is about; an object is written `kind:name`, such as `user:ada`. */
+/** The kind of an event's object, which is written `kind:name`, such as `user:ada`. */
 export type AuditObjectKind =
   | "administrator"
   | "approval"
@@ -22,11 +22,11 @@ export type AuditObjectKind =
 interface ActionRow {
   /** The usual kind of the event's object. */
   readonly about: AuditObjectKind;
-  /** Names that earlier versions wrote for the same event. They are read, shown and found under the name of the row. */
+  /** Names that earlier versions wrote for the same event. */
   readonly formerly?: readonly string[];
 }
 
-/** An imperative names what a person or a program did; a participle names what the gateway did or found. */
+/** An imperative is an action of a person or a program; a participle is an event of the gateway. */
 export const AUDIT_ACTIONS = {
   "administrator.change": { about: "administrator" },
   "administrator.create": { about: "administrator" },
@@ -153,14 +153,14 @@ export const AUDIT_DETAILS = {
 
 export type AuditDetailName = keyof typeof AUDIT_DETAILS;
 
-/** Today's name by each earlier one. */
+/** The current name by each earlier one. */
 const RENAMED: ReadonlyMap<string, string> = new Map(
   Object.entries<ActionRow>(AUDIT_ACTIONS).flatMap(([action, { formerly = [] }]) =>
     formerly.map((old) => [old, action] as const)
   ),
 );
 
-/** Today's name of a recorded action. */
+/** The current name of a recorded action. */
 export function auditActionOf(recorded: string): string {
   return RENAMED.get(recorded) ?? recorded;
 }

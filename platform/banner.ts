@@ -1,8 +1,11 @@
-// What the first start says: addresses, where the secrets are, what to try next. Secrets go into a private file, and to a terminal; never into the log.
+// The start report: a banner with addresses and next steps, the private file of the first start, and the ready file.
+// Secrets go into the private file and to a terminal, never into the log.
 
 import type { Config, SocketAddress } from "./config/config.ts";
-import { socketAddressText } from "./socket_address.ts";
+import { socketAddressText } from "./addresses.ts";
 import { writePrivate } from "./data_dir.ts";
+import type { Log } from "./log.ts";
+import { hostAddresses, type RadiusSockets, wildcardWarnings } from "./udp_listener.ts";
 
 export interface BannerFacts {
   readonly config: Config;
@@ -16,13 +19,13 @@ export interface BannerFacts {
   readonly hasClients: boolean;
   readonly setupLink: string | null;
   readonly warnings: readonly string[];
-  /** How commands are started here, as it can be typed: "deno task", or that by npx. */
+  /** How commands are started on this host: "deno task", or the same through npx. */
   readonly task: string;
 }
 
 const RULE = "─".repeat(78);
 
-/** The text for everybody; it holds no secret. */
+/** The banner. It shows the generated secret only on a terminal. */
 export function bannerText(
   facts: BannerFacts,
   options: { terminal: boolean },
@@ -42,7 +45,7 @@ export function bannerText(
         accounting.map((address) => `udp ${socketAddressText(address)}`).join(", ")
       }`],
     `  Console  ${config.http.publicUrl}   (listening on ${scheme} ${socketAddressText(http)})`,
-    `  People   ${config.http.publicUrl}/idm/scim/${targetNames(config)}   (SCIM; docs/scim.md)`,
+    `  Users    ${config.http.publicUrl}/idm/scim/${targetNames(config)}   (SCIM; docs/scim.md)`,
     `  Phones   ${
       config.secondFactor.url === ""
         ? `${config.http.publicUrl}/device   (embedded second-factor service)`
@@ -67,11 +70,11 @@ export function bannerText(
 
 const ANY_ADDRESS_NOTE =
   "any client address is accepted with the one RADIUS secret, until you add a client ([[radius.client]] or the console)";
-/** What the gateway calls every sender while there is no client. */
+/** The gateway's name for every sender while there is no client. */
 const ANY_SENDER = "any";
 const MAX_NAMES = 8;
 
-/** What the banner says of clients whose unsigned requests are accepted. */
+/** The note about clients whose unsigned requests are accepted. */
 export function unsignedNotes(names: readonly string[]): string[] {
   if (names.length === 0) return [];
   const shown = names.map((name) => name === ANY_SENDER ? "any address" : name);
@@ -83,7 +86,7 @@ export function unsignedNotes(names: readonly string[]): string[] {
   ];
 }
 
-/** Three things to try, each with what it does; the commands work as they stand here. */
+/** Three commands to try, each with its effect. */
 function nextLines(
   { config, radius, generatedSecret, hasClients, setupLink, task }: BannerFacts,
   { secretFile, terminal }: { secretFile: string; terminal: boolean },
@@ -110,7 +113,7 @@ function nextLines(
   ];
 }
 
-/** An address of the gateway that can be sent to from this host; a wildcard cannot. */
+/** An address of the gateway that this host can send to; a wildcard cannot be sent to. */
 function reachable(address: SocketAddress | undefined): string {
   if (address === undefined) return "127.0.0.1";
   const { hostname, port } = address;
@@ -120,8 +123,10 @@ function reachable(address: SocketAddress | undefined): string {
 const SET_UP_LINK = "Console set-up link";
 const SHARED_SECRET = "RADIUS shared secret";
 
-/** Writes `first-start.txt` (mode 0600) when there is something secret to tell; otherwise removes an old one. */
-export async function writeFirstStart({ config, generatedSecret, setupLink }: BannerFacts): Promise<void> {
+/** Writes `first-start.txt` (mode 0600) if there is a generated secret or a set-up link; otherwise removes it. */
+export async function writeFirstStartFile(
+  { config, generatedSecret, setupLink }: BannerFacts,
+): Promise<void> {
   const file = `${config.server.dataDir}/first-start.txt`;
   if (generatedSecret === null && setupLink === null) {
     await Deno.remove(file).catch((fault: unknown) => {
@@ -130,7 +135,7 @@ export async function writeFirstStart({ config, generatedSecret, setupLink }: Ba
     return;
   }
   const lines = [
-    "Countersign: what the first start made. Keep it private; each start writes it anew.",
+    "Countersign: secrets of the first start. Keep this file private; each start writes it again.",
     "",
   ];
   if (generatedSecret !== null) lines.push(`${SHARED_SECRET}: ${generatedSecret}`, "");
@@ -140,7 +145,7 @@ export async function writeFirstStart({ config, generatedSecret, setupLink }: Ba
   await writePrivate(file, lines.join("\n"));
 }
 
-/** Removes the used set-up link from `first-start.txt`, and the file when it holds nothing else. */
+/** Removes the used set-up link from `first-start.txt`, and the file if it has no other content. */
 export async function removeSetUpLink({ server }: Config): Promise<void> {
   const file = `${server.dataDir}/first-start.txt`;
   const text = await Deno.readTextFile(file).catch((fault: unknown) => {
@@ -153,8 +158,43 @@ export async function removeSetUpLink({ server }: Config): Promise<void> {
   else await Deno.remove(file);
 }
 
-/** The one target, or how many there are to choose from. */
+/** The name of the one target, or the number of targets. */
 function targetNames({ targets }: Config): string {
   const [first] = targets;
   return targets.length === 1 && first !== undefined ? first.name : `<one of ${targets.length} targets>`;
+}
+
+export interface StartReport
+  extends Pick<BannerFacts, "config" | "generatedSecret" | "hasClients" | "setupLink"> {
+  readonly log: Log;
+  readonly sockets: RadiusSockets;
+  readonly http: SocketAddress;
+  /** Warnings of the settings. */
+  readonly warnings: readonly { readonly key: string; readonly problem: string }[];
+  /** More lines for the banner. */
+  readonly notes: readonly string[];
+}
+
+/** Writes the log, the banner, the file of the first start, and the file that COUNTERSIGN_READY_FILE names. */
+export async function reportStart({ log, sockets, warnings, notes, ...rest }: StartReport): Promise<void> {
+  const wildcards = wildcardWarnings({ sockets, addresses: hostAddresses() });
+  for (const warning of wildcards) log.warn(warning);
+  const facts: BannerFacts = {
+    ...rest,
+    radius: sockets.authentication.map(({ address }) => address),
+    accounting: sockets.accounting.map(({ address }) => address),
+    warnings: [...warnings.map(({ key, problem }) => `${key}: ${problem}`), ...notes, ...wildcards],
+    // npx fetches the runtime without putting it on the PATH; then the plain command would not be found.
+    task: Deno.env.get("npm_command") === "exec" ? `npx --yes deno@${Deno.version.deno} task` : "deno task",
+  };
+  await writeFirstStartFile(facts);
+  console.log(bannerText(facts, { terminal: Deno.stdout.isTerminal() }));
+  const readyFile = Deno.env.get("COUNTERSIGN_READY_FILE");
+  if (readyFile !== undefined) await writeReadyFile(readyFile, facts);
+}
+
+/** Renamed into place, so that a reader never sees a partial file. */
+async function writeReadyFile(path: string, { radius, accounting, http }: BannerFacts): Promise<void> {
+  await Deno.writeTextFile(`${path}.new`, JSON.stringify({ radius, accounting, http, pid: Deno.pid }));
+  await Deno.rename(`${path}.new`, path);
 }

@@ -1,6 +1,6 @@
-// Names of users and groups as they are compared: what the gateway finds a person by, and the identity interface too.
+// Canonical names of users and groups, by which the gateway and SCIM compare and find them.
 
-/** A name as it is compared: NFC, without case. The canonical form of a canonical name is that name. */
+/** A name in NFC and lower case. The canonical form of a canonical name is that name. */
 export function canonicalName(name: string): string {
   if (isAscii(name)) return name.toLowerCase();
   // Composed again, because a small letter may have a composed form that its capital lacks ("Ϊ́").
@@ -15,7 +15,7 @@ export function isDeceptiveName(name: string): boolean {
   return name !== name.trim() || INVISIBLE.test(name);
 }
 
-/** Nearly every name is; asking the Unicode tables costs more than all the rest of a packet's tuple. */
+/** Nearly every name is ASCII, and Unicode normalisation is expensive. */
 function isAscii(text: string): boolean {
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) >= 0x80) return false;
   return true;

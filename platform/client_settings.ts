@@ -1,9 +1,9 @@
 // The settings of a RADIUS client: one row for each. The settings file, the API, the stored record, the console's form, the review
 // before saving, the audit log and the docs are derived from these rows. The browser reads this table too.
 //
-// To add a setting: add a row here and its words to console/web/i18n/{en,de}.json, then use the value where requests are handled.
+// To add a setting: add a row here and its messages to console/web/i18n/{en,de}.json, then use the value where requests are handled.
 
-import type { SocketAddress } from "./socket_address.ts";
+import type { SocketAddress } from "./addresses.ts";
 
 /** The value of each type in the program. */
 export interface SettingTypes {
@@ -26,14 +26,8 @@ export interface SettingTypes {
   readonly realms: readonly string[];
 }
 
-/** What the console has of a setting. Its API takes the limits of the row, unless they differ here. */
+/** What the console has of a setting. Its messages are `clients.<name>`, `…_question`, `…_hint`, and `…_<choice>`. */
 interface ConsoleRow {
-  /** The word of its label. `<label>_<choice>` are the words of its choices. */
-  readonly label: string;
-  /** The word at the form's check box, where a sentence is clearer than the label. */
-  readonly question?: string;
-  /** The form shows a hint: the word `<label>_hint`, or `<question>_hint`. */
-  readonly hasHint?: true;
   /** In the order of the form. For a time, those that the form offers. */
   readonly choices?: readonly (string | number)[];
   readonly max?: number;
@@ -90,7 +84,7 @@ export const CLIENT_SETTINGS = {
     isRequired: true,
     example: ["10.1.0.0/16", "192.0.2.7"],
     doc: "IP addresses and CIDR ranges; the most specific match wins",
-    console: { label: "connect.addresses", hasHint: true },
+    console: {},
   },
   secret: {
     key: "secret",
@@ -106,13 +100,13 @@ export const CLIENT_SETTINGS = {
     max: 253,
     default: "",
     doc: "picks this client among several behind one address",
-    console: { label: "connect.nas_identifier", hasHint: true, max: 128 },
+    console: { max: 128 },
   },
   nasIpAddress: { key: "nas_ip_address", type: "ip", default: "", doc: "likewise, by NAS-IP-Address" },
   disabled: {
     type: "boolean",
     default: false,
-    console: { label: "connect.disabled", question: "connect.disable", hasHint: true, isForEdit: true },
+    console: { isForEdit: true },
   },
   messageAuthenticator: {
     key: "message_authenticator",
@@ -122,7 +116,7 @@ export const CLIENT_SETTINGS = {
     default: "auto",
     doc: "require | auto | off; auto: checked when present, and required per source address from the first " +
       "signed Access-Request onwards. Under [radius], auto only checks what is present",
-    console: { label: "connect.messageAuthenticator", choices: ["auto", "require", "off"] },
+    console: { choices: ["auto", "require", "off"] },
   },
   limitProxyState: {
     key: "limit_proxy_state",
@@ -139,7 +133,6 @@ export const CLIENT_SETTINGS = {
     default: "none",
     doc: "none | directory | ldap | radius: who checks the password before the second factor",
     console: {
-      label: "connect.firstFactor",
       choices: ["settings", "none", "directory", "ldap", "radius"],
       initial: "settings",
     },
@@ -153,7 +146,7 @@ export const CLIENT_SETTINGS = {
     example: "",
     doc: 'for first_factor = "ldap": the name of an ldap backend of the target that radius.directory names',
     usedWhen: { setting: "firstFactor", is: "ldap" },
-    console: { label: "connect.factor_backend", max: 256 },
+    console: { max: 256 },
   },
   "firstFactorServer.address": {
     key: "first_factor_server.address",
@@ -163,7 +156,7 @@ export const CLIENT_SETTINGS = {
     example: "192.0.2.20:1812",
     doc: 'the server that first_factor = "radius" asks: an IP address and a port',
     usedWhen: OF_SERVER,
-    console: { label: "connect.server", hasHint: true, auditName: "firstFactorServer" },
+    console: { auditName: "firstFactorServer" },
   },
   "firstFactorServer.secret": {
     key: "first_factor_server.secret",
@@ -173,7 +166,7 @@ export const CLIENT_SETTINGS = {
     example: "env:UPSTREAM_SECRET",
     doc: "the secret shared with that server",
     usedWhen: OF_SERVER,
-    console: { label: "connect.server_secret", auditName: "firstFactorServerSecret" },
+    console: { auditName: "firstFactorServerSecret" },
   },
   "firstFactorServer.timeoutMs": {
     key: "first_factor_server.timeout_ms",
@@ -185,7 +178,6 @@ export const CLIENT_SETTINGS = {
     doc: "how long its answer is awaited",
     usedWhen: OF_SERVER,
     console: {
-      label: "connect.server_timeout",
       max: 10_000,
       choices: [1000, 2000, 3000, 5000, 10_000],
       auditName: "firstFactorServerTimeout",
@@ -202,7 +194,6 @@ export const CLIENT_SETTINGS = {
       "required from the first signed answer onwards, until the next restart",
     usedWhen: OF_SERVER,
     console: {
-      label: "connect.serverSignature",
       isOptional: true,
       auditName: "firstFactorServerMessageAuthenticator",
     },
@@ -214,7 +205,7 @@ export const CLIENT_SETTINGS = {
     choices: ["challenge", "hold", "hold_then_challenge"],
     default: "challenge",
     doc: "challenge | hold | hold_then_challenge: how a device approval is awaited",
-    console: { label: "connect.device" },
+    console: {},
   },
   holdMs: {
     key: "hold_s",
@@ -233,7 +224,7 @@ export const CLIENT_SETTINGS = {
     doc:
       'accept "password,123456" and "password,push|sms|call|phone|auto"; if no first factor is checked, also ' +
       "a code alone",
-    console: { label: "connect.append_short", question: "connect.append_mode", hasHint: true },
+    console: {},
   },
   appendSeparator: {
     key: "append_separator",
@@ -242,7 +233,7 @@ export const CLIENT_SETTINGS = {
     default: ",",
     doc: "for append_mode: the character between the password and what is appended",
     usedWhen: { setting: "appendMode", is: true },
-    console: { label: "connect.appendSeparator", hasHint: true, isOptional: true },
+    console: { isOptional: true },
   },
   unknownUsers: {
     key: "unknown_users",
@@ -253,7 +244,7 @@ export const CLIENT_SETTINGS = {
     doc:
       "auto | allow | reject: for a User-Name that is not in the directory; auto: reject if a first factor is " +
       "checked, otherwise allow",
-    console: { label: "connect.unknownUsers" },
+    console: {},
   },
   stripDomains: {
     key: "strip_domains",
@@ -263,7 +254,7 @@ export const CLIENT_SETTINGS = {
     example: [],
     doc:
       'domains that are removed from the front of User-Name, as in ["CORP"]: CORP\\alice is treated as alice',
-    console: { label: "connect.domainsText", hasHint: true, isOptional: true },
+    console: { isOptional: true },
   },
   stripRealms: {
     key: "strip_realms",
@@ -273,6 +264,6 @@ export const CLIENT_SETTINGS = {
     example: [],
     doc: 'realms that are removed from the end of User-Name, as in ["corp.example"]: alice@corp.example is ' +
       "treated as alice",
-    console: { label: "connect.realmsText", hasHint: true, isOptional: true },
+    console: { isOptional: true },
   },
 } as const satisfies Readonly<Record<string, ClientSettingRow>>;

@@ -20,7 +20,7 @@ export type OptionalSetting = SettingWith<{ console: { isOptional: true } }>;
 type TypedValue<K extends ClientSetting> = Table[K] extends
   { type: "choice"; choices: readonly (infer Choice)[] } ? Choice : SettingTypes[Table[K]["type"]];
 
-/** The value of a setting where the console can give it: some have a further choice. */
+/** The value of a setting in the console, where some settings have one more choice. */
 export type ConsoleValue<K extends ConsoleSetting> = Table[K] extends
   { type: "choice"; console: { choices: readonly (infer Choice)[] } } ? Choice : TypedValue<K>;
 
@@ -39,7 +39,7 @@ export type ClientSettings =
   & { readonly [K in Exclude<SettingWith<{ key: string }>, ServerSetting>]: TypedValue<K> }
   & { readonly firstFactorServer: FirstFactorServer | null };
 
-/** A client that the console made, without its secrets. `firstFactor: "settings"` stands for the first factor of [radius]. */
+/** A client of the console, without its secrets. `firstFactor: "settings"` means the first factor of [radius]. */
 export type ClientContent =
   & { readonly name: string }
   & { readonly [K in Exclude<ConsoleSetting, ServerSetting>]: ConsoleValue<K> }
@@ -71,7 +71,13 @@ export function settingOf(values: object, name: ClientSetting): unknown {
   );
 }
 
-/** An object with some settings. The first-factor server is `null` where `valueOf` gives `undefined` for its settings. */
+/** The setting that the audit log has under a name, or `null`. */
+export function findAuditedSetting(auditName: string): ConsoleSetting | null {
+  return CONSOLE_SETTINGS.find((name) => (clientSetting(name).console?.auditName ?? name) === auditName) ??
+    null;
+}
+
+/** An object with some settings. The first-factor server is `null` if `valueOf` returns `undefined` for its settings. */
 export function settingsObject<K extends ClientSetting>(
   names: readonly K[],
   valueOf: (name: K) => unknown,

@@ -1,4 +1,4 @@
-// Control characters of foreign text: what a terminal, a log viewer or a browser would obey instead of show.
+// Control characters in foreign text, which a terminal, a log viewer or a browser would execute instead of show.
 
 /** Controls, format characters (bidi controls, U+FEFF, tags), unpaired surrogates, line and paragraph separators. */
 const CONTROL = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
@@ -18,6 +18,25 @@ export function escapeControlCharacters(text: string): string {
 /** The same for a text of several lines: line feeds stay. */
 export function escapeLines(text: string): string {
   return text.replace(EACH_CONTROL_BUT_LINE_FEED, escaped);
+}
+
+/**
+ * A text of another system for a log or a fault: on one line, without control characters and without `secrets`.
+ *
+ * @param options.masksDigits replace each run of four or more digits, such as passcodes and phone numbers.
+ */
+export function sanitizeDetail(
+  text: string,
+  { secrets, maxCharacters, masksDigits = false }: {
+    secrets: readonly string[];
+    maxCharacters: number;
+    masksDigits?: boolean;
+  },
+): string {
+  let clean = text;
+  for (const secret of secrets) if (secret !== "") clean = clean.replaceAll(secret, "…");
+  if (masksDigits) clean = clean.replace(/\d{4,}/g, "…");
+  return clean.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu, " ").slice(0, maxCharacters);
 }
 
 /** Each control character becomes a blank. */

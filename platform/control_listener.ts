@@ -1,18 +1,13 @@
-// The control socket: a Unix domain socket in the data directory. Through it, commands of this machine's operator use the
-// console's API. Only the owner of the data directory can open it.
+// The control socket: a Unix domain socket in the data directory, through which commands use the console's API. Only the
+// owner of the data directory can open it.
 
 import type { Log } from "./log.ts";
-import type { Clock } from "./runtime.ts";
+import { faultMessage } from "./log_line.ts";
+import { type Clock, withTimeout } from "./runtime.ts";
 import { DataDirFault } from "./data_dir.ts";
-import { withTimeout } from "./timeout.ts";
-
-export interface ControlListener {
-  /** Accepts no further requests, removes the socket, and waits at most {@link DRAIN_MS} for those in progress. */
-  close(): Promise<void>;
-}
 
 export interface ControlListenerDeps {
-  /** At most 100 octets, in a directory that only its owner may enter. */
+  /** At most 100 octets, in a directory that only its owner can enter. */
   readonly path: string;
   /** Answers a request; never rejects. */
   readonly answer: (request: Request) => Promise<Response>;
@@ -32,20 +27,20 @@ const REOPEN_MS = 1000;
  * Listens at `path`, for the owner of the file alone (mode 0600). A socket that an earlier process left there is removed:
  * the caller holds the lock of the data directory, so no process serves it.
  *
- * @throws DataDirFault when it cannot listen there.
+ * @throws DataDirFault if it cannot listen there
  */
 export async function listenControl(deps: ControlListenerDeps): Promise<ControlListener> {
-  const listener = new ReopeningListener(deps);
+  const listener = new ControlListener(deps);
   try {
     await listener.open();
   } catch (fault) {
-    throw new DataDirFault(`Cannot listen at the control socket "${deps.path}": ${messageOf(fault)}`);
+    throw new DataDirFault(`Cannot listen at the control socket "${deps.path}": ${faultMessage(fault)}`);
   }
   return listener;
 }
 
-/** Deno's server ends when it cannot accept a connection, for example without a free file descriptor. This one opens it again. */
-class ReopeningListener implements ControlListener {
+/** Deno's server ends if it cannot accept a connection, for example without a free file descriptor. This class reopens it. */
+export class ControlListener {
   readonly #deps: ControlListenerDeps;
   #serving: Serving | null = null;
   #opening: Promise<void> = Promise.resolve();
@@ -69,25 +64,26 @@ class ReopeningListener implements ControlListener {
       path,
       onListen: () => undefined,
       onError(fault) {
-        log.error("a request of the control socket failed", { fault: messageOf(fault) });
+        log.error("a request of the control socket failed", { fault: faultMessage(fault) });
         return new Response(null, { status: 500 });
       },
     }, answer);
     this.#serving = serving;
-    serving.finished.then(() => this.#ended("it ended"), (fault) => this.#ended(messageOf(fault)));
-    // Until here only the mode of the directory (0700) keeps others out.
+    serving.finished.then(() => this.#ended("it ended"), (fault) => this.#ended(faultMessage(fault)));
+    // Until now, the mode of the directory (0700) protects the socket.
     await Deno.chmod(path, 0o600);
   }
 
+  /** Accepts no further requests, removes the socket, and waits at most {@link DRAIN_MS} for those in progress. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelReopen();
-    // What fails here was reported by the caller of open().
+    // The caller of open() has reported a failure.
     await this.#opening.catch(() => undefined);
     const serving = this.#serving;
     if (serving === null) return;
     const { clock, log } = this.#deps;
-    // Aborting a server of Deno that shuts down throws (2.9.6). What is still in progress ends with the process.
+    // Aborting a server that shuts down throws in Deno 2.9.6. Requests still in progress end with the process.
     const drained = await withTimeout(serving.shutdown().catch(() => undefined), {
       clock,
       timeoutMs: DRAIN_MS,
@@ -100,7 +96,7 @@ class ReopeningListener implements ControlListener {
     if (this.#isClosed) return;
     this.#deps.log.warn("the control socket stopped accepting connections; opening it again", { why });
     this.#cancelReopen = this.#deps.clock.after(REOPEN_MS, () => {
-      this.open().catch((fault: unknown) => this.#ended(messageOf(fault)));
+      this.open().catch((fault: unknown) => this.#ended(faultMessage(fault)));
     });
   }
 }
@@ -108,13 +104,9 @@ class ReopeningListener implements ControlListener {
 async function removeStale(path: string): Promise<void> {
   try {
     const { isSocket } = await Deno.lstat(path);
-    if (isSocket !== true) throw new Error("something else than a socket is there; move it away");
+    if (isSocket !== true) throw new Error("the file is not a socket; move it away");
     await Deno.remove(path);
   } catch (fault) {
     if (!(fault instanceof Deno.errors.NotFound)) throw fault;
   }
-}
-
-function messageOf(fault: unknown): string {
-  return fault instanceof Error ? fault.message : String(fault);
 }

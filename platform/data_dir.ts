@@ -1,47 +1,51 @@
-// The data directory: one owner at a time, nothing readable by others, the master key and the secrets that the first start makes.
+// The data directory: locked by one process, private to its user, with the store, the master key and generated secrets.
 
-import type { Random } from "./runtime.ts";
-import { toBase64Url } from "./runtime.ts";
+import { faultMessage } from "./log_line.ts";
+import { type Random, toBase64Url } from "./runtime.ts";
 import { createStore, type Store } from "./store.ts";
 import { createVault, type Vault } from "./vault.ts";
 
-/** Why a data directory cannot be used; `message` says what to do. */
+/** The data directory cannot be used; `message` contains the remedy. */
 export class DataDirFault extends Error {}
 
 export interface DataDir {
   readonly path: string;
   readonly store: Store;
   readonly vault: Vault;
-  /** Whether this start made the directory's master key. */
+  /** Whether this start created the master key. */
   readonly isNew: boolean;
-  /** Closes the store and lets the directory go. */
+  /** Closes the store and unlocks the directory. */
   close(): Promise<void>;
 }
 
 const KEY_OCTETS = 32;
 
 /**
- * Takes the data directory at `path` for this process: makes it (0700), locks it, opens the store, reads or makes the master key.
+ * Opens the data directory at `path` for this process: creates it (0700), locks it, opens the store, reads or creates the master key.
  *
  * @param masterKeyHex 64 hexadecimal digits from the environment instead of the file `master.key`; "" for the file.
- * @throws DataDirFault when another process holds it, or something in it cannot be used.
+ * @throws DataDirFault if another process uses it, or part of it cannot be used.
  */
 export async function openDataDir(
   path: string,
-  { random, masterKeyHex, auditKeptMs }: { random: Random; masterKeyHex: string; auditKeptMs?: number },
+  { random, masterKeyHex, auditRetentionMs }: {
+    random: Random;
+    masterKeyHex: string;
+    auditRetentionMs?: number;
+  },
 ): Promise<DataDir> {
   await makePrivate(path);
   const lock = await takeLock(path);
   try {
     const hadStore = await hasContent(`${path}/countersign.kv`);
-    // An old store is opened first, so that what is wrong with it is said; a new one after its key, so that it never stands without.
+    // An existing store is opened first, so that its own fault is reported; a new one after its key, so that it never lacks one.
     const old = hadStore ? await openKv(`${path}/countersign.kv`) : null;
     const { key, isNew } = await readMasterKey(path, { masterKeyHex, hadStore, random });
     const vault = createVault(key, random);
     const kv = old ?? await openKv(`${path}/countersign.kv`);
     const audit = {
       newest: await newestAuditId(kv),
-      ...(auditKeptMs === undefined ? {} : { keptMs: auditKeptMs }),
+      ...(auditRetentionMs === undefined ? {} : { retentionMs: auditRetentionMs }),
     };
     const store = createStore(kv, { node: random.bytes(4).toHex(), audit });
     await checkKey(store, vault);
@@ -68,7 +72,7 @@ async function makePrivate(path: string): Promise<void> {
   } catch (fault) {
     throw new DataDirFault(
       `Cannot use the data directory "${path}": ${
-        reasonOf(fault)
+        faultMessage(fault)
       }. Set server.data_dir to a directory that this user owns.`,
     );
   }
@@ -79,17 +83,17 @@ async function takeLock(path: string): Promise<Deno.FsFile> {
   try {
     file = await Deno.open(`${path}/lock`, { create: true, write: true, mode: 0o600 });
   } catch (fault) {
-    throw new DataDirFault(`Cannot lock the data directory "${path}": ${reasonOf(fault)}`);
+    throw new DataDirFault(`Cannot lock the data directory "${path}": ${faultMessage(fault)}`);
   }
   if (await file.tryLock(true)) return file;
   file.close();
   throw new DataDirFault(
-    `Cannot use the data directory "${path}": another process holds it. Stop that one, or set server.data_dir to another directory.`,
+    `Cannot use the data directory "${path}": another process uses it. Stop that process, or set server.data_dir to another directory.`,
   );
 }
 
 async function openKv(file: string): Promise<Deno.Kv> {
-  // Deno KV would make its files readable for all; what is there already keeps its mode.
+  // Deno KV creates files that all users can read, but existing files keep their mode.
   for (const suffix of ["", "-wal", "-shm"]) await makeFile(`${file}${suffix}`, suffix === "");
   try {
     const kv = await Deno.openKv(file);
@@ -98,13 +102,13 @@ async function openKv(file: string): Promise<Deno.Kv> {
   } catch (fault) {
     throw new DataDirFault(
       `Cannot open the store "${file}": ${
-        reasonOf(fault)
-      }. Restore it from a backup, or move it away to begin with an empty one.`,
+        faultMessage(fault)
+      }. Restore it from a backup, or move it away to start with an empty store.`,
     );
   }
 }
 
-/** The audit goes on after its newest record, also when the clock was set back between two starts. */
+/** New audit ids follow the newest record, even if the clock was set back between two starts. */
 async function newestAuditId(kv: Deno.Kv): Promise<string> {
   for await (const { key } of kv.list({ prefix: ["audit"] }, { reverse: true, limit: 1 })) {
     return String(key[1]);
@@ -118,7 +122,7 @@ async function makeFile(file: string, create: boolean): Promise<void> {
     await Deno.chmod(file, 0o600);
   } catch (fault) {
     if (fault instanceof Deno.errors.NotFound && !create) return;
-    throw new DataDirFault(`Cannot make the store "${file}": ${reasonOf(fault)}`);
+    throw new DataDirFault(`Cannot create the store "${file}": ${faultMessage(fault)}`);
   }
 }
 
@@ -141,14 +145,14 @@ async function readMasterKey(
     if (!(fault instanceof Deno.errors.NotFound)) {
       throw new DataDirFault(
         `Cannot read "${file}": ${
-          reasonOf(fault)
+          faultMessage(fault)
         }. Restore it from a backup; without it the sealed secrets are lost.`,
       );
     }
   }
   if (hadStore) {
     throw new DataDirFault(
-      `Cannot find "${file}", the key of the store beside it. Restore it from a backup (or give COUNTERSIGN_MASTER_KEY); without it the sealed secrets are lost.`,
+      `Cannot find "${file}", the key of the store beside it. Restore it from a backup (or set COUNTERSIGN_MASTER_KEY); without it the sealed secrets are lost.`,
     );
   }
   const key = random.bytes(KEY_OCTETS);
@@ -161,11 +165,11 @@ async function hasContent(file: string): Promise<boolean> {
     return (await Deno.stat(file)).size > 0;
   } catch (fault) {
     if (fault instanceof Deno.errors.NotFound) return false;
-    throw new DataDirFault(`Cannot look at "${file}": ${reasonOf(fault)}`);
+    throw new DataDirFault(`Cannot read "${file}": ${faultMessage(fault)}`);
   }
 }
 
-/** A record sealed by the first start: another key than the one that made the store is found at once, not at some login. */
+/** A record that the first start sealed shows at once whether the master key belongs to the store. */
 async function checkKey(store: Store, vault: Vault): Promise<void> {
   const recordKey: Deno.KvKey = ["vault", "check"];
   const { value } = await store.get<Uint8Array>(recordKey);
@@ -175,12 +179,12 @@ async function checkKey(store: Store, vault: Vault): Promise<void> {
     });
   } else if (vault.open(recordKey, value) === null) {
     throw new DataDirFault(
-      "Cannot open the store with this master key: it was made with another one. Restore master.key (or COUNTERSIGN_MASTER_KEY) from a backup.",
+      "Cannot open the store with this master key: it was created with another key. Restore master.key (or COUNTERSIGN_MASTER_KEY) from a backup.",
     );
   }
 }
 
-/** Writes a file that only its owner may read, whole or not at all. */
+/** Writes a file that only its owner can read, atomically. */
 export async function writePrivate(file: string, content: string): Promise<void> {
   const temporary = `${file}.new`;
   await Deno.writeTextFile(temporary, content, { mode: 0o600 });
@@ -188,12 +192,8 @@ export async function writePrivate(file: string, content: string): Promise<void>
   await Deno.rename(temporary, file);
 }
 
-/**
- * The shared secret that serves while none is configured: made once, sealed in the store.
- *
- * @returns the secret, and whether this call made it.
- */
-export async function sharedSecret(
+/** The generated shared secret, which applies while none is configured. `isNew`: this call created it. */
+export async function loadSharedSecret(
   { store, vault }: DataDir,
   random: Random,
 ): Promise<{ secret: string; isNew: boolean }> {
@@ -205,8 +205,4 @@ export async function sharedSecret(
   const sealed = vault.seal(recordKey, new TextEncoder().encode(secret));
   await store.commit({ mutations: [{ type: "set", key: recordKey, value: sealed }] });
   return { secret, isNew: true };
-}
-
-function reasonOf(fault: unknown): string {
-  return fault instanceof Error ? fault.message : String(fault);
 }

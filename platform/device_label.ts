@@ -1,22 +1,71 @@
-// What a person may call a phone: a short text that a page, a log and a terminal can show as it is.
+// The name of a phone: a short text that a page, a log and a terminal can show unchanged, and the name that a page proposes.
 
 /** Most characters (code points) of a phone's name. */
-export const MAX_PHONE_NAME_CHARACTERS = 60;
+export const MAX_DEVICE_LABEL_CHARACTERS = 60;
 
-/** Control characters, line ends, and what turns the direction of the text around it (Unicode Standard Annex 9). */
+/** Control characters, line ends, and characters that change the text direction (Unicode Standard Annex 9). */
 const FORBIDDEN = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
-/** Something to see: a name of blanks and joiners alone names nothing. */
+/** A name needs a visible character. */
 const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
-/**
- * Reads a phone's name as it was entered.
- *
- * @returns the name in NFC without blanks around it; `null` when it is no name: nothing to see, too long, or with characters that no name has.
- */
-export function readPhoneName(text: string): string | null {
-  // Before it is normalised: a megabyte is no name, and a lone surrogate is no text.
-  if (text.length > 4 * MAX_PHONE_NAME_CHARACTERS || !text.isWellFormed()) return null;
+/** The name in NFC without surrounding blanks; `null` if it is invisible, too long, or has forbidden characters. */
+export function parseDeviceLabel(text: string): string | null {
+  // Checked before normalisation, which is costly for long texts.
+  if (text.length > 4 * MAX_DEVICE_LABEL_CHARACTERS || !text.isWellFormed()) return null;
   const name = text.normalize("NFC").trim();
   if (!VISIBLE.test(name) || FORBIDDEN.test(name)) return null;
-  return [...name].length <= MAX_PHONE_NAME_CHARACTERS ? name : null;
+  return [...name].length <= MAX_DEVICE_LABEL_CHARACTERS ? name : null;
+}
+
+/** Low-entropy User-Agent Client Hints. Not all browsers have them. */
+interface ClientHints {
+  readonly brands: readonly { readonly brand: string }[];
+  readonly platform: string;
+}
+
+/** The part of `navigator` that identifies the browser. */
+export interface BrowserIdentity {
+  readonly userAgent: string;
+  readonly userAgentData?: ClientHints;
+}
+
+type NamePattern = readonly [pattern: RegExp, name: string];
+
+/** The first match counts. Chrome and Safari are last, because other browsers claim to be them. */
+const BROWSERS: readonly NamePattern[] = [
+  [/\bEdg(e|A|iOS)?\/|Microsoft Edge/, "Edge"],
+  [/\b(OPR|OPT|OPX)\/|\bOpera\b/, "Opera"],
+  [/\bSamsungBrowser\/|Samsung Internet/, "Samsung Internet"],
+  [/\b(Firefox|FxiOS)\//, "Firefox"],
+  [/\b(Chrome|CriOS)\/|Google Chrome/, "Chrome"],
+  [/Chromium/, "Chromium"],
+  [/\bVersion\/.*\bSafari\//, "Safari"],
+];
+const DEVICES: readonly NamePattern[] = [
+  [/iPhone/, "iPhone"],
+  [/iPad/, "iPad"],
+  [/Android/, "Android"],
+  [/CrOS|Chrome ?OS|Chromium OS/, "ChromeOS"],
+  [/Windows/, "Windows"],
+  [/Mac ?OS|Macintosh/, "Mac"],
+  [/Linux|X11/, "Linux"],
+];
+
+/**
+ * "Chrome on Android", "Safari on iPhone". Only one part if the other is unknown, "" if both are.
+ *
+ * @param join joins both parts in the current language. Default: English.
+ */
+export function proposePhoneName(
+  { userAgent, userAgentData }: BrowserIdentity,
+  join = (browser: string, device: string): string => `${browser} on ${device}`,
+): string {
+  const brands = userAgentData?.brands.map(({ brand }) => brand).join(" ") ?? "";
+  const browser = firstMatch(BROWSERS, brands) || firstMatch(BROWSERS, userAgent);
+  const device = firstMatch(DEVICES, userAgentData?.platform ?? "") || firstMatch(DEVICES, userAgent);
+  return browser !== "" && device !== "" ? join(browser, device) : browser || device;
+}
+
+function firstMatch(rows: readonly NamePattern[], text: string): string {
+  return rows.find(([pattern]) => pattern.test(text))?.[1] ?? "";
 }

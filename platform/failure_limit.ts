@@ -3,7 +3,7 @@
 
 import { canonicalName } from "./canonical_name.ts";
 import type { Clock } from "./runtime.ts";
-import { sourceKey } from "./source_key.ts";
+import { sourceKey } from "./addresses.ts";
 
 /** Failures in a minute for one name from one source. */
 export const MAX_FAILURES_PER_NAME = 5;
@@ -18,62 +18,61 @@ export interface FailureKey {
   readonly name: string;
 }
 
-export interface FailureLimit {
-  /** Milliseconds until a further try; 0: now. */
-  waitMs(key: FailureKey): number;
-  /** Counts a failure; the returned function takes it back. */
-  fail(key: FailureKey): () => void;
-}
-
-interface Counted {
+interface CountedKey {
   readonly key: string;
   readonly max: number;
 }
 
-export function createFailureLimit({ clock }: { clock: Clock }): FailureLimit {
+export class FailureLimit {
+  readonly #clock: Clock;
   /** Times of the failures of each key, the oldest first. The key that failed longest ago comes first. */
-  const failures = new Map<string, number[]>();
+  readonly #failures = new Map<string, number[]>();
 
-  const recentOf = (key: string): number[] => {
-    const recent = failures.get(key) ?? [];
-    const endMs = clock.nowMs() - WINDOW_MS;
+  constructor({ clock }: { clock: Clock }) {
+    this.#clock = clock;
+  }
+
+  /** Milliseconds until a further try; 0: now. */
+  waitMs(key: FailureKey): number {
+    return this.#failures.size === 0 ? 0 : Math.max(...countedKeys(key).map((one) => this.#waitOf(one)));
+  }
+
+  /** Counts a failure; the returned function takes it back. */
+  fail(key: FailureKey): () => void {
+    const atMs = this.#clock.nowMs();
+    const lists = countedKeys(key).map(({ key, max }) => {
+      const recent = this.#recent(key);
+      recent.push(atMs);
+      if (recent.length > max) recent.shift();
+      this.#failures.delete(key);
+      this.#failures.set(key, recent);
+      return recent;
+    });
+    deleteOldest(this.#failures, MAX_KEYS);
+    return () => {
+      for (const recent of lists) {
+        const at = recent.indexOf(atMs);
+        if (at >= 0) recent.splice(at, 1);
+      }
+    };
+  }
+
+  #recent(key: string): number[] {
+    const recent = this.#failures.get(key) ?? [];
+    const endMs = this.#clock.nowMs() - WINDOW_MS;
     while (recent[0] !== undefined && recent[0] <= endMs) recent.shift();
     return recent;
-  };
-  const wait = ({ key, max }: Counted): number => {
-    const recent = recentOf(key);
-    const decisive = recent[recent.length - max];
-    return decisive === undefined ? 0 : Math.max(1, decisive + WINDOW_MS - clock.nowMs());
-  };
+  }
 
-  return {
-    waitMs: (key) => failures.size === 0 ? 0 : Math.max(...countedKeys(key).map(wait)),
-    fail(key) {
-      const atMs = clock.nowMs();
-      const lists = countedKeys(key).map(({ key, max }) => {
-        const recent = recentOf(key);
-        recent.push(atMs);
-        if (recent.length > max) recent.shift();
-        failures.delete(key);
-        failures.set(key, recent);
-        return recent;
-      });
-      for (const oldest of failures.keys()) {
-        if (failures.size <= MAX_KEYS) break;
-        failures.delete(oldest);
-      }
-      return () => {
-        for (const recent of lists) {
-          const at = recent.indexOf(atMs);
-          if (at >= 0) recent.splice(at, 1);
-        }
-      };
-    },
-  };
+  #waitOf({ key, max }: CountedKey): number {
+    const recent = this.#recent(key);
+    const decisive = recent[recent.length - max];
+    return decisive === undefined ? 0 : Math.max(1, decisive + WINDOW_MS - this.#clock.nowMs());
+  }
 }
 
-/** A line break is in no name, so no pair of source and name equals another. */
-function countedKeys({ source, name }: FailureKey): Counted[] {
+/** No name has a line break, so no pair of source and name equals another. */
+function countedKeys({ source, name }: FailureKey): CountedKey[] {
   const own = {
     key: `${source === null ? "" : sourceKey(source)}\n${canonicalName(name)}`,
     max: MAX_FAILURES_PER_NAME,
@@ -81,29 +80,39 @@ function countedKeys({ source, name }: FailureKey): Counted[] {
   return source === null ? [own] : [own, { key: sourceKey(source), max: MAX_FAILURES_PER_SOURCE }];
 }
 
+function deleteOldest(map: Map<string, unknown>, max: number): void {
+  for (const oldest of map.keys()) {
+    if (map.size <= max) break;
+    map.delete(oldest);
+  }
+}
+
 const PROVEN_MS = 24 * 3_600_000;
 const MAX_PROVEN = 1000;
 
-/** Keyed digests of credentials that were correct within the last day: such a credential passes before any limit. */
-export interface ProvenDigests {
-  has(digest: string): boolean;
-  add(digest: string): void;
-  forget(digest: string): void;
-}
+/**
+ * Keyed digests of credentials that were correct within the last day: such a credential passes before any limit.
+ * Nothing is written to the store, and the digests are worth nothing without the key.
+ */
+export class ProvenDigests {
+  readonly #clock: Clock;
+  readonly #untilMs = new Map<string, number>();
 
-/** Nothing is written to the store, and the digests are worth nothing without the key. */
-export function createProvenDigests({ clock }: { clock: Clock }): ProvenDigests {
-  const untilMs = new Map<string, number>();
-  return {
-    has: (digest) => (untilMs.get(digest) ?? 0) > clock.nowMs(),
-    add(digest) {
-      untilMs.delete(digest);
-      untilMs.set(digest, clock.nowMs() + PROVEN_MS);
-      for (const oldest of untilMs.keys()) {
-        if (untilMs.size <= MAX_PROVEN) break;
-        untilMs.delete(oldest);
-      }
-    },
-    forget: (digest) => void untilMs.delete(digest),
-  };
+  constructor({ clock }: { clock: Clock }) {
+    this.#clock = clock;
+  }
+
+  has(digest: string): boolean {
+    return (this.#untilMs.get(digest) ?? 0) > this.#clock.nowMs();
+  }
+
+  add(digest: string): void {
+    this.#untilMs.delete(digest);
+    this.#untilMs.set(digest, this.#clock.nowMs() + PROVEN_MS);
+    deleteOldest(this.#untilMs, MAX_PROVEN);
+  }
+
+  forget(digest: string): void {
+    this.#untilMs.delete(digest);
+  }
 }

@@ -1,7 +1,6 @@
-// One HTTP exchange under one deadline: the request, the head of the response, and a body of bounded size. Redirects
-// are not followed. Queues, circuit breakers and what a response means belong to the caller.
+// One HTTP exchange under one deadline: the request, the head of the response, and a body of bounded size, which requests
+// to this server use as well. Redirects are not followed. Queues, circuit breakers and the meaning of a response belong to the caller.
 
-import { type BodyFlaw, readBoundedBody } from "./bounded_body.ts";
 import type { Clock } from "./runtime.ts";
 
 /** The part of `fetch` that is used. */
@@ -36,7 +35,7 @@ export type FetchResult =
   }
   | { readonly ok: false; readonly loss: ConnectionLoss };
 
-/** What went wrong below HTTP. Nothing else of the platform's message is kept, because it holds the URL. */
+/** A failure below HTTP. The rest of the platform's message is dropped, because it contains the URL. */
 export interface ConnectionLoss {
   /** Whether the request may have been processed. */
   readonly sent: boolean;
@@ -108,4 +107,63 @@ function connectionLossOf(thrown: unknown): ConnectionLoss {
 function messagesOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return "";
   return thrown.cause instanceof Error ? `${thrown.message} ${thrown.cause.message}` : thrown.message;
+}
+
+/**
+ * The real `fetch` for calls that must not be sent twice. If a reused connection fails, the platform's `fetch` sends the request
+ * again, a POST too (measured on Deno 2.9.6): a second text, a second push. So each call has a connection of its own.
+ */
+export function openHttpClient(): { fetch: Fetch; close: () => void } {
+  const client = Deno.createHttpClient({ poolMaxIdlePerHost: 0, http2: false });
+  const singleUseFetch: Fetch = (url, init) => {
+    const withClient: RequestInit & { client: Deno.HttpClient } = { ...init, client };
+    return fetch(url, withClient);
+  };
+  return { fetch: singleUseFetch, close: () => client.close() };
+}
+
+/** Why a body was not read. */
+export type BodyFlaw = "too_long" | "out_of_time" | "broke_off";
+
+export interface BodyBounds {
+  readonly maxOctets: number;
+  /** Resolves when the time is over. */
+  readonly outOfTime: Promise<"out_of_time">;
+  /** Called with the length of each chunk. If it throws, reading ends. */
+  readonly onChunk?: (octets: number) => void;
+}
+
+/** The whole body, or why it was not read. */
+export async function readBoundedBody(
+  stream: ReadableStream<Uint8Array> | null,
+  { maxOctets, outOfTime, onChunk }: BodyBounds,
+): Promise<Uint8Array<ArrayBuffer> | BodyFlaw> {
+  if (stream === null) return new Uint8Array();
+  const reader = stream.getReader();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    while (true) {
+      const step = await Promise.race([reader.read().catch(() => "broke_off" as const), outOfTime]);
+      if (typeof step === "string") return step;
+      if (step.done) return joined(chunks, length);
+      length += step.value.length;
+      if (length > maxOctets) return "too_long";
+      onChunk?.(step.value.length);
+      chunks.push(step.value);
+    }
+  } finally {
+    // The rest is not needed, and an error of the cancellation does not matter.
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+function joined(chunks: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
 }

@@ -1,12 +1,10 @@
 // Calls to one peer (a directory, a SCIM server, another service) through one guard: a limit on concurrent calls, a
 // circuit breaker, a last deadline, and a report of each outcome. docs/adr/0008 compares the peers.
 
-import type { Clock, Random } from "./runtime.ts";
-import { type BreakerLimits, CircuitBreaker } from "./circuit_breaker.ts";
+import { type Clock, type Random, withTimeout } from "./runtime.ts";
 import { Semaphore, type SemaphoreLimits, type SemaphoreRefusal } from "./semaphore.ts";
-import { withTimeout } from "./timeout.ts";
 
-/** What a call gives. `F` is the fault of the caller's own vocabulary. */
+/** The result of a call. `F` is the caller's type of faults. */
 export type CallOutcome<T, F> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly fault: F };
@@ -29,9 +27,11 @@ export interface GuardedCallerOptions<F> {
   toFault(refusal: CallRefusal): F;
   /** Whether a fault counts against the peer. Any other outcome shows that the peer answers. */
   isDown(fault: F): boolean;
+  /** Whether a fault arose before the peer was called, so that it shows nothing about the peer. Default: never. */
+  isLocal?(fault: F): boolean;
   /** The breaker opened because of `fault`. */
   onOpen?(fault: F): void;
-  /** Receives each outcome for health, but not calls that found no place: they say nothing about the peer. */
+  /** Receives each outcome for health, but not of calls without a free place: they show nothing about the peer. */
   onHealth?(outcome: CallOutcome<unknown, F>): void;
 }
 
@@ -61,8 +61,11 @@ export function createGuardedCaller<F>(options: GuardedCallerOptions<F>): Guarde
 
   const refuse = (refusal: CallRefusal): CallOutcome<never, F> => ({ ok: false, fault: toFault(refusal) });
 
+  const isLocal = (outcome: CallOutcome<unknown, F>): boolean =>
+    !outcome.ok && (options.isLocal?.(outcome.fault) ?? false);
+
   const report = <O extends CallOutcome<unknown, F>>(outcome: O, { reported = true }: CallOptions): O => {
-    if (reported) options.onHealth?.(outcome);
+    if (reported && !isLocal(outcome)) options.onHealth?.(outcome);
     return outcome;
   };
 
@@ -74,6 +77,7 @@ export function createGuardedCaller<F>(options: GuardedCallerOptions<F>): Guarde
     } catch (error) {
       outcome = refuse({ reason: "call_threw", error });
     }
+    if (isLocal(outcome)) return outcome;
     if (outcome.ok || !isDown(outcome.fault)) breaker.succeed();
     else if (breaker.fail()) options.onOpen?.(outcome.fault);
     return outcome;
@@ -104,4 +108,95 @@ export function createGuardedCaller<F>(options: GuardedCallerOptions<F>): Guarde
     load: () => ({ running: semaphore.running, waiting: semaphore.waiting, isOpen: breaker.isOpen }),
     close: () => semaphore.close(),
   };
+}
+
+/** When a circuit breaker opens, and for how long. */
+export interface BreakerLimits {
+  /** Failures in a row that open it. */
+  readonly failures: number;
+  /** Failures count as one row if they begin within this time. */
+  readonly windowMs: number;
+  readonly firstPauseMs: number;
+  /** Each call that tries and fails doubles the pause, up to this. */
+  readonly longestPauseMs: number;
+  /** The share of a pause, from 0 to 1, by which it is shortened at random. */
+  readonly jitter: number;
+}
+
+export class CircuitBreaker {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #limits: BreakerLimits;
+  #failures = 0;
+  #firstFailureMs = 0;
+  /** Times that it opened in a row; 0 while it is closed. */
+  #openings = 0;
+  #retryAtMs = 0;
+  #isProbing = false;
+
+  constructor({ clock, random, limits }: { clock: Clock; random: Random; limits: BreakerLimits }) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#limits = limits;
+  }
+
+  get isOpen(): boolean {
+    return this.#openings > 0;
+  }
+
+  /** Milliseconds until a call may go out; 0: now. */
+  waitMs(): number {
+    return this.isOpen ? Math.max(0, this.#retryAtMs - this.#clock.nowMs()) : 0;
+  }
+
+  /**
+   * Requests permission for a call, just before it is made. After a pause the first call is admitted as the probe; the others wait for
+   * its result, or for another pause, because a probe may take long.
+   *
+   * @returns 0, or the milliseconds until a call may go out.
+   */
+  admit(): number {
+    const waitMs = this.waitMs();
+    if (waitMs > 0 || !this.isOpen) return waitMs;
+    this.#isProbing = true;
+    this.#retryAtMs = this.#clock.nowMs() + this.#pauseMs();
+    return 0;
+  }
+
+  /** The peer answered, with success or an error. */
+  succeed(): void {
+    this.#failures = 0;
+    this.#openings = 0;
+    this.#isProbing = false;
+  }
+
+  /** The peer could not be reached or did not answer. Returns whether this opened the closed breaker. */
+  fail(): boolean {
+    const nowMs = this.#clock.nowMs();
+    if (this.isOpen) {
+      // Calls that were in progress when it opened do not count.
+      if (this.#isProbing) this.#open(nowMs);
+      return false;
+    }
+    if (this.#failures === 0 || nowMs - this.#firstFailureMs > this.#limits.windowMs) {
+      this.#failures = 0;
+      this.#firstFailureMs = nowMs;
+    }
+    if (++this.#failures < this.#limits.failures) return false;
+    this.#open(nowMs);
+    return true;
+  }
+
+  #open(nowMs: number): void {
+    this.#openings++;
+    this.#retryAtMs = nowMs + this.#pauseMs();
+    this.#isProbing = false;
+  }
+
+  #pauseMs(): number {
+    const { firstPauseMs, longestPauseMs, jitter } = this.#limits;
+    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (this.#openings - 1));
+    if (jitter === 0) return pauseMs;
+    return pauseMs * (1 - jitter * (this.#random.bytes(1)[0] ?? 0) / 255);
+  }
 }

@@ -1,4 +1,4 @@
-// What the HTTP server shares with the interfaces behind it: errors with a status, and request bodies.
+// Types that the HTTP server and its applications share: errors with a status, and request bodies.
 
 /** An error that is answered with a status. Each interface renders it in its own format. */
 export class HttpError extends Error {
@@ -23,6 +23,6 @@ export class HttpError extends Error {
 export interface RequestBody {
   /** The sender is authenticated: from now on, the limits are higher. */
   allowLarge(): void;
-  /** Reads the whole body. Later calls give the same octets. @throws HttpError */
+  /** Reads the whole body. Later calls return the same octets. @throws HttpError */
   read(): Promise<Uint8Array>;
 }

@@ -1,23 +1,22 @@
-// The one event log: a line per event (platform/log_line.ts), gathered and written in batches (platform/log_batcher.ts).
+// The event log: a line per event (platform/log_line.ts), written in batches. Lost lines are counted and reported.
 
-import { LogBatcher, type LogLosses } from "./log_batcher.ts";
-import { createLineMaker, type Fields, type LogLevel } from "./log_line.ts";
-import type { Clock } from "./runtime.ts";
+import { createLineFormatter, type LogFields, type LogLevel } from "./log_line.ts";
+import { type Clock, withTimeout } from "./runtime.ts";
 
-/** Takes events and returns at once; nothing here throws into the caller. */
+/** Accepts events and returns at once. It never throws. */
 export interface Log {
-  debug(message: string, fields?: Fields): void;
-  info(message: string, fields?: Fields): void;
-  warn(message: string, fields?: Fields): void;
-  error(message: string, fields?: Fields): void;
-  /** Whether events of `level` are written; ask before making costly fields. */
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+  /** Whether events of `level` are written. Check it before computing expensive fields. */
   enabled(level: LogLevel): boolean;
   /** Resolves when all lines so far are written, or after 2 s. Never rejects. */
   flush(): Promise<void>;
   losses(): LogLosses;
 }
 
-/** What the log needs: `write` takes a batch of whole lines in UTF-8. */
+/** `write` takes a batch of whole lines in UTF-8. */
 export interface LogOptions {
   readonly format: "text" | "json";
   readonly level: LogLevel;
@@ -27,10 +26,10 @@ export interface LogOptions {
 
 const LEVELS: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
-/** Makes the log. No line is written before the caller's turn has ended. */
+/** Creates the log. Lines are written after the current task. */
 export function createLog(options: LogOptions): Log {
-  const { level: least, clock } = options;
-  const lineOf = createLineMaker(options.format);
+  const { level: minLevel, clock } = options;
+  const lineOf = createLineFormatter(options.format);
   let lastMs = NaN;
   let lastTime = "";
   const timeText = (): string => {
@@ -49,8 +48,8 @@ export function createLog(options: LogOptions): Log {
       fields: { dropped, unwritten, lastFailure },
     });
   const batcher = new LogBatcher({ clock, write: options.write, noticeOf });
-  const writerOf = (level: LogLevel): (message: string, fields?: Fields) => void => {
-    if (LEVELS[level] < LEVELS[least]) return () => {};
+  const writerOf = (level: LogLevel): (message: string, fields?: LogFields) => void => {
+    if (LEVELS[level] < LEVELS[minLevel]) return () => {};
     return (message, fields) => batcher.add(lineOf({ time: timeText(), level, message, fields }));
   };
   return {
@@ -58,15 +57,15 @@ export function createLog(options: LogOptions): Log {
     info: writerOf("info"),
     warn: writerOf("warn"),
     error: writerOf("error"),
-    enabled: (level) => LEVELS[level] >= LEVELS[least],
+    enabled: (level) => LEVELS[level] >= LEVELS[minLevel],
     flush: () => batcher.flush(),
     losses: () => batcher.losses(),
   };
 }
 
 /**
- * A `write` for {@link LogOptions} over a stream that may take less than it is given, such as `Deno.stderr`.
- * Throws when the stream does, or takes nothing at all.
+ * A `write` for {@link LogOptions} over a stream that may accept only a part, such as `Deno.stderr`.
+ * Throws if the stream throws, or accepts nothing.
  */
 export function wholeWrites(
   stream: { write(octets: Uint8Array): Promise<number> },
@@ -78,4 +77,139 @@ export function wholeWrites(
       at += taken;
     }
   };
+}
+
+/** The losses since the start. */
+export interface LogLosses {
+  /** Lines that were dropped because the buffer was full. */
+  readonly dropped: number;
+  /** Lines whose write failed. */
+  readonly unwritten: number;
+  /** Writes that failed, and the name of the last failure. */
+  readonly failedWrites: number;
+  readonly lastFailure: string | null;
+}
+
+interface LogBatcherDeps {
+  readonly clock: Clock;
+  readonly write: (lines: Uint8Array) => Promise<void> | void;
+  /** The line that reports losses. */
+  readonly noticeOf: (losses: LogLosses) => string;
+}
+
+/** How long a line waits for further lines of its batch. */
+const BATCH_WAIT_MS = 5;
+const BATCH_CHARACTERS = 64 * 1024;
+/** Above this, lines are dropped, so that a blocked terminal cannot use up the memory. */
+const MAX_WAITING_OCTETS = 8 * 1024 * 1024;
+const FLUSH_DEADLINE_MS = 2000;
+
+interface Batch {
+  readonly octets: Uint8Array;
+  readonly lines: number;
+}
+
+/** The lines that wait, and the batches in progress. */
+class LogBatcher {
+  readonly #deps: LogBatcherDeps;
+  readonly #encoder = new TextEncoder();
+  #pending = "";
+  #pendingLines = 0;
+  #timerRuns = false;
+  #queue: Batch[] = [];
+  #queuedOctets = 0;
+  #draining: Promise<void> | null = null;
+  #dropped = 0;
+  #unwritten = 0;
+  #failedWrites = 0;
+  #lastFailure: string | null = null;
+  #noticed = 0;
+
+  constructor(deps: LogBatcherDeps) {
+    this.#deps = deps;
+  }
+
+  losses(): LogLosses {
+    return {
+      dropped: this.#dropped,
+      unwritten: this.#unwritten,
+      failedWrites: this.#failedWrites,
+      lastFailure: this.#lastFailure,
+    };
+  }
+
+  /** Adds a line and returns at once. If the buffer is full, the line is dropped. */
+  add(line: string): void {
+    if (this.#queuedOctets + this.#pending.length + line.length > MAX_WAITING_OCTETS) {
+      this.#dropped += 1;
+      return;
+    }
+    this.#pending += line;
+    this.#pendingLines += 1;
+    if (this.#pending.length >= BATCH_CHARACTERS) this.#start();
+    else if (!this.#timerRuns) {
+      this.#timerRuns = true;
+      this.#deps.clock.after(BATCH_WAIT_MS, () => {
+        this.#timerRuns = false;
+        this.#start();
+      });
+    }
+  }
+
+  /** Resolves when all lines so far are written, or after 2 s. Never rejects. */
+  async flush(): Promise<void> {
+    this.#start();
+    if (this.#draining === null) return;
+    // The second round writes the report of losses.
+    const written = this.#draining.then(() => {
+      this.#start();
+      return this.#draining;
+    });
+    await withTimeout(written, { clock: this.#deps.clock, timeoutMs: FLUSH_DEADLINE_MS });
+  }
+
+  #takePending(): void {
+    if (this.#pending === "") return;
+    const octets = this.#encoder.encode(this.#pending);
+    this.#queue.push({ octets, lines: this.#pendingLines });
+    this.#queuedOctets += octets.length;
+    this.#pending = "";
+    this.#pendingLines = 0;
+  }
+
+  async #writeBatch(batch: Batch): Promise<void> {
+    try {
+      await this.#deps.write(batch.octets);
+      // Losses are reported after a successful write. If the report is lost too, it is repeated.
+      if (this.#dropped + this.#unwritten > this.#noticed) {
+        this.#noticed = this.#dropped + this.#unwritten;
+        this.#pending += this.#deps.noticeOf(this.losses());
+        this.#pendingLines += 1;
+      }
+    } catch (failure) {
+      this.#failedWrites += 1;
+      this.#unwritten += batch.lines;
+      this.#lastFailure = failure instanceof Error ? failure.name : typeof failure;
+    }
+  }
+
+  async #drain(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const batches = this.#queue;
+      this.#queue = [];
+      for (const batch of batches) {
+        await this.#writeBatch(batch);
+        this.#queuedOctets -= batch.octets.length;
+      }
+      // A notice must not wait for the next event.
+      if (this.#queue.length === 0 && !this.#timerRuns) this.#takePending();
+    }
+    this.#draining = null;
+  }
+
+  #start(): void {
+    this.#takePending();
+    // `#drain` never rejects; it counts failures as losses.
+    if (this.#queue.length > 0) this.#draining ??= this.#drain();
+  }
 }

@@ -1,17 +1,17 @@
-// A line of the event log, in text or JSON. Values are escaped, so that one event is one line whatever a client sends, and redacted by
-// field name, so that no secret is written.
+// Lines of the event log, in text or JSON. Values are escaped, so that one event is one line, and redacted by field name, so
+// that no secret is written.
 
 import { escapeControlCharacters, hasControlCharacters } from "./control_characters.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** Fields of an event. A number under a name that ends in `Ms` is a time in milliseconds; `undefined` is left out. */
-export type Fields = Readonly<Record<string, string | number | boolean | null | undefined>>;
+export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 const MAX_VALUE_CHARACTERS = 512;
 const MAX_MESSAGE_CHARACTERS = 2048;
 const MAX_FIELDS = 100;
-/** Field names are our own words; the bound is for names that came from a packet after all. */
+/** Bounds memory, in case a field name comes from a packet. */
 const MAX_KNOWN_NAMES = 1000;
 
 /** Names whose value is never written, in snake case. */
@@ -29,7 +29,7 @@ const REDACTED = new Set([
   "key",
   "body",
 ]);
-/** The same for what ends like this: `consumer_secret`, `CHAP-Password`, `authToken`. */
+/** The same for names with these endings: `consumer_secret`, `CHAP-Password`, `authToken`. */
 const REDACTED_ENDINGS = ["_password", "_secret", "_passcode", "_token", "_cookie", "_otp", "_seed"];
 
 const NEEDS_QUOTES = /[\s"=\\]/;
@@ -41,20 +41,25 @@ function cut(text: string, maxCharacters: number): string {
   return text.slice(0, splitsPair ? maxCharacters - 1 : maxCharacters) + "…";
 }
 
-/** How a field is written: worked out once a name. */
+/** The message of an error, or the text of any other thrown value. */
+export function faultMessage(fault: unknown): string {
+  return fault instanceof Error ? fault.message : String(fault);
+}
+
+/** The form of a field, computed once per name. */
 interface FieldShape {
   readonly redacted: boolean;
-  /** Ready to be followed by the value. */
+  /** The text before the value. */
   readonly text: string;
   readonly json: string;
-  /** Likewise, for a number of milliseconds; `null` when the name does not end in Ms. */
+  /** The same for milliseconds; `null` if the name does not end in Ms. */
   readonly milliseconds: string | null;
 }
 
 function shapeOf(name: string): FieldShape {
   const safe = cut(name, 64).replace(/[^A-Za-z0-9_.:-]/g, "_") || "_";
   const words = safe.replace(/([a-z0-9])([A-Z])/g, "$1_$2").toLowerCase().replace(/[^a-z0-9]/g, "_");
-  // An event's own time, level and message must stay what they are.
+  // A field must not replace the time, level or message of the event.
   const jsonName = safe === "time" || safe === "level" || safe === "message" ? `${safe}_` : safe;
   return {
     redacted: REDACTED.has(words) || REDACTED_ENDINGS.some((ending) => words.endsWith(ending)),
@@ -76,9 +81,9 @@ function createShapes(): (name: string) => FieldShape {
 }
 
 type Value = string | number | boolean | null;
-/** Makes the line of an event, with its line end. `time` is written as it is. */
-export type LineMaker = (
-  line: { time: string; level: LogLevel; message: string; fields: Fields | undefined },
+/** Returns the line of an event, with its line end. `time` is written unchanged. */
+export type LineFormatter = (
+  line: { time: string; level: LogLevel; message: string; fields: LogFields | undefined },
 ) => string;
 
 function textField(shape: FieldShape, value: Value): string {
@@ -100,11 +105,11 @@ function jsonField(shape: FieldShape, value: Value): string {
   return shape.json + escapeControlCharacters(JSON.stringify(cut(value, MAX_VALUE_CHARACTERS)));
 }
 
-/** Makes lines in a format. Names of fields that name a secret are redacted. */
-export function createLineMaker(format: "text" | "json"): LineMaker {
+/** Creates a formatter. Fields whose names indicate a secret are redacted. */
+export function createLineFormatter(format: "text" | "json"): LineFormatter {
   const shape = createShapes();
   const fieldOf = format === "text" ? textField : jsonField;
-  const fieldsOf = (fields: Fields | undefined): string => {
+  const fieldsOf = (fields: LogFields | undefined): string => {
     let text = "";
     let count = 0;
     for (const name in fields) {
@@ -122,7 +127,7 @@ export function createLineMaker(format: "text" | "json"): LineMaker {
       }\n`;
   }
   return ({ time, level, message, fields }) => {
-    const said = escapeControlCharacters(JSON.stringify(cut(message, MAX_MESSAGE_CHARACTERS)));
-    return `{"time":"${time}","level":"${level}","message":${said}${fieldsOf(fields)}}\n`;
+    const text = escapeControlCharacters(JSON.stringify(cut(message, MAX_MESSAGE_CHARACTERS)));
+    return `{"time":"${time}","level":"${level}","message":${text}${fieldsOf(fields)}}\n`;
   };
 }

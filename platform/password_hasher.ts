@@ -1,11 +1,12 @@
-// Turns passwords into hashes: scrypt (RFC 7914) on the runtime's own threads, so that the thread that answers RADIUS
-// is not held, two at a time, with a short queue.
+// Password hashes: scrypt (RFC 7914) on the runtime's thread pool, so that the thread that answers RADIUS does not block.
+// Two hashes are computed at the same time, with a short queue.
 
 import { scrypt } from "node:crypto";
-import { type Random, toBase64Url } from "./runtime.ts";
+import { type Random, systemClock, toBase64Url } from "./runtime.ts";
+import { Semaphore } from "./semaphore.ts";
 import { equalDigests } from "./vault.ts";
 
-/** How a hash was made; kept beside it, so that the cost can grow later. */
+/** A hash with its parameters, so that the cost can grow later. */
 export interface PasswordHash {
   readonly algorithm: "scrypt";
   readonly costLog2: number;
@@ -21,15 +22,14 @@ export type Cost = Pick<PasswordHash, "costLog2" | "parallelization">;
 /** Makes and checks hashes. Both reject with {@link HasherBusy} when 16 wait already. */
 export interface PasswordHasher {
   make(password: string): Promise<PasswordHash>;
-  /** With `null` the same work is done and the answer is `false`, so that an unknown name takes as long as a known one. */
+  /** With `null`, does the same work and returns `false`, so that an unknown name takes as long as a known one. */
   check(password: string, hash: PasswordHash | null): Promise<boolean>;
-  /** Whether a hash has the cost of new hashes. After a change of the cost, older ones take another time to check. */
+  /** Whether a hash has the cost of new hashes. Other hashes take a different time to check. */
   isCurrent(hash: PasswordHash): boolean;
 }
 
-/** Too many hashes are asked for at once; nothing was computed. */
+/** Too many hashes are requested at once; nothing was computed. */
 export class HasherBusy extends Error {
-  /** When asking again makes sense. */
   readonly retryAfterS = 5;
 
   constructor() {
@@ -39,26 +39,30 @@ export class HasherBusy extends Error {
 }
 
 /**
- * 32 MiB and a third of a second. OWASP's Password Storage Cheat Sheet lists N = 2^15 with p = 3 beside N = 2^17 with p = 1 as equally strong; the latter
- * takes 128 MiB for each sign-in.
+ * 32 MiB and a third of a second. OWASP's Password Storage Cheat Sheet lists N = 2^15 with p = 3 as equal to N = 2^17 with
+ * p = 1, which takes 128 MiB for each sign-in.
  */
 const COST: Cost = { costLog2: 15, parallelization: 3 };
 /**
- * 32 MiB and about a tenth of a second, for what is checked with requests and logins. Every process makes such hashes at the same cost, because an unknown
- * name is answered after the work of that cost.
+ * 32 MiB and about a tenth of a second, for credentials of requests and logins. Every process uses the same cost, because an
+ * unknown name is answered after the work of that cost.
  */
 export const REQUEST_COST: Cost = { costLog2: 15 };
 const BLOCK_SIZE = 8;
 const HASH_OCTETS = 32;
 const SALT_OCTETS = 16;
-const AT_ONCE = 2;
-const MAX_WAITING = 16;
+const LIMITS = { concurrent: 2, waiting: 16 };
 
 /** @param deps.cost the cost of new hashes; less is for tests. */
 export function createPasswordHasher(
   { random, cost = COST }: { random: Random; cost?: Cost },
 ): PasswordHasher {
-  const enter = createTurnstile();
+  const semaphore = new Semaphore({ clock: systemClock, limits: LIMITS });
+  const enter = async (work: () => Promise<string>): Promise<string> => {
+    const result = await semaphore.run(work);
+    if (!result.ran) throw new HasherBusy();
+    return result.value;
+  };
   const decoy: PasswordHash = { algorithm: "scrypt", ...cost, salt: saltFrom(random), hash: "" };
   return {
     async make(password) {
@@ -84,7 +88,7 @@ function saltFrom(random: Random): string {
   return toBase64Url(random.bytes(SALT_OCTETS));
 }
 
-/** NFC, so that the same password typed on two keyboards is the same octets. */
+/** NFC, so that a password has the same octets on every keyboard. */
 function derive(
   password: string,
   { salt, costLog2, parallelization = 1 }: Cost & { salt: string },
@@ -97,24 +101,4 @@ function derive(
       else resolve(toBase64Url(new Uint8Array(key)));
     });
   });
-}
-
-/** Lets {@link AT_ONCE} in, {@link MAX_WAITING} wait in order, and refuses the rest. */
-function createTurnstile(): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = [];
-  let inside = 0;
-  return async (work) => {
-    if (inside >= AT_ONCE) {
-      if (waiting.length >= MAX_WAITING) throw new HasherBusy();
-      // The call that ends hands over its place, so `inside` stays as it is.
-      await new Promise<void>((resolve) => waiting.push(resolve));
-    } else inside += 1;
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) inside -= 1;
-      else next();
-    }
-  };
 }

@@ -1,10 +1,6 @@
-// Telephone numbers as they may be dialled: +, country code, digits; 8 to 15 digits in all (ITU-T E.164 §6.1). And which country codes may be.
+// Telephone numbers: + and 8 to 15 digits (ITU-T E.164 §6.1), the country codes that may be called, and the masked form.
 
-/**
- * A typed or stored number reduced to `+` and digits: `tel:` and spaces, dots, dashes, brackets are removed.
- *
- * @returns `null` when what is left is no number that can be dialled.
- */
+/** A number without `tel:`, spaces, dots, dashes and brackets; `null` if the rest is not a number that can be dialled. */
 export function reducePhoneNumber(typed: string): string | null {
   if (typed.length > 64) return null;
   const scheme = typed.trim().replace(/^tel:/i, "");
@@ -12,14 +8,14 @@ export function reducePhoneNumber(typed: string): string | null {
   return isPhoneNumber(reduced) ? reduced : null;
 }
 
-/** Whether the text is `+` and 8 to 15 digits, the first of them not 0; nothing else. */
+/** Whether the text is `+` and 8 to 15 digits, of which the first is not 0. */
 export function isPhoneNumber(text: string): boolean {
   return /^\+[1-9][0-9]{7,14}$/.test(text);
 }
 
 /**
- * Codes of no country, whose numbers are expensive to call: who dials them is paid by the caller. Source: ITU-T, "List of Recommendation ITU-T
- * E.164 assigned country codes", Annex to ITU Operational Bulletin 1114 (15.XII.2016).
+ * Codes that belong to no country and are expensive to call: fraud pays the owner of the number. Source: ITU-T, "List of
+ * Recommendation ITU-T E.164 assigned country codes", Annex to ITU Operational Bulletin 1114 (15.XII.2016).
  */
 export const SPECIAL_RATE_CODES: Readonly<Record<string, string>> = {
   "808": "international shared-cost service",
@@ -45,4 +41,7 @@ export function isCountryAllowed(number: string, countryCodes: readonly string[]
   return countryCodes.some((code) => number.startsWith(`+${code}`));
 }
 
-export { maskPhoneNumber } from "./mask_phone_number.ts";
+/** For logs, lists and the audit log: shows the first two characters (+ and a digit) and the last three. */
+export function maskPhoneNumber(number: string): string {
+  return `${number.slice(0, 2)}${"*".repeat(Math.max(0, number.length - 5))}${number.slice(-3)}`;
+}

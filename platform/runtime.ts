@@ -1,5 +1,5 @@
-// The world outside the program, as two ports: the clock and randomness. Everything that decides receives
-// them, so that any run can be replayed on a fake clock with a seeded generator.
+// The clock and randomness, which are injected everywhere, so that a run can be replayed with a fake clock and a seeded
+// generator; timeouts, and UUIDs (RFC 9562).
 
 /** Stops a timer that was started with {@link Clock.after}; calling it twice is harmless. */
 export type CancelTimer = () => void;
@@ -8,7 +8,7 @@ export type CancelTimer = () => void;
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   nowMs(): number;
-  /** Runs `task` once after `delayMs`; returns what cancels it. The timer keeps no process alive. */
+  /** Runs `task` once after `delayMs`; returns a function that cancels it. The timer keeps no process alive. */
   after(delayMs: number, task: () => void): CancelTimer;
 }
 
@@ -28,10 +28,10 @@ export const systemClock: Clock = {
   },
 };
 
-/** Octets drawn from the generator at once: a call costs more than the octets, and an array of its own more than a view. */
+/** Octets that are requested from the generator at once, because calls are expensive. */
 const PAGE_OCTETS = 16_384;
 
-/** Web Crypto's generator. What it gives are views into pages that are never used again. */
+/** Web Crypto's generator. It returns views into pages that are never reused. */
 export function createSystemRandom(): Random {
   let page = new Uint8Array(0);
   let used = 0;
@@ -51,7 +51,7 @@ export function createSystemRandom(): Random {
 }
 
 /**
- * A uniform decimal passcode, by rejection: no digit is likelier than another.
+ * A decimal passcode by rejection sampling, so that all digits are equally likely.
  *
  * @param digits how many decimal digits, 4 to 10; leading zeros stay.
  */
@@ -69,4 +69,42 @@ export function randomDigits(random: Random, digits: number): string {
 /** Octets as base64url without padding (RFC 4648 §5). */
 export function toBase64Url(octets: Uint8Array): string {
   return octets.toBase64({ alphabet: "base64url", omitPadding: true });
+}
+
+/** A result in time, or a timeout. */
+export type TimedResult<T> = { readonly inTime: true; readonly value: T } | { readonly inTime: false };
+
+/** Waits for `work` for at most `timeoutMs`. A later result or rejection of `work` is ignored. */
+export async function withTimeout<T>(
+  work: Promise<T>,
+  { clock, timeoutMs }: { clock: Clock; timeoutMs: number },
+): Promise<TimedResult<T>> {
+  const { promise: timeout, resolve } = Promise.withResolvers<TimedResult<T>>();
+  const cancel = clock.after(Math.max(0, timeoutMs), () => resolve({ inTime: false }));
+  try {
+    return await Promise.race([work.then((value) => ({ inTime: true as const, value })), timeout]);
+  } finally {
+    cancel();
+  }
+}
+
+/** Version 4: 122 random bits. `crypto.randomUUID()` does not take an injected generator. */
+export function randomUuid(random: Random): string {
+  return textOf(random.bytes(16), 4);
+}
+
+/** Version 7: 48 bits of milliseconds, 74 random bits. The store writes ascending keys several times faster. */
+export function timeOrderedUuid(nowMs: number, random: Random): string {
+  const octets = random.bytes(16);
+  const view = new DataView(octets.buffer, octets.byteOffset, 16);
+  view.setUint16(0, Math.floor(nowMs / 2 ** 32));
+  view.setUint32(2, nowMs % 2 ** 32);
+  return textOf(octets, 7);
+}
+
+function textOf(octets: Uint8Array, version: number): string {
+  const view = new DataView(octets.buffer, octets.byteOffset, 16);
+  view.setUint8(6, (view.getUint8(6) & 0x0f) | (version << 4));
+  view.setUint8(8, (view.getUint8(8) & 0x3f) | 0x80);
+  return octets.toHex().replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }

@@ -1,4 +1,4 @@
-// Bounds how many tasks run at the same time. The others wait in the order of arrival, up to a number and a time.
+// Limits on concurrent tasks: a semaphore with a bounded queue, and a mutex by key.
 
 import type { Clock } from "./runtime.ts";
 
@@ -16,6 +16,7 @@ export type SemaphoreResult<T> =
   | { readonly ran: true; readonly value: T }
   | { readonly ran: false; readonly reason: SemaphoreRefusal };
 
+/** Bounds how many tasks run at the same time. The others wait in the order of arrival, up to a number and a time. */
 export class Semaphore {
   readonly #clock: Clock;
   readonly #limits: SemaphoreLimits;
@@ -76,11 +77,30 @@ export class Semaphore {
     });
   }
 
-  /** Hands the place to the task that waits longest. */
+  /** Gives the place to the task that has waited longest. */
   #leave(): void {
     const [next] = this.#queue;
     if (next !== undefined) return next(null);
     this.#running--;
     if (this.#isClosed && this.#running === 0) this.#drained.resolve();
+  }
+}
+
+/** Runs tasks of one key one after another, for changes that first read what is stored. */
+export class KeyedMutex {
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** Runs `task` when the earlier tasks of `key` have ended. The outcome is that of the task. */
+  async run<T>(key: string, task: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key);
+    const { promise: own, resolve: release } = Promise.withResolvers<void>();
+    this.#last.set(key, own);
+    await before;
+    try {
+      return await task();
+    } finally {
+      release();
+      if (this.#last.get(key) === own) this.#last.delete(key);
+    }
   }
 }

@@ -1,15 +1,14 @@
-// The store (Deno KV): reads share calls, commits are gathered (platform/commit_queue.ts), and audit events become records.
+// The store (Deno KV): reads share calls, commits are grouped (platform/commit_queue.ts), and audit events become records.
 
 import { type AuditMutation, type AuditWriterOptions, createAuditWriter } from "./audit.ts";
-import { CommitQueue } from "./commit_queue.ts";
-import type { KvMutation } from "./mutation.ts";
-import type { CommitOutcome, KvTransaction } from "./transaction.ts";
-import { createSystemRandom } from "./runtime.ts";
+import { type CommitOutcome, CommitQueue, type KvMutation, type KvTransaction } from "./commit_queue.ts";
+import { type Clock, createSystemRandom } from "./runtime.ts";
+import type { Log } from "./log.ts";
 
 /** One change inside a {@link Transaction}. An audit event becomes a record, with its id, in the same commit. */
 export type Mutation = KvMutation | AuditMutation;
 
-/** What must still hold when the changes are made; `versionstamp: null` means that the key is absent. */
+/** A condition of a commit: the key has this version; `versionstamp: null` means that the key is absent. */
 export interface Check {
   readonly key: Deno.KvKey;
   readonly versionstamp: string | null;
@@ -21,36 +20,35 @@ export interface Transaction extends Omit<KvTransaction, "checks" | "mutations">
   readonly mutations: readonly Mutation[];
 }
 
-/** A value as it was read. `versionstamp` is `null` when the key is absent. */
-export interface Entry<T> {
+/** A value as read. `versionstamp` is `null` if the key is absent. */
+export interface StoreEntry<T> {
   readonly key: Deno.KvKey;
   readonly value: T | null;
   readonly versionstamp: string | null;
 }
 
-/** The store as the rest of the program sees it. */
 export interface Store {
-  get<T>(key: Deno.KvKey): Promise<Entry<T>>;
+  get<T>(key: Deno.KvKey): Promise<StoreEntry<T>>;
   /** All entries below `prefix`, in key order, read in batches of up to 500. */
-  list<T>(prefix: Deno.KvKey, options?: { limit?: number; reverse?: boolean }): AsyncIterable<Entry<T>>;
-  /** Entries from `start` up to but without `end`, in key order (or from the end, `reverse`). */
+  list<T>(prefix: Deno.KvKey, options?: { limit?: number; reverse?: boolean }): AsyncIterable<StoreEntry<T>>;
+  /** Entries from `start` (inclusive) to `end` (exclusive), in key order, or in `reverse`. */
   range<T>(
     selector: { start: Deno.KvKey; end: Deno.KvKey },
     options?: { limit?: number; reverse?: boolean },
-  ): AsyncIterable<Entry<T>>;
-  /** The journal's lines, newest first; those of one value come together. */
+  ): AsyncIterable<StoreEntry<T>>;
+  /** The lines of the journal, newest values first. */
   journal(): AsyncIterable<string>;
-  /** Resolves when the changes are durable. Rejects only when the store itself fails. */
+  /** Resolves when the changes are durable. Rejects only if the store fails. */
   commit(transaction: Transaction): Promise<CommitOutcome>;
-  /** When the store last answered (milliseconds since the epoch); feeds Status-Server and /readyz. */
+  /** When the store last answered (milliseconds since the epoch), for Status-Server and /readyz. */
   lastAnswerMs(): number;
-  /** Waits for what is under way and closes the store. */
+  /** Waits for the commits in progress and closes the store. */
   close(): Promise<void>;
 }
 
-/** Without an answer for this long, the store counts as not answering: Status-Server (RFC 5997 §4.2) and /readyz report it. */
+/** After this time without an answer, Status-Server (RFC 5997 §4.2) and /readyz report that the store does not answer. */
 export const STORE_SILENT_MS = 5000;
-/** Deno KV reads at most ten keys at once. */
+/** Deno KV reads at most ten keys in one call. */
 const MAX_KEYS = 10;
 
 /** Wraps an open Deno KV; closing the store closes it. */
@@ -60,20 +58,20 @@ export function createStore(
     nowMs?: () => number;
     /** Differs between processes that write to one store. */
     node?: string;
-    audit?: Pick<AuditWriterOptions, "newest" | "keptMs">;
+    audit?: Pick<AuditWriterOptions, "newest" | "retentionMs">;
   } = {},
 ): Store {
   const completeAudit = createAuditWriter({ nowMs, node, ...audit });
   let lastAnswer = nowMs();
   const onAnswer = (): void => void (lastAnswer = nowMs());
   const queue = new CommitQueue({ kv, nowMs, node, onAnswer });
-  const read = createReads(kv);
+  const read = createBatchedRead(kv);
 
   return {
     async get<T>(key: Deno.KvKey) {
       const entry = await read(key);
       onAnswer();
-      return entry as Entry<T>;
+      return entry as StoreEntry<T>;
     },
     async *list<T>(prefix: Deno.KvKey, options: { limit?: number; reverse?: boolean } = {}) {
       yield* kv.list<T>({ prefix }, { ...options, batchSize: 500 });
@@ -112,9 +110,9 @@ interface PendingRead {
   readonly reject: (fault: unknown) => void;
 }
 
-/** Reads keys. What is asked for in the same turn goes out ten at a time: a call costs several times as much as a key. */
-function createReads(kv: Deno.Kv): (key: Deno.KvKey) => Promise<Deno.KvEntryMaybe<unknown>> {
-  let asked: PendingRead[] = [];
+/** Reads keys. Reads of the same task share calls of ten keys, because a call costs several times as much as a key. */
+function createBatchedRead(kv: Deno.Kv): (key: Deno.KvKey) => Promise<Deno.KvEntryMaybe<unknown>> {
+  let pending: PendingRead[] = [];
 
   const readAlone = ({ key, resolve, reject }: PendingRead): void => void kv.get(key).then(resolve, reject);
   const readTogether = async (readings: readonly PendingRead[]): Promise<void> => {
@@ -126,13 +124,13 @@ function createReads(kv: Deno.Kv): (key: Deno.KvKey) => Promise<Deno.KvEntryMayb
         else resolve(entry);
       }
     } catch (_oneOfThem) {
-      // One bad key must not fail its neighbours.
+      // One bad key must not fail the others.
       readings.forEach(readAlone);
     }
   };
   const readAll = (): void => {
-    const readings = asked;
-    asked = [];
+    const readings = pending;
+    pending = [];
     for (let at = 0; at < readings.length; at += MAX_KEYS) {
       const [first, ...others] = readings.slice(at, at + MAX_KEYS);
       if (first === undefined) return;
@@ -143,7 +141,24 @@ function createReads(kv: Deno.Kv): (key: Deno.KvKey) => Promise<Deno.KvEntryMayb
 
   return (key) =>
     new Promise((resolve, reject) => {
-      asked.push({ key, resolve, reject });
-      if (asked.length === 1) queueMicrotask(readAll);
+      pending.push({ key, resolve, reject });
+      if (pending.length === 1) queueMicrotask(readAll);
     });
+}
+
+const HEARTBEAT_MS = 2000;
+
+/** Reads a key every two seconds, so that a store that stopped answering is noticed without a login. Returns a function that stops it. */
+export function startStoreHeartbeat(
+  { store, clock, log }: { store: Pick<Store, "get">; clock: Clock; log: Log },
+): () => void {
+  let cancel = (): void => {};
+  const beat = (): void => {
+    store.get(["vault", "check"]).catch((fault: unknown) =>
+      log.error("the store does not answer", { fault: String(fault) })
+    );
+    cancel = clock.after(HEARTBEAT_MS, beat);
+  };
+  beat();
+  return () => cancel();
 }

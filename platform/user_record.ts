@@ -1,8 +1,11 @@
-// Which record of the directory a user name belongs to. An invitation, a started enrolment, a link and a visit store the id of that record. They are
-// void once the name belongs to another record, or once the user left: was deleted or deactivated, even if the same user is active again.
+// The directory record that a user name belongs to. Invitations, enrolments, links and visits store the id of the record.
+// They expire when the name gets another record, and when the user is deleted or deactivated, even if reactivated later.
+// Notices for a user tell of new sign-in methods: "A factor was added for you." They are written in the commit of the change,
+// and shown on the phone's page and on /me until the user confirms them.
 
 import { canonicalName } from "./canonical_name.ts";
 import type { Check, Mutation, Store } from "./store.ts";
+import type { KvMutation } from "./commit_queue.ts";
 
 /** The record that a name belongs to at one time. */
 export interface UserRecord {
@@ -16,27 +19,27 @@ export interface UserRecord {
   readonly check: Check;
 }
 
-/** Finds the record of a name, in any spelling. */
+/** Finds the record of a name, whatever its spelling. */
 export type FindUserRecord = (userName: string) => Promise<UserRecord>;
 
-/** What {@link createUserRecords} needs of the directory. Names are canonical. */
+/** The part of the directory that {@link createUserRecordFinder} needs. Names are canonical. */
 export interface RecordDirectory {
   read(canonical: string): Promise<{ readonly createdMs: number; readonly active: boolean } | null>;
-  /** Whether the directory had the name once. */
+  /** Whether the directory had the name earlier. */
   isDeleted(canonical: string): Promise<boolean>;
 }
 
 const departureKey = (target: string, canonical: string): Deno.KvKey => ["user_departure", target, canonical];
 
-/** Marks that a user left; it belongs into the commit that deletes or deactivates the user. `id` is a new one each time. */
+/** Marks that a user left. Add it to the commit that deletes or deactivates the user; `id` is new each time. */
 export function departureMutation(
   { target, user, id }: { target: string; user: string; id: string },
 ): Mutation {
   return { type: "set", key: departureKey(target, user), value: id };
 }
 
-/** @param deps.target the directory whose users sign in. */
-export function createUserRecords(
+/** @param deps.target the target whose users sign in. */
+export function createUserRecordFinder(
   { store, target, directory }: { store: Store; target: string; directory: RecordDirectory },
 ): FindUserRecord {
   return async (userName) => {
@@ -61,4 +64,32 @@ export function createUserRecords(
 /** Whether what was issued for the record `id` may still be used. */
 export function isUsableFor(id: string | undefined, record: UserRecord): boolean {
   return id === record.id && (record.status === "active" || record.status === "unknown");
+}
+
+export interface UserNotice {
+  readonly atMs: number;
+  readonly what: "device" | "sms" | "voice" | "totp" | "recovery_codes";
+  /** `self`: on the user's own page. `phone`: a phone used an invitation. */
+  readonly by: "administrator" | "self" | "phone";
+  /** The directory record that the notice is about. */
+  readonly recordId: string;
+}
+
+const RETENTION_MS = 30 * 24 * 3600_000;
+const TIME_CHARACTERS = 11;
+
+/** The prefix of a user's notices, oldest first. */
+export function userNoticePrefix(userName: string): Deno.KvKey {
+  return ["user_notice", canonicalName(userName)];
+}
+
+/** @param id distinguishes notices of the same millisecond. */
+export function userNotice(userName: string, notice: UserNotice, id: string): KvMutation {
+  const time = notice.atMs.toString(36).padStart(TIME_CHARACTERS, "0");
+  return {
+    type: "set",
+    key: [...userNoticePrefix(userName), `${time}${id}`],
+    value: notice,
+    expireInMs: RETENTION_MS,
+  };
 }

@@ -1,18 +1,17 @@
-// Keeps secrets: seals those that must be read again (AES-256-GCM, the record's key as associated data) and digests
-// those that must only be compared (HMAC-SHA-256). The master key lives outside the store.
+// Protects stored secrets: seals those that are read again (AES-256-GCM, the record's key as associated data) and digests
+// those that are only compared (HMAC-SHA-256). The master key is outside the store.
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import type { Random } from "./runtime.ts";
 
-/** What a vault can do; it never shows its key. */
 export interface Vault {
   /** Encrypts `plain` for the record at `recordKey`; only `open` with the same key reads it. */
   seal(recordKey: Deno.KvKey, plain: Uint8Array): Uint8Array<ArrayBuffer>;
-  /** Decrypts what `seal` made; `null` when it was altered or belongs to another record. */
+  /** Decrypts the result of `seal`; `null` if it was altered or belongs to another record. */
   open(recordKey: Deno.KvKey, sealed: Uint8Array): Uint8Array<ArrayBuffer> | null;
   /** A keyed hash (32 octets, hexadecimal) of `value`, separated by `purpose`. Compare with {@link equalDigests}. */
   digest(purpose: string, value: Uint8Array | string): string;
-  /** A key of its own for `purpose`, derived from the master key (HKDF-SHA-256). */
+  /** A key for `purpose`, derived from the master key (HKDF-SHA-256). */
   deriveKey(purpose: string, lengthOctets: number): Uint8Array<ArrayBuffer>;
 }
 
@@ -26,9 +25,7 @@ export function equalDigests(a: string, b: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/**
- * @param masterKey 32 octets; see {@link loadMasterKey}.
- */
+/** @param masterKey 32 octets. */
 export function createVault(masterKey: Uint8Array, random: Random): Vault {
   if (masterKey.length !== 32) throw new RangeError("The master key must have 32 octets");
   const derive = (purpose: string, lengthOctets: number): Uint8Array<ArrayBuffer> =>

@@ -1,8 +1,8 @@
-// The writes of one commit, and how memory follows: tasks that run when the commit is durable, and tasks that undo when it fails.
+// The writes of one commit, with tasks that update memory after the commit and tasks that undo if it fails.
 
 import type { Check, Mutation } from "./store.ts";
 
-/** What another part adds to a commit, and how that part follows in memory. One of the two functions runs; neither throws or waits. */
+/** Mutations that another part adds to a commit, with its update in memory. One of the two functions runs; neither throws or waits. */
 export interface PreparedChange {
   readonly mutations: readonly Mutation[];
   /** The commit is durable. */
@@ -33,21 +33,21 @@ export class WriteBatch {
     this.#whenFailed.push(task);
   }
 
-  /** The commit is durable. The next commit starts with nothing: a check must not run against the write of this one. */
+  /** The commit is durable. Clears the batch, so that the next commit does not check against the writes of this one. */
   committed(): void {
     const tasks = this.#whenCommitted;
     this.#clear();
     for (const task of tasks) task();
   }
 
-  /** Nothing was written: takes memory back. */
+  /** Nothing was written: undoes the changes in memory. */
   rollBack(): void {
     const tasks = this.#whenFailed;
     this.#clear();
     for (let at = tasks.length - 1; at >= 0; at--) (tasks[at] as Task)();
   }
 
-  /** The lists are replaced and not emptied: the store may still have them. */
+  /** Replaces the lists instead of emptying them: the store may still read them. */
   #clear(): void {
     if (this.mutations.length > 0) this.mutations = [];
     if (this.checks.length > 0) this.checks = [];

@@ -1,31 +1,31 @@
-// The ports of the RADIUS gateway: what it needs from others, in its own words. Adapters live in upstream/ and scim/;
-// nothing here knows HTTP or a provider.
+// The ports of the RADIUS gateway: the interfaces that it needs from other folders. upstream/ and scim/ implement them. No type here depends
+// on HTTP or on a provider.
 
 import type { ClientPolicy } from "../platform/config/config.ts";
-import type { Denial } from "./flow/denial_causes.ts";
-import type { UsedFactor } from "./flow/factors.ts";
+import type { Denial } from "./conversation/login_record.ts";
+import type { UsedFactor } from "./flow/context.ts";
 import type { PacketRow } from "./protocol/dissect_packet.ts";
 
-/** Why something that we called let us down. A fault is a value; the flow table decides what follows. */
+/** Why a call to a service failed. A fault is a value, and the flow table decides what follows. */
 export type Fault =
-  /** The service understood and said no: HTTP 4xx other than 404 and 429. */
+  /** The service refused the request: HTTP 4xx other than 404 and 429. */
   | { kind: "refused"; status: number; code: number; detail: string }
   /** HTTP 404: the service does not know the identifier or the phrase. */
   | { kind: "unknown"; code: number; detail: string }
-  /** HTTP 429. `retryAfterMs` as the service said, else 0. */
+  /** HTTP 429. `retryAfterMs` is 0 if the service does not state it. */
   | { kind: "busy"; retryAfterMs: number; detail: string }
   /** HTTP 5xx. */
   | { kind: "failed"; status: number; detail: string }
   /** No connection, TLS failure, a redirect, or no answer within the deadline. `sent`: it may have been processed. */
   | { kind: "unreachable"; sent: boolean; detail: string }
-  /** An answer that is not what the interface promises. */
+  /** The answer does not follow the interface. */
   | { kind: "nonsense"; detail: string }
-  /** Not called at all: the circuit breaker is open, or the queue for connections is full. */
+  /** No call was made: the circuit breaker is open, or the queue for connections is full. */
   | { kind: "not_called"; detail: string };
 
 export type Outcome<T> = { ok: true; value: T } | { ok: false; fault: Fault };
 
-/** What of an authentication request record decides. Granted counts only when `pending` is false. */
+/** The fields of an authentication request that the gateway uses. `granted` counts only if `pending` is false. */
 export interface ApprovalRequest {
   readonly id: string;
   readonly pending: boolean;
@@ -33,22 +33,22 @@ export interface ApprovalRequest {
   readonly cancelled: boolean;
   readonly reason: string;
   readonly reasonCode: number;
-  /** Two digits that the phone asks for; only the embedded service gives them. */
+  /** Two digits that the phone asks for; only from the embedded service. */
   readonly numberToMatch?: string;
-  /** Why a decided request was not granted; only the embedded service knows. */
+  /** Why a decided request was not granted; only from the embedded service. */
   readonly denial?: Denial;
 }
 
-/** What of a pairing record decides. */
+/** The fields of a pairing that the gateway uses. */
 export interface DevicePairing {
   readonly id: string;
   readonly enabled: boolean;
   readonly pending: boolean;
   readonly deactivated: boolean;
   readonly userName: string;
-  /** Digits of the device's passcode; 0 when it generates none. */
+  /** Digits of the device's passcode; 0 if it generates none. */
   readonly totpLength: number;
-  /** What the service says that the device is called; absent when it says nothing that is a name. */
+  /** The device's name at the service; absent without a valid name. */
   readonly name?: string;
 }
 
@@ -70,13 +70,13 @@ export interface SecondFactorService {
   otpAuth(requestId: string, otp: string): Promise<Outcome<ApprovalRequest>>;
   createPairing(pairing: { phrase: string; userName: string }): Promise<Outcome<DevicePairing>>;
   pairing(pairingId: string): Promise<Outcome<DevicePairing>>;
-  /** Embedded: the request becomes cancelled. External: nothing is called. Never rejects. */
+  /** Embedded: cancels the request. External: does nothing. Never rejects. */
   cancel(requestId: string): Promise<void>;
-  /** Embedded: calls back at most once when the request is decided; external: never. Returns what stops it. */
+  /** Embedded: calls back at most once, when the request is decided; external: never. Returns a function that stops it. */
   onDecision(requestId: string, notify: () => void): () => void;
   /**
-   * Embedded: why a request was not granted by the time when its login expires; a pending request expires with it. `undefined` when it was
-   * granted, when it is unknown, and always for an external service.
+   * Embedded: why a request was not granted before its login expired; a pending request expires with it. `undefined` if it was granted or is
+   * unknown, and always for an external service.
    */
   denialOnExpiry?(requestId: string): Denial | undefined;
 }
@@ -85,73 +85,73 @@ export interface SecondFactorService {
 export interface TelephonyService {
   readonly embedded: boolean;
   text(message: { to: string; body: string; validitySeconds: number }): Promise<Outcome<{ id: string }>>;
-  /** `intro` is said first, then each of `digits` with a Pause of length 1 between them. */
+  /** Speaks `intro`, then each of `digits` with a Pause of length 1 between them. */
   call(call: { to: string; intro: string; digits: string }): Promise<Outcome<{ id: string }>>;
 }
 
-/** One person as the directory has them. */
+/** A user of the directory. */
 export interface DirectoryUser {
   readonly status: "active" | "inactive" | "deleted" | "unknown";
-  /** The name as the directory keeps it; for an unknown user the name as it was asked for. */
+  /** The name as stored; for an unknown user the requested name. */
   readonly name: string;
-  /** `phoneNumbers[].value`, reduced to + and digits; ill-formed ones are left out. */
+  /** `phoneNumbers[].value`, reduced to + and digits; invalid ones are left out. */
   readonly phoneNumbers: readonly string[];
   readonly groups: readonly string[];
 }
 
 /** The directory whose users log in. Names are canonical (NFC, lower case). */
-export interface Directory {
+export interface LoginDirectory {
   /**
-   * Brings what {@link lookUp} needs into memory; `null` when it is there, which is nearly always. It stays there until the caller
+   * Loads what {@link lookUp} needs into memory; `null` if it is there already, which is the usual case. It stays there until the caller
    * waits for something else.
    */
   prepare(canonicalName: string): Promise<void> | null;
-  /** Only in the turn in which `prepare` said `null` or its promise resolved. */
+  /** Call it only after `prepare` returned `null` or its promise resolved, and before any other wait. */
   lookUp(canonicalName: string): DirectoryUser;
 }
 
 /**
- * The first factor's verdict. `unchecked`: refused without a comparison, because there is no password that it could be; no failure of the
- * user. `unavailable`: fails closed, and is no failure of the user either. `busy`: too many passwords wait; the client shall try again.
+ * The result of the first factor. `unchecked`: refused without a comparison, because the user has no password. `unavailable`: the check was
+ * not possible, and the login is refused. Neither counts as a failure of the user. `busy`: too many passwords wait; the client tries again.
  */
 export type FirstFactorVerdict = "right" | "wrong" | "unchecked" | "unavailable" | "busy";
 
-/** A password that was typed. It is octets, never text. */
+/** A typed password, as octets. */
 export interface PasswordAttempt {
   /** The client's name. */
   readonly client: string;
   readonly policy: Pick<ClientPolicy, "firstFactor" | "firstFactorBackend">;
   /** Canonical. */
   readonly user: string;
-  /** As it was typed. */
+  /** As typed. */
   readonly userName: string;
   readonly password: Uint8Array;
 }
 
-/** Checks a password against what a client's `first_factor` names. */
-export interface FirstFactor {
+/** Checks a password by the `first_factor` of a client. */
+export interface FirstFactorVerifier {
   verify(attempt: PasswordAttempt): Promise<FirstFactorVerdict>;
 }
 
 /** The passwords of the directory whose users log in. */
 export interface Passwords {
-  /** Whether the directory has a password of this user. Costs no hash. @param user canonical. */
+  /** Whether the directory has a password of this user. Computes no hash. @param user canonical */
   hasPassword(user: string): Promise<boolean>;
-  /** Against the hash that the directory keeps. @param user canonical. */
+  /** Checks against the hash in the directory. @param user canonical */
   directory(user: string, password: Uint8Array): Promise<FirstFactorVerdict>;
-  /** By a bind at an LDAP backend. @param user as it was typed. */
+  /** Checks by a bind at an LDAP backend. @param user as typed */
   ldap(backend: string, user: string, password: Uint8Array): Promise<FirstFactorVerdict>;
 }
 
 /** How a finished conversation ended. */
 export type ConversationOutcome = "accepted" | "rejected" | "expired" | "cancelled" | "superseded";
 
-/** One entry of a conversation's history, as the console shows it. Never holds a secret. */
+/** One entry of a conversation's history, as the console shows it. Contains no secret. */
 export interface ConversationMoment {
   readonly atMs: number;
-  /** The step or end that was reached. */
+  /** The step or end. */
   readonly step: string;
-  /** Why: the name of the flow table's row. */
+  /** The name of the row in the flow table. */
   readonly row: string;
 }
 
@@ -170,15 +170,15 @@ export interface ConversationView {
   readonly deadlineMs: number;
   readonly outcome: ConversationOutcome | null;
   readonly moments: readonly ConversationMoment[];
-  /** The first factor was asked and was right. */
+  /** The first factor was checked and was right. */
   readonly passwordRight?: boolean;
   /** The target whose user logs in. */
   readonly target?: string;
-  /** The phone that was asked last, by its name; absent when none was asked, or it has no name. */
+  /** The name of the phone that was asked last; absent without a phone or a name. */
   readonly phone?: string;
 }
 
-/** The events of the gateway, for observers. Observers must not throw and must not wait. */
+/** An event of the gateway. Observers must not throw and must not wait. */
 export type GatewayEvent =
   | { readonly kind: "conversation"; readonly atMs: number; readonly conversation: ConversationView }
   | {
@@ -189,15 +189,15 @@ export type GatewayEvent =
     readonly client: string | null;
   };
 
-/** Receives events as they happen; called on the hot path, so it only notes them down. */
-export type Observer = (event: GatewayEvent) => void;
+/** Receives events. It runs on the hot path, so it only records them. */
+export type GatewayObserver = (event: GatewayEvent) => void;
 
-/** A packet as it is shown: its secrets were zeroed when it was recorded. */
+/** A packet for display: its secrets were zeroed when it was captured. */
 export interface PacketRecord {
   /** From a client to this gateway. */
   readonly inbound: boolean;
   readonly atMs: number;
-  /** How often the same packet came; 1 unless it was sent again. */
+  /** How often the same packet arrived. */
   readonly copies: number;
   /** Of a request: `signed`, `unsigned` or `unchecked`, or why it was dropped; of a reply: the flow table's row. */
   readonly verdict: string;
@@ -206,9 +206,9 @@ export interface PacketRecord {
   readonly rows: readonly PacketRow[];
 }
 
-/** A datagram that was dropped, or a request that was refused without belonging to a login. */
+/** A dropped datagram, or a request that was refused and belongs to no login. */
 export interface StrayPacket extends PacketRecord {
-  /** Grows by one with each. */
+  /** Grows by one with each stray packet. */
   readonly id: number;
   /** A drop reason, a refusal, or the row of a login that is gone. */
   readonly reason: string;
@@ -216,7 +216,7 @@ export interface StrayPacket extends PacketRecord {
   readonly client: string | null;
   /** Whether an Access-Reject was sent. */
   readonly answered: boolean;
-  /** When its newest copy came. */
+  /** When the newest copy arrived. */
   readonly lastMs: number;
 }
 
@@ -230,8 +230,8 @@ export interface DropTally {
   readonly lastMs: number;
 }
 
-/** How the logins of one client ended. `times`: how many took how long, in the buckets of pure/duration_buckets.ts. */
-export interface FinishTally {
+/** How the logins of one client ended. `times`: how many took how long, in the buckets of conversation/login_record.ts. */
+export interface FinishedLoginCounts {
   readonly client: string;
   readonly outcomes: Readonly<Record<string, number>>;
   readonly times: readonly number[];
@@ -239,25 +239,25 @@ export interface FinishTally {
   readonly minuteMs?: number;
 }
 
-/** What the console asks of the gateway. */
-export interface GatewayWatch {
-  /** Live conversations and those that ended lately, newest first, at most `limit`. */
+/** The state of the gateway, for the console. */
+export interface GatewayMonitor {
+  /** Live and recently ended conversations, newest first, at most `limit`. */
   conversations(limit: number): ConversationView[];
-  /** Where live conversations stand, newest first, at most `limit`; much cheaper than reading them. */
-  standing(limit: number): Iterable<{ readonly id: string; readonly step: string }>;
+  /** The steps of live conversations, newest first, at most `limit`; much cheaper than {@link conversations}. */
+  liveSteps(limit: number): Iterable<{ readonly id: string; readonly step: string }>;
   /** How many conversations are alive. */
   alive(): number;
   counters(): Readonly<Record<string, number>>;
-  observe(observer: Observer): () => void;
-  /** One that is alive or ended lately; `null` when it is not in memory. */
+  observe(observer: GatewayObserver): () => void;
+  /** A live or recently ended conversation; `null` if it is not in memory. */
   conversation(id: string): ConversationView | null;
-  /** The packets of a conversation, oldest first; `null` when none are kept. */
+  /** The packets of a conversation, oldest first; `null` if there are none. */
   packets(id: string): PacketRecord[] | null;
   /** Newest first. */
   strays(limit: number): StrayPacket[];
   dropTallies(): DropTally[];
-  /** What ended since the last time this was called; one caller at most. */
-  takeFinished(): FinishTally[];
-  /** Every login that ends from this time on is counted. */
+  /** The logins that ended since the last call. There may be only one caller. */
+  takeFinishedCounts(): FinishedLoginCounts[];
+  /** The time from which logins are counted. */
   readonly countsSinceMs: number;
 }

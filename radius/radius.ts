@@ -1,50 +1,48 @@
-// The RADIUS gateway, put together from its parts over the ports that it is given.
+// Wires the RADIUS gateway.
 
+import type { FirstFactorServer } from "../platform/client_values.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { Log } from "../platform/log.ts";
-import type { PreparedChange } from "../platform/write_batch.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
 import type { Store } from "../platform/store.ts";
 import type { Vault } from "../platform/vault.ts";
+import type { PreparedChange } from "../platform/write_batch.ts";
 import { createAccountingHandler } from "./accounting/accounting_handler.ts";
-import { type SessionList, SessionTable } from "./accounting/session_table.ts";
-import { createAcceptAttributes } from "./factors/accept_attributes.ts";
-import { type ClientRegister, createClientRegister } from "./server/client_registry.ts";
-import type { FirstFactorServer } from "../platform/client_values.ts";
-import { createClients } from "./server/clients.ts";
-import { createConversations } from "./conversation/conversation_store.ts";
-import { createCounters } from "./server/counters.ts";
-import { createDisownings, type Disowning } from "./conversation/report_not_me.ts";
-import { createEar, type Ear } from "./server/client_discovery.ts";
-import { createRadiusFirstFactor } from "./factors/radius_auth_client.ts";
-import { createFirstFactors } from "./factors/first_factor.ts";
+import { type AccountingSessionList, SessionTable } from "./accounting/session_table.ts";
+import { ConversationStore } from "./conversation/conversation_store.ts";
+import { createEventBus } from "./conversation/event_bus.ts";
 import { sweepEachSecond } from "./conversation/expiry_sweep.ts";
-import { createFoldedLog } from "./server/folded_log.ts";
-import { createGateway } from "./conversation/request_handler.ts";
+import { createLoginDryRun, type LoginDryRun } from "./conversation/login_dry_run.ts";
+import { NullStatusCheck } from "./conversation/rejections.ts";
+import { createNotMeReports, type NotMeReport } from "./conversation/report_not_me.ts";
+import { RequestHandler } from "./conversation/request_handler.ts";
+import { createOrderedIds, createStateTokens } from "./conversation/conversation.ts";
+import { SharedTuples } from "./conversation/shared_tuples.ts";
+import { AcceptAttributes, ReplyAttributeRegistry } from "./factors/reply_attributes.ts";
+import { PolicyFirstFactor } from "./factors/first_factor.ts";
 import { LIMIT_ALARMS } from "./factors/hourly_limits.ts";
-import { createLearnt, type Learnt } from "./server/signing_clients.ts";
-import { createLeavings, type OnRevoked } from "./factors/offboarding.ts";
-import { createLimits, type Limits } from "./factors/limits.ts";
-import { createLoginTrials, type LoginTrials } from "./conversation/login_dry_run.ts";
-import { createNullAsks } from "./conversation/null_status_check.ts";
-import { createOrderedIds } from "./conversation/sortable_ids.ts";
-import { createPacketLog } from "./server/packet_capture.ts";
-import { createPairings, type Pairings } from "./factors/pairings.ts";
-import { createRecoveryCodes, type RecoveryCodes } from "./factors/recovery_codes.ts";
+import { Limits } from "./factors/limits.ts";
+import { Offboarding, type OnPhoneRevoked } from "./factors/offboarding.ts";
+import { Pairings } from "./factors/pairings.ts";
+import { RadiusAuthClient } from "./factors/radius_auth_client.ts";
+import { RecoveryCodeStore } from "./factors/recovery_codes.ts";
 import type {
-  Directory,
   FirstFactorVerdict,
-  GatewayWatch,
+  GatewayMonitor,
+  LoginDirectory,
   Passwords,
   SecondFactorService,
   TelephonyService,
 } from "./ports.ts";
-import { createReplyRegister, type ReplyRegister } from "./factors/reply_attribute_registry.ts";
-import { createRadiusServer, type DatagramSocket, type RadiusServer } from "./server/server.ts";
-import { createSharedTuples } from "./conversation/shared_tuples.ts";
-import { createStateTokens } from "./conversation/state_tokens.ts";
-import { createUnsignedLimits } from "./server/unsigned_limits.ts";
-import { createBoard } from "./conversation/event_bus.ts";
+import { type ClientDiscovery, createClientDiscovery } from "./server/client_discovery.ts";
+import { ClientRegistry } from "./server/client_registry.ts";
+import { createClients } from "./server/clients.ts";
+import { Counters } from "./server/counters.ts";
+import { FoldedLog } from "./server/folded_log.ts";
+import { PacketCapture } from "./server/packet_capture.ts";
+import { type DatagramSocket, RadiusServer } from "./server/server.ts";
+import { SigningClients } from "./server/signing_clients.ts";
+import { UnsignedLimits } from "./server/unsigned_requests.ts";
 
 export interface RadiusDeps {
   readonly config: Config;
@@ -53,12 +51,12 @@ export interface RadiusDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly directory: Directory;
+  readonly directory: LoginDirectory;
   /** Absent: `first_factor = "directory"` and `"ldap"` accept no password. */
   readonly passwords?: Passwords;
   readonly secondFactor: SecondFactorService;
   readonly telephony: TelephonyService;
-  /** The secret for any client address, while no client is configured. */
+  /** The secret for any client address while no client is configured. */
   readonly anySecret: string;
   /** Opens a datagram socket on a free port, for the first factor at another RADIUS server. */
   readonly openSocket: (hostname: string) => DatagramSocket;
@@ -66,60 +64,128 @@ export interface RadiusDeps {
 
 export interface Radius {
   readonly server: RadiusServer;
-  readonly watch: GatewayWatch;
+  readonly monitor: GatewayMonitor;
   readonly pairings: Pairings;
   readonly limits: Limits;
-  readonly recoveryCodes: RecoveryCodes;
-  /** Accounting sessions: who is connected. */
-  readonly sessions: SessionList;
-  readonly learnt: Learnt;
+  readonly recoveryCodes: RecoveryCodeStore;
+  /** Accounting sessions. */
+  readonly sessions: AccountingSessionList;
+  readonly signingClients: SigningClients;
   /** Clients of the settings and of the console. */
-  readonly register: ClientRegister;
-  readonly ear: Ear;
+  readonly register: ClientRegistry;
+  readonly clientDiscovery: ClientDiscovery;
   /** Reply attributes of groups, of the settings and of the console. */
-  readonly replies: ReplyRegister;
-  /** Whether another RADIUS server answers, and with this secret. */
-  askFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
-  /**
-   * What a user who is deleted or deactivated leaves behind here, to be taken away in the commit of the leaving. At once: their pairings are out of
-   * reach and nothing more is recorded for them. Then `done()` or `undo()`.
-   */
-  prepareLeaving(canonicalName: string): PreparedChange;
-  /** What follows when a user says that a login was not theirs, to be committed with the record of it. */
-  prepareDisowning(canonicalName: string): Disowning;
-  /** Told of each device pairing that a leaver had. Returns what stops it. */
-  onRevoked(notify: OnRevoked): () => void;
-  /** Plays what a login would meet, without sending, counting or recording anything. */
-  readonly trials: LoginTrials;
-  /** Forgets that a user's password was right; to be called when the user's record changed. */
+  readonly replies: ReplyAttributeRegistry;
+  /** Tests whether another RADIUS server answers, and with this secret. */
+  probeFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
+  /** Prepares the removal or deactivation of a user: from now on, logins do not find their pairings. The caller commits the mutations. */
+  prepareOffboarding(canonicalName: string): PreparedChange;
+  /** Prepares the report that a login was not the user's. The caller commits the mutations. */
+  prepareNotMeReport(canonicalName: string): NotMeReport;
+  /** Listens for device pairings that end with their user. Returns a function that removes the listener. */
+  onRevoked(notify: OnPhoneRevoked): () => void;
+  readonly loginDryRun: LoginDryRun;
+  /** Forgets that a user's password was right. Call it when the user's record changes. */
   forgetPassword(canonicalName: string): void;
-  /** Stops timers and side sockets; the server is stopped by its own. */
+  /** Stops timers and sockets, except those of the server. */
   close(): void;
 }
 
-/** Conversations in memory, in progress and lately ended together. */
+/** Conversations in memory, alive and ended together. */
 const MAX_CONVERSATIONS = 100_000;
 
-/** Reads what the store has and makes the gateway; nothing is served before `server.serve`. */
+/** Loads the stored state and wires the gateway. Nothing is served before `server.serve`. */
 export async function createRadius(deps: RadiusDeps): Promise<Radius> {
-  const { config, store, vault, clock, random, log } = deps;
-  const { radius, factors } = config;
-  const counters = createCounters();
+  const { config: { radius }, store, clock, log, secondFactor } = deps;
+  const state = await loadState(deps);
+  const { conversations, pairings, limits, recoveryCodes, signingClients, sessions } = state;
+  const counters = new Counters();
+  const packets = new PacketCapture({ clock });
+  const target = radius.directory;
+  const monitor = createEventBus({ conversations, counters, packets, clock, log, target });
+  const clients = createClients({
+    settings: radius.clients,
+    anyClient: radius.anyClient,
+    anySecret: deps.anySecret,
+  });
+  const register = new ClientRegistry({
+    ...{ store, vault: deps.vault, clock, log, clients, signing: signingClients },
+    settings: radius.clients,
+    anyClient: radius.anyClient,
+  });
+  await register.load();
+  const authClient = new RadiusAuthClient({
+    serverOf: (name) => clients.all.find((client) => client.name === name)?.policy.firstFactorServer ?? null,
+    open: deps.openSocket,
+    ...{ clock, random: deps.random, log },
+  });
+  const firstFactor = new PolicyFirstFactor({
+    radius: authClient,
+    passwords: deps.passwords,
+    isLocked: (user) => limits.isLocked(user),
+    ...{ vault: deps.vault, clock, log },
+  });
+  const acceptAttributes = new AcceptAttributes({ settings: radius, directory: deps.directory });
+  const replies = new ReplyAttributeRegistry({ store, settings: radius, accept: acceptAttributes });
+  await replies.load();
+  const changed = monitor.changed;
+  const ending = { store, clock, log, target, conversations, counters, secondFactor, changed };
+  const offboarding = new Offboarding({
+    ...ending,
+    ...{ pairings, recoveryCodes, orderedId: state.orderedId },
+    conversationTtlMs: radius.conversationTtlMs,
+  });
+  const clientDiscovery = createClientDiscovery({ clock });
+  const server = createServer(deps, {
+    ...state,
+    ...{ counters, packets, monitor, clients, clientDiscovery, firstFactor, acceptAttributes, offboarding },
+  });
+  const stopSweeping = sweepEachSecond({ ...ending, sessions });
+  const dryRunDeps = { ...factorDeps(deps), pairings, limits, recoveryCodes };
+  return {
+    ...{
+      server,
+      monitor,
+      pairings,
+      limits,
+      recoveryCodes,
+      sessions,
+      signingClients,
+      register,
+      clientDiscovery,
+      replies,
+    },
+    probeFirstFactor: (server) => authClient.probe(server),
+    loginDryRun: createLoginDryRun(dryRunDeps, () => clients.all),
+    prepareNotMeReport: createNotMeReports({ ...ending, limits }),
+    prepareOffboarding: (user) => offboarding.prepare(user),
+    onRevoked: (notify) => offboarding.onRevoked(notify),
+    forgetPassword: (user) => firstFactor.forget(user),
+    close() {
+      stopSweeping();
+      authClient.close();
+    },
+  };
+}
+
+type StoredState = Awaited<ReturnType<typeof loadState>>;
+
+/** Loads everything that logins read from memory. */
+async function loadState({ config, store, vault, clock, random, log }: RadiusDeps) {
+  const target = config.radius.directory;
   const tokenOf = createStateTokens(vault);
-  const conversations = createConversations({ store, clock, most: MAX_CONVERSATIONS, tokenOf });
-  const sharedTuples = createSharedTuples({ store, clock, log, vault });
-  const folded = createFoldedLog({ log, clock });
-  const unsignedLimits = createUnsignedLimits(clock);
-  const pairings = createPairings({ store, vault, clock, random, target: radius.directory });
-  const limits = createLimits({
+  const orderedId = createOrderedIds(clock, random);
+  const conversations = new ConversationStore({ store, clock, maxConversations: MAX_CONVERSATIONS, tokenOf });
+  const sharedTuples = new SharedTuples({ store, clock, log, vault });
+  const pairings = new Pairings({ store, vault, clock, random, target });
+  const limits = new Limits({
     store,
     clock,
-    settings: factors,
+    settings: config.factors,
     onAlarm: (alarm) => log.warn(LIMIT_ALARMS[alarm.kind], { ...alarm }),
   });
-  const recoveryCodes = createRecoveryCodes({ store, vault, clock, random, target: radius.directory });
-  const learnt = createLearnt({ store, log, clock });
-  const orderedId = createOrderedIds(clock, random);
+  const recoveryCodes = new RecoveryCodeStore({ store, vault, clock, random, target });
+  const signingClients = new SigningClients({ store, log, clock });
   const sessions = new SessionTable({ store, nowMs: clock.nowMs, orderedId });
   const [loaded, loadedSessions] = await Promise.all([
     conversations.load(),
@@ -127,175 +193,67 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     sharedTuples.load(),
     pairings.load(),
     limits.load(),
-    learnt.load(),
+    signingClients.load(),
     recoveryCodes.load(),
   ]);
   if (loaded.unreadable > 0) {
-    log.warn("records of conversations could not be read and were left out", { records: loaded.unreadable });
+    log.warn("records of conversations could not be read and were skipped", { records: loaded.unreadable });
   }
   if (loadedSessions.unreadable > 0) {
-    log.warn("accounting sessions could not be read and were left out", {
+    log.warn("accounting sessions could not be read and were skipped", {
       records: loadedSessions.unreadable,
     });
   }
-  if (loaded.alive > 0) log.info("conversations of an earlier run go on", { conversations: loaded.alive });
+  if (loaded.alive > 0) log.info("conversations of an earlier run continue", { conversations: loaded.alive });
+  return {
+    ...{ tokenOf, orderedId, conversations, sharedTuples, pairings, limits, recoveryCodes, signingClients },
+    sessions,
+  };
+}
 
-  const packets = createPacketLog({ clock });
-  const board = createBoard({
-    ...{ conversations, counters, packets, clock, log },
-    target: radius.directory,
-  });
-  const clients = createClients({
-    settings: radius.clients,
-    anyClient: radius.anyClient,
-    anySecret: deps.anySecret,
-  });
-  const register = createClientRegister({
-    store,
-    vault,
-    clock,
-    log,
-    clients,
-    settings: radius.clients,
-    anyClient: radius.anyClient,
-    signing: learnt,
-  });
-  await register.load();
-  const ear = createEar({ clock });
-  const firstFactorServer = createRadiusFirstFactor({
-    serverOf: (name) => clients.all.find((client) => client.name === name)?.policy.firstFactorServer ?? null,
-    open: deps.openSocket,
-    clock,
-    random,
-    log,
-  });
-  const firstFactor = createFirstFactors({
-    radius: firstFactorServer,
-    passwords: deps.passwords,
-    isLocked: limits.isLocked,
-    vault,
-    clock,
-    log,
-  });
-  const acceptAttributes = createAcceptAttributes({ settings: radius, directory: deps.directory });
-  const replies = createReplyRegister({ store, settings: radius, accept: acceptAttributes });
-  await replies.load();
-  const leavings = createLeavings({
-    store,
-    clock,
-    log,
-    target: radius.directory,
-    pairings,
-    recoveryCodes,
-    conversations,
-    counters,
-    secondFactor: deps.secondFactor,
-    orderedId,
-    changed: board.changed,
-    conversationTtlMs: radius.conversationTtlMs,
-  });
+/** Dependencies of all code that reads or uses factors. */
+function factorDeps({ config: { factors }, directory, clock, vault }: RadiusDeps) {
+  return { settings: factors, enabled: new Set(factors.enabled), directory, clock, vault };
+}
 
-  const server = createRadiusServer({
-    clients,
-    clock,
-    log,
-    counters,
-    emit: board.emit,
-    packets,
-    folded,
+interface ServerParts extends StoredState {
+  readonly counters: Counters;
+  readonly packets: PacketCapture;
+  readonly monitor: ReturnType<typeof createEventBus>;
+  readonly clients: ReturnType<typeof createClients>;
+  readonly clientDiscovery: ClientDiscovery;
+  readonly firstFactor: PolicyFirstFactor;
+  readonly acceptAttributes: AcceptAttributes;
+  readonly offboarding: Offboarding;
+}
+
+function createServer(
+  deps: RadiusDeps,
+  { monitor, sessions, signingClients, clientDiscovery, clients, ...parts }: ServerParts,
+): RadiusServer {
+  const { config: { radius }, store, clock, random, log, secondFactor, telephony } = deps;
+  const { counters, packets } = parts;
+  const folded = new FoldedLog({ log, clock });
+  const unsignedLimits = new UnsignedLimits(clock);
+  const { emit, changed } = monitor;
+  return new RadiusServer({
+    ...{ clients, clock, log, counters, emit, packets, folded, signingClients },
     unproven: unsignedLimits.unproven,
-    ear,
+    discovery: clientDiscovery,
     storeAnsweredMs: store.lastAnswerMs,
-    learnt,
-    createAccounting: (send, release) =>
-      createAccountingHandler({ sessions, store, log, counters, send, release }),
-    createGateway: (send, release) =>
-      createGateway({
+    createAccounting: (callbacks) =>
+      createAccountingHandler({ sessions, store, log, counters, ...callbacks }),
+    createRequestHandler: (callbacks) =>
+      new RequestHandler({
+        ...factorDeps(deps),
+        ...parts,
+        ...callbacks,
+        ...{ store, random, log, secondFactor, telephony, folded, unsignedLimits, emit, changed },
+        target: radius.directory,
         stateForm: radius.state,
         conversationTtlMs: radius.conversationTtlMs,
         loginJoinWindowMs: radius.loginJoinWindowMs,
-        settings: factors,
-        enabled: new Set(factors.enabled),
-        acceptAttributes,
-        leavings,
-        directory: deps.directory,
-        target: radius.directory,
-        secondFactor: deps.secondFactor,
-        nullAsks: createNullAsks({ clock, secondFactor: deps.secondFactor }),
-        telephony: deps.telephony,
-        firstFactor,
-        pairings,
-        limits,
-        recoveryCodes,
-        conversations,
-        sharedTuples,
-        unsignedLimits,
-        tokenOf,
-        folded,
-        counters,
-        store,
-        vault,
-        clock,
-        random,
-        log,
-        orderedId,
-        emit: board.emit,
-        packets,
-        changed: board.changed,
-        send,
-        release,
+        nullStatusCheck: new NullStatusCheck({ clock, secondFactor }),
       }),
   });
-
-  const stopSweeping = sweepEachSecond({
-    sessions,
-    conversations,
-    store,
-    clock,
-    log,
-    counters,
-    target: radius.directory,
-    secondFactor: deps.secondFactor,
-    changed: board.changed,
-  });
-
-  return {
-    server,
-    watch: board,
-    pairings,
-    limits,
-    recoveryCodes,
-    sessions,
-    learnt,
-    register,
-    ear,
-    replies,
-    askFirstFactor: firstFactorServer.probe,
-    trials: createLoginTrials({
-      settings: factors,
-      enabled: new Set(factors.enabled),
-      directory: deps.directory,
-      pairings,
-      limits,
-      recoveryCodes,
-      clock,
-      vault,
-    }, () => clients.all),
-    prepareDisowning: createDisownings({
-      store,
-      log,
-      target: radius.directory,
-      limits,
-      conversations,
-      secondFactor: deps.secondFactor,
-      changed: board.changed,
-    }),
-    prepareLeaving: leavings.prepare,
-    onRevoked: leavings.onRevoked,
-    forgetPassword: firstFactor.forget,
-    close() {
-      stopSweeping();
-      firstFactorServer.close();
-    },
-  };
 }

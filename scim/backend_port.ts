@@ -1,6 +1,13 @@
-// The interface between targets/ and backends/: what an LDAP directory or another SCIM server is asked. Types only.
+// The interface between provisioning and the backends (LDAP, SCIM), and the members that a backend did not store.
 
-import type { Content, MembersNotStored, ResourceKind } from "./schema/resource.ts";
+import type {
+  BackendState,
+  Content,
+  GroupContent,
+  MembersNotStored,
+  ResourceKind,
+} from "./schema/resource.ts";
+import { canonicalName } from "../platform/canonical_name.ts";
 
 /** What went wrong at a backend. `unsure`: the backend may have done it. `retry`: trying later may help. */
 export interface BackendFault {
@@ -10,6 +17,8 @@ export interface BackendFault {
   readonly unsure: boolean;
   readonly retry: boolean;
   readonly retryAfterMs?: number;
+  /** The gateway stopped before it called the backend, so the fault shows nothing about the backend. */
+  readonly isLocal?: true;
 }
 
 export type BackendOutcome<T> =
@@ -17,13 +26,13 @@ export type BackendOutcome<T> =
   | { readonly ok: false; readonly fault: BackendFault };
 
 /** A resource as a backend has it. Attributes that the backend cannot hold are absent. */
-export interface Remote {
+export interface RemoteResource {
   readonly content: Content;
   readonly remoteId: string;
 }
 
-/** What a backend shall hold. */
-export interface Desired {
+/** The desired state of a resource at a backend. */
+export interface DesiredResource {
   readonly content: Content;
   /** In clear, when this write brought one. */
   readonly password?: string;
@@ -49,19 +58,72 @@ export interface Backend {
   readonly mode: "sync" | "async";
   /** Top-level SCIM attributes (besides the name, active, members) that it can hold; `null` for all. */
   readonly covers: ReadonlySet<string> | null;
-  /** What of a user it keeps for itself, as pure/kept.ts spells it: read there, never written. Absent: nothing. */
-  readonly keeps?: ReadonlySet<string>;
-  /** Whether it holds groups at all, and whether it knows `active`. */
+  /** The attributes of a user that only the backend writes (scim/schema/read_only_attributes.ts). Absent: none. */
+  readonly readOnly?: ReadonlySet<string>;
+  /** Whether it stores groups, and whether it stores `active`. */
   readonly holds: { readonly groups: boolean; readonly active: boolean };
-  read(kind: ResourceKind, name: string, hint?: RemoteHint): Promise<BackendOutcome<Remote | null>>;
-  /** Makes the backend hold exactly `desired` (as far as it can): creates, or replaces what is there. */
-  put(desired: Desired, hint?: RemoteHint): Promise<BackendOutcome<PutResult>>;
+  read(kind: ResourceKind, name: string, hint?: RemoteHint): Promise<BackendOutcome<RemoteResource | null>>;
+  /** Makes the backend store `desired` as far as it can: creates or replaces the resource. */
+  put(desired: DesiredResource, hint?: RemoteHint): Promise<BackendOutcome<PutResult>>;
   remove(kind: ResourceKind, name: string, hint?: RemoteHint): Promise<BackendOutcome<null>>;
   /** Everything of one kind, in pages. */
-  list(kind: ResourceKind): AsyncIterable<readonly Remote[]>;
+  list(kind: ResourceKind): AsyncIterable<readonly RemoteResource[]>;
   /** Checks a user's password by a bind; only LDAP has it. */
   verify?(name: string, password: Uint8Array): Promise<BackendOutcome<"right" | "wrong">>;
-  /** For health: asks for the least. */
+  /** For health: makes the cheapest request. */
   probe(): Promise<BackendOutcome<null>>;
   close(): Promise<void>;
+}
+
+/** Names in the summary; the count covers the rest. */
+const MAX_NAMES = 10;
+/** Characters of these names together: the summary is part of the resource's record, which is one value of the store. */
+const MAX_CHARACTERS = 1000;
+
+/** Returns `undefined` when every member was stored. */
+export function membersNotStored(names: readonly string[]): MembersNotStored | undefined {
+  return names.length === 0 ? undefined : { count: names.length, names: firstNames(names) };
+}
+
+function firstNames(names: readonly string[]): string[] {
+  const first: string[] = [];
+  let characters = 0;
+  for (const name of names.slice(0, MAX_NAMES)) {
+    characters += name.length;
+    if (characters > MAX_CHARACTERS) break;
+    first.push(name);
+  }
+  return first;
+}
+
+/** Replaces the summary of a state; returns the same state when the summary is equal. */
+export function withMembersNotStored(
+  state: BackendState,
+  notStored: MembersNotStored | undefined,
+): BackendState {
+  if (isSameSummary(state.notStored, notStored)) return state;
+  const { notStored: _before, ...rest } = state;
+  return notStored === undefined ? rest : { ...rest, notStored };
+}
+
+export function isSameSummary(a: MembersNotStored | undefined, b: MembersNotStored | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a.count === b.count && a.names.length === b.names.length &&
+    a.names.every((name, at) => name === b.names[at]);
+}
+
+/** The part of a summary that a new reading of the backend confirms: members of `wanted` that `held` lacks. */
+export function stillNotStored(
+  before: MembersNotStored,
+  { wanted, held }: { wanted: GroupContent; held: GroupContent },
+): MembersNotStored | undefined {
+  const stored = new Set(held.members.map(canonicalName));
+  const missing = wanted.members.filter((name) => !stored.has(canonicalName(name)));
+  const known = new Set(before.names.map(canonicalName));
+  const confirmed = missing.filter((name) => known.has(canonicalName(name)));
+  const unnamed = Math.min(before.count - before.names.length, missing.length - confirmed.length);
+  const count = confirmed.length + unnamed;
+  if (count === 0) return undefined;
+  // The unnamed ones are among the other missing members; none of these is named, because it may have been removed at the backend.
+  return { count, names: firstNames(confirmed) };
 }

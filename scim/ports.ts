@@ -40,7 +40,7 @@ export type SearchOutcome =
   | { readonly ok: true; readonly page: Page }
   | { readonly ok: false; readonly problem: SearchProblem };
 
-/** Who asked for a change; it stands in the audit record. */
+/** Who requested a change, for the audit record. */
 export interface Actor {
   /** `scim:<credential>`, `console:<administrator>`, `command`, `refresh`. */
   readonly name: string;
@@ -83,13 +83,13 @@ export type WriteResult =
   | { readonly ok: false; readonly reason: "changed" };
 
 /** Asked when a user is deleted or stops being active: pairings and conversations go in the commit of that. */
-export type PrepareLeaving = (canonicalName: string) => PreparedChange;
+export type PrepareOffboarding = (canonicalName: string) => PreparedChange;
 
 /** Asked when a group begins or is deleted: what was kept for one of its name goes in the commit of that. */
-export type PrepareGroupTurn = (canonicalName: string) => PreparedChange;
+export type PrepareGroupCleanup = (canonicalName: string) => PreparedChange;
 
 /** The resources of one target in the store. Names are taken canonical (platform/canonical_name.ts) where they are called so. */
-export interface Directory {
+export interface TargetDirectory {
   readonly target: string;
   read(kind: ResourceKind, canonical: string): Promise<Stored | null>;
   readPassword(canonical: string): Promise<PasswordHash | null>;
@@ -127,7 +127,7 @@ export interface Receipt {
 
 export interface ReceiptEntry {
   readonly backend: string;
-  /** `done`; `queued`: recorded, an outbox delivers it; `failed`; `undone`: had been done and was taken back; `undoing`: taking it back is owed; `untried`. */
+  /** `done`; `queued`: recorded, an outbox delivers it; `failed`; `undone`: had been done and was taken back; `undoing`: the undoing is pending; `untried`. */
   readonly outcome: "done" | "queued" | "failed" | "undone" | "undoing" | "untried";
   readonly detail?: string;
   /** With `done`: members of the group that the backend did not store. */
@@ -168,7 +168,7 @@ export interface Target {
   readonly mapping: Mapping;
   /** Attributes of a user that are read-only here (RFC 7643 §2.2 `readOnly`), because every backend keeps them; absent: none. */
   readonly readOnly?: ReadonlySet<string>;
-  readonly directory: Directory;
+  readonly directory: TargetDirectory;
   create(content: Content, options: WriteOptions): Promise<Written>;
   /** `content.name` names the resource; its spelling may change, its canonical form may not. */
   replace(content: Content, options: WriteOptions): Promise<Written>;
@@ -188,7 +188,7 @@ export interface Target {
   /** What backends hold of a resource where that is not what the resource holds; by the backend's name. */
   heldElsewhere(kind: ResourceKind, name: string): Promise<ReadonlyMap<string, Content>>;
   /** Dead letters and what is still owed, oldest first. */
-  owed(limit: number): readonly OwedWrite[];
+  pendingWrites(limit: number): readonly PendingWrite[];
   /** Tries dead letters again; returns how many. */
   retryDeadLetters(options: { readonly backend?: string }): Promise<number>;
 }
@@ -216,7 +216,7 @@ export interface RefreshReport {
 }
 
 /** One entry of the outbox as it is shown. */
-export interface OwedWrite {
+export interface PendingWrite {
   readonly id: string;
   readonly backend: string;
   readonly kind: ResourceKind;
@@ -233,6 +233,6 @@ export interface OwedWrite {
 export interface Targets {
   get(name: string): Target | null;
   readonly names: readonly string[];
-  /** Stops workers and closes connections; what is owed stays in the store. */
+  /** Stops workers and closes connections; pending writes stay in the store. */
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// The identity interface, put together from its parts: targets over directories and backends, credentials, and the HTTP application.
+// Creates the SCIM side: targets with their directories and backends, credentials, and the HTTP application.
 
 import type {
   Config,
@@ -15,14 +15,14 @@ import type { Store } from "../platform/store.ts";
 import type { Vault } from "../platform/vault.ts";
 import { createLdapBackend } from "./backends/ldap/ldap_backend.ts";
 import { createScimBackend } from "./backends/scim/scim_backend.ts";
-import { type BackendStanding, guardBackend, type GuardedBackend } from "./backends/guarded_backend.ts";
+import { type BackendHealth, guardBackend, type GuardedBackend } from "./backends/guarded_backend.ts";
 import { createDirectory } from "./directory/directory.ts";
 import { createScimApp, type ScimApp } from "./http/app.ts";
-import { createCredentials, type Credentials } from "./http/credentials.ts";
-import type { PrepareGroupTurn, PrepareLeaving, Target, Targets } from "./ports.ts";
+import { Credentials } from "./http/credentials.ts";
+import type { PrepareGroupCleanup, PrepareOffboarding, Target, Targets } from "./ports.ts";
 import type { Backend, BackendOutcome } from "./backend_port.ts";
 import { createMapping } from "./schema/mapping.ts";
-import { createTargets } from "./provisioning/targets.ts";
+import { createTargets } from "./provisioning/target.ts";
 
 export interface IdentityDeps {
   readonly config: Pick<Config, "targets" | "scim" | "http" | "radius">;
@@ -31,50 +31,46 @@ export interface IdentityDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Opens no connection that is kept: Deno repeats a POST silently when a kept one dies. */
+  /** Must not keep connections alive: Deno silently repeats a POST if a kept connection closes. */
   readonly fetch: Fetch;
-  /** Called for each use of a hasher, so that no login waits behind guesses of credentials. */
+  /** Called for each use, so that no login waits for checks of credentials. */
   readonly createHasher: () => PasswordHasher;
   readonly orderedId: () => string;
-  /** What leavers of the target whose users log in leave behind in the gateway. */
-  readonly prepareLeaving: PrepareLeaving;
-  /** What is kept for groups of that target elsewhere. */
-  readonly prepareGroupTurn: PrepareGroupTurn;
+  /** Deletes what the gateway stores for a user of the login target. */
+  readonly prepareOffboarding: PrepareOffboarding;
+  /** Deletes what the gateway stores for a group of the login target. */
+  readonly prepareGroupCleanup: PrepareGroupCleanup;
 }
 
-/** The verdict on a password, as the gateway's first factor gives it. `unchecked`: there is no password that it could be. */
+/** The result of a password check. `unchecked`: the user has no password, or the given one is not UTF-8. */
 export type PasswordVerdict = "right" | "wrong" | "unchecked" | "unavailable" | "busy";
 
 export interface Identity {
   readonly targets: Targets;
   readonly credentials: Credentials;
   readonly app: ScimApp;
-  /** The target whose users log in. */
+  /** The login target: the target whose users log in. */
   readonly logins: Target;
-  /** Whether the directory has the hash of a password of this user. */
+  /** Whether the directory has a password hash of this user. */
   hasPassword(canonicalName: string): Promise<boolean>;
-  /** Checks a password against the hash that the directory keeps. Octets that are not UTF-8 are refused without a check. */
+  /** Checks a password against the hash in the directory. */
   verifyPassword(canonicalName: string, password: Uint8Array): Promise<PasswordVerdict>;
   /** Checks a password by a bind at an ldap backend of {@link logins}. */
   verifyAtBackend(backend: string, userName: string, password: Uint8Array): Promise<PasswordVerdict>;
-  /** What is known of a backend since the start; `null` for one that is not there, and for the store itself. */
-  standing(target: string, backend: string): BackendStanding | null;
-  /** Asks a backend for the least; `null` as for {@link standing}. */
-  probe(target: string, backend: string): Promise<BackendOutcome<null> | null>;
+  /** The health of a backend since the start; `null` for an unknown backend and for the embedded store. */
+  backendHealth(target: string, backend: string): BackendHealth | null;
+  /** Probes a backend; `null` as for {@link backendHealth}. */
+  probeBackend(target: string, backend: string): Promise<BackendOutcome<null> | null>;
   close(): Promise<void>;
 }
 
-/** The data directory is locked, so the process that has its store is the only one. */
-const STORE_HOLDER = "data directory";
+/** The data directory is locked, so only one process has its store. */
+const STORE_OWNER = "data directory";
 
-/** Opens the directories of all targets and starts what delivers to their backends. */
+/** Opens the directories of all targets, and starts the delivery to their backends. */
 export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
   const { config, store, vault, clock, random, log } = deps;
-  const hashers = {
-    credentials: deps.createHasher(),
-    logins: deps.createHasher(),
-    newPasswords: deps.createHasher(),
-  };
+  const newPasswordHasher = deps.createHasher();
   const backends = new Map<string, GuardedBackend>();
   const mappings = new Map(config.targets.map(({ name, mapping }) => [name, createMapping(mapping)]));
   const openBackend = (
@@ -96,7 +92,7 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
     clock,
     random,
     log,
-    hashPassword: (password) => hashers.newPasswords.make(password),
+    hashPassword: (password) => newPasswordHasher.make(password),
     openDirectory: (target) =>
       createDirectory({
         store,
@@ -106,43 +102,57 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
         target,
         mapping: mappings.get(target),
         ...(target === config.radius.directory
-          ? { prepareLeaving: deps.prepareLeaving, prepareGroupTurn: deps.prepareGroupTurn }
-          : { prepareLeaving: () => NO_CHANGE }),
+          ? { prepareOffboarding: deps.prepareOffboarding, prepareGroupCleanup: deps.prepareGroupCleanup }
+          : { prepareOffboarding: () => NO_CHANGE }),
       }),
     openBackend,
     orderedId: deps.orderedId,
     loginTarget: config.radius.directory,
-    owner: STORE_HOLDER,
+    owner: STORE_OWNER,
   });
-  const credentials = createCredentials({
+  const logins = targets.get(config.radius.directory);
+  if (logins === null) throw new Error(`Cannot find the target "${config.radius.directory}"`);
+  const credentials = new Credentials({
     store,
     vault,
     clock,
     random,
-    hasher: hashers.credentials,
+    hasher: deps.createHasher(),
     log,
     settings: config.scim.credentials,
   });
-  const logins = targets.get(config.radius.directory);
-  if (logins === null) throw new Error(`Cannot find the target "${config.radius.directory}"`);
-
   return {
     targets,
     credentials,
     logins,
     app: createScimApp({ targets, credentials, publicUrl: config.http.publicUrl, clock, log, random }),
-    async hasPassword(canonicalName) {
-      return await logins.directory.readPassword(canonicalName) !== null;
-    },
+    ...passwordChecks({ logins, hasher: deps.createHasher(), backends }),
+    backendHealth: (target, backend) => backends.get(`${target} ${backend}`)?.health() ?? null,
+    probeBackend: async (target, backend) =>
+      await backends.get(`${target} ${backend}`)?.backend.probe() ?? null,
+    close: () => targets.close(),
+  };
+}
+
+function passwordChecks(
+  { logins, hasher, backends }: {
+    logins: Target;
+    hasher: PasswordHasher;
+    backends: ReadonlyMap<string, GuardedBackend>;
+  },
+): Pick<Identity, "hasPassword" | "verifyPassword" | "verifyAtBackend"> {
+  const { directory } = logins;
+  return {
+    hasPassword: async (canonicalName) => await directory.readPassword(canonicalName) !== null,
     async verifyPassword(canonicalName, password) {
-      const hash = await logins.directory.readPassword(canonicalName);
+      const hash = await directory.readPassword(canonicalName);
       const text = decodeUtf8(password);
       // The reply is delayed by a second in any case, so a name without a password needs no decoy.
       if (hash === null || text === null) return "unchecked";
       try {
-        return await hashers.logins.check(text, hash) ? "right" : "wrong";
+        return await hasher.check(text, hash) ? "right" : "wrong";
       } catch (fault) {
-        // Nothing was checked, so this is no Access-Reject: the request gets no answer, and the client sends it again.
+        // Nothing was checked. The request gets no reply, and the client sends it again.
         if (fault instanceof HasherBusy) return "busy";
         throw fault;
       }
@@ -152,9 +162,6 @@ export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
       const verdict = await backend?.backend.verify?.(userName, password);
       return verdict?.ok === true ? verdict.value : "unavailable";
     },
-    standing: (target, backend) => backends.get(`${target} ${backend}`)?.standing() ?? null,
-    probe: async (target, backend) => await backends.get(`${target} ${backend}`)?.backend.probe() ?? null,
-    close: () => targets.close(),
   };
 }
 

@@ -14,7 +14,7 @@ const HELP = `Checks form, rules and types, and runs the fast tests.
   deno task ok [--no-tests]
 
   --no-tests  only what reads the sources: formatting, lint, types, generated pages
-  --help      this text`;
+  --help      show this help`;
 
 /** What `deno` itself checks; everything that is tracked or new, except what git ignores. */
 const CHECKS: readonly Check[] = [

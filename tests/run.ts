@@ -12,13 +12,15 @@ const HELP = `Runs every test. On Debian, as root, it first installs the program
 
   --only <filter>  only tests whose name contains <filter>, or matches it when it is written /like this/
   --fast           no installing, no real peers, no browser
-  --help           this text
+  --help           show this help
 
 The last line is "N passed, N failed", with ", N skipped" when something was skipped. The exit code is 1 when a test
 failed, and when CI=true and a test was skipped.`;
 
-const FAST: readonly SuiteName[] = ["unit", "architecture"];
-const ALL: readonly SuiteName[] = ["unit", "architecture", "interop", "e2e"];
+/** Stages run one after the other. The suites of a stage run at the same time: the real peers mostly wait. */
+type Stages = readonly (readonly SuiteName[])[];
+const FAST: Stages = [["unit"], ["architecture"]];
+const ALL: Stages = [["unit", "interop"], ["architecture"], ["e2e"]];
 
 async function buildPages(): Promise<Tally> {
   const built = await runProgram(Deno.execPath(), { args: ["task", "--quiet", "build"], timeoutMs: 120_000 });
@@ -30,15 +32,26 @@ async function buildPages(): Promise<Tally> {
   return { ...EMPTY_TALLY, failed: 1, failures: ["deno task build"] };
 }
 
-async function runSuites(names: readonly SuiteName[], filter: string | undefined): Promise<Tally[]> {
+async function runStages(stages: Stages, filter: string | undefined): Promise<Tally[]> {
   const tallies: Tally[] = [];
-  for (const name of names) {
-    console.log(`\n== ${SUITES[name].title}`);
-    const tally = await runSuite(SUITES[name], { filter });
-    tallies.push(tally);
-    console.log(`-- ${SUITES[name].title}: ${summaryLine(tally)}`);
+  for (const names of stages) {
+    tallies.push(
+      ...await Promise.all(names.map((name, index) => runOne(name, { filter, isBackground: index > 0 }))),
+    );
   }
   return tallies;
+}
+
+async function runOne(name: SuiteName, options: { filter?: string; isBackground: boolean }): Promise<Tally> {
+  const { title } = SUITES[name];
+  console.log(
+    `\n== ${title}${options.isBackground ? " (at the same time; their output follows at their end)" : ""}`,
+  );
+  const startedMs = performance.now();
+  const tally = await runSuite(SUITES[name], options);
+  const minutes = ((performance.now() - startedMs) / 60_000).toFixed(1);
+  console.log(`-- ${title}: ${summaryLine(tally)} (${minutes} min)`);
+  return tally;
 }
 
 async function main(args: string[]): Promise<number> {
@@ -52,7 +65,7 @@ async function main(args: string[]): Promise<number> {
   }
   const fast = values.fast === true;
   if (!fast) await installPeers();
-  const total = addTallies([await buildPages(), ...await runSuites(fast ? FAST : ALL, values.only)]);
+  const total = addTallies([await buildPages(), ...await runStages(fast ? FAST : ALL, values.only)]);
   console.log("");
   for (const failure of total.failures) console.log(`failed: ${failure}`);
   for (const skip of total.skips) console.log(`skipped: ${skip}`);

@@ -1,10 +1,58 @@
-// Parses the answers of the second-factor service and of the telephony service. A member that decides must be present
-// and have its type. Other members may be missing, and unknown ones are ignored.
+// Parses the answers of the second-factor service and of the telephony service, and makes the faults of calls: the meaning of an HTTP
+// status, and texts without secrets and control characters. A member that a decision depends on must be present and have its type.
+// Other members may be missing, and unknown ones are ignored.
 
-import { readPhoneName } from "../platform/device_label.ts";
+import { parseDeviceLabel } from "../platform/device_label.ts";
 import { asRecord, type JsonRecord } from "../platform/safe_json.ts";
-import type { ApprovalRequest, DevicePairing, Outcome } from "../radius/ports.ts";
-import { cleanDetail, nonsense } from "./faults.ts";
+import type { ApprovalRequest, DevicePairing, Fault, Outcome } from "../radius/ports.ts";
+import { sanitizeDetail } from "../platform/control_characters.ts";
+
+/** The error in a response body; `code` falls back to the HTTP status. */
+export interface ErrorBody {
+  readonly code: number;
+  readonly detail: string;
+}
+
+const MAX_DETAIL_CHARACTERS = 200;
+const MAX_RETRY_AFTER_MS = 3_600_000;
+
+/** An outcome that failed. */
+export function failed<T>(fault: Fault): Outcome<T> {
+  return { ok: false, fault };
+}
+
+/** The fault for an answer that does not follow the interface. */
+export function malformed<T>(detail: string): Outcome<T> {
+  return failed({ kind: "nonsense", detail });
+}
+
+/** The fault for a status other than 2xx. `retryAfter` is the header's text. */
+export function faultOfStatus(
+  status: number,
+  { error, retryAfter }: { error: ErrorBody; retryAfter: string | null },
+): Fault {
+  const { code, detail } = error;
+  if (status >= 300 && status < 400) {
+    return { kind: "unreachable", sent: true, detail: `redirected (HTTP ${status})` };
+  }
+  if (status === 404) return { kind: "unknown", code, detail };
+  if (status === 429) return { kind: "busy", retryAfterMs: readRetryAfterMs(retryAfter), detail };
+  if (status >= 400 && status < 500) return { kind: "refused", status, code, detail };
+  if (status >= 500) return { kind: "failed", status, detail };
+  return { kind: "nonsense", detail: `HTTP ${status} is no answer to this call` };
+}
+
+/** `Retry-After` in seconds (RFC 9110 §10.2.3), at most an hour; a date or anything else is 0. */
+function readRetryAfterMs(text: string | null): number {
+  if (text === null || !/^\d{1,9}$/.test(text.trim())) return 0;
+  return Math.min(Number(text) * 1000, MAX_RETRY_AFTER_MS);
+}
+
+/** A text of a service for a fault: short, on one line, and without `secrets`, passcodes and phone numbers. */
+export function maskDetail(text: string, secrets: readonly string[] = []): string {
+  const limits = { maxCharacters: MAX_DETAIL_CHARACTERS, masksDigits: true };
+  return sanitizeDetail(text.toWellFormed(), { secrets, ...limits });
+}
 
 const MAX_ID_CHARACTERS = 128;
 const MAX_NAME_CHARACTERS = 256;
@@ -32,7 +80,7 @@ export function parseApprovalRequest(
   const cancelled = fields.boolean("cancelled", false);
   const reason = fields.text("reason");
   const reasonCode = fields.integer("reason_code");
-  if (fields.flaw() !== null) return nonsense(`an authentication request whose ${fields.flaw()}`);
+  if (fields.flaw() !== null) return malformed(`an authentication request whose ${fields.flaw()}`);
   return {
     ok: true,
     // A record that is granted and cancelled at the same time grants nothing.
@@ -41,7 +89,7 @@ export function parseApprovalRequest(
       pending,
       granted: granted && !cancelled,
       cancelled,
-      reason: cleanDetail(reason, secrets),
+      reason: maskDetail(reason, secrets),
       reasonCode,
     },
   };
@@ -59,9 +107,9 @@ export function parsePairing(
   const pending = fields.boolean("pending", !enabled && !deactivated);
   const totpLength = fields.integer("totp_length");
   const userName = readUserName(body);
-  if (userName === null) return nonsense("a pairing whose user has no name");
-  if (fields.flaw() !== null) return nonsense(`a pairing whose ${fields.flaw()}`);
-  if (totpLength < 0 || totpLength > MAX_TOTP_DIGITS) return nonsense("a pairing whose totp_length is odd");
+  if (userName === null) return malformed("a pairing whose user has no name");
+  if (fields.flaw() !== null) return malformed(`a pairing whose ${fields.flaw()}`);
+  if (totpLength < 0 || totpLength > MAX_TOTP_DIGITS) return malformed("a pairing whose totp_length is odd");
   return {
     ok: true,
     value: {
@@ -79,7 +127,7 @@ export function parsePairing(
 /** The name of the authenticator; a text that is not a valid phone name is left out, without an error. */
 function readDeviceName(body: JsonRecord): { name?: string } {
   const given = asRecord(body.member("authenticator"))?.member("name");
-  const name = typeof given === "string" ? readPhoneName(given) : null;
+  const name = typeof given === "string" ? parseDeviceLabel(given) : null;
   return name === null ? {} : { name };
 }
 
@@ -95,7 +143,7 @@ interface FieldReader {
   text(name: string): string;
   /** Absent or null: 0. */
   integer(name: string): number;
-  /** The first thing that was wrong, as the end of a sentence, or `null`. */
+  /** The first problem, as the end of a sentence, or `null`. */
   flaw(): string | null;
 }
 

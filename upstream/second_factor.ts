@@ -3,13 +3,17 @@
 
 import type { Outcome, SecondFactorService } from "../radius/ports.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
-import { failed } from "./faults.ts";
+import { failed, isIdentifier, parseApprovalRequest, parsePairing } from "./response_parsers.ts";
 import type { HttpAnswer, HttpCaller } from "./http/service_caller.ts";
-import { authorizationHeader, createNonce } from "./http/oauth1.ts";
-import { encodeForm, type Parameters, percentEncode } from "./http/percent_encoding.ts";
-import { isIdentifier, parseApprovalRequest, parsePairing } from "./response_parsers.ts";
+import {
+  authorizationHeader,
+  createNonce,
+  encodeForm,
+  type FormParameters,
+  percentEncode,
+} from "./http/oauth1.ts";
 
-/** Where the service is and how to sign for it. The client adds `/v1/…` to `url`. */
+/** The address and the credentials of the service. The client adds `/v1/…` to `url`. */
 export interface SecondFactorSettings {
   readonly url: string;
   readonly consumerKey: string;
@@ -21,7 +25,7 @@ export interface SecondFactorSettings {
 interface ServiceRequest {
   readonly method: "GET" | "POST";
   readonly path: string;
-  readonly form?: Parameters;
+  readonly form?: FormParameters;
   readonly secrets?: readonly string[];
 }
 
@@ -65,14 +69,14 @@ export function createSecondFactorClient(
     },
 
     async status(requestId) {
-      if (!isIdentifier(requestId)) return unsendable();
+      if (!isIdentifier(requestId)) return notAnIdentifier();
       const path = `authentication_requests/${percentEncode(requestId)}`;
       const answer = await send({ method: "GET", path });
       return answer.ok ? parseApprovalRequest(answer.value.body, { askedId: requestId }) : answer;
     },
 
     async otpAuth(requestId, otp) {
-      if (!isIdentifier(requestId)) return unsendable();
+      if (!isIdentifier(requestId)) return notAnIdentifier();
       const path = `authentication_requests/${percentEncode(requestId)}/otp_auth`;
       const answer = await send({ method: "POST", path, form: [["otp", otp]], secrets: [otp] });
       return answer.ok
@@ -91,7 +95,7 @@ export function createSecondFactorClient(
     },
 
     async pairing(pairingId) {
-      if (!isIdentifier(pairingId)) return unsendable();
+      if (!isIdentifier(pairingId)) return notAnIdentifier();
       const answer = await send({ method: "GET", path: `pairings/${percentEncode(pairingId)}` });
       return answer.ok ? parsePairing(answer.value.body, { askedId: pairingId }) : answer;
     },
@@ -114,7 +118,7 @@ function headersOf(
     random: Random;
     userAgent: string;
   },
-  request: { method: "GET" | "POST"; url: string; form: Parameters },
+  request: { method: "GET" | "POST"; url: string; form: FormParameters },
 ): Record<string, string> {
   const headers: Record<string, string> = {
     "Accept": "application/json",
@@ -130,6 +134,6 @@ function headersOf(
 }
 
 /** An identifier that no service issues: no request is sent, and the result is the one that the service would return. */
-function unsendable<T>(): Outcome<T> {
+function notAnIdentifier<T>(): Outcome<T> {
   return failed({ kind: "unknown", code: 404, detail: "not an identifier" });
 }

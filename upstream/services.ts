@@ -2,8 +2,7 @@
 // else the embedded service.
 
 import type { Config } from "../platform/config/config.ts";
-import type { Fetch } from "../platform/fetch_with_deadline.ts";
-import { openHttpClient } from "../platform/http_client.ts";
+import { type Fetch, openHttpClient } from "../platform/fetch_with_deadline.ts";
 import type { SecondFactorService, TelephonyService } from "../radius/ports.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
 import type { Store } from "../platform/store.ts";

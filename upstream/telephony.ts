@@ -4,10 +4,9 @@
 import { type Fetch, fetchWithDeadline } from "../platform/fetch_with_deadline.ts";
 import type { Outcome, TelephonyService } from "../radius/ports.ts";
 import type { Clock } from "../platform/runtime.ts";
-import { nonsense } from "./faults.ts";
+import { isIdentifier, malformed } from "./response_parsers.ts";
 import type { HttpAnswer, HttpCaller } from "./http/service_caller.ts";
-import { encodeForm, type Parameters, percentEncode } from "./http/percent_encoding.ts";
-import { isIdentifier } from "./response_parsers.ts";
+import { encodeForm, type FormParameters, percentEncode } from "./http/oauth1.ts";
 
 /** The address and the account of the service, and the number that the recipient sees. */
 export interface TelephonySettings {
@@ -51,7 +50,7 @@ export function createTelephonyClient(
 
   const send = async (
     resource: "Calls.json" | "Messages.json",
-    { form, secrets }: { form: Parameters; secrets: readonly string[] },
+    { form, secrets }: { form: FormParameters; secrets: readonly string[] },
   ): Promise<Outcome<{ id: string }>> =>
     readSid(
       await caller.call({
@@ -111,7 +110,7 @@ function readSid(answer: Outcome<HttpAnswer>): Outcome<{ id: string }> {
   const sid = answer.value.body.member("sid");
   return typeof sid === "string" && isIdentifier(sid)
     ? { ok: true, value: { id: sid } }
-    : nonsense("an answer without a sid");
+    : malformed("an answer without a sid");
 }
 
 /**

@@ -1,20 +1,26 @@
-// The packets of a try: requests as a VPN sends them, replies read and verified (RFC 2865 §3, RFC 3579 §3.2, RFC 5997).
+// Builds the requests of a login, and verifies the replies (RFC 2865 §3, RFC 3579 §3.2, RFC 5997).
 
-import { HEADER_OCTETS, PACKET_CODES, type PacketName, packetName } from "../../radius/protocol/codes.ts";
+import {
+  forEachAttribute,
+  HEADER_OCTETS,
+  PACKET_CODES,
+  type PacketName,
+  packetName,
+  PacketWriter,
+} from "../../radius/protocol/packet.ts";
 import { attributeByType, typeOf } from "../../radius/protocol/dictionary.ts";
 import { describeAttributes, encodeInteger } from "../../radius/protocol/attributes.ts";
 import { findMessageAuthenticator, SharedSecret } from "../../radius/protocol/authenticity.ts";
-import { forEachAttribute, PacketWriter } from "../../radius/protocol/packet.ts";
 import type { Random } from "../../platform/runtime.ts";
 
-/** One request; its answer is found by `identifier` and judged with `authenticator`. */
-export interface TryRequest {
+/** One request. Its reply has the same `identifier` and is verified with `authenticator`. */
+export interface RadtestRequest {
   readonly octets: Uint8Array<ArrayBuffer>;
   readonly identifier: number;
   readonly authenticator: Uint8Array;
 }
 
-/** What a request carries. `state` is that of the challenge which is answered. */
+/** The attributes of an Access-Request. `state` is the State of the challenge that it answers. */
 export interface LoginParts {
   readonly user: string;
   readonly password: string;
@@ -23,36 +29,36 @@ export interface LoginParts {
   readonly callingStationId: string | null;
 }
 
-/** A reply that verified, or why it did not. */
+/** A verified reply, or the reason why it does not verify. */
 export type ReadReply =
-  | { readonly ok: true; readonly reply: TryReply }
+  | { readonly ok: true; readonly reply: RadtestReply }
   | { readonly ok: false; readonly reason: ReplyFault };
 
-export interface TryReply {
+export interface RadtestReply {
   readonly name: PacketName;
-  /** The Reply-Messages, joined as clients do; foreign text, to be made printable before it is shown. */
+  /** The concatenated Reply-Messages. Escape them before you print them. */
   readonly message: string;
   readonly state: Uint8Array | null;
-  /** Everything else, as `Name=value`. */
+  /** The other attributes, as `Name=value`. */
   readonly attributes: readonly string[];
   readonly signed: boolean;
 }
 
 export type ReplyFault =
-  | "broken"
+  | "malformed"
   | "wrong_response_authenticator"
   | "wrong_message_authenticator"
   | "no_reply_code";
 
 const text = new TextEncoder();
 
-/** Makes requests under one secret. @throws RangeError for a secret or a value that RADIUS cannot carry. */
+/** Builds requests with one secret. @throws RangeError for a secret or a value that RADIUS cannot encode. */
 export function createRequests(secretText: string, random: Random) {
   const secret = new SharedSecret(secretText);
   const writer = new PacketWriter();
   let identifier = random.bytes(1)[0] ?? 0;
 
-  const build = (code: number, fill: (authenticator: Uint8Array) => void): TryRequest => {
+  const build = (code: number, fill: (authenticator: Uint8Array) => void): RadtestRequest => {
     identifier = (identifier + 1) % 256;
     const authenticator = random.bytes(16);
     secret.beginSigned(writer, code, identifier);
@@ -60,9 +66,9 @@ export function createRequests(secretText: string, random: Random) {
     return { octets: secret.signRequest(writer, authenticator), identifier, authenticator };
   };
   return {
-    /** RFC 5997 §3: nothing but a Message-Authenticator. */
-    status: (): TryRequest => build(PACKET_CODES["Status-Server"].code, () => {}),
-    login: (parts: LoginParts): TryRequest =>
+    /** RFC 5997 §3: the only attribute is Message-Authenticator. */
+    status: (): RadtestRequest => build(PACKET_CODES["Status-Server"].code, () => {}),
+    login: (parts: LoginParts): RadtestRequest =>
       build(PACKET_CODES["Access-Request"].code, (authenticator) => {
         writer.attribute(typeOf("User-Name"), text.encode(parts.user));
         writer.attribute(
@@ -76,23 +82,22 @@ export function createRequests(secretText: string, random: Random) {
         }
         if (parts.state !== null) writer.attribute(typeOf("State"), parts.state);
       }),
-    read: (octets: Uint8Array, request: TryRequest): ReadReply => readReply(octets, { secret, request }),
+    read: (octets: Uint8Array, request: RadtestRequest): ReadReply => readReply(octets, { secret, request }),
   };
 }
 
-/** What {@link createRequests} makes. */
 export type Requests = ReturnType<typeof createRequests>;
 
 function readReply(
   datagram: Uint8Array,
-  { secret, request }: { secret: SharedSecret; request: TryRequest },
+  { secret, request }: { secret: SharedSecret; request: RadtestRequest },
 ): ReadReply {
   const length = ((datagram[2] ?? 0) << 8) | (datagram[3] ?? 0);
   if (length < HEADER_OCTETS || length > datagram.length || length > 4096) {
-    return { ok: false, reason: "broken" };
+    return { ok: false, reason: "malformed" };
   }
   const octets = datagram.subarray(0, length);
-  if (!isSound(octets)) return { ok: false, reason: "broken" };
+  if (!isWellFormed(octets)) return { ok: false, reason: "malformed" };
   if (!secret.isAnswerTo(octets, request.authenticator)) {
     return { ok: false, reason: "wrong_response_authenticator" };
   }
@@ -109,7 +114,7 @@ function readReply(
 }
 
 /** Whether the attributes fill the packet exactly. */
-function isSound(octets: Uint8Array): boolean {
+function isWellFormed(octets: Uint8Array): boolean {
   let end = HEADER_OCTETS;
   forEachAttribute(octets, octets.length, (_type, at, valueOctets) => {
     end = at + valueOctets;
@@ -117,7 +122,7 @@ function isSound(octets: Uint8Array): boolean {
   return end === octets.length;
 }
 
-function contentOf(octets: Uint8Array): Pick<TryReply, "message" | "state" | "attributes"> {
+function contentOf(octets: Uint8Array): Pick<RadtestReply, "message" | "state" | "attributes"> {
   const decoder = new TextDecoder();
   const attributes: string[] = [];
   let message = "";
@@ -131,7 +136,7 @@ function contentOf(octets: Uint8Array): Pick<TryReply, "message" | "state" | "at
   return { message, state, attributes };
 }
 
-/** One attribute as the log writes it; those without a row by their number, in hexadecimal. */
+/** One attribute in the format of the log. An attribute that the dictionary lacks has its number and hexadecimal octets. */
 function describeOne(type: number, value: Uint8Array): string {
   if (attributeByType(type) === null) return `attribute ${type}=0x${value.toHex()}`;
   const alone = new Uint8Array(HEADER_OCTETS + 2 + value.length);

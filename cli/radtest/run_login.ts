@@ -1,48 +1,68 @@
-// Plays one login: sends, shows what comes back, asks, answers, until it is accepted or rejected or there is silence.
+// Runs one RADIUS login: sends requests, shows the replies, and prompts for answers until the login ends.
 
-import type { TryOptions } from "./options.ts";
-import { createRequests, type ReplyFault, type Requests, type TryReply, type TryRequest } from "./packets.ts";
-import { printable, type Terminal } from "./terminal.ts";
-import { exchange, type Exchanged, type Wire } from "./udp_exchange.ts";
+import {
+  createRequests,
+  type RadtestReply,
+  type RadtestRequest,
+  type ReplyFault,
+  type Requests,
+} from "./packets.ts";
+import { exchange, type Exchanged, type RadiusSocket } from "./udp_exchange.ts";
+import { escapeLines } from "../../platform/control_characters.ts";
 import type { Random } from "../../platform/runtime.ts";
+import type { Terminal } from "../terminal.ts";
 
-/** 0: accepted; 1: rejected; 2: no answer, or none that can be used. */
+/** The options of a login. The terminal prompts for a secret, user or password that is `null`. */
+export interface RadtestOptions {
+  readonly hostname: string;
+  readonly port: number;
+  readonly secret: string | null;
+  readonly user: string | null;
+  readonly password: string | null;
+  readonly nasPort: number | null;
+  readonly callingStationId: string | null;
+  readonly timeoutMs: number;
+  /** How often one packet is sent, including the first time. */
+  readonly tries: number;
+  readonly status: boolean;
+}
+
+/** 0: accepted; 1: rejected; 2: no usable reply. */
 export type ExitCode = 0 | 1 | 2;
 
-/** What a try touches of the world. */
-export interface TryWorld {
+export interface RadtestDeps {
   readonly terminal: Terminal;
-  readonly wire: Wire;
+  readonly socket: RadiusSocket;
   readonly random: Random;
   readonly nowMs: () => number;
 }
 
-/** A login that asks more often than this is a server that never ends. */
+/** Limits a server that never stops sending challenges. */
 const MAX_ROUNDS = 50;
 
 const FAULTS = {
-  broken: "An answer came, but its structure is broken.",
+  malformed: "The server replied, but the packet is malformed.",
   wrong_response_authenticator:
-    "An answer came, but its Response Authenticator is wrong: the server has another secret for this address (or the answer is forged).",
+    "The server replied, but the Response Authenticator is wrong: the server has another secret for this address, or the reply is forged.",
   wrong_message_authenticator:
-    "An answer came, but its Message-Authenticator is wrong, though its Response Authenticator is right: something between here and the server changes packets.",
-  no_reply_code: "An answer came, but its code is none that answers a login.",
+    "The server replied, but the Message-Authenticator is wrong and the Response Authenticator is right: a device on the way changes packets.",
+  no_reply_code: "The server replied, but the packet code is not a reply to a login.",
 } as const satisfies Record<ReplyFault, string>;
 
-/** Plays the login, or asks with Status-Server. Throws only what the network throws. */
-export async function play(options: TryOptions, world: TryWorld): Promise<ExitCode> {
-  const { terminal } = world;
+/** Runs the login, or the Status-Server check. Throws only network errors. */
+export async function runLogin(options: RadtestOptions, deps: RadtestDeps): Promise<ExitCode> {
+  const { terminal } = deps;
   const given = await complete(options, terminal);
   if (given === null) return endOfInput(terminal);
-  const requests = createRequests(given.secret, world.random);
-  const send = (request: TryRequest) => sendOne(request, { requests, options, world });
-  if (options.status) return await playStatus(send, { requests, terminal });
+  const requests = createRequests(given.secret, deps.random);
+  const send = (request: RadtestRequest) => sendOne(request, { requests, options, deps });
+  if (options.status) return await runStatusCheck(send, { requests, terminal });
 
   let answer: string = given.password;
   let state: Uint8Array | null = null;
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const { nasPort, callingStationId } = options;
-    const reply: TryReply | null = await send(
+    const reply: RadtestReply | null = await send(
       requests.login({ user: given.user, password: answer, state, nasPort, callingStationId }),
     );
     if (reply === null) return 2;
@@ -50,19 +70,19 @@ export async function play(options: TryOptions, world: TryWorld): Promise<ExitCo
     if (reply.name === "Access-Reject") return 1;
     if (reply.name !== "Access-Challenge") return unexpected(terminal, reply);
     if (reply.state === null) {
-      terminal.show("The challenge carries no State, so it cannot be answered.");
+      terminal.show("The challenge contains no State, so it cannot be answered.");
       return 2;
     }
     const typed = await terminal.ask("> ");
     if (typed === null) return endOfInput(terminal);
     [answer, state] = [typed, reply.state];
   }
-  terminal.show(`Given up after ${MAX_ROUNDS} rounds.`);
+  terminal.show(`Stopped after ${MAX_ROUNDS} challenges.`);
   return 2;
 }
 
-async function playStatus(
-  send: (request: TryRequest) => Promise<TryReply | null>,
+async function runStatusCheck(
+  send: (request: RadtestRequest) => Promise<RadtestReply | null>,
   { requests, terminal }: { requests: Requests; terminal: Terminal },
 ): Promise<ExitCode> {
   const reply = await send(requests.status());
@@ -70,9 +90,9 @@ async function playStatus(
   return reply.name === "Access-Accept" ? 0 : unexpected(terminal, reply);
 }
 
-/** Asks for what was not given. */
+/** Prompts for missing options. */
 async function complete(
-  options: TryOptions,
+  options: RadtestOptions,
   terminal: Terminal,
 ): Promise<{ secret: string; user: string; password: string } | null> {
   const secret = options.secret ?? await terminal.ask("Shared secret: ", { hidden: true });
@@ -85,33 +105,31 @@ async function complete(
 }
 
 async function sendOne(
-  request: TryRequest,
-  { requests, options, world }: { requests: Requests; options: TryOptions; world: TryWorld },
-): Promise<TryReply | null> {
+  request: RadtestRequest,
+  { requests, options, deps }: { requests: Requests; options: RadtestOptions; deps: RadtestDeps },
+): Promise<RadtestReply | null> {
   const { timeoutMs, tries } = options;
-  const exchanged = await exchange(world.wire, {
+  const exchanged = await exchange(deps.socket, {
     request,
     read: requests.read,
-    patience: { timeoutMs, tries, nowMs: world.nowMs },
+    limits: { timeoutMs, tries, nowMs: deps.nowMs },
   });
   if (exchanged.kind === "silence") {
-    for (const line of silenceLines(exchanged.fault, options)) world.terminal.show(line);
+    for (const line of silenceLines(exchanged.fault, options)) deps.terminal.show(line);
     return null;
   }
-  for (const line of replyLines(exchanged)) world.terminal.show(line);
+  for (const line of replyLines(exchanged)) deps.terminal.show(line);
   return exchanged.reply;
 }
 
-function silenceLines(fault: ReplyFault | null, { timeoutMs, tries }: TryOptions): string[] {
+function silenceLines(fault: ReplyFault | null, { timeoutMs, tries }: RadtestOptions): string[] {
   const seconds = Number((timeoutMs / 1000).toFixed(3));
   if (fault !== null) return [FAULTS[fault]];
   return [
-    `No answer after ${tries} ${
-      tries === 1 ? "try" : "tries"
-    } of ${seconds} s. A RADIUS server is silent when`,
-    "  it does not know this host as a client,",
-    "  the secret is another one there (this request was signed),",
-    "  or nothing listens on that address and port, or a firewall is in between.",
+    `No reply after ${tries} ${tries === 1 ? "attempt" : "attempts"} of ${seconds} s. Possible causes:`,
+    "  The server does not know this host as a client.",
+    "  The server has another shared secret. It drops signed requests that do not match.",
+    "  No server listens on this address and port, or a firewall blocks the packets.",
   ];
 }
 
@@ -119,26 +137,28 @@ function replyLines({ reply, elapsedMs, sends }: Exchanged & { kind: "reply" }):
   const again = sends > 1 ? `, sent ${sends} times` : "";
   const lines = [`${reply.name} (${elapsedMs.toFixed(1)} ms${again})${stateText(reply.state)}`];
   if (!reply.signed) {
-    lines.push("  carries no Message-Authenticator (RFC 3579 §3.2): a forger could have made it");
+    lines.push("  No Message-Authenticator (RFC 3579 §3.2): the reply could be forged");
   }
-  if (reply.message !== "") lines.push(...printable(reply.message).split("\n").map((line) => `  ${line}`));
-  for (const attribute of reply.attributes) lines.push(`  ${printable(attribute)}`);
+  if (reply.message !== "") {
+    lines.push(...escapeLines(reply.message).split("\n").map((line) => `  ${line}`));
+  }
+  for (const attribute of reply.attributes) lines.push(`  ${escapeLines(attribute)}`);
   return lines;
 }
 
-/** The readable part of State: a step's name. What follows the first dot may be a token and is not shown. */
+/** The name of the step in State. The part after the first dot may be a token, so it is not shown. */
 function stateText(state: Uint8Array | null): string {
   if (state === null) return "";
   const [name = ""] = new TextDecoder().decode(state).split(".");
   return /^[A-Za-z0-9_-]{1,64}$/.test(name) ? ` at ${name}` : "";
 }
 
-function unexpected(terminal: Terminal, reply: TryReply): ExitCode {
-  terminal.show(`${reply.name} does not answer what was asked.`);
+function unexpected(terminal: Terminal, reply: RadtestReply): ExitCode {
+  terminal.show(`${reply.name} is not a reply to this request.`);
   return 2;
 }
 
 function endOfInput(terminal: Terminal): ExitCode {
-  terminal.show("The input ended.");
+  terminal.show("The input ended before the login.");
   return 2;
 }

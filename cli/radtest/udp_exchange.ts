@@ -1,51 +1,52 @@
-// One UDP socket, and the exchange of one packet over it: the same datagram again on silence (RFC 5080 §2.2.1).
+// The UDP socket of a login, and the exchange of one packet with retransmission (RFC 5080 §2.2.1).
 
-import type { ReadReply, ReplyFault, TryReply, TryRequest } from "./packets.ts";
+import type { RadtestReply, RadtestRequest, ReadReply, ReplyFault } from "./packets.ts";
 
-/** Datagrams to and from one server. */
-export interface Wire {
-  /** Rejects when the name is not known or the network refuses. */
+export interface RadiusSocket {
+  /** Rejects on network errors, such as an unknown host name. */
   send(octets: Uint8Array): Promise<void>;
-  /** The next datagram from anybody, or `null` after `timeoutMs`. */
+  /** The next datagram from any sender, or `null` after `timeoutMs`. */
   receive(timeoutMs: number): Promise<Uint8Array | null>;
   close(): void;
 }
 
-/** How an exchange ended. `fault`: the last answer that had to be thrown away. */
+/** The result of an exchange. `fault`: the problem with the last reply that did not verify. */
 export type Exchanged =
-  | { readonly kind: "reply"; readonly reply: TryReply; readonly elapsedMs: number; readonly sends: number }
+  | {
+    readonly kind: "reply";
+    readonly reply: RadtestReply;
+    readonly elapsedMs: number;
+    readonly sends: number;
+  }
   | { readonly kind: "silence"; readonly fault: ReplyFault | null };
 
-/** How long, how often, and how time is read. */
-export interface Patience {
+export interface RetryLimits {
   readonly timeoutMs: number;
   readonly tries: number;
   readonly nowMs: () => number;
 }
 
-/**
- * Sends a request until it is answered. Answers that do not verify are thrown away and waited through, as a forger's must be.
- */
+/** Sends a request until it is answered. Ignores replies that do not verify, because they may be forged. */
 export async function exchange(
-  wire: Wire,
-  { request, read, patience }: {
-    request: TryRequest;
-    read: (octets: Uint8Array, request: TryRequest) => ReadReply;
-    patience: Patience;
+  socket: RadiusSocket,
+  { request, read, limits }: {
+    request: RadtestRequest;
+    read: (octets: Uint8Array, request: RadtestRequest) => ReadReply;
+    limits: RetryLimits;
   },
 ): Promise<Exchanged> {
-  const startedMs = patience.nowMs();
+  const startedMs = limits.nowMs();
   let fault: ReplyFault | null = null;
-  for (let sends = 1; sends <= patience.tries; sends++) {
-    await wire.send(request.octets);
-    const deadlineMs = patience.nowMs() + patience.timeoutMs;
-    for (let leftMs = patience.timeoutMs; leftMs > 0; leftMs = deadlineMs - patience.nowMs()) {
-      const octets = await wire.receive(leftMs);
+  for (let sends = 1; sends <= limits.tries; sends++) {
+    await socket.send(request.octets);
+    const deadlineMs = limits.nowMs() + limits.timeoutMs;
+    for (let leftMs = limits.timeoutMs; leftMs > 0; leftMs = deadlineMs - limits.nowMs()) {
+      const octets = await socket.receive(leftMs);
       if (octets === null) break;
       if (octets[1] !== request.identifier) continue;
       const answer = read(octets, request);
       if (answer.ok) {
-        return { kind: "reply", reply: answer.reply, elapsedMs: patience.nowMs() - startedMs, sends };
+        return { kind: "reply", reply: answer.reply, elapsedMs: limits.nowMs() - startedMs, sends };
       }
       fault = answer.reason;
     }
@@ -53,10 +54,10 @@ export async function exchange(
   return { kind: "silence", fault };
 }
 
-const MAX_WAITING = 64;
+const MAX_QUEUED = 64;
 
-/** Opens a socket for both IP versions, or for IPv4 alone on a host without IPv6. */
-export function openWire(server: { hostname: string; port: number }): Wire {
+/** Opens a socket for both IP versions, or only for IPv4 on a host without IPv6. */
+export function openRadiusSocket(server: { hostname: string; port: number }): RadiusSocket {
   const socket = openSocket();
   const arrived: Uint8Array[] = [];
   let wake: (() => void) | null = null;
@@ -64,10 +65,10 @@ export function openWire(server: { hostname: string; port: number }): Wire {
     for (;;) {
       try {
         const [octets] = await socket.receive(new Uint8Array(4096));
-        if (arrived.length < MAX_WAITING) arrived.push(octets);
+        if (arrived.length < MAX_QUEUED) arrived.push(octets);
         wake?.();
       } catch (fault) {
-        // The socket was closed: the try is over.
+        // The socket is closed.
         if (fault instanceof Deno.errors.BadResource || fault instanceof Deno.errors.Interrupted) return;
         throw fault;
       }

@@ -1,27 +1,26 @@
-// What the console's API answers, as types alone: the pages import them and nothing else from here.
+// Types of the console API, shared with the pages.
 
 import type { ConversationView } from "../../radius/ports.ts";
 import type { PendingApproval } from "../../upstream/embedded/second_factor/interfaces.ts";
 import type { OutboxItem } from "../../upstream/embedded/telephony/outbox.ts";
-import type { Role } from "./auth/permissions.ts";
+import type { Role } from "./auth/admin_records.ts";
 import type { FirstStep } from "./onboarding/onboarding.ts";
 
-/** Who is signed in, and until when. Times are the server's, in milliseconds since the epoch. */
+/** The session of the caller. Times are the server's, in milliseconds since the epoch. */
 export interface SessionInfo {
   readonly name: string;
   readonly role: Role;
   readonly nowMs: number;
   readonly deadlineMs: number;
   readonly idleDeadlineMs: number;
-  /** Until then what needs a fresh factor goes without asking. */
+  /** Until then, no new factor is required. */
   readonly freshUntilMs: number;
-  /** Where the account comes from; the provider's have nothing to type here. */
+  /** Accounts of the provider have no password here. */
   readonly origin: "settings" | "console" | "provider";
-  /** Which second factors the account has. */
   readonly has: { readonly totp: boolean; readonly passkey: boolean };
 }
 
-/** Which parts this gateway has; external services take theirs elsewhere. */
+/** The embedded services of this gateway. */
 export interface Features {
   readonly approvals: boolean;
   readonly outbox: boolean;
@@ -33,19 +32,19 @@ export interface SessionAnswer {
   /** No owner exists yet; the server's start printed a link. */
   readonly needsSetUp: boolean;
   readonly features: Features;
-  /** What the sign-in provider is called; `null` without one. */
+  /** The name of the sign-in provider; `null` without one. */
   readonly provider: string | null;
-  /** What is left to do after the set-up; absent when nothing is, or without a session. */
+  /** Tasks after the set-up; absent without tasks, or without a session. */
   readonly firstSteps?: readonly FirstStep[];
 }
 
-/** The newest of what waits, and how many there are. */
+/** The newest pending approvals, and their number. */
 export interface ApprovalList {
   readonly total: number;
   readonly items: readonly PendingApproval[];
 }
 
-/** Everything at one moment; what follows comes over the stream after `at`. */
+/** The current state. Later changes are in the stream after `at`. */
 export interface LiveSnapshot {
   readonly at: string;
   readonly nowMs: number;
@@ -71,11 +70,11 @@ export interface LiveMessage {
   readonly newestStray?: number;
   readonly approvals?: ApprovalList;
   readonly outbox?: readonly OutboxItem[];
-  /** Changes came faster than they can be kept: fetch the snapshot again. */
+  /** The buffer was full: fetch the snapshot again. */
   readonly lost?: number;
 }
 
-/** An administrator in the list. The settings file's have no time of making. */
+/** An administrator in the list. Those of the settings file have no `createdMs`. */
 export interface AdminRow {
   readonly name: string;
   readonly role: Role;
@@ -85,7 +84,7 @@ export interface AdminRow {
   readonly has: { readonly password: boolean; readonly totp: boolean; readonly passkeys: number };
 }
 
-/** A link that waits to be used; `renews`: it is for an account that there is. */
+/** A pending invitation; `renews`: for an existing account. */
 export interface InvitationRow {
   readonly id: string;
   readonly name: string;
@@ -95,7 +94,7 @@ export interface InvitationRow {
   readonly renews: boolean;
 }
 
-/** An API token in the list; the token itself is nowhere. */
+/** An API token in the list, without the token itself. */
 export interface TokenRow {
   readonly id: string;
   readonly name: string;
@@ -106,7 +105,7 @@ export interface TokenRow {
   readonly usedMs: number | null;
 }
 
-/** One's own factors. */
+/** The caller's own factors. */
 export interface FactorSummary {
   readonly nowMs: number;
   readonly totpSinceMs: number | null;
@@ -117,4 +116,104 @@ export interface FactorSummary {
     readonly createdMs: number;
     readonly usedMs: number | null;
   }[];
+}
+
+export const BULK_ACTIONS = ["activate", "deactivate", "delete", "join", "leave"] as const;
+export type BulkAction = typeof BULK_ACTIONS[number];
+
+/** The result of one user. `same`: no change was needed. */
+export interface JobItem {
+  readonly name: string;
+  readonly did: "changed" | "same" | "failed";
+  /** The reason of a failure. */
+  readonly detail: string | null;
+  /** Backends that receive the change later. Absent: none. */
+  readonly owes?: readonly string[];
+}
+
+/** A bulk operation, until some time after its end. */
+export interface JobView {
+  readonly id: string;
+  readonly action: BulkAction;
+  /** The group of `join` and `leave`. */
+  readonly group: string | null;
+  readonly total: number;
+  readonly done: number;
+  readonly changed: number;
+  readonly same: number;
+  readonly failed: number;
+  /** `stopped`: the administrator stopped the job; the changes so far remain. */
+  readonly state: "running" | "stopped" | "ended";
+  /** The administrator stopped the job: it ends after the users that are in progress. */
+  readonly isStopping: boolean;
+  /** Backends with pending changes, and their number of users. */
+  readonly owed: readonly { readonly backend: string; readonly count: number }[];
+  /** Whether the changes can be undone. */
+  readonly canUndo: boolean;
+  /** The first failures. */
+  readonly failures: readonly JobItem[];
+}
+
+export interface JobItems {
+  readonly total: number;
+  readonly rows: readonly JobItem[];
+}
+
+/** The objects that a bulk operation would affect. */
+export interface BulkPreview {
+  readonly count: number;
+  /** The first names. */
+  readonly names: readonly string[];
+  /** The number of these users in each backend. */
+  readonly backends: readonly { readonly name: string; readonly count: number }[];
+  readonly factors: number;
+  readonly memberships: number;
+  readonly conversations: number;
+}
+
+export const VERDICTS = ["create", "update", "same", "refused", "skipped"] as const;
+export type Verdict = typeof VERDICTS[number];
+
+/** One row of a file. */
+export interface ImportRow {
+  readonly line: number;
+  readonly kind: "user" | "group";
+  readonly name: string;
+  readonly verdict: Verdict;
+  /** Why it is refused. */
+  readonly reason: string | null;
+  /** The cells under the headers; `null` for a password. */
+  readonly cells: readonly (string | null)[];
+  /** The result after the import. */
+  readonly did: "created" | "updated" | "unchanged" | "refused" | null;
+  readonly detail: string | null;
+  /** The result in each backend after the import. */
+  readonly receipt: readonly { readonly backend: string; readonly outcome: "done" | "queued" }[];
+}
+
+/** An import. */
+export interface ImportView {
+  readonly id: string;
+  readonly file: string;
+  readonly target: string;
+  readonly backends: readonly { readonly name: string; readonly kind: string; readonly mode: string }[];
+  readonly state: "receiving" | "checking" | "checked" | "applying" | "applied";
+  readonly done: number;
+  readonly total: number;
+  readonly verdicts: Readonly<Record<Verdict, number>>;
+  readonly created: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  readonly refused: number;
+  /** Groups that got members by the rows of users. */
+  readonly filledGroups: number;
+  /** Why groups were not filled, and why the import stopped. */
+  readonly problems: readonly string[];
+  readonly headers: readonly string[] | null;
+  readonly notes: readonly string[];
+  /** The number of rows that match the query. */
+  readonly matching: number;
+  readonly page: number;
+  readonly size: number;
+  readonly rows: readonly ImportRow[];
 }

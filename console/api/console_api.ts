@@ -1,40 +1,48 @@
-// The console's API below /console/api: the checks that every route shares, then the routes.
+// The console's API below /console/api: authentication, then the routes.
 
 import { Hono } from "hono";
-import {
-  type AdministratorRouteDeps,
-  createAdministratorRoutes,
-  createInvitationRoutes,
-} from "./auth/admin_routes.ts";
-import { createAuditRoutes } from "./audit/audit_routes.ts";
-import { type ApprovalRouteDeps, createApprovalRoutes } from "./conversations/approval_routes.ts";
-import { type ChartRouteDeps, createChartRoutes } from "./charts/chart_routes.ts";
+import { type AdminRouteDeps, createAdminRoutes, createInvitationRoutes } from "./auth/admin_routes.ts";
+import { createAuditRoutes } from "./audit/audit_log.ts";
+import { type ApprovalRouteDeps, createApprovalRoutes } from "./approvals/approval_routes.ts";
+import { createLiveRoutes, type LiveRouteDeps } from "./conversations/live_routes.ts";
+import { type ChartRouteDeps, createChartRoutes } from "./charts/chart_store.ts";
 import { type ClientRouteDeps, createClientRoutes } from "./clients/client_routes.ts";
 import { type ConnectedRouteDeps, createConnectedRoutes } from "./accounting_sessions/session_routes.ts";
 import { createCredentialRoutes, type CredentialRouteDeps } from "./credentials/credential_routes.ts";
 import { createFactorRoutes, type FactorRouteDeps } from "./auth/factor_routes.ts";
-import { createHealthRoutes, type HealthRouteDeps } from "./health/health_routes.ts";
-import { createHistoryRoutes, type HistoryRouteDeps } from "./history/history_routes.ts";
+import { createHealthRoutes, type HealthRouteDeps } from "./health/health.ts";
+import { createHistoryRoutes, type HistoryRouteDeps } from "./history/history.ts";
 import { type BulkRouteDeps, createBulkRoutes } from "./users/bulk_routes.ts";
 import { createDeviceRoutes, type DeviceRouteDeps } from "./devices/device_routes.ts";
-import { createExportRoutes, type ExportRouteDeps } from "./imports/export_routes.ts";
-import { createGroupReplyRoutes, type GroupReplyDeps } from "./groups/group_reply_routes.ts";
-import { createGroupRoutes, type GroupRouteDeps } from "./groups/group_routes.ts";
-import { createImportRoutes, type ImportRouteDeps } from "./imports/import_routes.ts";
-import { createGroupNameRoutes } from "./groups/group_name_routes.ts";
-import { createFirstStepRoutes, type FirstStepRouteDeps } from "./onboarding/onboarding_routes.ts";
+import {
+  createExportRoutes,
+  createImportRoutes,
+  type ExportRouteDeps,
+  type ImportRouteDeps,
+} from "./imports/import_export_routes.ts";
+import {
+  createGroupNameRoutes,
+  createGroupReplyRoutes,
+  createGroupRoutes,
+  type GroupReplyDeps,
+  type GroupRouteDeps,
+} from "./groups/group_routes.ts";
+import { createFirstStepRoutes, type FirstStepRouteDeps } from "./onboarding/onboarding.ts";
 import type { HttpEnv } from "./hono_env.ts";
-import { createLiveRoutes, type LiveRouteDeps } from "./conversations/live_routes.ts";
-import { createNoticeRoutes, type NoticeRouteDeps } from "./notices/notice_routes.ts";
+import { createNoticeRoutes, type NoticeRouteDeps } from "./notices/notices.ts";
 import { createOidcRoutes, type OidcRouteDeps } from "./auth/oidc_routes.ts";
 import { createOutboxRoutes, type OutboxRouteDeps } from "./outbox/outbox_routes.ts";
 import { type AuthDeps, createAuthMiddleware } from "./auth/auth_middleware.ts";
-import { createSessionListRoutes, type SessionListDeps } from "./auth/session_list_routes.ts";
-import { createSessionRoutes } from "./auth/session_routes.ts";
+import {
+  createSessionListRoutes,
+  createSessionRoutes,
+  createSetUpRoutes,
+  type SessionListDeps,
+  type SetUpRouteDeps,
+} from "./auth/session_routes.ts";
 import { createSettingRoutes, type SettingRouteDeps } from "./settings/setting_routes.ts";
-import { createSetUpRoutes, type SetUpRouteDeps } from "./auth/setup_routes.ts";
 import { createTargetRoutes, type TargetRouteDeps } from "./targets/target_routes.ts";
-import { createTokenRoutes, type TokenRouteDeps } from "./auth/token_routes.ts";
+import { createTokenRoutes, type TokenRouteDeps } from "./auth/api_tokens.ts";
 import { createUserRoutes, type UserRouteDeps } from "./users/user_routes.ts";
 
 export type ConsoleApiDeps =
@@ -43,7 +51,7 @@ export type ConsoleApiDeps =
   & OidcRouteDeps
   & FactorRouteDeps
   & SessionListDeps
-  & AdministratorRouteDeps
+  & AdminRouteDeps
   & TokenRouteDeps
   & LiveRouteDeps
   & FirstStepRouteDeps
@@ -79,7 +87,7 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/oidc", createOidcRoutes(deps))
     .route("/factors", createFactorRoutes(deps))
     .route("/sessions", createSessionListRoutes(deps))
-    .route("/administrators", createAdministratorRoutes(deps))
+    .route("/administrators", createAdminRoutes(deps))
     .route("/invitations", createInvitationRoutes(deps))
     .route("/tokens", createTokenRoutes(deps))
     .route("/live", createLiveRoutes(deps))

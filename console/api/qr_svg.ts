@@ -1,21 +1,21 @@
-// A QR code as one path of run-length rows: the pages draw it without a library and without making markup from text.
+// A QR code as one SVG path, which the pages draw without a library and without markup from text.
 
 import { encode } from "uqr";
 
 /** A square of `size` modules with its dark ones as one SVG path. */
-export interface QrPicture {
+export interface QrMatrix {
   readonly size: number;
   readonly path: string;
 }
 
-/** The quiet zone that ISO/IEC 18004 asks for, in modules. */
+/** The quiet zone of ISO/IEC 18004, in modules. */
 const BORDER = 4;
-/** What the largest code holds at level M (ISO/IEC 18004, table 7), in octets. */
-const MOST_OCTETS = 2331;
+/** Capacity of the largest code at level M (ISO/IEC 18004, table 7). */
+const MAX_OCTETS = 2331;
 
-/** The picture of a text; `null` for one that no code can hold. */
-export function qrPicture(text: string): QrPicture | null {
-  if (new TextEncoder().encode(text).length > MOST_OCTETS) return null;
+/** The code of a text; `null` if the text is too long. */
+export function createQrMatrix(text: string): QrMatrix | null {
+  if (new TextEncoder().encode(text).length > MAX_OCTETS) return null;
   const { size, data } = encode(text, { ecc: "M", border: BORDER });
   return { size, path: pathOf(data) };
 }

@@ -1,22 +1,22 @@
-// The phone page: one column, the question first.
+// The phone page: one column with the open question first, or the ways to pair a phone without a pairing.
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { PhoneView } from "../../upstream/embedded/second_factor/interfaces.ts";
-import type { ClockModel } from "../web/models/clock_model.ts";
-import { fullTimeText } from "../web/format.ts";
+import type { ClockModel } from "../web/app/clock_model.ts";
+import { countdownText, durationText, fullTimeText } from "../web/app/format.ts";
 import { t } from "../web/i18n/translate.ts";
-import { Icon } from "../web/parts/icon.tsx";
-import { Mark } from "../web/parts/frame/mark.tsx";
-import { Note } from "../web/parts/note.tsx";
-import { PairingQuestion, PairingRow, RequestCard } from "./paired.tsx";
-import type { PhoneModel } from "./phone_model.ts";
-import { InvitationCard, PhraseCard, WaysToPair } from "./unpaired.tsx";
+import { Logo } from "../web/components/icons.tsx";
+import { InlineIcon } from "../web/components/inline_icon.tsx";
+import { Alert } from "../web/components/alert.tsx";
+import { NameField, PairingQuestion, PairingRow, RequestCard, Sentence, usePhoneName } from "./paired.tsx";
+import type { Invitation, PhoneModel } from "./phone_model.ts";
+import { useEffect } from "preact/hooks";
 
 interface AppProps {
   readonly model: PhoneModel;
   readonly clock: ClockModel;
-  /** From the address; "" when the page was opened without one. */
+  /** From the address; "" without one. */
   readonly invitation: string;
 }
 
@@ -28,15 +28,15 @@ export function PhoneApp({ model, clock, invitation }: AppProps) {
     <main class="phone">
       <header class="phone-head">
         <h1 class="wordmark">
-          <Mark />
+          <Logo />
           Countersign
         </h1>
         {state.kind === "ready" && state.value !== null && <Connection online={model.online.value} />}
       </header>
-      <Said model={model} />
+      <ResultAlert model={model} />
       {state.kind === "failed" && (
         <>
-          <Note tone="bad" role="alert">{state.message}</Note>
+          <Alert tone="bad" role="alert">{state.message}</Alert>
           <button type="button" class="button" onClick={() => void model.load()}>
             {t("device.try_again")}
           </button>
@@ -53,7 +53,7 @@ export function PhoneApp({ model, clock, invitation }: AppProps) {
       )}
       {state.kind === "ready" &&
         (state.value === null
-          ? open.value === "" && <WaysToPair model={model} />
+          ? open.value === "" && <PairingMethods model={model} />
           : <PhoneContents view={state.value} model={model} nowMs={nowMs} />)}
     </main>
   );
@@ -63,7 +63,7 @@ function Notices({ model }: { model: PhoneModel }): ComponentChildren {
   const notices = model.notices.value;
   if (notices.length === 0) return null;
   return (
-    <Note tone="wait">
+    <Alert tone="wait">
       <strong>{t("device.notice_title")}</strong>
       {notices.map(({ userName, what, atMs }) => (
         <p key={`${userName}${what}${atMs}`}>
@@ -71,26 +71,26 @@ function Notices({ model }: { model: PhoneModel }): ComponentChildren {
         </p>
       ))}
       <a href="/me">{t("device.notice_next")}</a>
-    </Note>
+    </Alert>
   );
 }
 
 function Connection({ online }: { online: boolean }) {
   return (
     <span class={`chip ${online ? "tone-ok" : "tone-bad"}`} role="status">
-      <Icon name={online ? "check" : "cross"} size={12} />
+      <InlineIcon name={online ? "check" : "cross"} size={12} />
       {t(online ? "device.listening" : "device.reconnecting")}
     </span>
   );
 }
 
-/** The outcome of what was just done. It stays until the next action or the next question. */
-function Said({ model }: { model: PhoneModel }): ComponentChildren {
-  const said = model.said.value;
+/** The result of the latest action. It stays until the next action or question. */
+function ResultAlert({ model }: { model: PhoneModel }): ComponentChildren {
+  const said = model.result.value;
   return (
     <div role="status">
       {said !== null && (
-        <Note tone={said.good ? "ok" : "bad"} icon={said.good ? "check" : "alert"}>{said.text}</Note>
+        <Alert tone={said.good ? "ok" : "bad"} icon={said.good ? "check" : "alert"}>{said.text}</Alert>
       )}
     </div>
   );
@@ -125,7 +125,127 @@ function PhoneContents({ view, model, nowMs }: { view: PhoneView; model: PhoneMo
             <a class="account-link" href="/me">{t("device.account")}</a>
           </section>
         )
-        : asking.length === 0 && view.phrase === null && <WaysToPair model={model} />}
+        : asking.length === 0 && view.phrase === null && <PairingMethods model={model} />}
     </>
+  );
+}
+
+/** Shows whose invitation it is. Opening it decides nothing. */
+function InvitationCard(
+  { model, invitation, nowMs, done }: {
+    model: PhoneModel;
+    invitation: string;
+    nowMs: number;
+    done: () => void;
+  },
+) {
+  const seen = useSignal<Invitation | null>(null);
+  const looked = useSignal(false);
+  const name = usePhoneName();
+  useEffect(() => {
+    void model.look(invitation).then((found) => {
+      seen.value = found;
+      looked.value = true;
+    });
+  }, [invitation]);
+  if (!looked.value) return <p class="quiet" role="status">{t("device.reading")}</p>;
+  if (seen.value === null) {
+    return <button type="button" class="button" onClick={done}>{t("device.without_invitation")}</button>;
+  }
+  const { userName, requesterName, deadlineMs } = seen.value;
+  return (
+    <section class="card" aria-labelledby="invitation-title">
+      <h2 id="invitation-title">{t("device.pair_title")}</h2>
+      <p>
+        <Sentence
+          message="device.pair_invited"
+          parts={{
+            user: <strong class="mono">{userName}</strong>,
+            service: <strong>{requesterName}</strong>,
+            left: durationText(deadlineMs - nowMs),
+          }}
+        />
+      </p>
+      <NameField id="invitation-name" name={name} />
+      <div class="choices">
+        <button type="button" class="button" onClick={done}>{t("device.not_now")}</button>
+        <button
+          type="button"
+          class="button button-primary"
+          disabled={model.busy.value}
+          onClick={() => void model.accept(invitation, name.value).then((paired) => paired && done())}
+        >
+          {t("device.pair")}
+        </button>
+      </div>
+    </section>
+  );
+}
+
+/** The two ways to pair. */
+function PairingMethods({ model }: { model: PhoneModel }) {
+  return (
+    <>
+      <p class="intro">
+        <strong>{t("device.pair")}</strong>
+        {t("device.pair_why")}
+      </p>
+      <section class="card" aria-labelledby="by-link">
+        <h2 id="by-link">
+          <InlineIcon name="link" size={16} />
+          {t("device.by_link")}
+        </h2>
+        <p>{t("device.by_link_how")}</p>
+      </section>
+      <section class="card" aria-labelledby="by-phrase">
+        <h2 id="by-phrase">
+          <InlineIcon name="key" size={16} />
+          {t("device.by_phrase")}
+        </h2>
+        <p>{t("device.by_phrase_how")}</p>
+        <button
+          type="button"
+          class="button button-primary"
+          disabled={model.busy.value}
+          onClick={() => void model.showPhrase()}
+        >
+          {t("device.show_phrase")}
+        </button>
+      </section>
+    </>
+  );
+}
+
+function PhraseCard(
+  { phrase, nowMs, model }: {
+    phrase: { text: string; deadlineMs: number };
+    nowMs: number;
+    model: PhoneModel;
+  },
+) {
+  const over = phrase.deadlineMs <= nowMs;
+  return (
+    <section class="card" aria-labelledby="phrase-title">
+      <h2 id="phrase-title">{t("device.phrase_title")}</h2>
+      {over ? <p>{t("device.phrase_over")}</p> : (
+        <>
+          <p class="phrase mono">{phrase.text}</p>
+          <p>
+            <Sentence
+              message="device.phrase_how"
+              parts={{ left: <span class="mono">{countdownText(phrase.deadlineMs - nowMs)}</span> }}
+            />
+          </p>
+        </>
+      )}
+      <button
+        type="button"
+        class="button"
+        disabled={model.busy.value}
+        onClick={() => void model.showPhrase()}
+      >
+        {t("device.new_phrase")}
+      </button>
+    </section>
   );
 }

@@ -1,26 +1,23 @@
 // Starts the phone page.
 
 import { render } from "preact";
-import { createClockModel } from "../web/models/clock_model.ts";
+import { createClockModel, runLater } from "../web/app/clock_model.ts";
 import { loadCatalogue, restoreLanguage, t } from "../web/i18n/translate.ts";
 import { PhoneApp } from "./app.tsx";
-import { createPhoneModel } from "./phone_model.ts";
+import { PhoneModel } from "./phone_model.ts";
 
 restoreLanguage();
 const messages = loadCatalogue();
 const clock = createClockModel();
-const model = createPhoneModel({
+const model = new PhoneModel({
   clock,
   fetch: (...call) => fetch(...call),
   openStream: () => new EventSource("/device/api/stream"),
   localNowMs: Date.now,
-  later(delayMs, task) {
-    const timer = setTimeout(task, delayMs);
-    return () => clearTimeout(timer);
-  },
+  later: runLater,
 });
 const invitation = new URLSearchParams(location.hash.slice(1)).get("invite") ?? "";
-// The invitation works once; it need not stay in the address bar and the history.
+// The invitation works once, so it is removed from the address bar and the history.
 if (invitation !== "") history.replaceState(null, "", location.pathname);
 setInterval(clock.tick, 1000);
 document.addEventListener("visibilitychange", () => {
@@ -34,5 +31,5 @@ try {
 document.title = t("device.title");
 const root = document.getElementById("app");
 if (root !== null) render(<PhoneApp model={model} clock={clock} invitation={invitation} />, root);
-// `load` keeps its failures in the model's state.
+// `load` stores its failures in the model.
 void model.load();

@@ -1,19 +1,24 @@
-// What a paired phone shows: requests that wait, pairings that ask, passcodes, and the way out.
+// A paired phone: its name, open requests, pairings to confirm, passcodes, and unpairing.
 
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { PhonePairing, PhoneRequest } from "../../upstream/embedded/second_factor/interfaces.ts";
-import { countdownText } from "../web/format.ts";
+import { countdownText } from "../web/app/format.ts";
 import { t } from "../web/i18n/translate.ts";
-import { Icon } from "../web/parts/icon.tsx";
-import { TimeLeft } from "../web/parts/time_left.tsx";
-import { NameField, usePhoneName } from "./name_field.tsx";
-import { Sentence } from "./sentence.tsx";
+import { InlineIcon } from "../web/components/inline_icon.tsx";
+import { TimeLeft } from "../web/components/time.tsx";
 import type { Passcode, PhoneModel } from "./phone_model.ts";
+import type { ComponentChildren } from "preact";
+import {
+  type BrowserIdentity,
+  MAX_DEVICE_LABEL_CHARACTERS,
+  proposePhoneName,
+} from "../../platform/device_label.ts";
+import type { MessageKey } from "../web/i18n/catalogue.ts";
 
 const NUMBER_DIGITS = 2;
 
-/** One login that asks: who, where, how long; approve or deny. */
+/** A login request, with Approve and Deny. */
 export function RequestCard(
   { request, model, nowMs }: { request: PhoneRequest; model: PhoneModel; nowMs: number },
 ) {
@@ -91,7 +96,7 @@ export function RequestCard(
   );
 }
 
-/** A login used this phone's phrase: it is paired only when the person says so. */
+/** A login used the phrase of this phone. The pairing needs the confirmation of the user. */
 export function PairingQuestion({ pairing, model }: { pairing: PhonePairing; model: PhoneModel }) {
   const id = `pairing-${pairing.pairingId}`;
   const name = usePhoneName();
@@ -102,7 +107,7 @@ export function PairingQuestion({ pairing, model }: { pairing: PhonePairing; mod
       <h2 id={id}>{t("device.pair_title")}</h2>
       <p>
         <Sentence
-          word="device.pair_asked"
+          message="device.pair_asked"
           parts={{
             user: <strong class="mono">{pairing.userName}</strong>,
             service: <strong>{pairing.requesterName}</strong>,
@@ -166,7 +171,7 @@ export function PairingRow(
           disabled={model.busy.value}
           onClick={() => void toggle()}
         >
-          <Icon name="key" />
+          <InlineIcon name="key" />
           {t(shown === null ? "device.show_passcode" : "device.hide_passcode")}
           <span class="unseen">{` ${t("device.passcode_of", { user: pairing.userName })}`}</span>
         </button>
@@ -191,8 +196,49 @@ export function PairingRow(
   );
 }
 
-/** Six digits are read more easily in two groups. */
+/** Two groups of digits are easier to read. */
 function grouped(code: string): string {
   const half = Math.ceil(code.length / 2);
   return `${code.slice(0, half)}\u2009${code.slice(half)}`;
+}
+
+/** The typed name, with the proposal as the initial value. */
+export function usePhoneName(): Signal<string> {
+  return useSignal(
+    proposePhoneName(
+      navigator as BrowserIdentity,
+      (browser, device) => t("device.proposed_name", { browser, device }),
+    ),
+  );
+}
+
+export function NameField({ id, name }: { id: string; name: Signal<string> }) {
+  return (
+    <div class="field">
+      <label for={id}>{t("device.name")}</label>
+      <input
+        id={id}
+        class="input"
+        autocomplete="off"
+        maxLength={MAX_DEVICE_LABEL_CHARACTERS}
+        value={name.value}
+        aria-describedby={`${id}-hint`}
+        onInput={(event) => name.value = event.currentTarget.value}
+      />
+      <span class="hint" id={`${id}-hint`}>
+        {t("device.name_hint")}
+      </span>
+    </div>
+  );
+}
+
+interface SentenceProps {
+  readonly message: MessageKey;
+  /** An element for each placeholder of the sentence. */
+  readonly parts: Readonly<Record<string, ComponentChildren>>;
+}
+
+export function Sentence({ message, parts }: SentenceProps) {
+  // The text between placeholders has even indices, the names of placeholders have odd ones.
+  return <>{t(message).split(/\{(\w+)\}/).map((text, at) => at % 2 === 0 ? text : parts[text])}</>;
 }

@@ -2,21 +2,20 @@
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { hc } from "hono/client";
-import type { PhoneView } from "../../upstream/embedded/second_factor/interfaces.ts";
+import type { PhonePairing, PhoneView } from "../../upstream/embedded/second_factor/interfaces.ts";
 import type { DeviceApi, PhoneNotice } from "../api/devices/device_api.ts";
-import { ApiFailure, take } from "../web/api_client.ts";
-import type { ClockModel } from "../web/models/clock_model.ts";
-import type { EventChannel } from "../web/models/live_model.ts";
-import { LOADING, type Remote, valueOf } from "../web/remote.ts";
-import { failureMessage, t } from "../web/i18n/translate.ts";
-import { hasNewQuestion, withoutAnswered } from "./answered.ts";
-import { createPhoneStream } from "./phone_stream.ts";
+import { ApiFailure, errorText, take } from "../web/app/api_client.ts";
+import type { ClockModel, RunLater } from "../web/app/clock_model.ts";
+import type { EventSourceLike } from "../web/app/live_stream.ts";
+import { type AsyncValue, LOADING, readyValue } from "../web/app/resource.ts";
+import { t } from "../web/i18n/translate.ts";
+import { createPhoneStream, type PhoneStream } from "./phone_stream.ts";
 
-/** What an action of the page did: the words `did_<name>`. */
+/** What an action did: the message `did_<name>`. */
 type Done = "approved" | "denied" | "paired" | "pairing_denied" | "unpaired";
 
-/** What was just done or refused, in a sentence. */
-export interface Said {
+/** The result of the latest action as a message. */
+interface ActionResult {
   readonly good: boolean;
   readonly text: string;
 }
@@ -32,32 +31,10 @@ export interface Passcode {
   readonly validUntilMs: number;
 }
 
-export interface PhoneModel {
-  /** `ready` with `null`: this phone has no token. */
-  readonly view: ReadonlySignal<Remote<PhoneView | null>>;
-  /** What was added for this phone's users and is not confirmed yet. */
-  readonly notices: ReadonlySignal<readonly PhoneNotice[]>;
-  readonly said: ReadonlySignal<Said | null>;
-  /** Whether the server was heard over the open stream. */
-  readonly online: ReadonlySignal<boolean>;
-  readonly busy: ReadonlySignal<boolean>;
-  load(): Promise<void>;
-  look(invitation: string): Promise<Invitation | null>;
-  /** @param name what the phone shall be called; "": nothing. */
-  accept(invitation: string, name: string): Promise<boolean>;
-  showPhrase(): Promise<void>;
-  decide(requestId: string, decision: { approve: boolean; number: string | null }): Promise<void>;
-  decidePairing(pairingId: string, decision: { approve: boolean; name: string }): Promise<void>;
-  passcode(pairingId: string): Promise<Passcode | null>;
-  unpair(pairingId: string): Promise<void>;
-  /** Opens the stream again when the browser let it go, or when it is silent for too long. */
-  wake(): void;
-}
-
 const REOPEN_MS = 3000;
 /** Over a dead connection a call can wait for minutes. */
-const LOAD_LIMIT_MS = 15_000;
-/** Refusals after which the question is not open any more. */
+const LOAD_DEADLINE_MS = 15_000;
+/** Refusals after which the question is closed. */
 const CLOSING_CODES: ReadonlySet<string> = new Set([
   "wrong_number",
   "already_decided",
@@ -65,149 +42,206 @@ const CLOSING_CODES: ReadonlySet<string> = new Set([
   "expired",
 ]);
 
-export interface PhoneModelDeps {
+interface PhoneModelDeps {
   readonly clock: ClockModel;
   readonly fetch: typeof fetch;
-  readonly openStream: () => EventChannel;
+  readonly openStream: () => EventSourceLike;
   readonly localNowMs: () => number;
-  readonly later: (delayMs: number, task: () => void) => () => void;
+  readonly later: RunLater;
 }
 
-export function createPhoneModel(deps: PhoneModelDeps): PhoneModel {
-  const { clock, later } = deps;
-  const api = hc<DeviceApi>("/device/api", { fetch: deps.fetch });
-  const view = signal<Remote<PhoneView | null>>(LOADING);
-  const notices = signal<readonly PhoneNotice[]>([]);
-  const said = signal<Said | null>(null);
-  const busy = signal(false);
-  const answered = new Map<string, boolean>();
+export class PhoneModel {
+  readonly #clock: ClockModel;
+  readonly #later: RunLater;
+  readonly #api: ReturnType<typeof hc<DeviceApi>>;
+  readonly #stream: PhoneStream;
+  readonly #view = signal<AsyncValue<PhoneView | null>>(LOADING);
+  readonly #notices = signal<readonly PhoneNotice[]>([]);
+  readonly #result = signal<ActionResult | null>(null);
+  readonly #busy = signal(false);
+  readonly #answered = new Map<string, boolean>();
   /** Numbers the loads and the `view` events, so that an older answer does not replace a newer one. */
-  let turn = 0;
-  let adopted = 0;
-  let stopReload = () => {};
+  #turn = 0;
+  #adopted = 0;
+  #stopReload = () => {};
 
-  const show = (next: PhoneView | null): void => {
-    const shown = next === null ? null : withoutAnswered(next, answered);
-    if (hasNewQuestion(valueOf(view.peek()), shown)) said.value = null;
-    view.value = { kind: "ready", value: shown };
-  };
-  const adopt = (mine: number, next: { nowMs: number; view: PhoneView | null }): void => {
-    if (mine < adopted) return;
-    adopted = mine;
-    clock.adjust(next.nowMs);
-    show(next.view);
-    if (next.view === null) stream.close();
-    else stream.listen();
-  };
-  const reload = (): void => {
-    stopReload();
-    stopReload = later(REOPEN_MS, () => void model.load());
-  };
-  const stream = createPhoneStream({
-    open: deps.openStream,
-    nowMs: deps.localNowMs,
-    later,
-    onView: (data) => adopt(turn += 1, JSON.parse(data)),
-    onSignedOut: () => void model.load(),
-    onLost: reload,
-  });
-  const fetchView = async () => {
-    const giveUp = new AbortController();
-    const stop = later(LOAD_LIMIT_MS, () => giveUp.abort());
+  /** `ready` with `null`: this phone has no token. */
+  readonly view: ReadonlySignal<AsyncValue<PhoneView | null>> = this.#view;
+  /** What was added for this phone's users and is not confirmed yet. */
+  readonly notices: ReadonlySignal<readonly PhoneNotice[]> = this.#notices;
+  readonly result: ReadonlySignal<ActionResult | null> = this.#result;
+  readonly busy: ReadonlySignal<boolean> = this.#busy;
+  /** Whether the open stream received something. */
+  readonly online: ReadonlySignal<boolean>;
+
+  constructor({ clock, later, fetch, openStream, localNowMs }: PhoneModelDeps) {
+    this.#clock = clock;
+    this.#later = later;
+    this.#api = hc<DeviceApi>("/device/api", { fetch });
+    this.#stream = createPhoneStream({
+      open: openStream,
+      nowMs: localNowMs,
+      later,
+      onView: (data) => this.#adopt(this.#turn += 1, JSON.parse(data)),
+      onSignedOut: () => void this.load(),
+      onLost: () => this.#reloadLater(),
+    });
+    this.online = this.#stream.online;
+  }
+
+  async load(): Promise<void> {
+    this.#stopReload();
+    const turn = this.#turn += 1;
     try {
-      return await take(api.view.$get({}, { init: { signal: giveUp.signal } }));
-    } finally {
-      stop();
+      const answer = await this.#fetchView();
+      this.#notices.value = answer.notices;
+      this.#adopt(turn, answer);
+    } catch (fault) {
+      if (this.#view.peek().kind !== "ready") {
+        this.#view.value = { kind: "failed", message: errorText(fault) };
+      } else if (this.#stream.isLost()) this.#reloadLater();
     }
-  };
-  /** Runs one call; says what it did or why it did not. */
-  const run = async <T>(call: () => Promise<T>, done?: Done): Promise<T | null> => {
-    busy.value = true;
-    said.value = null;
+  }
+
+  look(invitation: string): Promise<Invitation | null> {
+    return this.#run(() => take(this.#api.invitation.look.$post({ json: { invitation } })));
+  }
+
+  /** @param name of the phone; "" for none. */
+  async accept(invitation: string, name: string): Promise<boolean> {
+    const call = () => take(this.#api.invitation.accept.$post({ json: { invitation, name } }));
+    const isDone = await this.#run(call, "paired") !== null;
+    if (isDone) await this.load();
+    return isDone;
+  }
+
+  async showPhrase(): Promise<void> {
+    if (await this.#run(() => take(this.#api.phrase.$post({ json: {} }))) !== null) await this.load();
+  }
+
+  async decide(requestId: string, decision: { approve: boolean; number: string | null }): Promise<void> {
+    const call = () => take(this.#api.requests[":id"].$post({ ...byId(requestId), json: decision }));
+    const { approve } = decision;
+    await this.#run(() => this.#answer(requestId, { approve, call }), approve ? "approved" : "denied");
+  }
+
+  async decidePairing(pairingId: string, decision: { approve: boolean; name: string }): Promise<void> {
+    const call = () => take(this.#api.pairings[":id"].$post({ ...byId(pairingId), json: decision }));
+    const { approve } = decision;
+    await this.#run(() => this.#answer(pairingId, { approve, call }), approve ? "paired" : "pairing_denied");
+  }
+
+  passcode(pairingId: string): Promise<Passcode | null> {
+    return this.#run(() => take(this.#api.pairings[":id"].passcode.$post({ ...byId(pairingId), json: {} })));
+  }
+
+  async unpair(pairingId: string): Promise<void> {
+    const call = () => take(this.#api.pairings[":id"].$delete(byId(pairingId)));
+    if (await this.#run(call, "unpaired") !== null) await this.load();
+  }
+
+  /** Loads and opens the stream again if it was closed, or is silent for too long. */
+  wake(): void {
+    if (this.#view.peek().kind === "ready" && this.#stream.isLost()) void this.load();
+  }
+
+  async #fetchView() {
+    const deadline = new AbortController();
+    const stopTimer = this.#later(LOAD_DEADLINE_MS, () => deadline.abort());
+    try {
+      return await take(this.#api.view.$get({}, { init: { signal: deadline.signal } }));
+    } finally {
+      stopTimer();
+    }
+  }
+
+  #adopt(turn: number, next: { nowMs: number; view: PhoneView | null }): void {
+    if (turn < this.#adopted) return;
+    this.#adopted = turn;
+    this.#clock.adjust(next.nowMs);
+    this.#show(next.view);
+    if (next.view === null) this.#stream.close();
+    else this.#stream.listen();
+  }
+
+  #show(next: PhoneView | null): void {
+    const shown = next === null ? null : withoutAnswered(next, this.#answered);
+    if (hasNewQuestion(readyValue(this.#view.peek()), shown)) this.#result.value = null;
+    this.#view.value = { kind: "ready", value: shown };
+  }
+
+  #reloadLater(): void {
+    this.#stopReload();
+    this.#stopReload = this.#later(REOPEN_MS, () => void this.load());
+  }
+
+  /** Runs one call, and shows its result or its failure. */
+  async #run<T>(call: () => Promise<T>, done?: Done): Promise<T | null> {
+    this.#busy.value = true;
+    this.#result.value = null;
     try {
       const value = await call();
-      if (done !== undefined) said.value = { good: true, text: t(`device.did_${done}`) };
+      if (done !== undefined) this.#result.value = { good: true, text: t(`device.did_${done}`) };
       return value;
     } catch (fault) {
-      said.value = { good: false, text: sentenceFor(fault) };
-      if (fault instanceof ApiFailure && fault.code === "unknown_token") await model.load();
+      this.#result.value = { good: false, text: errorText(fault) };
+      if (fault instanceof ApiFailure && fault.code === "unknown_token") await this.load();
       return null;
     } finally {
-      busy.value = false;
+      this.#busy.value = false;
     }
-  };
-  /** Answers a question, and takes it off the page when it is not open any more. */
-  const answer = async (
+  }
+
+  /** Answers a question, and removes it from the page when it is closed. */
+  async #answer(
     id: string,
     { approve, call }: { approve: boolean; call: () => Promise<unknown> },
-  ) => {
-    const leave = (isApproved: boolean) => {
-      answered.set(id, isApproved);
-      show(valueOf(view.peek()));
+  ): Promise<void> {
+    const remove = (isApproved: boolean) => {
+      this.#answered.set(id, isApproved);
+      this.#show(readyValue(this.#view.peek()));
     };
     try {
       await call();
-      leave(approve);
+      remove(approve);
     } catch (fault) {
-      if (fault instanceof ApiFailure && CLOSING_CODES.has(fault.code)) leave(false);
+      if (fault instanceof ApiFailure && CLOSING_CODES.has(fault.code)) remove(false);
       throw fault;
     }
-  };
-  const byId = (id: string) => ({ param: { id } });
-
-  const model: PhoneModel = {
-    view,
-    notices,
-    said,
-    online: stream.online,
-    busy,
-    async load() {
-      stopReload();
-      const mine = turn += 1;
-      try {
-        const answer = await fetchView();
-        notices.value = answer.notices;
-        adopt(mine, answer);
-      } catch (fault) {
-        if (view.peek().kind !== "ready") view.value = { kind: "failed", message: sentenceFor(fault) };
-        else if (stream.isLost()) reload();
-      }
-    },
-    look: (invitation) => run(() => take(api.invitation.look.$post({ json: { invitation } }))),
-    async accept(invitation, name) {
-      const call = () => take(api.invitation.accept.$post({ json: { invitation, name } }));
-      const done = await run(call, "paired");
-      if (done !== null) await model.load();
-      return done !== null;
-    },
-    async showPhrase() {
-      if (await run(() => take(api.phrase.$post({ json: {} }))) !== null) await model.load();
-    },
-    async decide(requestId, decision) {
-      const call = () => take(api.requests[":id"].$post({ ...byId(requestId), json: decision }));
-      const { approve } = decision;
-      await run(() => answer(requestId, { approve, call }), approve ? "approved" : "denied");
-    },
-    async decidePairing(pairingId, decision) {
-      const call = () => take(api.pairings[":id"].$post({ ...byId(pairingId), json: decision }));
-      const { approve } = decision;
-      await run(() => answer(pairingId, { approve, call }), approve ? "paired" : "pairing_denied");
-    },
-    passcode: (pairingId) =>
-      run(() => take(api.pairings[":id"].passcode.$post({ ...byId(pairingId), json: {} }))),
-    async unpair(pairingId) {
-      if (await run(() => take(api.pairings[":id"].$delete(byId(pairingId))), "unpaired") !== null) {
-        await model.load();
-      }
-    },
-    wake() {
-      if (view.peek().kind === "ready" && stream.isLost()) void model.load();
-    },
-  };
-  return model;
+  }
 }
 
-function sentenceFor(fault: unknown): string {
-  const code = fault instanceof ApiFailure ? fault.code : "nonsense";
-  return failureMessage(code) ?? (fault instanceof ApiFailure ? fault.message : code);
+function byId(id: string) {
+  return { param: { id } };
+}
+
+/** Request and pairing ids, with whether the person approved. */
+type AnsweredQuestions = ReadonlyMap<string, boolean>;
+
+/** The view without answered questions. An approved pairing is shown as enabled. */
+function withoutAnswered(view: PhoneView, answered: AnsweredQuestions): PhoneView {
+  const requests = view.requests.filter(({ requestId }) => !answered.has(requestId));
+  const pairings = view.pairings.flatMap((pairing): readonly PhonePairing[] => {
+    if (!asks(pairing)) return [pairing];
+    const isApproved = answered.get(pairing.pairingId);
+    if (isApproved === undefined) return [pairing];
+    return isApproved ? [{ ...pairing, status: "enabled" }] : [];
+  });
+  return { ...view, requests, pairings };
+}
+
+/** Whether `after` asks something that `before` did not ask. */
+function hasNewQuestion(before: PhoneView | null, after: PhoneView | null): boolean {
+  const known = questionsOf(before);
+  return questionsOf(after).some((id) => !known.includes(id));
+}
+
+function questionsOf(view: PhoneView | null): string[] {
+  if (view === null) return [];
+  const asking = view.pairings.filter(asks).map(({ pairingId }) => pairingId);
+  return [...view.requests.map(({ requestId }) => requestId), ...asking];
+}
+
+function asks({ status }: PhonePairing): boolean {
+  return status === "asks_approval";
 }

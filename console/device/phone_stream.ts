@@ -2,26 +2,27 @@
 // when the phone sleeps or changes its network.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
-import type { EventChannel } from "../web/models/live_model.ts";
+import type { RunLater } from "../web/app/clock_model.ts";
+import type { EventSourceLike } from "../web/app/live_stream.ts";
 
 export interface PhoneStream {
-  /** Whether the server was heard over the open stream. */
+  /** Whether the open stream received something. */
   readonly online: ReadonlySignal<boolean>;
   /** Opens the stream unless it is open. */
   listen(): void;
   close(): void;
-  /** Closes a stream that is silent for too long, and returns whether there is none now. */
+  /** Closes a stream that is silent for too long. Returns whether the stream is closed. */
   isLost(): boolean;
 }
 
-export interface PhoneStreamDeps {
-  readonly open: () => EventChannel;
+interface PhoneStreamDeps {
+  readonly open: () => EventSourceLike;
   readonly nowMs: () => number;
-  readonly later: (delayMs: number, task: () => void) => () => void;
+  readonly later: RunLater;
   /** Receives the data of a `view` event. */
   readonly onView: (data: string) => void;
   readonly onSignedOut: () => void;
-  /** The browser gave up, or the stream is silent for too long. The stream is closed by then. */
+  /** The browser closed the stream, or it was silent for too long. */
   readonly onLost: () => void;
 }
 
@@ -32,7 +33,7 @@ const CHECK_EVERY_MS = 5000;
 
 export function createPhoneStream(deps: PhoneStreamDeps): PhoneStream {
   const online = signal(false);
-  let stream: EventChannel | null = null;
+  let stream: EventSourceLike | null = null;
   let lastSignMs = 0;
   let stopCheck = () => {};
 

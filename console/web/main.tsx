@@ -1,14 +1,13 @@
 // Starts the console in the browser.
 
 import { render } from "preact";
-import "./core.ts";
-import { App } from "./app.tsx";
+import { App } from "./app/app.tsx";
 import { loadCatalogue, restoreLanguage } from "./i18n/translate.ts";
-import { createModels } from "./models/models.ts";
-import { ROUTES } from "./routes.ts";
+import { createModels } from "./app/app_context.ts";
+import { PAGE_IMPORTS } from "./app/page_imports.ts";
 
 restoreLanguage();
-const models = createModels(window, { routes: ROUTES });
+const models = createModels(window, { imports: PAGE_IMPORTS });
 const root = document.getElementById("app");
 // Messages, page, and session load at the same time. Without messages, the console shows their keys.
 const messages = loadCatalogue().catch(() => undefined);

@@ -1,36 +1,36 @@
-// Puts parsed settings together into the Config that the program uses.
+// Builds the Config from the parsed settings.
 
 import { resolve } from "node:path";
 import type { Config, ReplyAttributes, ScimCredentialSettings, TargetSettings } from "./config.ts";
 import type { ADMIN_ROWS, GENERAL_ROWS } from "./settings.ts";
 import { toClientPolicy, toClientSettings } from "./client_rows.ts";
-import type { Rows, ValuesOf } from "./setting_row.ts";
+import type { SettingRows, ValuesOf } from "./value_types.ts";
 
 const DAY_MS = 24 * 3600_000;
 
-export type General = ValuesOf<typeof GENERAL_ROWS>;
-export type Admin = ValuesOf<typeof ADMIN_ROWS>;
+export type GeneralValues = ValuesOf<typeof GENERAL_ROWS>;
+export type AdminValues = ValuesOf<typeof ADMIN_ROWS>;
 
-/** All settings as the file has them, parsed. */
-export interface Parts {
+/** All parsed settings of the file. */
+export interface ParsedSettings {
   readonly file: string | null;
   readonly cwd: string;
-  readonly general: General;
-  readonly anyClient: ValuesOf<Rows>;
-  readonly clients: readonly ValuesOf<Rows>[];
-  readonly admins: readonly Admin[];
+  readonly general: GeneralValues;
+  readonly anyClient: ValuesOf<SettingRows>;
+  readonly clients: readonly ValuesOf<SettingRows>[];
+  readonly admins: readonly AdminValues[];
   readonly replyDefault: ReplyAttributes;
   readonly replyGroups: Config["radius"]["replyGroups"];
   readonly targets: readonly TargetSettings[];
   readonly credentials: readonly ScimCredentialSettings[];
   readonly tls: Config["http"]["tls"];
-  /** `http.public_url` as the file has it, else where `http.listen` is. */
+  /** `http.public_url` of the file, or the URL of `http.listen`. */
   readonly publicUrl: string;
   /** Whether the file has `radius.accounting_listen`. */
   readonly accountingListenIsGiven: boolean;
 }
 
-function factorsOf(general: General): Config["factors"] {
+function factorsOf(general: GeneralValues): Config["factors"] {
   return {
     enabled: general["factors.enabled"],
     terminalName: general["factors.terminal_name"],
@@ -65,7 +65,7 @@ function factorsOf(general: General): Config["factors"] {
   };
 }
 
-function servicesOf(general: General): Pick<Config, "secondFactor" | "telephony"> {
+function servicesOf(general: GeneralValues): Pick<Config, "secondFactor" | "telephony"> {
   return {
     secondFactor: {
       url: general["second_factor.url"],
@@ -86,7 +86,7 @@ function servicesOf(general: General): Pick<Config, "secondFactor" | "telephony"
   };
 }
 
-function oidcOf(general: General): Config["console"]["oidc"] {
+function oidcOf(general: GeneralValues): Config["console"]["oidc"] {
   const issuer = general["console.oidc.issuer"];
   return issuer === "" ? null : {
     issuer,
@@ -102,8 +102,8 @@ function oidcOf(general: General): Config["console"]["oidc"] {
   };
 }
 
-/** The Config of `parts`; nothing is checked here. */
-export function assemble(parts: Parts): Config {
+/** The Config of `parts`, unchecked. */
+export function buildConfig(parts: ParsedSettings): Config {
   const { general } = parts;
   return {
     file: parts.file,
@@ -141,7 +141,7 @@ export function assemble(parts: Parts): Config {
     console: {
       sessionMs: general["console.session_hours"],
       idleMs: general["console.idle_minutes"],
-      auditKeptMs: general["console.audit_days"] * DAY_MS,
+      auditRetentionMs: general["console.audit_days"] * DAY_MS,
       admins: parts.admins.map(({ name, password, role }) => ({ name, password, role })),
       oidc: oidcOf(general),
     },

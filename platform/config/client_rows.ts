@@ -1,4 +1,4 @@
-// The keys of [[radius.client]], and of the policy in [radius] for any client address, by the rows of platform/client_settings.ts.
+// The keys of [[radius.client]], and of the policy in [radius] for any client address, from the rows of platform/client_settings.ts.
 
 import { CLIENT_SETTINGS, type ClientSettingRow, type SettingTypes } from "../client_settings.ts";
 import {
@@ -9,10 +9,10 @@ import {
   POLICY_SETTINGS,
   settingsObject,
 } from "../client_values.ts";
-import type { Row, Rows, ValuesOf } from "./setting_row.ts";
+import type { SettingRow, SettingRows, ValuesOf } from "./value_types.ts";
 import * as value from "./value_types.ts";
 
-const KINDS: { readonly [T in keyof SettingTypes]: (row: ClientSettingRow) => value.Kind<unknown> } = {
+const KINDS: { readonly [T in keyof SettingTypes]: (row: ClientSettingRow) => value.ValueType<unknown> } = {
   boolean: () => value.boolean,
   choice: ({ choices = [] }) => value.choice(choices),
   domains: () => value.domains,
@@ -27,16 +27,16 @@ const KINDS: { readonly [T in keyof SettingTypes]: (row: ClientSettingRow) => va
   text: ({ max = Infinity }) => value.text({ max }),
 };
 
-/** The settings that the file has, in its order, each with its key. */
+/** The settings that the file can have, in its order. */
 const FILE_SETTINGS = Object.entries<ClientSettingRow>(CLIENT_SETTINGS).flatMap(([name, row]) =>
   row.key === undefined ? [] : [{ name: name as ClientSetting, key: row.key, row }]
 );
 
-function rowsOf(settings: typeof FILE_SETTINGS): Rows {
+function rowsOf(settings: typeof FILE_SETTINGS): SettingRows {
   return Object.fromEntries(settings.map(({ key, row }) => [key, rowOf(row)]));
 }
 
-function rowOf(row: ClientSettingRow): Row<unknown> {
+function rowOf(row: ClientSettingRow): SettingRow<unknown> {
   const { type, default: preset, doc = "", example, isRequired } = row;
   return {
     kind: KINDS[type](row),
@@ -48,21 +48,21 @@ function rowOf(row: ClientSettingRow): Row<unknown> {
 }
 
 /** How requests of a client are treated: keys of [[radius.client]], and of [radius] for any client address. */
-export const POLICY_ROWS: Rows = rowsOf(FILE_SETTINGS.filter(({ row }) => row.isPolicy));
+export const POLICY_ROWS: SettingRows = rowsOf(FILE_SETTINGS.filter(({ row }) => row.isPolicy));
 /** Each [[radius.client]]. */
-export const CLIENT_ROWS: Rows = rowsOf(FILE_SETTINGS);
+export const CLIENT_ROWS: SettingRows = rowsOf(FILE_SETTINGS);
 
-/** The policy of parsed values. What belongs to another first factor is left out. */
-export function toClientPolicy(values: ValuesOf<Rows>): ClientPolicy {
+/** The policy of parsed values, without settings of another first factor. */
+export function toClientPolicy(values: ValuesOf<SettingRows>): ClientPolicy {
   return withOneFirstFactor(toSettings(POLICY_SETTINGS, values) as ClientPolicy);
 }
 
 /** The client of parsed values. */
-export function toClientSettings(values: ValuesOf<Rows>): ClientSettings {
+export function toClientSettings(values: ValuesOf<SettingRows>): ClientSettings {
   return withOneFirstFactor(toSettings(FILE_SETTINGS.map(({ name }) => name), values) as ClientSettings);
 }
 
-function toSettings(names: readonly ClientSetting[], values: ValuesOf<Rows>): unknown {
+function toSettings(names: readonly ClientSetting[], values: ValuesOf<SettingRows>): unknown {
   return settingsObject(names, (name) => values[clientSetting(name).key ?? name]);
 }
 
@@ -75,7 +75,7 @@ function withOneFirstFactor<T extends ClientPolicy>(of: T): T {
   };
 }
 
-/** An address that the file does not have is parsed as "". */
+/** The parsed value of a missing address is "". */
 function isAddress(parsed: unknown): boolean {
   return parsed !== "" && parsed !== undefined;
 }

@@ -1,15 +1,15 @@
-// The settings as the program sees them: one frozen Config with units in its names. What each key of the file means
-// stands in the table of settings (platform/config/settings.ts).
+// The settings that the program uses: one frozen Config with units in its names. The table of settings
+// (platform/config/settings.ts) describes each key of the file.
 
 import type { ClientPolicy, ClientSettings } from "../client_values.ts";
-import type { SocketAddress } from "../socket_address.ts";
+import type { SocketAddress } from "../addresses.ts";
 
 export type { ClientPolicy, ClientSettings, SocketAddress };
 
-export type Factor = "device" | "sms" | "voice" | "totp";
+type EnabledFactor = "device" | "sms" | "voice" | "totp";
 
 export interface FactorSettings {
-  readonly enabled: readonly Factor[];
+  readonly enabled: readonly EnabledFactor[];
   readonly terminalName: string;
   readonly requesterName: string;
   readonly phoneNumbers: "registered" | "any";
@@ -27,7 +27,7 @@ export interface FactorSettings {
     readonly failures: number;
     readonly lockMs: number;
     readonly hardLimit: number;
-    /** With more in an hour, a warning. */
+    /** More than this in an hour causes a warning. */
     readonly warnLocksPerHour: number;
     readonly warnFailuresPerHour: number;
   };
@@ -84,12 +84,12 @@ export interface LdapBackendSettings extends BackendHead {
   readonly bindDn: string;
   readonly bindPassword: string;
   readonly usersDn: string;
-  /** "" when the backend holds no groups. */
+  /** "" if the backend has no groups. */
   readonly groupsDn: string;
-  /** SCIM attributes of users that this backend keeps for itself; absent: none. */
+  /** SCIM attributes of users that only this backend writes; absent: none. */
   readonly readOnly?: readonly string[];
   readonly schema: "openldap" | "active_directory";
-  /** Front-end attribute → LDAP attribute; only what differs from the schema's own table. */
+  /** Front-end attribute → LDAP attribute, where it differs from the schema's table. */
   readonly attributes: Readonly<Record<string, string>>;
   readonly connections: number;
   readonly timeoutMs: number;
@@ -103,7 +103,7 @@ export interface ScimBackendSettings extends BackendHead {
   readonly token: string;
   readonly userName: string;
   readonly password: string;
-  /** SCIM attributes of users that this backend keeps for itself; absent: none. */
+  /** SCIM attributes of users that only this backend writes; absent: none. */
   readonly readOnly?: readonly string[];
   readonly connections: number;
   readonly timeoutMs: number;
@@ -111,19 +111,19 @@ export interface ScimBackendSettings extends BackendHead {
 
 export type BackendSettings = StoreBackendSettings | LdapBackendSettings | ScimBackendSettings;
 
-/** One target of the identity interface. */
+/** A SCIM target. */
 export interface TargetSettings {
   /** The `<target_id>` of the path. */
   readonly name: string;
   readonly pageSize: number;
   /** A refresh that would drop more of the target than this stops, 1 to 100. */
   readonly maxDropPercent: number;
-  /** What differs from the document's table: SCIM attribute → front-end attribute. */
+  /** SCIM attribute → front-end attribute, where it differs from the default table. */
   readonly mapping: {
     readonly user: Readonly<Record<string, string>>;
     readonly group: Readonly<Record<string, string>>;
   };
-  /** In the order of the file; where they disagree, the first wins. At least one. */
+  /** In the order of the file. The first one wins a conflict. At least one. */
   readonly backends: readonly BackendSettings[];
 }
 
@@ -135,9 +135,9 @@ export interface ScimCredentialSettings {
   readonly access: "read" | "write";
 }
 
-/** All settings. Holds secrets in clear; printing it or turning it into JSON masks them. */
+/** All settings, with secrets in clear text. Printing it or converting it to JSON redacts them. */
 export interface Config {
-  /** The file that was read, absolute; `null` when there is none and everything has its default. */
+  /** The absolute path of the file; `null` if there is none and every setting has its default. */
   readonly file: string | null;
   readonly server: {
     /** Absolute. */
@@ -157,10 +157,10 @@ export interface Config {
     readonly listen: readonly SocketAddress[];
     readonly accounting: {
       readonly listen: readonly SocketAddress[];
-      /** Whether the file has `radius.accounting_listen`. If not, a port that is in use is no reason not to start. */
+      /** Whether the file has `radius.accounting_listen`. If not, the gateway starts even if the port is in use. */
       readonly isGiven: boolean;
     };
-    /** For any client address, while no client is known; "" asks for a generated one. */
+    /** For any client address, while there is no client; "" generates one. */
     readonly secret: string;
     readonly state: "auto" | "name" | "token";
     readonly directory: string;
@@ -169,7 +169,7 @@ export interface Config {
     readonly anyClient: ClientPolicy;
     readonly clients: readonly ClientSettings[];
     readonly replyDefault: ReplyAttributes;
-    /** In the order of the file, which is the order in which they count. */
+    /** In the order of the file, which is their priority. */
     readonly replyGroups: readonly { readonly group: string; readonly attributes: ReplyAttributes }[];
   };
   readonly factors: FactorSettings;
@@ -197,51 +197,51 @@ export interface Config {
   readonly console: {
     readonly sessionMs: number;
     readonly idleMs: number;
-    /** How long a record of the audit log is kept. */
-    readonly auditKeptMs: number;
+    /** How long an audit record is stored. */
+    readonly auditRetentionMs: number;
     readonly admins: readonly AdminSettings[];
     /** `null`: no provider. */
     readonly oidc: OidcSettings | null;
   };
 }
 
-/** What stops the start: `key` as in the file, `problem` a sentence that says what it is and what it should be. */
+/** A fault prevents the start. `key` is that of the file; `problem` is a sentence with the value and what is allowed. */
 export interface ConfigFault {
   readonly key: string;
   readonly problem: string;
 }
 
-/** One setting as a page shows it. Holds no secret. */
-export interface ShownSetting {
-  /** As in the file: `radius.state`. */
+/** One setting as the console shows it, without secrets. */
+export interface SettingView {
+  /** `radius.state` */
   readonly key: string;
   readonly doc: string;
   readonly isSecret: boolean;
   /** Whether the file has the key. */
   readonly isGiven: boolean;
-  /** Whether what it has is not empty. */
+  /** Whether the value in the file is not empty. */
   readonly isSet: boolean;
   /** As TOML; "" for a secret. */
   readonly value: string;
   readonly preset: string;
 }
 
-/** What is allowed, but should be known. */
+/** A value that is allowed but needs attention. */
 export type ConfigWarning = ConfigFault;
 
-/** Where settings come from, and what checks the names that only the RADIUS dictionary knows. */
+/** Where settings come from, and the check of reply attributes against the RADIUS dictionary. */
 export interface ConfigSources {
   readonly env: (name: string) => string | undefined;
   /** Throws as `Deno.readTextFileSync` does. */
   readonly readTextFile: (path: string) => string;
-  /** Permission bits of a file; `null` where the host has none. */
+  /** Permission bits of a file; `null` if the host has none. */
   readonly fileMode?: (path: string) => number | null;
   /** The working directory, absolute; relative paths start there. */
   readonly cwd: string;
-  /** Says what is wrong with an attribute of a reply, or `null`. */
+  /** The problem of a reply attribute, or `null`. */
   readonly checkReplyAttribute?: (name: string, value: string | number) => string | null;
 }
 
 export type ConfigOutcome =
-  | { ok: true; config: Config; warnings: ConfigWarning[]; settings: readonly ShownSetting[] }
+  | { ok: true; config: Config; warnings: ConfigWarning[]; settings: readonly SettingView[] }
   | { ok: false; faults: ConfigFault[] };

@@ -1,34 +1,25 @@
-// From the settings file to a Config, or to all faults at once.
+// Loads the settings file: a Config, or all faults at once.
 
 import { resolve } from "node:path";
 import type { ConfigFault, ConfigOutcome, ConfigSources, ConfigWarning } from "./config.ts";
-import { ownUrl } from "./addresses.ts";
-import { assemble, type Parts } from "./build_config.ts";
-import { type Found, parseToml, type Shape, sortTable, type Table } from "./parse_toml.ts";
-import { FAULT_CHECKS, type View } from "./validate.ts";
-import { readRows } from "./parse_settings.ts";
-import { readFailure } from "./secret_refs.ts";
-import { readableSecrets } from "./readable_secrets.ts";
-import { sealed } from "./redact.ts";
-import { GENERAL_ROWS } from "./settings.ts";
-import { POLICY_ROWS } from "./client_rows.ts";
-import { shownSettings } from "./settings_view.ts";
-import {
-  entryPrefix,
-  readAdmins,
-  readClients,
-  readReplyDefault,
-  readReplyGroups,
-  readTls,
-} from "./parse_tables.ts";
-import { readCredentials, readTargets } from "./targets.ts";
+import { ownUrl } from "../addresses.ts";
+import { buildConfig, type ParsedSettings } from "./build_config.ts";
+import { parseToml, type SortedTable, sortTable, type TableShape, type TomlTable } from "./parse_toml.ts";
+import { type ConfigView, FAULT_CHECKS } from "./validate.ts";
+import { parseRows, readFailure } from "./parse_settings.ts";
+import { freezeRedacted, listSettings, readableSecretWarnings } from "./settings_view.ts";
+import { ADMIN_ROWS, GENERAL_ROWS } from "./settings.ts";
+import { CLIENT_ROWS, POLICY_ROWS } from "./client_rows.ts";
+import type { SettingRows } from "./value_types.ts";
+import { entryPrefix, parseReplyDefault, parseReplyGroups, parseTableList, readTls } from "./parse_tables.ts";
+import { parseCredentials, parseTargets } from "./targets.ts";
 import { TARGET_FAULT_CHECKS, TARGET_WARNING_CHECKS } from "./validate_targets.ts";
 import { WARNING_CHECKS } from "./warnings.ts";
 
 const FILE_VARIABLE = "COUNTERSIGN_CONFIG";
 const DEFAULT_FILE = "countersign.toml";
 
-const SHAPE: Shape = {
+const SHAPE: TableShape = {
   keys: new Set([...Object.keys(GENERAL_ROWS), ...Object.keys(POLICY_ROWS).map((key) => `radius.${key}`)]),
   lists: new Set(["radius.client", "scim.credential", "console.admin"]),
   maps: new Set(["radius.reply.default", "radius.reply.group", "targets"]),
@@ -51,10 +42,10 @@ function readFile({ env, readTextFile, cwd }: ConfigSources): FileOutcome {
   }
 }
 
-/** The keys that the file has, those of repeated tables with their place. */
-function givenKeys({ values, lists }: Found): Set<string> {
+/** The keys of the file, those of repeated tables with their index. */
+function givenKeys({ values, lists }: SortedTable): Set<string> {
   const keys = new Set(values.keys());
-  const add = (table: Table, prefix: string): void => {
+  const add = (table: TomlTable, prefix: string): void => {
     for (const [name, inner] of Object.entries(table)) {
       keys.add(prefix + name);
       if (name === "first_factor_server" && typeof inner === "object" && inner !== null) {
@@ -67,12 +58,14 @@ function givenKeys({ values, lists }: Found): Set<string> {
 }
 
 function readParts(
-  found: Found,
+  found: SortedTable,
   { path, sources, faults }: { path: string | null; sources: ConfigSources; faults: ConfigFault[] },
-): Parts {
+): ParsedSettings {
   const reading = { sources, faults };
-  const general = readRows(GENERAL_ROWS, reading, { found: found.values });
-  const map = (name: string): Table => found.maps.get(name) ?? {};
+  const general = parseRows(GENERAL_ROWS, reading, { found: found.values });
+  const list = <R extends SettingRows>(rows: R, name: string) =>
+    parseTableList(rows, name, found.lists.get(name) ?? [], reading);
+  const map = (name: string): TomlTable => found.maps.get(name) ?? {};
   const at = { found: found.values, foundPrefix: "radius.", keyPrefix: "radius." };
   const tls = readTls(general, reading);
   const own = ownUrl(general["http.listen"], { tls: tls !== null }) ?? general["http.public_url"];
@@ -80,21 +73,21 @@ function readParts(
     file: path,
     cwd: sources.cwd,
     general,
-    anyClient: readRows(POLICY_ROWS, reading, at),
-    clients: readClients(found.lists.get("radius.client") ?? [], reading),
-    admins: readAdmins(found.lists.get("console.admin") ?? [], reading),
-    replyDefault: readReplyDefault(map("radius.reply.default"), reading),
-    replyGroups: readReplyGroups(map("radius.reply.group"), reading),
-    targets: readTargets(map("targets"), reading),
-    credentials: readCredentials(found.lists.get("scim.credential") ?? [], reading),
+    anyClient: parseRows(POLICY_ROWS, reading, at),
+    clients: list(CLIENT_ROWS, "radius.client"),
+    admins: list(ADMIN_ROWS, "console.admin"),
+    replyDefault: parseReplyDefault(map("radius.reply.default"), reading),
+    replyGroups: parseReplyGroups(map("radius.reply.group"), reading),
+    targets: parseTargets(map("targets"), reading),
+    credentials: parseCredentials(found.lists.get("scim.credential") ?? [], reading),
     tls,
     publicUrl: found.values.has("http.public_url") ? general["http.public_url"] : own,
     accountingListenIsGiven: found.values.has("radius.accounting_listen"),
   };
 }
 
-/** What checks between settings find; a key that has a fault of its own gets no second one. */
-function crossFaults(view: View, faults: readonly ConfigFault[]): ConfigFault[] {
+/** Faults between settings, without keys that already have a fault. */
+function crossFaults(view: ConfigView, faults: readonly ConfigFault[]): ConfigFault[] {
   const faulty = new Set(faults.map(({ key }) => key));
   return [...FAULT_CHECKS, ...TARGET_FAULT_CHECKS].flatMap((check) => [...check(view)]).filter(({ key }) =>
     !faulty.has(key)
@@ -103,8 +96,8 @@ function crossFaults(view: View, faults: readonly ConfigFault[]): ConfigFault[] 
 
 /**
  * Reads the settings: the file that COUNTERSIGN_CONFIG names, else `countersign.toml` in the working directory, else
- * every preset. Answers with the frozen Config and what should be known about it, or with all faults at once.
- * Never throws for what a file or the environment holds, and no fault shows a secret.
+ * every default. Returns the frozen Config with its warnings, or all faults at once. Content of the file or the
+ * environment never makes it throw, and no fault contains a secret.
  */
 export function loadConfig(sources: ConfigSources): ConfigOutcome {
   const file = readFile(sources);
@@ -114,7 +107,7 @@ export function loadConfig(sources: ConfigSources): ConfigOutcome {
   const faults: ConfigFault[] = [];
   const found = sortTable(parsed.table, { shape: SHAPE, faults });
   const parts = readParts(found, { path: file.path, sources, faults });
-  const view = { config: assemble(parts), parts, given: givenKeys(found) };
+  const view = { config: buildConfig(parts), parts, given: givenKeys(found) };
   faults.push(...crossFaults(view, faults));
   if (faults.length > 0) return { ok: false, faults };
   const warnings: ConfigWarning[] = [...WARNING_CHECKS, ...TARGET_WARNING_CHECKS].flatMap((check) => [
@@ -122,13 +115,16 @@ export function loadConfig(sources: ConfigSources): ConfigOutcome {
   ]);
   if (file.path !== null) {
     warnings.push(
-      ...readableSecrets(parsed.table, { path: file.path, mode: sources.fileMode?.(file.path) ?? null }),
+      ...readableSecretWarnings(parsed.table, {
+        path: file.path,
+        mode: sources.fileMode?.(file.path) ?? null,
+      }),
     );
   }
   return {
     ok: true,
-    config: sealed(view.config),
+    config: freezeRedacted(view.config),
     warnings,
-    settings: shownSettings(found, { "http.public_url": view.config.http.publicUrl }),
+    settings: listSettings(found, { "http.public_url": view.config.http.publicUrl }),
   };
 }

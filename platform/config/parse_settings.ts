@@ -1,63 +1,65 @@
-// Reads raw values by the rows of the table of settings: each row yields a value that its kind allows, or its preset
-// and a fault.
+// Parses raw values by the rows of the table of settings: each row gives a value of its type, or its default and a fault.
+// `env:NAME` and `file:PATH` refer to values outside the settings file.
 
 import type { ConfigFault, ConfigSources } from "./config.ts";
 import { isTable } from "./parse_toml.ts";
-import { resolveReferences } from "./secret_refs.ts";
-import type { Row, Rows, ValuesOf } from "./setting_row.ts";
+import type { SettingRow, SettingRows, ValuesOf } from "./value_types.ts";
+import { resolve } from "node:path";
 
-/** Where values are read from and faults go. */
-export interface Reading {
+/** The sources of values, and the list that receives faults. */
+export interface ParseContext {
   readonly sources: ConfigSources;
   readonly faults: ConfigFault[];
 }
 
-/** Says what a value is without showing more than a line of it. */
-export function shown(raw: unknown): string {
+/** A value on one short line. */
+export function quoteValue(raw: unknown): string {
   if (typeof raw === "string") return JSON.stringify(raw.length > 60 ? `${raw.slice(0, 60)}…` : raw);
   if (typeof raw === "number" || typeof raw === "boolean" || typeof raw === "bigint") return String(raw);
   if (Array.isArray(raw)) {
-    return raw.length === 0 ? "an empty list" : `[${raw.slice(0, 8).map(shownEntry).join(", ")}]`;
+    return raw.length === 0 ? "an empty list" : `[${raw.slice(0, 8).map(quoteEntry).join(", ")}]`;
   }
   return isTable(raw) ? "a table" : "a date";
 }
 
-const shownEntry = (raw: unknown): string => typeof raw === "object" ? "…" : shown(raw);
+const quoteEntry = (raw: unknown): string => typeof raw === "object" ? "…" : quoteValue(raw);
 
 const isUnset = (raw: unknown): boolean => raw === "" || (Array.isArray(raw) && raw.length === 0);
 
-/** The preset of a row, parsed. A preset that its own kind refuses is a mistake in the table. */
-export function presetOf<T>(row: Row<T>): T {
+/** The parsed default of a row. */
+export function presetOf<T>(row: SettingRow<T>): T {
   const parsed = row.kind.parse(row.preset);
-  if (!parsed.ok) throw new Error(`Cannot use the preset ${shown(row.preset)}: it must be ${parsed.should}`);
+  if (!parsed.ok) {
+    throw new Error(`Cannot use the preset ${quoteValue(row.preset)}: it must be ${parsed.should}`);
+  }
   return parsed.value;
 }
 
-/** Why `raw` cannot be taken, or the value. */
-function judge<T>(
-  row: Row<T>,
+/** The value, or why `raw` is not allowed. */
+function parseRow<T>(
+  row: SettingRow<T>,
   raw: unknown,
-  borrowed: boolean,
+  isReference: boolean,
 ): { value: T } | { problem: (key: string) => string } {
   const notYet = (why: string) => ({ problem: (key: string) => `\`${key}\` cannot be set yet: ${why}` });
   if (row.required && isUnset(raw)) return { problem: () => `it is empty; it must be ${row.kind.means}` };
   if (row.later !== undefined && raw !== row.preset) return notYet(row.later);
   const parsed = row.kind.parse(raw);
   if (parsed.ok) return { value: parsed.value };
-  const hidden = borrowed || row.kind.secret;
+  const hidden = isReference || row.kind.secret;
   return {
-    problem: () => `${hidden ? "its value" : shown(raw)} is not allowed; it must be ${parsed.should}`,
+    problem: () => `${hidden ? "its value" : quoteValue(raw)} is not allowed; it must be ${parsed.should}`,
   };
 }
 
 /**
- * Reads every row; keys of `found` that are no row are left alone.
+ * Parses every row; other keys of `found` are ignored.
  *
- * @param at `foundPrefix` stands before a row's key in `found`, `keyPrefix` in faults.
+ * @param at `foundPrefix` precedes a row's key in `found`, `keyPrefix` in faults.
  */
-export function readRows<R extends Rows>(
+export function parseRows<R extends SettingRows>(
   rows: R,
-  reading: Reading,
+  reading: ParseContext,
   at: { found: ReadonlyMap<string, unknown>; foundPrefix?: string; keyPrefix?: string },
 ): ValuesOf<R> {
   const { found, foundPrefix = "", keyPrefix = "" } = at;
@@ -76,9 +78,85 @@ export function readRows<R extends Rows>(
       refuse(key, resolved.problem);
       continue;
     }
-    const judged = judge(row, resolved.raw, resolved.borrowed);
+    const judged = parseRow(row, resolved.raw, resolved.isReference);
     if ("value" in judged) values[name] = judged.value;
     else refuse(key, judged.problem(key));
   }
   return values as ValuesOf<R>;
+}
+
+export type ResolvedValue =
+  /** `isReference`: the text comes from elsewhere and must not be shown. */
+  | { ok: true; raw: unknown; isReference: boolean }
+  | { ok: false; problem: string };
+
+const MAX_REFERENCED_CHARACTERS = 64 * 1024;
+
+/** Why a file cannot be read, in words. */
+export function readFailure(failure: unknown): string {
+  if (failure instanceof Deno.errors.NotFound) return "does not exist";
+  if (failure instanceof Deno.errors.PermissionDenied || failure instanceof Deno.errors.NotCapable) {
+    return "may not be read by this process";
+  }
+  if (failure instanceof Deno.errors.IsADirectory) return "is a directory";
+  return "cannot be read";
+}
+
+function fromEnvironment(name: string, { env }: ConfigSources): ResolvedValue {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
+    return { ok: false, problem: '"env:" must be followed by the name of an environment variable' };
+  }
+  let value: string | undefined;
+  try {
+    value = env(name);
+  } catch {
+    return { ok: false, problem: `the environment variable ${name} may not be read by this process` };
+  }
+  if (value === undefined) {
+    return { ok: false, problem: `the environment variable ${name} is not set; it must hold the value` };
+  }
+  return { ok: true, raw: value, isReference: true };
+}
+
+function fromFile(path: string, { readTextFile, cwd }: ConfigSources): ResolvedValue {
+  if (path === "") return { ok: false, problem: '"file:" must be followed by a path' };
+  let content: string;
+  try {
+    content = readTextFile(resolve(cwd, path));
+  } catch (failure) {
+    return {
+      ok: false,
+      problem: `the file ${JSON.stringify(path)} ${readFailure(failure)}; it must hold the value`,
+    };
+  }
+  return { ok: true, raw: content.replace(/\r?\n$/, ""), isReference: true };
+}
+
+function resolveText(text: string, sources: ConfigSources): ResolvedValue {
+  const found = text.startsWith("env:")
+    ? fromEnvironment(text.slice(4), sources)
+    : text.startsWith("file:")
+    ? fromFile(text.slice(5), sources)
+    : { ok: true, raw: text, isReference: false } as const;
+  if (found.ok && typeof found.raw === "string" && found.raw.length > MAX_REFERENCED_CHARACTERS) {
+    return { ok: false, problem: `the value has more than ${MAX_REFERENCED_CHARACTERS} characters` };
+  }
+  return found;
+}
+
+/** Resolves a text, or each text of a list; other values stay as they are. */
+export function resolveReferences(raw: unknown, sources: ConfigSources): ResolvedValue {
+  if (typeof raw === "string") return resolveText(raw, sources);
+  if (!Array.isArray(raw)) return { ok: true, raw, isReference: false };
+  const entries: unknown[] = [];
+  let isReference = false;
+  for (const entry of raw) {
+    const found: ResolvedValue = typeof entry === "string"
+      ? resolveText(entry, sources)
+      : { ok: true, raw: entry, isReference: false };
+    if (!found.ok) return found;
+    entries.push(found.raw);
+    isReference ||= found.isReference;
+  }
+  return { ok: true, raw: entries, isReference };
 }

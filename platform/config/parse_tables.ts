@@ -1,27 +1,29 @@
-// Reads the parts of the file that are more than rows: the tables that repeat, the attributes of replies, and the
-// files that hold the certificate and its key.
+// Parses repeated tables, reply attributes, and the files of the certificate and its key.
 
 import { resolve } from "node:path";
 import type { Config, ReplyAttributes } from "./config.ts";
-import type { Admin, General } from "./build_config.ts";
-import { isTable, joinKey, sortTable, type Table } from "./parse_toml.ts";
-import { type Reading, readRows, shown } from "./parse_settings.ts";
-import { readFailure, resolveReferences } from "./secret_refs.ts";
-import { ADMIN_ROWS } from "./settings.ts";
-import { CLIENT_ROWS } from "./client_rows.ts";
-import type { Rows, ValuesOf } from "./setting_row.ts";
+import type { GeneralValues } from "./build_config.ts";
+import { isTable, joinKey, sortTable, type TomlTable } from "./parse_toml.ts";
+import {
+  type ParseContext,
+  parseRows,
+  quoteValue,
+  readFailure,
+  resolveReferences,
+} from "./parse_settings.ts";
+import type { SettingRows, ValuesOf } from "./value_types.ts";
 
 /** The key of a table in a list, counted from 0: `radius.client[0].`. */
 export const entryPrefix = (list: string, at: number) => `${list}[${at}].`;
 
 const MAX_ENTRIES = 10_000;
 
-/** Reads each table of a list by its rows. */
-export function readEach<R extends Rows>(
+/** Parses each table of a list by its rows. */
+export function parseTableList<R extends SettingRows>(
   rows: R,
   list: string,
-  tables: readonly Table[],
-  reading: Reading,
+  tables: readonly TomlTable[],
+  reading: ParseContext,
 ): ValuesOf<R>[] {
   if (tables.length > MAX_ENTRIES) {
     reading.faults.push({
@@ -38,16 +40,8 @@ export function readEach<R extends Rows>(
   return tables.map((table, at) => {
     const prefix = entryPrefix(list, at);
     const { values } = sortTable(table, { shape, prefix, faults: reading.faults });
-    return readRows(rows, reading, { found: values, keyPrefix: prefix });
+    return parseRows(rows, reading, { found: values, keyPrefix: prefix });
   });
-}
-
-export function readClients(tables: readonly Table[], reading: Reading): ValuesOf<Rows>[] {
-  return readEach(CLIENT_ROWS, "radius.client", tables, reading);
-}
-
-export function readAdmins(tables: readonly Table[], reading: Reading): Admin[] {
-  return readEach(ADMIN_ROWS, "console.admin", tables, reading);
 }
 
 /** RFC 2865 §5: a value has at most 253 octets; an integer has 32 bits. */
@@ -64,11 +58,10 @@ function replyProblem(name: string, raw: unknown): string | null {
   const isInteger = typeof raw === "number" && Number.isInteger(raw) && raw >= 0 && raw <= 0xffff_ffff;
   return isInteger
     ? null
-    : `${shown(raw)} is not allowed; it must be a text or a whole number from 0 to 4294967295`;
+    : `${quoteValue(raw)} is not allowed; it must be a text or a whole number from 0 to 4294967295`;
 }
 
-/** A table of reply attributes, each checked by the sources' `checkReplyAttribute` as well. */
-function readReplies(table: Table, path: string, reading: Reading): ReplyAttributes {
+function parseReplyAttributes(table: TomlTable, path: string, reading: ParseContext): ReplyAttributes {
   const { sources, faults } = reading;
   const replies: [string, string | number][] = [];
   for (const [name, given] of Object.entries(table)) {
@@ -81,23 +74,22 @@ function readReplies(table: Table, path: string, reading: Reading): ReplyAttribu
       if (unfit === null) replies.push([name, raw]);
       else {faults.push({
           key,
-          problem: resolved.ok && resolved.borrowed ? "its value does not fit it" : unfit,
+          problem: resolved.ok && resolved.isReference ? "its value does not fit it" : unfit,
         });}
     } else faults.push({ key, problem: problem ?? "it must be a text or a number" });
   }
   return Object.fromEntries(replies);
 }
 
-/** The attributes of every Access-Accept. */
-export function readReplyDefault(table: Table, reading: Reading): ReplyAttributes {
-  return readReplies(table, "radius.reply.default", reading);
+export function parseReplyDefault(table: TomlTable, reading: ParseContext): ReplyAttributes {
+  return parseReplyAttributes(table, "radius.reply.default", reading);
 }
 
 const MAX_REPLY_GROUPS = 1000;
 const MAX_GROUP_CHARACTERS = 256;
 
-/** The attributes that members of a group get, by the group's name, in the order of the file. */
-export function readReplyGroups(table: Table, reading: Reading): Config["radius"]["replyGroups"] {
+/** The attributes for members of a group, by the group's name, in the order of the file. */
+export function parseReplyGroups(table: TomlTable, reading: ParseContext): Config["radius"]["replyGroups"] {
   const { faults } = reading;
   const path = "radius.reply.group";
   const entries = Object.entries(table);
@@ -113,7 +105,7 @@ export function readReplyGroups(table: Table, reading: Reading): Config["radius"
     if (group === "" || group.length > MAX_GROUP_CHARACTERS) {
       faults.push({ key, problem: `a group's name has 1 to ${MAX_GROUP_CHARACTERS} characters` });
     } else if (!isTable(attributes)) faults.push({ key, problem: `it must be a table: [${key}]` });
-    else return [{ group, attributes: readReplies(attributes, key, reading) }];
+    else return [{ group, attributes: parseReplyAttributes(attributes, key, reading) }];
     return [];
   });
 }
@@ -135,25 +127,28 @@ const PRIVATE_KEY: PemFile = {
   begins: /-----BEGIN (RSA |EC )?PRIVATE KEY-----/,
 };
 
-/** The text of a PEM file with certificates, read now; "" and a fault when it is none. */
-export function readCertificates(key: string, path: string, reading: Reading): string {
+/** The text of a PEM file with certificates; "" and a fault if it is not one. */
+export function readCertificates(key: string, path: string, reading: ParseContext): string {
   return readPem({ ...CERTIFICATE, key }, path, reading);
 }
 
-function readPem({ key, holds, begins }: PemFile, path: string, { sources, faults }: Reading): string {
+function readPem({ key, holds, begins }: PemFile, path: string, { sources, faults }: ParseContext): string {
   let pem: string;
   try {
     pem = sources.readTextFile(resolve(sources.cwd, path));
   } catch (failure) {
-    faults.push({ key, problem: `the file ${shown(path)} ${readFailure(failure)}; it must hold ${holds}` });
+    faults.push({
+      key,
+      problem: `the file ${quoteValue(path)} ${readFailure(failure)}; it must hold ${holds}`,
+    });
     return "";
   }
-  if (!begins.test(pem)) faults.push({ key, problem: `the file ${shown(path)} does not hold ${holds}` });
+  if (!begins.test(pem)) faults.push({ key, problem: `the file ${quoteValue(path)} does not hold ${holds}` });
   return pem;
 }
 
-/** Certificate and key, when both are given; one alone is a fault. */
-export function readTls(general: General, reading: Reading): Config["http"]["tls"] {
+/** Certificate and key. One without the other is a fault. */
+export function readTls(general: GeneralValues, reading: ParseContext): Config["http"]["tls"] {
   const { "http.tls_cert": cert, "http.tls_key": key } = general;
   if (cert === "" && key === "") return null;
   if (cert === "" || key === "") {

@@ -1,31 +1,32 @@
-// From the text of the settings file to raw values by key (TOML 1.0): what is unknown or misplaced is a fault here, so that nothing in the file is ever silently ignored.
+// Parses the settings file (TOML 1.0) into raw values by key. An unknown or misplaced key is a fault, so that no part of the
+// file is ignored silently.
 
 import { parse, TomlDate, TomlError } from "smol-toml";
 import type { ConfigFault } from "./config.ts";
-import { nearKey } from "./suggest_key.ts";
+import { levenshteinDistance } from "@std/text/levenshtein-distance";
 
-export type Table = Readonly<Record<string, unknown>>;
+export type TomlTable = Readonly<Record<string, unknown>>;
 
 /** Which keys a table may hold, as dotted paths. */
-export interface Shape {
+export interface TableShape {
   readonly keys: ReadonlySet<string>;
-  /** Tables that may be given any number of times. */
+  /** Tables that may be repeated. */
   readonly lists: ReadonlySet<string>;
   /** Tables whose keys are free. */
   readonly maps: ReadonlySet<string>;
 }
 
-/** What a table holds, by dotted path. */
-export interface Found {
+/** The content of a table, by dotted path. */
+export interface SortedTable {
   readonly values: ReadonlyMap<string, unknown>;
-  readonly lists: ReadonlyMap<string, readonly Table[]>;
-  readonly maps: ReadonlyMap<string, Table>;
+  readonly lists: ReadonlyMap<string, readonly TomlTable[]>;
+  readonly maps: ReadonlyMap<string, TomlTable>;
 }
 
 const MAX_FILE_CHARACTERS = 1024 * 1024;
 
-/** Parses TOML. A fault names line and column and quotes nothing, because the line may hold a secret. */
-export function parseToml(text: string): { ok: true; table: Table } | { ok: false; problem: string } {
+/** Parses TOML. A fault has line and column but no quotation, because the line may contain a secret. */
+export function parseToml(text: string): { ok: true; table: TomlTable } | { ok: false; problem: string } {
   if (text.length > MAX_FILE_CHARACTERS) {
     return { ok: false, problem: "the file has more than 1 MiB; it must be smaller" };
   }
@@ -38,7 +39,7 @@ export function parseToml(text: string): { ok: true; table: Table } | { ok: fals
   }
 }
 
-export function isTable(raw: unknown): raw is Table {
+export function isTable(raw: unknown): raw is TomlTable {
   return typeof raw === "object" && raw !== null && !Array.isArray(raw) && !(raw instanceof TomlDate);
 }
 
@@ -49,22 +50,22 @@ export function joinKey(path: string, key: string): string {
 }
 
 /**
- * Sorts what `table` holds by `shape`; `prefix` stands before the keys of faults.
+ * Sorts the content of `table` by `shape`. `prefix` precedes the keys of faults.
  *
  * @param faults receives a fault for each key that is unknown or misplaced.
  */
 export function sortTable(
-  table: Table,
-  { shape, prefix = "", faults }: { shape: Shape; prefix?: string; faults: ConfigFault[] },
-): Found {
+  table: TomlTable,
+  { shape, prefix = "", faults }: { shape: TableShape; prefix?: string; faults: ConfigFault[] },
+): SortedTable {
   const values = new Map<string, unknown>();
-  const lists = new Map<string, readonly Table[]>();
-  const maps = new Map<string, Table>();
+  const lists = new Map<string, readonly TomlTable[]>();
+  const maps = new Map<string, TomlTable>();
   const known = [...shape.keys, ...shape.lists, ...shape.maps];
   const refuse = (key: string, problem: string) => faults.push({ key: prefix + key, problem });
 
   const unknown = (key: string): void => {
-    const near = nearKey(key, known);
+    const near = suggestKey(key, known);
     refuse(key, `there is no such setting${near === null ? "" : `; did you mean ${prefix}${near}?`}`);
   };
   const list = (key: string, raw: unknown): void => {
@@ -76,7 +77,7 @@ export function sortTable(
     if (isTable(raw)) walk(raw, key);
     else refuse(key, `it must be a table: [${prefix}${key}]`);
   };
-  const walk = (part: Table, path: string): void => {
+  const walk = (part: TomlTable, path: string): void => {
     for (const [name, raw] of Object.entries(part)) {
       const key = joinKey(path, name);
       if (shape.keys.has(key)) values.set(key, raw);
@@ -88,4 +89,22 @@ export function sortTable(
   };
   walk(table, "");
   return { values, lists, maps };
+}
+
+const MAX_KEY_CHARACTERS = 80;
+
+const lastPart = (key: string) => key.slice(key.lastIndexOf(".") + 1);
+
+/** The known key that a mistyped one probably means: a few characters differ, or the last part is equal in another table. */
+export function suggestKey(key: string, known: Iterable<string>): string | null {
+  if (key.length > MAX_KEY_CHARACTERS) return null;
+  let best: string | null = null;
+  let bestDistance = Math.max(1, Math.min(3, Math.floor(lastPart(key).length / 3))) + 1;
+  let elsewhere: string | null = null;
+  for (const candidate of known) {
+    const apart: number = levenshteinDistance(key, candidate);
+    if (apart < bestDistance) [best, bestDistance] = [candidate, apart];
+    if (elsewhere === null && lastPart(candidate) === lastPart(key)) elsewhere = candidate;
+  }
+  return best ?? elsewhere;
 }

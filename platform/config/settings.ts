@@ -1,193 +1,207 @@
-// The table of settings: a row per key of the file, besides clients (client_rows.ts) and targets (target_settings.ts). Parsing, checks
-// and the page of settings are derived from it.
+// The table of settings: a row for each key, except clients (platform/client_settings.ts) and targets (target_settings.ts). Parsing, checks,
+// docs and the Settings page are derived from it.
 
 import { DEFAULT_AUDIT_DAYS } from "../audit.ts";
-import { row, type Rows } from "./setting_row.ts";
+import { settingRow, type SettingRows } from "./value_types.ts";
 import * as value from "./value_types.ts";
 
 /** Each [[console.admin]]. */
 export const ADMIN_ROWS = {
-  "name": row(value.text({ max: 128 }), "", {
+  "name": settingRow(value.text({ max: 128 }), "", {
     doc: "besides those made in the console; unique",
     required: true,
     example: "admin",
   }),
-  "password": row(value.secret({ min: 12 }), "", {
+  "password": settingRow(value.secret({ min: 12 }), "", {
     doc: "at least 12 characters",
     required: true,
     example: "env:CONSOLE_PASSWORD",
   }),
-  "role": row(value.choice(["owner", "user_manager", "operator", "viewer"]), "owner", {
+  "role": settingRow(value.choice(["owner", "user_manager", "operator", "viewer"]), "owner", {
     doc: "owner | user_manager | operator | viewer",
   }),
-} satisfies Rows;
+} satisfies SettingRows;
 
 const COUNT = { min: 1, max: 1_000_000 };
 const CALL_TIMEOUT = value.milliseconds({ min: 100, max: 30_000 });
 
-/** Every setting that stands once. */
+/** Every setting that is not in a repeated table. */
 export const GENERAL_ROWS = {
-  "server.data_dir": row(value.text({ min: 1, max: 1024 }), "./data", {
+  "server.data_dir": settingRow(value.text({ min: 1, max: 1024 }), "./data", {
     doc: "everything that the embedded parts keep",
   }),
-  "server.log_format": row(value.choice(["text", "json"]), "text", { doc: "text | json" }),
-  "server.log_level": row(value.choice(["debug", "info", "warn", "error"]), "info", {
+  "server.log_format": settingRow(value.choice(["text", "json"]), "text", { doc: "text | json" }),
+  "server.log_level": settingRow(value.choice(["debug", "info", "warn", "error"]), "info", {
     doc: "debug | info | warn | error",
   }),
 
-  "store.kv": row(value.secret(), "", {
+  "store.kv": settingRow(value.secret(), "", {
     doc: "a KV Connect URL, for several nodes",
     later: "this version keeps its store in one file below server.data_dir; leave it empty",
   }),
 
-  "http.listen": row(value.listen, "127.0.0.1:8080", {
+  "http.listen": settingRow(value.listen, "127.0.0.1:8080", {
     doc: "console, device page, health and metrics; port 0 lets the host choose",
   }),
-  "http.public_url": row(value.origin, "http://127.0.0.1:8080", {
+  "http.public_url": settingRow(value.origin, "http://127.0.0.1:8080", {
     doc:
       "how browsers and phones reach it; phones cannot reach a loopback address; not set: where http.listen is, on loopback if that is every address",
   }),
-  "http.tls_cert": row(value.text({ max: 1024 }), "", { doc: "path of a PEM file; both or neither" }),
-  "http.tls_key": row(value.text({ max: 1024 }), "", { doc: "path of a PEM file; both or neither" }),
-  "http.trusted_proxies": row(value.ranges, [], {
+  "http.tls_cert": settingRow(value.text({ max: 1024 }), "", { doc: "path of a PEM file; both or neither" }),
+  "http.tls_key": settingRow(value.text({ max: 1024 }), "", { doc: "path of a PEM file; both or neither" }),
+  "http.trusted_proxies": settingRow(value.ranges, [], {
     doc: "addresses or CIDRs of reverse proxies whose X-Forwarded-For is trusted, read from the right",
     example: ["127.0.0.1"],
   }),
 
-  "radius.listen": row(value.listens, ["[::]:1812"], {
+  "radius.listen": settingRow(value.listens, ["[::]:1812"], {
     doc:
       "a string or a list; dual stack; falls back to 0.0.0.0 without IPv6; both wildcards on one port, or a " +
       "wildcard and one of its addresses, are a fault",
   }),
-  "radius.accounting_listen": row(value.listens, ["[::]:1813"], {
+  "radius.accounting_listen": settingRow(value.listens, ["[::]:1813"], {
     doc:
       "Accounting-Request is answered here and on the authentication port; not set: a port that is in use is a warning; set: it stops the start",
   }),
-  "radius.secret": row(value.secret(), "", {
+  "radius.secret": settingRow(value.secret(), "", {
     doc: "for any client address, while no client is given; empty: generated on the first start",
   }),
-  "radius.state": row(value.choice(["auto", "name", "token"]), "auto", {
+  "radius.state": settingRow(value.choice(["auto", "name", "token"]), "auto", {
     doc: "auto | name | token; auto adds a random token to the step's name when a request carries no " +
       "Calling-Station-Id, NAS-Port-Id or NAS-Port, or when several logins share them",
   }),
-  "radius.directory": row(value.text({ min: 1, max: 64 }), "default", {
+  "radius.directory": settingRow(value.text({ min: 1, max: 64 }), "default", {
     doc: "the target whose users log in",
   }),
-  "radius.conversation_ttl_s": row(value.seconds({ min: 30, max: 3600 }), 300, {
+  "radius.conversation_ttl_s": settingRow(value.seconds({ min: 30, max: 3600 }), 300, {
     doc: "how long a login may take",
   }),
-  "radius.login_join_window_s": row(value.seconds({ min: 0, max: 300 }), 30, {
+  "radius.login_join_window_s": settingRow(value.seconds({ min: 0, max: 300 }), 30, {
     doc: "a re-issued login joins the first one within this time, while that one waits for its answer",
   }),
 
-  "factors.enabled": row(
+  "factors.enabled": settingRow(
     value.choices(["device", "sms", "voice", "totp"]),
     ["device", "sms", "voice", "totp"],
     { doc: "which factors are offered" },
   ),
-  "factors.terminal_name": row(value.text({ min: 1, max: 128 }), "VPN Access", {
+  "factors.terminal_name": settingRow(value.text({ min: 1, max: 128 }), "VPN Access", {
     doc: "what an approval names as the place of the login",
   }),
-  "factors.requester_name": row(value.text({ min: 1, max: 128 }), "Countersign", {
+  "factors.requester_name": settingRow(value.text({ min: 1, max: 128 }), "Countersign", {
     doc: "whom messages and calls name as their sender",
   }),
-  "factors.phone_numbers": row(value.choice(["registered", "any"]), "registered", {
+  "factors.phone_numbers": settingRow(value.choice(["registered", "any"]), "registered", {
     doc: "registered | any; any takes whatever number is typed, which is no second factor at all",
   }),
-  "factors.enrol_at_login": row(
+  "factors.enrol_at_login": settingRow(
     value.choice(["after_first_factor", "never", "always"]),
     "after_first_factor",
     { doc: "after_first_factor | never | always: whether a login may pair a factor of its own" },
   ),
-  "factors.country_codes": row(value.countryCodes, [], {
+  "factors.country_codes": settingRow(value.countryCodes, [], {
     doc: 'e.g. ["1", "49"]; [] = all but satellite and premium-rate numbers',
   }),
-  "factors.device.continue_wait_ms": row(value.milliseconds({ min: 0, max: 30_000 }), 1500, {
+  "factors.device.continue_wait_ms": settingRow(value.milliseconds({ min: 0, max: 30_000 }), 1500, {
     doc: 'how long "continue" waits for a pending approval before it asks again',
   }),
-  "factors.device.number_matching": row(value.boolean, true, { doc: "embedded service only" }),
-  "factors.passcode.sms_digits": row(value.integer({ min: 4, max: 10 }), 6, {
+  "factors.device.number_matching": settingRow(value.boolean, true, { doc: "embedded service only" }),
+  "factors.passcode.sms_digits": settingRow(value.integer({ min: 4, max: 10 }), 6, {
     doc: "digits of a texted passcode",
   }),
-  "factors.passcode.voice_digits": row(value.integer({ min: 4, max: 10 }), 4, {
+  "factors.passcode.voice_digits": settingRow(value.integer({ min: 4, max: 10 }), 4, {
     doc: "digits of a spoken passcode",
   }),
-  "factors.passcode.lifetime_s": row(value.seconds({ min: 30, max: 600 }), 300, {
+  "factors.passcode.lifetime_s": settingRow(value.seconds({ min: 30, max: 600 }), 300, {
     doc: "how long a passcode counts",
   }),
-  "factors.pushes.per_user": row(value.integer(COUNT), 5, {
+  "factors.pushes.per_user": settingRow(value.integer(COUNT), 5, {
     doc: "approvals asked of one user in the window",
   }),
-  "factors.pushes.window_s": row(value.seconds({ min: 1, max: 86_400 }), 3600, { doc: "the window" }),
-  "factors.lockout.failures": row(value.integer(COUNT), 10, { doc: "failures in a row that lock a user" }),
-  "factors.lockout.minutes": row(value.minutes({ min: 1, max: 1440 }), 15, {
+  "factors.pushes.window_s": settingRow(value.seconds({ min: 1, max: 86_400 }), 3600, { doc: "the window" }),
+  "factors.lockout.failures": settingRow(value.integer(COUNT), 10, {
+    doc: "failures in a row that lock a user",
+  }),
+  "factors.lockout.minutes": settingRow(value.minutes({ min: 1, max: 1440 }), 15, {
     doc: "doubles with each further lock, to 24 h",
   }),
-  "factors.lockout.hard_limit": row(value.integer(COUNT), 100, { doc: "then only an administrator unlocks" }),
-  "factors.lockout.warn_locks_per_hour": row(value.integer(COUNT), 20, {
+  "factors.lockout.hard_limit": settingRow(value.integer(COUNT), 100, {
+    doc: "then only an administrator unlocks",
+  }),
+  "factors.lockout.warn_locks_per_hour": settingRow(value.integer(COUNT), 20, {
     doc: "with more locks in an hour the log and the health page show a warning",
   }),
-  "factors.lockout.warn_failures_per_hour": row(value.integer(COUNT), 500, {
+  "factors.lockout.warn_failures_per_hour": settingRow(value.integer(COUNT), 500, {
     doc: "likewise, with more failures of all users",
   }),
-  "factors.sends.per_user": row(value.integer(COUNT), 5, {
+  "factors.sends.per_user": settingRow(value.integer(COUNT), 5, {
     doc: "texts and calls for one user in the window",
   }),
-  "factors.sends.per_number": row(value.integer(COUNT), 5, {
+  "factors.sends.per_number": settingRow(value.integer(COUNT), 5, {
     doc: "texts and calls to one number in the window",
   }),
-  "factors.sends.window_s": row(value.seconds({ min: 1, max: 86_400 }), 600, { doc: "the window" }),
-  "factors.sends.total_per_hour": row(value.integer(COUNT), 500, {
+  "factors.sends.window_s": settingRow(value.seconds({ min: 1, max: 86_400 }), 600, { doc: "the window" }),
+  "factors.sends.total_per_hour": settingRow(value.integer(COUNT), 500, {
     doc: "texts and calls for all users in an hour; when it is reached, nothing is sent",
   }),
-  "factors.sends.per_client_per_hour": row(value.integer(COUNT), 200, {
+  "factors.sends.per_client_per_hour": settingRow(value.integer(COUNT), 200, {
     doc: "texts and calls for the logins of one client in an hour",
   }),
 
-  "second_factor.url": row(value.url, "", {
+  "second_factor.url": settingRow(value.url, "", {
     doc: 'empty = embedded; else e.g. "https://api.example.com" (the client adds /v1/…)',
   }),
-  "second_factor.consumer_key": row(value.secret(), "", { doc: "given by that service" }),
-  "second_factor.consumer_secret": row(value.secret(), "", { doc: "given by that service" }),
-  "second_factor.timeout_ms": row(CALL_TIMEOUT, 5000, { doc: "deadline of one call" }),
+  "second_factor.consumer_key": settingRow(value.secret(), "", { doc: "given by that service" }),
+  "second_factor.consumer_secret": settingRow(value.secret(), "", { doc: "given by that service" }),
+  "second_factor.timeout_ms": settingRow(CALL_TIMEOUT, 5000, { doc: "deadline of one call" }),
 
-  "telephony.url": row(value.url, "", { doc: 'empty = embedded outbox; else e.g. "https://api.twilio.com"' }),
-  "telephony.account_id": row(value.text({ max: 128 }), "", { doc: "given by that service" }),
-  "telephony.auth_token": row(value.secret(), "", { doc: "given by that service" }),
-  "telephony.from": row(value.text({ max: 64 }), "", { doc: "the number that texts and calls come from" }),
-  "telephony.twiml_echo_url": row(value.url, "", {
+  "telephony.url": settingRow(value.url, "", {
+    doc: 'empty = embedded outbox; else e.g. "https://api.twilio.com"',
+  }),
+  "telephony.account_id": settingRow(value.text({ max: 128 }), "", { doc: "given by that service" }),
+  "telephony.auth_token": settingRow(value.secret(), "", { doc: "given by that service" }),
+  "telephony.from": settingRow(value.text({ max: 64 }), "", {
+    doc: "the number that texts and calls come from",
+  }),
+  "telephony.twiml_echo_url": settingRow(value.url, "", {
     doc: "set: the Url field points there; empty: the markup goes inline in the Twiml field",
   }),
-  "telephony.connections_per_route": row(value.integer({ min: 1, max: 100 }), 2, { doc: "at the same time" }),
-  "telephony.connections_total": row(value.integer({ min: 1, max: 1000 }), 20, { doc: "at the same time" }),
-  "telephony.timeout_ms": row(CALL_TIMEOUT, 5000, { doc: "deadline of one call" }),
+  "telephony.connections_per_route": settingRow(value.integer({ min: 1, max: 100 }), 2, {
+    doc: "at the same time",
+  }),
+  "telephony.connections_total": settingRow(value.integer({ min: 1, max: 1000 }), 20, {
+    doc: "at the same time",
+  }),
+  "telephony.timeout_ms": settingRow(CALL_TIMEOUT, 5000, { doc: "deadline of one call" }),
 
-  "console.session_hours": row(value.hours({ min: 1, max: 720 }), 12, { doc: "a session's longest life" }),
-  "console.idle_minutes": row(value.minutes({ min: 1, max: 1440 }), 15, {
+  "console.session_hours": settingRow(value.hours({ min: 1, max: 720 }), 12, {
+    doc: "a session's longest life",
+  }),
+  "console.idle_minutes": settingRow(value.minutes({ min: 1, max: 1440 }), 15, {
     doc: "an open, visible live page counts as use",
   }),
-  "console.audit_days": row(value.integer({ min: 1, max: 3650 }), DEFAULT_AUDIT_DAYS, {
+  "console.audit_days": settingRow(value.integer({ min: 1, max: 3650 }), DEFAULT_AUDIT_DAYS, {
     doc: "days that a record of the audit log is kept",
   }),
-  "console.oidc.issuer": row(value.url, "", {
+  "console.oidc.issuer": settingRow(value.url, "", {
     doc: "sign-in through this OpenID Connect provider; empty: none. The address that it comes back to is " +
       "http.public_url with /console/api/oidc/callback after it",
   }),
-  "console.oidc.name": row(value.text({ max: 64 }), "", {
+  "console.oidc.name": settingRow(value.text({ max: 64 }), "", {
     doc: "what the provider is called at sign-in; empty: the issuer's host name",
   }),
-  "console.oidc.client_id": row(value.text({ max: 256 }), "", { doc: "as the provider gave it" }),
-  "console.oidc.client_secret": row(value.secret(), "", { doc: "as the provider gave it" }),
-  "console.oidc.scopes": row(value.text({ min: 6, max: 256 }), "openid profile email", {
+  "console.oidc.client_id": settingRow(value.text({ max: 256 }), "", { doc: "as the provider gave it" }),
+  "console.oidc.client_secret": settingRow(value.secret(), "", { doc: "as the provider gave it" }),
+  "console.oidc.scopes": settingRow(value.text({ min: 6, max: 256 }), "openid profile email", {
     doc: "what is asked for, separated by spaces; openid must be among it",
   }),
-  "console.oidc.role_claim": row(value.text({ min: 1, max: 256 }), "groups", {
+  "console.oidc.role_claim": settingRow(value.text({ min: 1, max: 256 }), "groups", {
     doc: "the claim of the ID token that the four lists below are compared with",
   }),
-  "console.oidc.owners": row(value.texts, [], { doc: "values of the claim that make an owner" }),
-  "console.oidc.user_managers": row(value.texts, [], { doc: "values that make a user manager" }),
-  "console.oidc.operators": row(value.texts, [], { doc: "values that make an operator" }),
-  "console.oidc.viewers": row(value.texts, [], {
+  "console.oidc.owners": settingRow(value.texts, [], { doc: "values of the claim that make an owner" }),
+  "console.oidc.user_managers": settingRow(value.texts, [], { doc: "values that make a user manager" }),
+  "console.oidc.operators": settingRow(value.texts, [], { doc: "values that make an operator" }),
+  "console.oidc.viewers": settingRow(value.texts, [], {
     doc: "values that make a viewer; who has none of all these is not let in",
   }),
-} satisfies Rows;
+} satisfies SettingRows;

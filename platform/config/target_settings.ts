@@ -1,99 +1,102 @@
-// The table of settings of the identity interface: targets, their backends by kind, and credentials.
+// The table of SCIM settings: targets, their backends by kind, and credentials.
 
-import { type Row, row, type Rows } from "./setting_row.ts";
+import { type SettingRow, settingRow, type SettingRows } from "./value_types.ts";
 import * as value from "./value_types.ts";
 
 /** Each [targets.<name>], besides its mapping and its backends. */
 export const TARGET_ROWS = {
-  "page_size": row(value.integer({ min: 1, max: 1000 }), 100, {
+  "page_size": settingRow(value.integer({ min: 1, max: 1000 }), 100, {
     doc: "entries of a page where the identity interface lists users or groups",
   }),
-  "max_drop_percent": row(value.integer({ min: 1, max: 100 }), 20, {
+  "max_drop_percent": settingRow(value.integer({ min: 1, max: 100 }), 20, {
     doc:
       "a refresh that would take away more of the target's users or groups than this changes nothing and says so",
   }),
-} satisfies Rows;
+} satisfies SettingRows;
 
-const MODE = row(value.choice(["sync", "async"]), "sync", {
+const MODE = settingRow(value.choice(["sync", "async"]), "sync", {
   doc: "sync | async: whether a write waits for the backend, or is delivered as soon as that can be done",
 });
-const CONNECTIONS = row(value.integer({ min: 1, max: 50 }), 4, { doc: "at the same time" });
-const TIMEOUT = row(value.milliseconds({ min: 100, max: 30_000 }), 5000, {
+const CONNECTIONS = settingRow(value.integer({ min: 1, max: 50 }), 4, { doc: "at the same time" });
+const TIMEOUT = settingRow(value.milliseconds({ min: 100, max: 30_000 }), 5000, {
   doc: "deadline of one operation",
 });
 
-const READ_ONLY = row(value.keptAttributes, [], {
+const READ_ONLY = settingRow(value.readOnlyAttributes, [], {
   doc: "SCIM attributes of users that this backend keeps for itself: read here, never written",
 });
 
-function kindRow<const K extends string>(kind: K, doc: string): Row<K> {
-  return row(value.choice([kind]), kind, { doc, required: true });
+function kindRow<const K extends string>(kind: K, doc: string): SettingRow<K> {
+  return settingRow(value.choice([kind]), kind, { doc, required: true });
 }
 
 /** [targets.<name>.backends.<backend>] with `kind = "store"`. */
 export const STORE_BACKEND_ROWS = {
   "kind": kindRow("store", "users and groups live in the store of this program"),
-  "mode": row(value.choice(["sync"]), "sync", {
+  "mode": settingRow(value.choice(["sync"]), "sync", {
     doc: "sync: the store has every write before it is answered",
   }),
-} satisfies Rows;
+} satisfies SettingRows;
 
 /** The same with `kind = "ldap"`. */
 export const LDAP_BACKEND_ROWS = {
   "kind": kindRow("ldap", "users and groups live in an LDAP directory as well"),
   "mode": MODE,
-  "url": row(value.ldapUrl, "", {
+  "url": settingRow(value.ldapUrl, "", {
     doc: "the server; without a port 389, for ldaps 636",
     required: true,
     example: "ldap://127.0.0.1:389",
   }),
-  "start_tls": row(value.boolean, false, {
+  "start_tls": settingRow(value.boolean, false, {
     doc: "goes over to TLS before anything is said; for ldap:// only",
   }),
-  "ca_cert": row(value.text({ max: 1024 }), "", {
+  "ca_cert": settingRow(value.text({ max: 1024 }), "", {
     doc: "path of a PEM file with the authorities to trust instead of the host's",
   }),
-  "bind_dn": row(value.dn, "", {
+  "bind_dn": settingRow(value.dn, "", {
     doc: "the account that writes there; empty: anonymous",
     example: "cn=countersign,dc=example,dc=org",
   }),
-  "bind_password": row(value.secret(), "", { doc: "the password of bind_dn", example: "env:LDAP_PASSWORD" }),
-  "users_dn": row(value.dn, "", {
+  "bind_password": settingRow(value.secret(), "", {
+    doc: "the password of bind_dn",
+    example: "env:LDAP_PASSWORD",
+  }),
+  "users_dn": settingRow(value.dn, "", {
     doc: "where users stand",
     required: true,
     example: "ou=people,dc=example,dc=org",
   }),
-  "groups_dn": row(value.dn, "", {
+  "groups_dn": settingRow(value.dn, "", {
     doc: "where groups stand; empty: this backend holds no groups",
     example: "ou=groups,dc=example,dc=org",
   }),
-  "schema": row(value.choice(["openldap", "active_directory"]), "openldap", {
+  "schema": settingRow(value.choice(["openldap", "active_directory"]), "openldap", {
     doc: "openldap | active_directory: which attributes and object classes the server has",
   }),
   "connections": CONNECTIONS,
   "timeout_ms": TIMEOUT,
   "read_only": READ_ONLY,
-} satisfies Rows;
+} satisfies SettingRows;
 
 /** The same with `kind = "scim"`. */
 export const SCIM_BACKEND_ROWS = {
   "kind": kindRow("scim", "users and groups live on another SCIM 2.0 server as well"),
   "mode": MODE,
-  "url": row(value.url, "", {
+  "url": settingRow(value.url, "", {
     doc: "the base address of that service; /Users and /Groups are below it",
     required: true,
     example: "https://saas.example.com/scim/v2",
   }),
-  "token": row(value.secret(), "", {
+  "token": settingRow(value.secret(), "", {
     doc: "a Bearer token; else user_name and password",
     example: "env:SAAS_TOKEN",
   }),
-  "user_name": row(value.text({ max: 256 }), "", { doc: "for HTTP Basic" }),
-  "password": row(value.secret(), "", { doc: "for HTTP Basic" }),
+  "user_name": settingRow(value.text({ max: 256 }), "", { doc: "for HTTP Basic" }),
+  "password": settingRow(value.secret(), "", { doc: "for HTTP Basic" }),
   "connections": CONNECTIONS,
   "timeout_ms": TIMEOUT,
   "read_only": READ_ONLY,
-} satisfies Rows;
+} satisfies SettingRows;
 
 /** The rows of each kind of backend. */
 export const BACKEND_ROWS = {
@@ -104,16 +107,18 @@ export const BACKEND_ROWS = {
 
 /** Each [[scim.credential]]. */
 export const CREDENTIAL_ROWS = {
-  "name": row(value.userId, "provisioner", {
+  "name": settingRow(value.userId, "provisioner", {
     doc: "besides those made by command; unique; the user name of HTTP Basic",
     required: true,
     example: "provisioner",
   }),
-  "password": row(value.secret({ min: 12 }), "", {
+  "password": settingRow(value.secret({ min: 12 }), "", {
     doc: "at least 12 characters",
     required: true,
     example: "env:SCIM_PASSWORD",
   }),
-  "targets": row(value.plainNames, ["default"], { doc: "the targets that it may use" }),
-  "access": row(value.choice(["read", "write"]), "write", { doc: "read | write; write may read as well" }),
-} satisfies Rows;
+  "targets": settingRow(value.plainNames, ["default"], { doc: "the targets that it may use" }),
+  "access": settingRow(value.choice(["read", "write"]), "write", {
+    doc: "read | write; write may read as well",
+  }),
+} satisfies SettingRows;

@@ -1,10 +1,9 @@
-// Reads the tables of the identity interface: targets with their mapping and backends, and credentials.
+// Reads the SCIM tables: targets with their mapping and backends, and credentials.
 
 import type { BackendSettings, ScimCredentialSettings, TargetSettings } from "./config.ts";
-import { isTable, joinKey, sortTable, type Table } from "./parse_toml.ts";
-import { type Reading, readRows, shown } from "./parse_settings.ts";
-import { resolveReferences } from "./secret_refs.ts";
-import { readCertificates, readEach } from "./parse_tables.ts";
+import { isTable, joinKey, sortTable, type TomlTable } from "./parse_toml.ts";
+import { type ParseContext, parseRows, quoteValue, resolveReferences } from "./parse_settings.ts";
+import { parseTableList, readCertificates } from "./parse_tables.ts";
 import {
   BACKEND_ROWS,
   CREDENTIAL_ROWS,
@@ -13,13 +12,12 @@ import {
   STORE_BACKEND_ROWS,
   TARGET_ROWS,
 } from "./target_settings.ts";
-import { isPlainName, NAME_MEANS } from "./value_types.ts";
-import { readLdapAttributes, readMapping } from "./mappings.ts";
+import { isPlainName, isScimPath, NAME_MEANS } from "./value_types.ts";
 
 const MAX_TARGETS = 100;
 const MAX_BACKENDS = 20;
 
-/** The target that is always there, and the backend of a target that names none. */
+/** The target that always exists, and the backend of a target without backends. */
 const DEFAULT_TARGET = "default";
 const LOCAL: BackendSettings = { kind: "store", name: "local", mode: "sync" };
 
@@ -29,53 +27,53 @@ const TARGET_SHAPE = {
   maps: new Set(["mapping.user", "mapping.group", "backends"]),
 };
 
-/** The named tables of a table, each with its key; a bad name and what is no table are faults. */
+/** The named tables of a table, each with its key. */
 function* namedTables(
-  table: Table,
-  { path, most, reading: { faults } }: { path: string; most: number; reading: Reading },
-): Iterable<{ name: string; key: string; table: Table }> {
+  table: TomlTable,
+  { path, max, reading: { faults } }: { path: string; max: number; reading: ParseContext },
+): Iterable<{ name: string; key: string; table: TomlTable }> {
   const entries = Object.entries(table);
-  if (entries.length > most) {
-    faults.push({ key: path, problem: `there are ${entries.length}; at most ${most} are allowed` });
+  if (entries.length > max) {
+    faults.push({ key: path, problem: `there are ${entries.length}; at most ${max} are allowed` });
     return;
   }
   for (const [name, inner] of entries) {
     const key = joinKey(path, name);
     if (!isPlainName(name)) {
-      faults.push({ key, problem: `${shown(name)} is no name; it must be ${NAME_MEANS}` });
+      faults.push({ key, problem: `${quoteValue(name)} is no name; it must be ${NAME_MEANS}` });
     } else if (!isTable(inner)) faults.push({ key, problem: `it must be a table: [${key}]` });
     else yield { name, key, table: inner };
   }
 }
 
-/** All targets, `default` first when the file does not name it. */
-export function readTargets(table: Table, reading: Reading): TargetSettings[] {
+/** All targets; `default` comes first if the file does not name it. */
+export function parseTargets(table: TomlTable, reading: ParseContext): TargetSettings[] {
   const targets: TargetSettings[] = [];
-  for (const named of namedTables(table, { path: "targets", most: MAX_TARGETS, reading })) {
-    targets.push(readTarget(named, reading));
+  for (const named of namedTables(table, { path: "targets", max: MAX_TARGETS, reading })) {
+    targets.push(parseTarget(named, reading));
   }
   if (targets.some(({ name }) => name === DEFAULT_TARGET)) return targets;
   const key = `targets.${DEFAULT_TARGET}`;
-  return [readTarget({ name: DEFAULT_TARGET, key, table: {} }, reading), ...targets];
+  return [parseTarget({ name: DEFAULT_TARGET, key, table: {} }, reading), ...targets];
 }
 
-function readTarget(
-  { name, key, table }: { name: string; key: string; table: Table },
-  reading: Reading,
+function parseTarget(
+  { name, key, table }: { name: string; key: string; table: TomlTable },
+  reading: ParseContext,
 ): TargetSettings {
   const { values, maps } = sortTable(table, {
     shape: TARGET_SHAPE,
     prefix: `${key}.`,
     faults: reading.faults,
   });
-  const rows = readRows(TARGET_ROWS, reading, { found: values, keyPrefix: `${key}.` });
+  const rows = parseRows(TARGET_ROWS, reading, { found: values, keyPrefix: `${key}.` });
   const mapping = (kind: "user" | "group") =>
-    readMapping(maps.get(`mapping.${kind}`) ?? {}, { path: `${key}.mapping.${kind}`, kind, reading });
+    parseMapping(maps.get(`mapping.${kind}`) ?? {}, { path: `${key}.mapping.${kind}`, kind, reading });
   const backends: BackendSettings[] = [];
   const path = `${key}.backends`;
-  for (const named of namedTables(maps.get("backends") ?? {}, { path, most: MAX_BACKENDS, reading })) {
-    const backend = readBackend(named, reading);
-    // JavaScript enumerates such keys first, whatever their order in the file; and the order of backends matters.
+  for (const named of namedTables(maps.get("backends") ?? {}, { path, max: MAX_BACKENDS, reading })) {
+    const backend = parseBackend(named, reading);
+    // JavaScript enumerates such keys first, but the order of backends matters.
     if (/^[0-9]+$/.test(named.name)) {
       reading.faults.push({ key: named.key, problem: "a backend's name must not be digits alone" });
     } else if (backend !== null) backends.push(backend);
@@ -89,50 +87,53 @@ function readTarget(
   };
 }
 
-interface Named {
+interface NamedTable {
   readonly name: string;
   readonly key: string;
-  readonly table: Table;
+  readonly table: TomlTable;
 }
 
-/** A backend by its kind; `null` when it has none that is known, which is a fault. */
-function readBackend(named: Named, reading: Reading): BackendSettings | null {
+/** A backend by its kind; `null` and a fault if the kind is unknown. */
+function parseBackend(named: NamedTable, reading: ParseContext): BackendSettings | null {
   const { key, table } = named;
   const resolved = resolveReferences(table.kind, reading.sources);
   const kind = resolved.ok ? resolved.raw : table.kind;
-  if (kind === "store") return readStore(named, reading);
-  if (kind === "ldap") return readLdap(named, reading);
-  if (kind === "scim") return readScim(named, reading);
+  if (kind === "store") return parseStoreBackend(named, reading);
+  if (kind === "ldap") return parseLdapBackend(named, reading);
+  if (kind === "scim") return parseScimBackend(named, reading);
   const means = `it must be ${Object.keys(BACKEND_ROWS).map((word) => JSON.stringify(word)).join(", ")}`;
   reading.faults.push({
     key: `${key}.kind`,
     problem: table.kind === undefined
       ? `it is missing; ${means}`
       : resolved.ok
-      ? `${resolved.borrowed ? "its value" : shown(kind)} is not allowed; ${means}`
+      ? `${resolved.isReference ? "its value" : quoteValue(kind)} is not allowed; ${means}`
       : resolved.problem,
   });
   return null;
 }
 
 function sortBackend(
-  { key, table }: Named,
-  { keys, maps = [], reading }: { keys: object; maps?: readonly string[]; reading: Reading },
+  { key, table }: NamedTable,
+  { keys, maps = [], reading }: { keys: object; maps?: readonly string[]; reading: ParseContext },
 ) {
   const shape = { keys: new Set(Object.keys(keys)), lists: new Set<string>(), maps: new Set(maps) };
   return sortTable(table, { shape, prefix: `${key}.`, faults: reading.faults });
 }
 
-function readStore(named: Named, reading: Reading): BackendSettings {
+function parseStoreBackend(named: NamedTable, reading: ParseContext): BackendSettings {
   const { values } = sortBackend(named, { keys: STORE_BACKEND_ROWS, reading });
-  const { kind, mode } = readRows(STORE_BACKEND_ROWS, reading, { found: values, keyPrefix: `${named.key}.` });
+  const { kind, mode } = parseRows(STORE_BACKEND_ROWS, reading, {
+    found: values,
+    keyPrefix: `${named.key}.`,
+  });
   return { kind, name: named.name, mode };
 }
 
-function readLdap(named: Named, reading: Reading): BackendSettings {
+function parseLdapBackend(named: NamedTable, reading: ParseContext): BackendSettings {
   const { key, name } = named;
   const { values, maps } = sortBackend(named, { keys: LDAP_BACKEND_ROWS, maps: ["attributes"], reading });
-  const rows = readRows(LDAP_BACKEND_ROWS, reading, { found: values, keyPrefix: `${key}.` });
+  const rows = parseRows(LDAP_BACKEND_ROWS, reading, { found: values, keyPrefix: `${key}.` });
   return {
     kind: rows.kind,
     name,
@@ -145,16 +146,16 @@ function readLdap(named: Named, reading: Reading): BackendSettings {
     usersDn: rows.users_dn,
     groupsDn: rows.groups_dn,
     schema: rows.schema,
-    attributes: readLdapAttributes(maps.get("attributes") ?? {}, { path: `${key}.attributes`, reading }),
+    attributes: parseLdapAttributes(maps.get("attributes") ?? {}, { path: `${key}.attributes`, reading }),
     connections: rows.connections,
     timeoutMs: rows.timeout_ms,
     ...(rows.read_only.length === 0 ? {} : { readOnly: rows.read_only }),
   };
 }
 
-function readScim(named: Named, reading: Reading): BackendSettings {
+function parseScimBackend(named: NamedTable, reading: ParseContext): BackendSettings {
   const { values } = sortBackend(named, { keys: SCIM_BACKEND_ROWS, reading });
-  const rows = readRows(SCIM_BACKEND_ROWS, reading, { found: values, keyPrefix: `${named.key}.` });
+  const rows = parseRows(SCIM_BACKEND_ROWS, reading, { found: values, keyPrefix: `${named.key}.` });
   return {
     kind: rows.kind,
     name: named.name,
@@ -169,6 +170,101 @@ function readScim(named: Named, reading: Reading): BackendSettings {
   };
 }
 
-export function readCredentials(tables: readonly Table[], reading: Reading): ScimCredentialSettings[] {
-  return readEach(CREDENTIAL_ROWS, "scim.credential", tables, reading);
+export function parseCredentials(
+  tables: readonly TomlTable[],
+  reading: ParseContext,
+): ScimCredentialSettings[] {
+  return parseTableList(CREDENTIAL_ROWS, "scim.credential", tables, reading);
+}
+
+const MAX_ENTRIES = 200;
+
+/** SCIM attributes that the default table maps to the name of a resource. They may share one front-end attribute. */
+const NAMING = {
+  user: { frontEnd: "userName", scim: ["id", "externalid", "username"] },
+  group: { frontEnd: "groupName", scim: ["id", "externalid", "displayname"] },
+} as const;
+
+const isFrontEndName = (name: string): boolean => /^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(name);
+const isLdapName = (name: string): boolean => /^[A-Za-z][A-Za-z0-9-]{0,63}$/.test(name);
+
+interface NameMap {
+  readonly path: string;
+  readonly reading: ParseContext;
+  /** The allowed keys and values, with a description. */
+  readonly key: { readonly fits: (key: string) => boolean; readonly means: string };
+  readonly value: { readonly fits: (value: string) => boolean; readonly means: string };
+}
+
+/** The pairs of a table whose keys and values are names. */
+function parseNames(
+  table: TomlTable,
+  { path, reading, key: keys, value: values }: NameMap,
+): [string, string][] {
+  const { faults, sources } = reading;
+  const entries = Object.entries(table);
+  if (entries.length > MAX_ENTRIES) {
+    faults.push({ key: path, problem: `there are ${entries.length}; at most ${MAX_ENTRIES} are allowed` });
+    return [];
+  }
+  const pairs: [string, string][] = [];
+  for (const [name, given] of entries) {
+    const key = `${path}.${JSON.stringify(name)}`;
+    const resolved = resolveReferences(given, sources);
+    const raw = resolved.ok ? resolved.raw : null;
+    if (!keys.fits(name)) faults.push({ key, problem: `it is not ${keys.means}` });
+    else if (!resolved.ok) faults.push({ key, problem: resolved.problem });
+    else if (typeof raw === "string" && values.fits(raw)) pairs.push([name, raw]);
+    else {
+      const what = resolved.isReference ? "its value" : quoteValue(raw);
+      faults.push({ key, problem: `${what} is not allowed; it must be ${values.means}` });
+    }
+  }
+  return pairs;
+}
+
+/** The mapping of a target for one kind of resource. Two SCIM attributes must not share a front-end attribute. */
+export function parseMapping(
+  table: TomlTable,
+  { path, kind, reading }: { path: string; kind: keyof typeof NAMING; reading: ParseContext },
+): Record<string, string> {
+  const pairs = parseNames(table, {
+    path,
+    reading,
+    key: {
+      fits: isScimPath,
+      means: 'a SCIM attribute, as in "title", "name.familyName", "emails[].value" or with its schema\'s URN',
+    },
+    value: { fits: isFrontEndName, means: "the name of a front-end attribute: letters, digits, _ and -" },
+  });
+  const seen = new Map<string, string>();
+  for (const [scim, frontEnd] of pairs) {
+    const { frontEnd: name, scim: naming } = NAMING[kind];
+    if (frontEnd === name && naming.some((one) => one === scim.toLowerCase())) continue;
+    const other = seen.get(frontEnd.toLowerCase());
+    if (other !== undefined) {
+      reading.faults.push({
+        key: `${path}.${JSON.stringify(scim)}`,
+        problem: `${quoteValue(frontEnd)} belongs to ${
+          quoteValue(other)
+        } already; each needs a front-end attribute of its own`,
+      });
+    }
+    seen.set(frontEnd.toLowerCase(), scim);
+  }
+  return Object.fromEntries(pairs);
+}
+
+/** Front-end attribute → LDAP attribute. */
+export function parseLdapAttributes(
+  table: TomlTable,
+  { path, reading }: { path: string; reading: ParseContext },
+): Record<string, string> {
+  const pairs = parseNames(table, {
+    path,
+    reading,
+    key: { fits: isFrontEndName, means: "the name of a front-end attribute: letters, digits, _ and -" },
+    value: { fits: isLdapName, means: "the name of an LDAP attribute: letters, digits and -" },
+  });
+  return Object.fromEntries(pairs);
 }

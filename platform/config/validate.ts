@@ -1,30 +1,29 @@
-// What must hold between settings: each check sees the whole Config and names what is wrong.
+// Checks between settings: each check sees the whole Config and yields its faults.
 
 import { resolve } from "node:path";
 import type { ClientPolicy, ClientSettings, Config, ConfigFault } from "./config.ts";
-import { socketAddressText } from "../socket_address.ts";
-import { isWildcard } from "./addresses.ts";
+import { isWildcard, socketAddressText } from "../addresses.ts";
 import { entryPrefix } from "./parse_tables.ts";
-import type { Parts } from "./build_config.ts";
+import type { ParsedSettings } from "./build_config.ts";
 
-/** What a check sees. `given` holds the keys that the file has. */
-export interface View {
+/** The input of a check. `given` has the keys of the file. */
+export interface ConfigView {
   readonly config: Config;
-  readonly parts: Parts;
+  readonly parts: ParsedSettings;
   readonly given: ReadonlySet<string>;
 }
 
-export type Check = (view: View) => Iterable<ConfigFault>;
+export type ConfigCheck = (view: ConfigView) => Iterable<ConfigFault>;
 
 /** Unix domain sockets have 104 to 108 octets for their path; some are left for a temporary name. */
 const MAX_SOCKET_PATH_OCTETS = 100;
 
-/** Where commands reach a running server. */
+/** The control socket, through which commands reach a running gateway. */
 export function controlSocketPath(config: Config): string {
   return resolve(config.server.dataDir, "control.sock");
 }
 
-function* controlSocketFits({ config }: View): Iterable<ConfigFault> {
+function* controlSocketFits({ config }: ConfigView): Iterable<ConfigFault> {
   const octets = new TextEncoder().encode(controlSocketPath(config)).length;
   if (octets > MAX_SOCKET_PATH_OCTETS) {
     yield {
@@ -35,7 +34,7 @@ function* controlSocketFits({ config }: View): Iterable<ConfigFault> {
   }
 }
 
-function* listensAreApart({ config: { radius } }: View): Iterable<ConfigFault> {
+function* listensAreApart({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
   const accounting = radius.accounting.isGiven ? radius.accounting.listen : [];
   const seen = new Set<string>();
   const wildcards = new Map<number, string>();
@@ -87,7 +86,7 @@ export function* namesDiffer(list: string, names: readonly string[]): Iterable<C
   }
 }
 
-function* clientsDiffer({ config: { radius } }: View): Iterable<ConfigFault> {
+function* clientsDiffer({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
   const seen = new Map<string, ClientSettings>();
   for (const [at, client] of radius.clients.entries()) {
     for (const range of client.address) {
@@ -119,14 +118,14 @@ function* firstFactorHasServer(prefix: string, policy: ClientPolicy): Iterable<C
   }
 }
 
-function* firstFactorsHaveServers({ config: { radius } }: View): Iterable<ConfigFault> {
+function* firstFactorsHaveServers({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
   yield* firstFactorHasServer("radius.", radius.anyClient);
   for (const [at, client] of radius.clients.entries()) {
     yield* firstFactorHasServer(entryPrefix("radius.client", at), client);
   }
 }
 
-function* servicesHaveKeys({ parts: { general } }: View): Iterable<ConfigFault> {
+function* servicesHaveKeys({ parts: { general } }: ConfigView): Iterable<ConfigFault> {
   const needs = {
     "second_factor.url": ["second_factor.consumer_key", "second_factor.consumer_secret"],
     "telephony.url": ["telephony.account_id", "telephony.auth_token", "telephony.from"],
@@ -139,7 +138,7 @@ function* servicesHaveKeys({ parts: { general } }: View): Iterable<ConfigFault> 
   }
 }
 
-function* routesFitTotal({ config: { telephony } }: View): Iterable<ConfigFault> {
+function* routesFitTotal({ config: { telephony } }: ConfigView): Iterable<ConfigFault> {
   const { connectionsPerRoute, connectionsTotal } = telephony;
   if (connectionsPerRoute > connectionsTotal) {
     yield {
@@ -150,7 +149,7 @@ function* routesFitTotal({ config: { telephony } }: View): Iterable<ConfigFault>
   }
 }
 
-function* providerIsWhole({ parts: { general } }: View): Iterable<ConfigFault> {
+function* providerIsWhole({ parts: { general } }: ConfigView): Iterable<ConfigFault> {
   const issuer = general["console.oidc.issuer"];
   if (issuer === "") return;
   for (const key of ["console.oidc.client_id", "console.oidc.client_secret"] as const) {
@@ -170,7 +169,7 @@ function* providerIsWhole({ parts: { general } }: View): Iterable<ConfigFault> {
   }
 }
 
-export const FAULT_CHECKS: readonly Check[] = [
+export const FAULT_CHECKS: readonly ConfigCheck[] = [
   controlSocketFits,
   listensAreApart,
   ({ config }) => namesDiffer("radius.client", config.radius.clients.map(({ name }) => name)),

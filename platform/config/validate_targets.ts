@@ -1,4 +1,4 @@
-// Errors and warnings about targets, their backends and credentials, and about what the gateway takes from them.
+// Checks of targets, their backends and credentials, and of the settings of the gateway that refer to them.
 
 import { canonicalName } from "../canonical_name.ts";
 import type {
@@ -10,16 +10,16 @@ import type {
   ReplyAttributes,
   ScimBackendSettings,
 } from "./config.ts";
-import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../../radius/protocol/codes.ts";
+import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../../radius/protocol/packet.ts";
 import { encodeReplyAttribute } from "../../radius/protocol/attributes.ts";
-import { isLoopback } from "./addresses.ts";
+import { isLoopback } from "../addresses.ts";
 import { joinKey } from "./parse_toml.ts";
-import { type Check, namesDiffer, type View } from "./validate.ts";
+import { type ConfigCheck, type ConfigView, namesDiffer } from "./validate.ts";
 import { entryPrefix } from "./parse_tables.ts";
 
 const quoted = (names: readonly string[]) => names.map((name) => JSON.stringify(name)).join(", ");
 
-function* directoryIsTarget({ config: { radius, targets } }: View): Iterable<ConfigFault> {
+function* directoryIsTarget({ config: { radius, targets } }: ConfigView): Iterable<ConfigFault> {
   const names = targets.map(({ name }) => name);
   if (names.includes(radius.directory)) return;
   yield {
@@ -44,14 +44,16 @@ function* tablesDiffer(path: string, names: readonly string[]): Iterable<ConfigF
   }
 }
 
-function* targetsDiffer({ config: { targets } }: View): Iterable<ConfigFault> {
+function* targetsDiffer({ config: { targets } }: ConfigView): Iterable<ConfigFault> {
   yield* tablesDiffer("targets", targets.map(({ name }) => name));
   for (const { name, backends } of targets) {
     yield* tablesDiffer(`${joinKey("targets", name)}.backends`, backends.map((backend) => backend.name));
   }
 }
 
-function* eachBackend({ config: { targets } }: View): Iterable<{ key: string; backend: BackendSettings }> {
+function* eachBackend(
+  { config: { targets } }: ConfigView,
+): Iterable<{ key: string; backend: BackendSettings }> {
   for (const { name, backends } of targets) {
     const path = `${joinKey("targets", name)}.backends`;
     for (const backend of backends) yield { key: joinKey(path, backend.name), backend };
@@ -96,14 +98,14 @@ function* scimFaults(
   }
 }
 
-function* backendsAreWhole(view: View): Iterable<ConfigFault> {
+function* backendsAreWhole(view: ConfigView): Iterable<ConfigFault> {
   for (const { key, backend } of eachBackend(view)) {
     if (backend.kind === "ldap") yield* ldapFaults(key, backend);
     if (backend.kind === "scim") yield* scimFaults(key, backend);
   }
 }
 
-function* credentialsFitTargets({ config: { scim, targets } }: View): Iterable<ConfigFault> {
+function* credentialsFitTargets({ config: { scim, targets } }: ConfigView): Iterable<ConfigFault> {
   const names = new Set(targets.map(({ name }) => name));
   for (const [at, credential] of scim.credentials.entries()) {
     const missing = credential.targets.filter((name) => !names.has(name));
@@ -116,7 +118,11 @@ function* credentialsFitTargets({ config: { scim, targets } }: View): Iterable<C
   }
 }
 
-function* firstFactorBackend(prefix: string, policy: ClientPolicy, { config }: View): Iterable<ConfigFault> {
+function* firstFactorBackend(
+  prefix: string,
+  policy: ClientPolicy,
+  { config }: ConfigView,
+): Iterable<ConfigFault> {
   if (policy.firstFactor !== "ldap") return;
   const directory = config.targets.find(({ name }) => name === config.radius.directory);
   const ldap = directory?.backends.filter(({ kind }) => kind === "ldap").map(({ name }) => name) ?? [];
@@ -132,18 +138,18 @@ function* firstFactorBackend(prefix: string, policy: ClientPolicy, { config }: V
   };
 }
 
-function* firstFactorsHaveBackends(view: View): Iterable<ConfigFault> {
+function* firstFactorsHaveBackends(view: ConfigView): Iterable<ConfigFault> {
   yield* firstFactorBackend("radius.", view.config.radius.anyClient, view);
   for (const [at, client] of view.config.radius.clients.entries()) {
     yield* firstFactorBackend(entryPrefix("radius.client", at), client, view);
   }
 }
 
-function* replyGroupsDiffer({ config: { radius } }: View): Iterable<ConfigFault> {
+function* replyGroupsDiffer({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
   yield* tablesDiffer("radius.reply.group", radius.replyGroups.map(({ group }) => group));
 }
 
-/** What cannot be encoded is a fault of its own. */
+/** Attributes that cannot be encoded have their own fault. */
 function octetsOf(attributes: ReplyAttributes): number {
   return Object.entries(attributes).reduce((sum, [name, value]) => {
     const encoded = encodeReplyAttribute(name, value);
@@ -152,7 +158,7 @@ function octetsOf(attributes: ReplyAttributes): number {
 }
 
 /** A user can be in every group. */
-function* repliesFit({ config: { radius } }: View): Iterable<ConfigFault> {
+function* repliesFit({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
   const own = octetsOf(radius.replyDefault);
   const all = radius.replyGroups.reduce((sum, { attributes }) => sum + octetsOf(attributes), own);
   const room = `an Access-Accept has room for ${MAX_ACCEPT_ATTRIBUTE_OCTETS}`;
@@ -166,7 +172,7 @@ function* repliesFit({ config: { radius } }: View): Iterable<ConfigFault> {
   }
 }
 
-export const TARGET_FAULT_CHECKS: readonly Check[] = [
+export const TARGET_FAULT_CHECKS: readonly ConfigCheck[] = [
   directoryIsTarget,
   targetsDiffer,
   backendsAreWhole,
@@ -185,7 +191,7 @@ function isPlain(backend: BackendSettings): boolean {
   return backend.kind === "ldap" ? url.protocol === "ldap:" && !backend.startTls : url.protocol === "http:";
 }
 
-function* backendsAreSecret(view: View): Iterable<ConfigWarning> {
+function* backendsAreSecret(view: ConfigView): Iterable<ConfigWarning> {
   for (const { key, backend } of eachBackend(view)) {
     if (!isPlain(backend)) continue;
     const remedy = backend.kind === "ldap" ? "ldaps: or start_tls = true" : "https:";
@@ -197,15 +203,16 @@ function* backendsAreSecret(view: View): Iterable<ConfigWarning> {
 }
 
 /** JavaScript enumerates keys of digits first, whatever their order in the file. */
-function* groupsKeepOrder({ config: { radius } }: View): Iterable<ConfigWarning> {
+function* groupsKeepOrder({ config: { radius } }: ConfigView): Iterable<ConfigWarning> {
   if (radius.replyGroups.length < 2) return;
   for (const { group } of radius.replyGroups) {
     if (!/^[0-9]+$/.test(group)) continue;
     yield {
       key: joinKey("radius.reply.group", group),
-      problem: "its name is digits alone: it counts before all groups with letters, wherever it stands",
+      problem:
+        "its name has only digits: it counts before all groups with letters, regardless of its position",
     };
   }
 }
 
-export const TARGET_WARNING_CHECKS: readonly Check[] = [backendsAreSecret, groupsKeepOrder];
+export const TARGET_WARNING_CHECKS: readonly ConfigCheck[] = [backendsAreSecret, groupsKeepOrder];

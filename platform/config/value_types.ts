@@ -1,23 +1,31 @@
-// The kinds of value that a setting can have: each parses what TOML gave into what the program uses, and says in
-// words what it accepts.
+// The value types of settings: each parses a TOML value and describes what it accepts. And the rows that use them.
 
-import { type SocketAddress, socketAddressText } from "../socket_address.ts";
-import { isAppendSeparator } from "../../radius/protocol/password.ts";
-import { isDomainOrRealm } from "../../radius/protocol/user_name.ts";
-import { canonicalIp, canonicalRange, canonicalUrl, parseSocketAddress } from "./addresses.ts";
+import {
+  canonicalIp,
+  canonicalRange,
+  canonicalUrl,
+  parseSocketAddress,
+  type SocketAddress,
+  socketAddressText,
+} from "../addresses.ts";
+import { isAppendSeparator, isDomainOrRealm } from "../../radius/protocol/login_input.ts";
 
-/** A parsed value, or what it should have been. */
-export type Parsed<T> = { ok: true; value: T } | { ok: false; should: string };
+/** A parsed value, or a description of what is allowed. */
+export type ParsedValue<T> = { ok: true; value: T } | { ok: false; should: string };
 
-/** One kind of value. `means` continues the words "must be". */
-export interface Kind<T> {
+/** One type of value. `means` continues the words "must be". */
+export interface ValueType<T> {
   readonly means: string;
   /** The value must never be shown. */
   readonly secret: boolean;
-  parse(raw: unknown): Parsed<T>;
+  parse(raw: unknown): ParsedValue<T>;
 }
 
-function kind<T>(means: string, parse: (raw: unknown) => T | null, more?: Partial<Kind<T>>): Kind<T> {
+function valueType<T>(
+  means: string,
+  parse: (raw: unknown) => T | null,
+  more?: Partial<ValueType<T>>,
+): ValueType<T> {
   return {
     means,
     secret: false,
@@ -36,15 +44,15 @@ const isLine = (raw: unknown, min: number, max: number): raw is string =>
   typeof raw === "string" && raw.length >= min && raw.length <= max && !CONTROL.test(raw);
 
 /** One line of text; `min` and `max` in characters. */
-export function text({ min = 0, max = 256 } = {}): Kind<string> {
+export function text({ min = 0, max = 256 } = {}): ValueType<string> {
   const means = `a text of ${min > 0 ? `${min} to` : "at most"} ${max} characters on one line`;
-  return kind(means, (raw) => isLine(raw, min, max) ? raw : null);
+  return valueType(means, (raw) => isLine(raw, min, max) ? raw : null);
 }
 
-/** A secret, taken as it is; empty means that it is not set. */
-export function secret({ min = 0 } = {}): Kind<string> {
+/** A secret, unchanged. Empty: not set. */
+export function secret({ min = 0 } = {}): ValueType<string> {
   const means = min > 0 ? `a text of ${min} to 1024 characters` : "a text of at most 1024 characters";
-  return kind(
+  return valueType(
     means,
     (raw) => typeof raw === "string" && raw.length <= 1024 && (raw === "" || raw.length >= min) ? raw : null,
     { secret: true },
@@ -52,32 +60,35 @@ export function secret({ min = 0 } = {}): Kind<string> {
 }
 
 /** A name that HTTP Basic can carry (RFC 7617 §2: no colon). */
-export const userId: Kind<string> = kind(
+export const userId: ValueType<string> = valueType(
   "a text of 1 to 128 characters on one line, without a colon",
   (raw) => isLine(raw, 1, 128) && !raw.includes(":") ? raw : null,
 );
 
-export const boolean: Kind<boolean> = kind("true or false", (raw) => typeof raw === "boolean" ? raw : null);
+export const boolean: ValueType<boolean> = valueType(
+  "true or false",
+  (raw) => typeof raw === "boolean" ? raw : null,
+);
 
 interface Bounds {
   readonly min: number;
   readonly max: number;
 }
 
-export function integer({ min, max }: Bounds): Kind<number> {
+export function integer({ min, max }: Bounds): ValueType<number> {
   return scaled({ min, max, unit: "", factor: 1 });
 }
 
-function scaled({ min, max, unit, factor }: Bounds & { unit: string; factor: number }): Kind<number> {
+function scaled({ min, max, unit, factor }: Bounds & { unit: string; factor: number }): ValueType<number> {
   const means = `a whole number ${unit}from ${min} to ${max}`;
-  return kind(
+  return valueType(
     means,
     (raw) =>
       typeof raw === "number" && Number.isInteger(raw) && raw >= min && raw <= max ? raw * factor : null,
   );
 }
 
-/** These four give milliseconds. */
+/** These four convert to milliseconds. */
 export const milliseconds = (bounds: Bounds) => scaled({ ...bounds, unit: "of milliseconds ", factor: 1 });
 export const seconds = (bounds: Bounds) => scaled({ ...bounds, unit: "of seconds ", factor: 1000 });
 export const minutes = (bounds: Bounds) => scaled({ ...bounds, unit: "of minutes ", factor: 60_000 });
@@ -89,13 +100,13 @@ const quotedList = (words: readonly string[]): string => {
 };
 
 /** One of some words. */
-export function choice<const T extends string>(of: readonly T[]): Kind<T> {
-  return kind(quotedList(of), (raw) => of.find((word) => word === raw) ?? null);
+export function choice<const T extends string>(of: readonly T[]): ValueType<T> {
+  return valueType(quotedList(of), (raw) => of.find((word) => word === raw) ?? null);
 }
 
-/** Some of some words, each at most once, in the order of the contract. */
-export function choices<const T extends string>(of: readonly T[]): Kind<readonly T[]> {
-  return kind(`a list with any of ${quotedList(of)}, each at most once`, (raw) => {
+/** Several of some words, each at most once; the result has the order of `of`. */
+export function choices<const T extends string>(of: readonly T[]): ValueType<readonly T[]> {
+  return valueType(`a list with any of ${quotedList(of)}, each at most once`, (raw) => {
     if (!Array.isArray(raw) || new Set(raw).size !== raw.length) return null;
     return raw.every((one) => of.some((word) => word === one))
       ? of.filter((word) => raw.includes(word))
@@ -103,9 +114,17 @@ export function choices<const T extends string>(of: readonly T[]): Kind<readonly
   });
 }
 
-/** A list whose every entry `parse` takes. */
-function list<T>(means: string, parse: (entry: string) => T | null, maxEntries = 1000): Kind<readonly T[]> {
-  return kind(means, (raw) => {
+function textType<T = string>(means: string, parse: (text: string) => T | null): ValueType<T> {
+  return valueType(means, (raw) => typeof raw === "string" ? parse(raw) : null);
+}
+
+/** A list of which `parse` accepts every entry. */
+function list<T>(
+  means: string,
+  parse: (entry: string) => T | null,
+  maxEntries = 1000,
+): ValueType<readonly T[]> {
+  return valueType(means, (raw) => {
     if (!Array.isArray(raw) || raw.length > maxEntries) return null;
     const values: T[] = [];
     for (const entry of raw) {
@@ -117,31 +136,37 @@ function list<T>(means: string, parse: (entry: string) => T | null, maxEntries =
   });
 }
 
-/** Texts that must match those of another system, such as names of groups. */
-export const texts: Kind<readonly string[]> = list(
+/** A list of up to 100 different texts that `fits` accepts. */
+function uniqueList(
+  means: string,
+  fits: (entry: string) => boolean,
+  { min = 0 } = {},
+): ValueType<readonly string[]> {
+  const entries = list(means, (entry) => fits(entry) ? entry : null, 100);
+  return valueType(means, (raw) => {
+    const parsed = entries.parse(raw);
+    if (!parsed.ok || parsed.value.length < min) return null;
+    return new Set(parsed.value).size === parsed.value.length ? parsed.value : null;
+  });
+}
+
+/** Texts of another system, such as names of groups. */
+export const texts: ValueType<readonly string[]> = list(
   'a list of texts of 1 to 256 characters, as in ["admins"]',
   (entry) => isLine(entry, 1, 256) ? entry : null,
   100,
 );
 
-export const domains: Kind<readonly string[]> = list(
-  'a list of domains without backslash, @ and blanks, as in ["CORP"]',
-  (entry) => isDomainOrRealm(entry) ? entry : null,
-  100,
-);
+const domainList = (means: string) => list(means, (entry) => isDomainOrRealm(entry) ? entry : null, 100);
+export const domains = domainList('a list of domains without backslash, @ and blanks, as in ["CORP"]');
+export const realms = domainList('a list of realms without @, backslash and blanks, as in ["corp.example"]');
 
-export const realms: Kind<readonly string[]> = list(
-  'a list of realms without @, backslash and blanks, as in ["corp.example"]',
-  (entry) => isDomainOrRealm(entry) ? entry : null,
-  100,
-);
-
-export const separator: Kind<string> = kind(
+export const separator = textType(
   "one of the characters ! \" # $ % & ' ( ) * + , . / : ; < = > ? @ [ \\ ] ^ _ ` { | } ~",
-  (raw) => typeof raw === "string" && isAppendSeparator(raw) ? raw : null,
+  (text) => isAppendSeparator(text) ? text : null,
 );
 
-export const countryCodes: Kind<readonly string[]> = list(
+export const countryCodes: ValueType<readonly string[]> = list(
   'a list of country codes of 1 to 3 digits without +, as in ["1", "49"]',
   (entry) => /^[0-9]{1,3}$/.test(entry) ? entry : null,
 );
@@ -149,12 +174,9 @@ export const countryCodes: Kind<readonly string[]> = list(
 const SOCKET = '"host:port" or "[IPv6]:port"';
 
 /** To listen on; port 0 lets the host choose. */
-export const listen: Kind<SocketAddress> = kind(
-  `${SOCKET}, as in "127.0.0.1:8080"`,
-  (raw) => typeof raw === "string" ? parseSocketAddress(raw) : null,
-);
+export const listen = textType(`${SOCKET}, as in "127.0.0.1:8080"`, parseSocketAddress);
 
-export const listens: Kind<readonly SocketAddress[]> = kind(
+export const listens: ValueType<readonly SocketAddress[]> = valueType(
   `one ${SOCKET}, or a list of one or more, as in ["[::]:1812"]`,
   (raw) => {
     const parsed = list(SOCKET, parseSocketAddress, 64).parse(typeof raw === "string" ? [raw] : raw);
@@ -162,82 +184,70 @@ export const listens: Kind<readonly SocketAddress[]> = kind(
   },
 );
 
-/** To send to: an IP address, because the sender of an answer is compared with it. Empty: not set. */
-export const peer: Kind<SocketAddress | ""> = kind(
+/** A server: an IP address, because the sender of a reply is compared with it. Empty: not set. */
+export const peer = textType<SocketAddress | "">(
   '"IP:port" or "[IPv6]:port" with an IP address, as in "192.0.2.20:1812"',
-  (raw) => {
-    if (raw === "") return raw;
-    const parsed = typeof raw === "string" ? parseSocketAddress(raw) : null;
+  (text) => {
+    if (text === "") return text;
+    const parsed = parseSocketAddress(text);
     return parsed === null || parsed.port === 0 || canonicalIp(parsed.hostname) === null ? null : parsed;
   },
 );
 
-/** Whose requests are taken: host bits are cleared, a range of one address becomes that address. */
-export const ranges: Kind<readonly string[]> = list(
+/** Addresses of clients: host bits are cleared, a range of one address becomes that address. */
+export const ranges: ValueType<readonly string[]> = list(
   'a list of IP addresses and CIDR ranges, as in ["10.1.0.0/16", "192.0.2.7"]',
   canonicalRange,
 );
 
 /** Empty: not set. */
-export const ip: Kind<string> = kind(
-  "an IP address, or empty",
-  (raw) => raw === "" ? raw : typeof raw === "string" ? canonicalIp(raw) : null,
-);
+export const ip = textType("an IP address, or empty", (text) => text === "" ? text : canonicalIp(text));
 
 /** Empty: not set. A slash at the end is dropped. */
-export const url: Kind<string> = kind(
+export const url = textType(
   "an http:// or https:// address without user, query and fragment, or empty",
-  (raw) => raw === "" ? raw : typeof raw === "string" ? canonicalUrl(raw) : null,
+  (text) => text === "" ? text : canonicalUrl(text),
 );
 
-/** The root of a site: scheme, host and port. */
-export const origin: Kind<string> = kind(
+/** Scheme, host and port. */
+export const origin = textType(
   'an http:// or https:// address without a path, as in "https://login.example.com"',
-  (raw) => {
-    const canonical = typeof raw === "string" ? canonicalUrl(raw) : null;
+  (text) => {
+    const canonical = canonicalUrl(text);
     return canonical === null || URL.parse(canonical)?.origin !== canonical ? null : canonical;
   },
 );
 
 const LDAP_PORTS: Readonly<Record<string, number>> = { ldap: 389, ldaps: 636 };
 
-/** An LDAP server; the port of the scheme where none is given. Empty: not set. */
-export const ldapUrl: Kind<string> = kind(
-  '"ldap://host:port" or "ldaps://host:port"',
-  (raw) => {
-    if (raw === "") return raw;
-    const [, scheme = "", rest = ""] = typeof raw === "string"
-      ? /^(ldaps?):\/\/([^/]*)\/?$/i.exec(raw) ?? []
-      : [];
-    const address = parseSocketAddress(rest) ??
-      parseSocketAddress(`${rest}:${LDAP_PORTS[scheme.toLowerCase()] ?? ""}`);
-    return address === null || address.port === 0
-      ? null
-      : `${scheme.toLowerCase()}://${socketAddressText(address)}`;
-  },
-);
+/** An LDAP server; the default port is that of the scheme. Empty: not set. */
+export const ldapUrl = textType('"ldap://host:port" or "ldaps://host:port"', (text) => {
+  if (text === "") return text;
+  const [, scheme = "", rest = ""] = /^(ldaps?):\/\/([^/]*)\/?$/i.exec(text) ?? [];
+  const address = parseSocketAddress(rest) ??
+    parseSocketAddress(`${rest}:${LDAP_PORTS[scheme.toLowerCase()] ?? ""}`);
+  return address === null || address.port === 0
+    ? null
+    : `${scheme.toLowerCase()}://${socketAddressText(address)}`;
+});
 
-/** A distinguished name (RFC 4514); what it names is the directory's to judge. Empty: not set. */
-export const dn: Kind<string> = kind(
+/** A distinguished name (RFC 4514), unchecked beyond its form. Empty: not set. */
+export const dn = textType(
   'a distinguished name of at most 1024 characters, as in "ou=people,dc=example,dc=org"',
-  (raw) => raw === "" || (isLine(raw, 3, 1024) && /^[^=,]+=/.test(raw)) ? raw : null,
+  (text) => text === "" || (isLine(text, 3, 1024) && /^[^=,]+=/.test(text)) ? text : null,
 );
 
-/** Names of targets and backends: they stand in paths and in lists with commas. */
+/** Names of targets and backends, which are used in paths and in lists with commas. */
 export const NAME_MEANS = "1 to 64 of the letters A to Z and a to z, digits, dot, _ and -, not dots alone";
 
 export function isPlainName(name: string): boolean {
   return /^[A-Za-z0-9._-]{1,64}$/.test(name) && !/^\.+$/.test(name);
 }
 
-export const plainNames: Kind<readonly string[]> = kind(
+export const plainNames: ValueType<readonly string[]> = uniqueList(
   'a list of one or more names, each once, as in ["default"]',
-  (raw) => {
-    const parsed = list("", (entry) => isPlainName(entry) ? entry : null, 100).parse(raw);
-    return parsed.ok && parsed.value.length > 0 && new Set(parsed.value).size === parsed.value.length
-      ? parsed.value
-      : null;
-  },
+  isPlainName,
+  { min: 1 },
 );
 
 /** `a`, `a[]`, `a.b` or `a[].b`, each perhaps behind a schema's URN and a colon. */
@@ -247,20 +257,43 @@ export function isScimPath(path: string): boolean {
   return /^[A-Za-z][A-Za-z0-9_-]{0,63}(\[\])?(\.\$?[A-Za-z][A-Za-z0-9_-]{0,63})?$/.test(path.slice(cut + 1));
 }
 
-/** What every write brings: the name, what identifies, whether the user is active, and what the server makes. */
-const NOBODYS = /^(userName|id|externalId|active|password|groups|meta|schemas)(\W|$)/i;
+/** Every write has these attributes, or the server creates them. */
+const NEVER_READ_ONLY = /^(userName|id|externalId|active|password|groups|meta|schemas)(\W|$)/i;
 
-function canBeKept(path: string): boolean {
-  return isScimPath(path) && !NOBODYS.test(path.slice(path.lastIndexOf(":") + 1));
+function canBeReadOnly(path: string): boolean {
+  return isScimPath(path) && !NEVER_READ_ONLY.test(path.slice(path.lastIndexOf(":") + 1));
 }
 
-/** SCIM attributes of users that a backend may keep for itself. */
-export const keptAttributes: Kind<readonly string[]> = kind(
+/** SCIM attributes of users that only the backend writes. */
+export const readOnlyAttributes: ValueType<readonly string[]> = uniqueList(
   'a list of SCIM attributes of users, each once, as in ["title", "emails[].value"]; not the name, active or password',
-  (raw) => {
-    const parsed = list("", (entry) => canBeKept(entry) ? entry : null, 100).parse(
-      raw,
-    );
-    return parsed.ok && new Set(parsed.value).size === parsed.value.length ? parsed.value : null;
-  },
+  canBeReadOnly,
 );
+
+/** A setting: its type, its default (`preset`), and its text in the docs. */
+export interface SettingRow<T> {
+  readonly kind: ValueType<T>;
+  /** In TOML; `kind` parses it like any other value. */
+  readonly preset: string | number | boolean | readonly string[];
+  readonly doc: string;
+  /** The key must be set, and not empty. */
+  readonly required?: true;
+  /** Why this version accepts only the default. */
+  readonly later?: string;
+  /** docs/configuration.md shows it instead of the default. */
+  readonly example?: string | number | readonly string[];
+}
+
+export type SettingRows = Readonly<Record<string, SettingRow<unknown>>>;
+
+export type ValuesOf<R extends SettingRows> = {
+  readonly [K in keyof R]: R[K] extends SettingRow<infer T> ? T : never;
+};
+
+export function settingRow<T>(
+  kind: ValueType<T>,
+  preset: SettingRow<T>["preset"],
+  about: Omit<SettingRow<T>, "kind" | "preset">,
+): SettingRow<T> {
+  return { kind, preset, ...about };
+}

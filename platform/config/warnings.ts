@@ -1,9 +1,9 @@
-// Warnings: settings that are valid but need attention. Each check sees the whole Config and says what follows from it.
+// Warnings: settings that are valid but need attention.
 
 import type { ClientPolicy, ConfigWarning } from "./config.ts";
 import { clientSetting, POLICY_SETTINGS, settingOf } from "../client_values.ts";
-import { isLoopback, isWildcard } from "./addresses.ts";
-import type { Check, View } from "./validate.ts";
+import { isLoopback, isWildcard } from "../addresses.ts";
+import type { ConfigCheck, ConfigView } from "./validate.ts";
 import { POLICY_ROWS } from "./client_rows.ts";
 import { entryPrefix } from "./parse_tables.ts";
 
@@ -71,7 +71,7 @@ function* unusedSettings(
   }
 }
 
-function* clients({ config: { radius }, given }: View): Iterable<ConfigWarning> {
+function* clients({ config: { radius }, given }: ConfigView): Iterable<ConfigWarning> {
   yield* weakSecret("radius.secret", radius.secret);
   if (radius.clients.length === 0) yield* policyWarnings("radius.", radius.anyClient, given);
   for (const [at, client] of radius.clients.entries()) {
@@ -81,7 +81,7 @@ function* clients({ config: { radius }, given }: View): Iterable<ConfigWarning> 
   }
 }
 
-function* keysWithoutEffect({ config: { radius }, given }: View): Iterable<ConfigWarning> {
+function* keysWithoutEffect({ config: { radius }, given }: ConfigView): Iterable<ConfigWarning> {
   if (radius.clients.length === 0) return;
   for (const name of ["secret", ...Object.keys(POLICY_ROWS)]) {
     const key = `radius.${name}`;
@@ -91,7 +91,7 @@ function* keysWithoutEffect({ config: { radius }, given }: View): Iterable<Confi
   }
 }
 
-function* factors({ config: { factors } }: View): Iterable<ConfigWarning> {
+function* factors({ config: { factors } }: ConfigView): Iterable<ConfigWarning> {
   if (factors.phoneNumbers === "any") {
     yield {
       key: "factors.phone_numbers",
@@ -124,7 +124,7 @@ function* factors({ config: { factors } }: View): Iterable<ConfigWarning> {
   }
 }
 
-function* outbox({ config: { telephony, factors } }: View): Iterable<ConfigWarning> {
+function* outbox({ config: { telephony, factors } }: ConfigView): Iterable<ConfigWarning> {
   if (telephony.url === "" && (factors.enabled.includes("sms") || factors.enabled.includes("voice"))) {
     yield {
       key: "telephony.url",
@@ -133,7 +133,7 @@ function* outbox({ config: { telephony, factors } }: View): Iterable<ConfigWarni
   }
 }
 
-function* services({ parts: { general }, given }: View): Iterable<ConfigWarning> {
+function* services({ parts: { general }, given }: ConfigView): Iterable<ConfigWarning> {
   const urls = ["second_factor.url", "telephony.url"] as const;
   for (const key of urls) {
     const url = URL.parse(general[key]);
@@ -160,11 +160,11 @@ function* services({ parts: { general }, given }: View): Iterable<ConfigWarning>
   }
 }
 
-function* publicUrl({ config: { http }, given }: View): Iterable<ConfigWarning> {
+function* publicUrl({ config: { http }, given }: ConfigView): Iterable<ConfigWarning> {
   const key = "http.public_url";
   if (!given.has(key) && isWildcard(http.listen.hostname)) {
-    const said = http.listen.port === 0 ? "an address of this host alone" : http.publicUrl;
-    yield { key, problem: `it is not set; links say ${said}, where a phone finds nothing` };
+    const shown = http.listen.port === 0 ? "an address of this host alone" : http.publicUrl;
+    yield { key, problem: `it is not set; links contain ${shown}, which a phone cannot reach` };
   }
   const url = URL.parse(http.publicUrl);
   if (http.tls === null && url?.protocol === "http:" && !isLoopback(url.hostname)) {
@@ -179,7 +179,7 @@ function* publicUrl({ config: { http }, given }: View): Iterable<ConfigWarning> 
 }
 
 /** The check of http.public_url reads the address that browsers use; this one reads where the server listens. */
-function* clearText({ config: { http } }: View): Iterable<ConfigWarning> {
+function* clearText({ config: { http } }: ConfigView): Iterable<ConfigWarning> {
   if (http.tls !== null || isLoopback(http.listen.hostname)) return;
   const problem = http.trustedProxies.length > 0
     ? "it is not on loopback and has no TLS; the way from the proxy to here carries passwords in clear text"
@@ -187,7 +187,7 @@ function* clearText({ config: { http } }: View): Iterable<ConfigWarning> {
   yield { key: "http.listen", problem };
 }
 
-export const WARNING_CHECKS: readonly Check[] = [
+export const WARNING_CHECKS: readonly ConfigCheck[] = [
   clients,
   keysWithoutEffect,
   factors,

@@ -1,4 +1,4 @@
-// Handles Accounting-Requests (RFC 2866): applies them to the session table and answers after the change is durable.
+// Decodes and handles Accounting-Requests (RFC 2866): applies them to the session table and answers after the change is durable.
 
 import type { Log } from "../../platform/log.ts";
 import type { Store } from "../../platform/store.ts";
@@ -6,10 +6,13 @@ import type { DropReason } from "../protocol/drop_reasons.ts";
 import type { Counters } from "../server/counters.ts";
 import { writeAccountingResponse } from "../server/reply_encoder.ts";
 import type { Request } from "../server/request.ts";
-import { describeAttributes } from "../protocol/attributes.ts";
-import { authenticatorOf } from "../protocol/packet.ts";
-import { decodeAccountingRequest } from "./accounting_request.ts";
+import { decodeText, describeAttributes, readInteger } from "../protocol/attributes.ts";
+import { authenticatorOf, forEachAttribute } from "../protocol/packet.ts";
 import type { SessionTable } from "./session_table.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
+import { type SessionChange, sessionChange } from "../protocol/accounting.ts";
+import type { AccountingReport } from "./session.ts";
+import { type AttributeName, RADIUS_ATTRIBUTES } from "../protocol/dictionary.ts";
 
 export interface AccountingHandlerDeps {
   readonly sessions: SessionTable;
@@ -22,15 +25,15 @@ export interface AccountingHandlerDeps {
 }
 
 export interface AccountingHandler {
-  /** Handles a request that the gate found authentic. Returns why it is dropped, or `null`. */
+  /** Handles a request that passed the gate. Returns why it is dropped, or `null`. */
   accept(request: Request): DropReason | null;
   /** Requests whose change is not durable yet. */
   readonly working: number;
 }
 
 /**
- * Requests under way, in total and of one client. They share the store's commits with logins: so few never fill a commit, and a flood of
- * accounting delays a login by one commit at most. The NAS sends a dropped request again.
+ * Requests in progress, in total and of one client. They share the store's commits with logins. So few requests never fill a commit, so that
+ * a flood of accounting delays a login by one commit at most. The NAS sends a dropped request again.
  */
 export const MAX_ACCOUNTING_UNDER_WAY = 256;
 export const MAX_ACCOUNTING_PER_CLIENT = 64;
@@ -107,4 +110,88 @@ export function createAccountingHandler(deps: AccountingHandlerDeps): Accounting
 
 function senderFields({ client, source }: Request): { client: string; source: string } {
   return { client: client.name, source };
+}
+
+/** Characters of a text that a session stores. */
+const MAX_TEXT_CHARACTERS = 128;
+const GIGAWORD = 2 ** 32;
+
+/**
+ * Reads a packet that passed the gate. `null`: a required attribute is missing or malformed (RFC 2866 §5.13).
+ *
+ * @param request `userName` is User-Name without the domain and realm that the client strips.
+ */
+export function decodeAccountingRequest(
+  { octets, userName: shownUser }: Pick<Request, "octets" | "userName">,
+): AccountingReport | null {
+  const values = firstValues(octets);
+  const statusType = integerOf(values, "Acct-Status-Type");
+  if (statusType === null) return null;
+  const change = sessionChange(statusType);
+  const sessionId = values.get(RADIUS_ATTRIBUTES["Acct-Session-Id"].type) ?? null;
+  if (NEEDS_SESSION_ID.has(change) && (sessionId === null || sessionId.length === 0)) return null;
+  return {
+    change,
+    sessionHex: sessionId === null ? "" : sessionId.toHex(),
+    sessionId: textOf(values, "Acct-Session-Id"),
+    user: canonicalName(shownUser),
+    shownUser,
+    nas: textOf(values, "NAS-Identifier") || addressOf(values, "NAS-IP-Address") ||
+      addressOf(values, "NAS-IPv6-Address"),
+    framedAddress: [addressOf(values, "Framed-IP-Address"), addressOf(values, "Framed-IPv6-Address")]
+      .filter((address) => address !== "").join(", "),
+    callingStation: textOf(values, "Calling-Station-Id"),
+    inputOctets: octetsOf(values, "Acct-Input-Octets", "Acct-Input-Gigawords"),
+    outputOctets: octetsOf(values, "Acct-Output-Octets", "Acct-Output-Gigawords"),
+    sessionSeconds: integerOf(values, "Acct-Session-Time"),
+    delaySeconds: integerOf(values, "Acct-Delay-Time") ?? 0,
+    terminateCause: integerOf(values, "Acct-Terminate-Cause"),
+  };
+}
+
+/** Accounting-On and Accounting-Off concern every session of a NAS, and some NASes send them without an Acct-Session-Id. */
+const NEEDS_SESSION_ID: ReadonlySet<SessionChange> = new Set(["start", "stop", "update"]);
+
+type Values = ReadonlyMap<number, Uint8Array>;
+
+/** The first value of each attribute type. */
+function firstValues(packet: Uint8Array): Values {
+  const values = new Map<number, Uint8Array>();
+  forEachAttribute(packet, packet.length, (type, at, valueOctets) => {
+    if (!values.has(type)) values.set(type, packet.subarray(at, at + valueOctets));
+  });
+  return values;
+}
+
+function integerOf(values: Values, name: AttributeName): number | null {
+  const value = values.get(RADIUS_ATTRIBUTES[name].type);
+  return value?.length === 4 ? readInteger(value) : null;
+}
+
+function textOf(values: Values, name: AttributeName): string {
+  const value = values.get(RADIUS_ATTRIBUTES[name].type);
+  return value === undefined ? "" : decodeText(value).slice(0, MAX_TEXT_CHARACTERS);
+}
+
+/** RFC 2869 §5.1: a Gigawords attribute counts how often the octets passed 2^32. */
+function octetsOf(values: Values, octets: AttributeName, gigawords: AttributeName): number {
+  return (integerOf(values, octets) ?? 0) + GIGAWORD * (integerOf(values, gigawords) ?? 0);
+}
+
+function addressOf(values: Values, name: AttributeName): string {
+  const value = values.get(RADIUS_ATTRIBUTES[name].type);
+  if (value === undefined) return "";
+  const { kind } = RADIUS_ATTRIBUTES[name];
+  if (kind === "ipv4" && value.length === 4) return value.join(".");
+  return kind === "ipv6" && value.length === 16 ? ipv6Text(value) : "";
+}
+
+function ipv6Text(value: Uint8Array): string {
+  const groups = Array.from({ length: 8 }, (_, i) => readInteger(pair(value, i)).toString(16));
+  // The URL parser writes the short form of RFC 5952.
+  return new URL(`http://[${groups.join(":")}]`).hostname.slice(1, -1);
+}
+
+function pair(value: Uint8Array, group: number): Uint8Array {
+  return Uint8Array.of(0, 0, value[2 * group] as number, value[2 * group + 1] as number);
 }

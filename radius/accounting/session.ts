@@ -1,11 +1,34 @@
-// An accounting session (RFC 2866): who is connected through which NAS, since when, and how much was transferred. And its stored form.
+// An accounting session (RFC 2866): who is connected through which NAS, since when, and how much was transferred. Includes the report that updates it, and its stored form.
 
-import { SESSION_LIMITS, terminateCauseName } from "../protocol/accounting.ts";
+import { SESSION_LIMITS, type SessionChange, terminateCauseName } from "../protocol/accounting.ts";
+
+/** What an Accounting-Request reports. Absent or malformed attributes are `null`, `0` or empty. */
+export interface AccountingReport {
+  readonly change: SessionChange;
+  /** Acct-Session-Id in hexadecimal: compared as octets, because it may be any octets. */
+  readonly sessionHex: string;
+  /** Acct-Session-Id as text. */
+  readonly sessionId: string;
+  /** User-Name, canonical; empty if the request has none. */
+  readonly user: string;
+  /** User-Name as sent. */
+  readonly shownUser: string;
+  /** NAS-Identifier, otherwise NAS-IP-Address or NAS-IPv6-Address; empty if the request has none. */
+  readonly nas: string;
+  /** Framed-IP-Address and Framed-IPv6-Address. */
+  readonly framedAddress: string;
+  readonly callingStation: string;
+  readonly inputOctets: number;
+  readonly outputOctets: number;
+  readonly sessionSeconds: number | null;
+  readonly delaySeconds: number;
+  readonly terminateCause: number | null;
+}
 
 /** What ended a session: its Stop, or Accounting-On or Accounting-Off of its NAS. */
-export type SessionEnd = "stop" | "nas_restarted" | "nas_stopped";
+export type AccountingSessionEnd = "stop" | "nas_restarted" | "nas_stopped";
 
-/** A session as the table holds it. */
+/** A session in the table. */
 export interface AccountingSession {
   readonly id: string;
   /** The client entry that reported it. */
@@ -23,7 +46,7 @@ export interface AccountingSession {
   readonly startedMs: number;
   readonly updatedMs: number;
   readonly endedMs: number | null;
-  readonly end: SessionEnd | null;
+  readonly end: AccountingSessionEnd | null;
   readonly terminateCause: number | null;
   readonly inputOctets: number;
   readonly outputOctets: number;
@@ -34,23 +57,13 @@ export interface AccountingSession {
 }
 
 /** A session as the console shows it. */
-export interface SessionView {
-  readonly id: string;
-  readonly client: string;
-  readonly sessionId: string;
-  readonly user: string;
-  readonly nas: string;
-  readonly source: string;
-  readonly framedAddress: string;
-  readonly callingStation: string;
-  readonly startedMs: number;
-  readonly updatedMs: number;
-  readonly endedMs: number | null;
-  readonly end: SessionEnd | null;
+export interface SessionView extends
+  Omit<
+    AccountingSession,
+    "sessionHex" | "shownUser" | "terminateCause" | "intervalMs" | "startAuthenticator"
+  > {
   /** RFC 2866 §5.10, by name; empty if the NAS sent none. */
   readonly terminateCause: string;
-  readonly inputOctets: number;
-  readonly outputOctets: number;
   /** Connected, but without an update for longer than expected: the NAS may be gone. */
   readonly isStale: boolean;
 }
@@ -63,14 +76,19 @@ export function staleAtMs({ updatedMs, intervalMs }: AccountingSession): number 
 }
 
 export function viewSession(session: AccountingSession, nowMs: number): SessionView {
-  const { terminateCause, endedMs, shownUser } = session;
-  const { id, client, sessionId, nas, source, framedAddress, callingStation, startedMs, updatedMs } = session;
-  const { end, inputOctets, outputOctets } = session;
+  const {
+    sessionHex: _hex,
+    shownUser: user,
+    terminateCause,
+    intervalMs: _ms,
+    startAuthenticator: _start,
+    ...rest
+  } = session;
   return {
-    ...{ id, client, sessionId, user: shownUser, nas, source, framedAddress, callingStation, startedMs },
-    ...{ updatedMs, endedMs, end, inputOctets, outputOctets },
+    ...rest,
+    user,
     terminateCause: terminateCause === null ? "" : terminateCauseName(terminateCause),
-    isStale: endedMs === null && nowMs > staleAtMs(session),
+    isStale: rest.endedMs === null && nowMs > staleAtMs(session),
   };
 }
 
@@ -96,7 +114,7 @@ export function encodeSession(session: AccountingSession): Uint8Array<ArrayBuffe
   ]));
 }
 
-/** `null` for a value that is no session. */
+/** `null` for any other value. */
 export function decodeSession(id: string, value: unknown): AccountingSession | null {
   if (!(value instanceof Uint8Array)) return null;
   try {
@@ -107,7 +125,9 @@ export function decodeSession(id: string, value: unknown): AccountingSession | n
   }
 }
 
-const ENDS: ReadonlySet<unknown> = new Set(["stop", "nas_restarted", "nas_stopped"] satisfies SessionEnd[]);
+const ENDS: ReadonlySet<unknown> = new Set(
+  ["stop", "nas_restarted", "nas_stopped"] satisfies AccountingSessionEnd[],
+);
 
 function readParts(id: string, parts: unknown): AccountingSession | null {
   if (!Array.isArray(parts)) return null;
@@ -128,7 +148,7 @@ function readParts(id: string, parts: unknown): AccountingSession | null {
     ...{ id, client, sessionHex, sessionId, user, shownUser, nas, source, framedAddress, callingStation },
     ...{ startedMs, updatedMs, inputOctets, outputOctets, intervalMs, startAuthenticator },
     endedMs: typeof endedMs === "number" ? endedMs : null,
-    end: ENDS.has(end) ? end as SessionEnd : null,
+    end: ENDS.has(end) ? end as AccountingSessionEnd : null,
     terminateCause: typeof terminateCause === "number" ? terminateCause : null,
   };
 }

@@ -7,16 +7,16 @@ export interface SessionIndexLimits {
   readonly perClient: number;
 }
 
-/** What a report names a session by: the client, Acct-Session-Id in hexadecimal, and the canonical User-Name ("" for any). */
+/** Identifies a session in a report: the client, Acct-Session-Id in hexadecimal, and the canonical User-Name ("" for any). */
 export type SessionName = Pick<AccountingSession, "client" | "sessionHex" | "user">;
 
-/** The sessions of one client, each map with the session first that changed longest ago. */
+/** The sessions of one client, in each map the least recently changed first. */
 interface ClientSessions {
   readonly connected: Map<string, AccountingSession>;
   readonly ended: Map<string, AccountingSession>;
 }
 
-/** Accounting sessions, with the indexes that they are looked up by. To change a session, put its new version. */
+/** Accounting sessions with their indexes. To change a session, put its new version. */
 export class SessionIndex {
   readonly #clients = new Map<string, ClientSessions>();
   /** The newest session of a client, an Acct-Session-Id and a user. */
@@ -64,7 +64,7 @@ export class SessionIndex {
         total++;
         if (nowMs > staleAtMs(session)) stale++;
         newest.push(session);
-        // Sorting everything would cost far more than the few that are shown.
+        // Sorting all sessions would cost far more than the few that are shown.
         if (newest.length > 8 * limit) cut();
       }
     }
@@ -80,7 +80,7 @@ export class SessionIndex {
       .slice(0, limit);
   }
 
-  /** Adds a session, or replaces the one with its id, which then counts as the one that changed last. */
+  /** Adds a session, or replaces the one with its id. It becomes the most recently changed one. */
   put(session: AccountingSession): void {
     const { id, client, user, endedMs } = session;
     const sessions = this.#clients.get(client) ?? { connected: new Map(), ended: new Map() };
@@ -96,7 +96,7 @@ export class SessionIndex {
     setNewest(this.#bySessionId, keyOf({ ...session, user: "" }), session);
   }
 
-  /** Removes a session from every index; one that is not there changes nothing. */
+  /** Removes a session from every index, if it is there. */
   remove(session: AccountingSession): void {
     const { id, client, user } = session;
     const sessions = this.#clients.get(client);
@@ -115,8 +115,8 @@ export class SessionIndex {
   }
 
   /**
-   * Removes sessions until one more of `client` fits: ended before connected, the one that changed longest ago first.
-   * @returns what was removed
+   * Removes sessions until one more of `client` fits: ended before connected, least recently changed first.
+   * @returns the removed sessions
    */
   makeRoom(client: string, limits: SessionIndexLimits): AccountingSession[] {
     const evicted: AccountingSession[] = [];
@@ -131,7 +131,7 @@ export class SessionIndex {
       if (!evictOf(this.#clients.get(client))) break;
     }
     while (this.#size >= limits.total) {
-      // The client that uses most of the table gives way, so that one client cannot push out the others.
+      // The client with the most sessions loses one, so that one client cannot remove the sessions of others.
       const largest = [...this.#clients.values()].reduce<ClientSessions | undefined>(
         (most, one) => countOf(one) > countOf(most) ? one : most,
         undefined,
@@ -154,7 +154,7 @@ export class SessionIndex {
   }
 }
 
-/** No two keys read alike: the client's name has its length in front, and hexadecimal has no blank. */
+/** Unambiguous: the client's name has its length in front, and hexadecimal has no blank. */
 function keyOf({ client, sessionHex, user }: SessionName): string {
   return `${client.length} ${client}${sessionHex} ${user}`;
 }

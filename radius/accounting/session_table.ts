@@ -1,14 +1,14 @@
-// The session table: applies accounting reports (RFC 2866) to sessions, within limits per client and in total. Lives in memory; every change
-// is also a mutation of the store, from which the table is loaded at the start.
+// The session table: applies accounting reports (RFC 2866) to sessions, within limits per client and in total. The table is in memory.
+// Every change is also a mutation of the store, from which the table is loaded at the start.
 
 import type { Mutation, Store } from "../../platform/store.ts";
 import { SESSION_LIMITS } from "../protocol/accounting.ts";
-import type { AccountingReport } from "./accounting_request.ts";
 import {
+  type AccountingReport,
   type AccountingSession,
+  type AccountingSessionEnd,
   decodeSession,
   encodeSession,
-  type SessionEnd,
   sessionKey,
   type SessionView,
   viewSession,
@@ -26,7 +26,7 @@ export interface ReportOrigin {
 }
 
 /** Sessions as the console reads them. */
-export interface SessionList {
+export interface AccountingSessionList {
   /** Connected sessions, newest first, at most `limit`; of one client, or of all (""). */
   connected(options: { limit: number; client?: string }): ConnectedSessions;
   /** Sessions of a user, connected ones first, then newest first, at most `limit`. */
@@ -59,8 +59,8 @@ const MAX_DELAY_MS = 24 * 3600_000;
 /** Deletions in one commit while loading. */
 const MAX_DELETIONS = 400;
 
-/** The sessions of all clients: {@link SessionIndex} in memory, and the mutations that keep the store in step with it. */
-export class SessionTable implements SessionList {
+/** The sessions of all clients: {@link SessionIndex} in memory, and the mutations that store the same changes. */
+export class SessionTable implements AccountingSessionList {
   readonly #deps: SessionTableDeps;
   readonly #limits: SessionTableLimits;
   readonly #index = new SessionIndex();
@@ -172,7 +172,7 @@ export class SessionTable implements SessionList {
     return this.#store({ ...merge(known, report, origin), ...end });
   }
 
-  #endAllOfNas(report: AccountingReport, origin: ReportOrigin, end: SessionEnd): Mutation[] {
+  #endAllOfNas(report: AccountingReport, origin: ReportOrigin, end: AccountingSessionEnd): Mutation[] {
     const nas = report.nas || origin.source;
     const endedMs = eventMs(report, origin);
     const connected = this.#index.connectedOf(origin.client);
@@ -224,7 +224,7 @@ export class SessionTable implements SessionList {
     }];
   }
 
-  /** The deletions of the sessions that give way to one more of `client`. */
+  /** The deletions of sessions that make room for one more of `client`. */
   #makeRoom(client: string): Mutation[] {
     const evicted = this.#index.makeRoom(client, this.#limits);
     this.evictions += evicted.length;

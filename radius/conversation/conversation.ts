@@ -1,10 +1,14 @@
-// A conversation: the record of one login, its key in the store, and what of it the console may see.
+// A conversation: the record of one login, its start, its view for the console, and the keys by which a packet finds it: the tuple of
+// request attributes, and the token in State.
 
 import type { Prompt } from "../flow/prompts.ts";
-import { packRecord, unpackRecord } from "./conversation_codec.ts";
-import { isStep, PASSAGES, type Place, type Step } from "../protocol/steps.ts";
+import type { FlowPlace, Step } from "../protocol/steps.ts";
 import type { ConversationMoment, ConversationOutcome, ConversationView } from "../ports.ts";
-import type { UsedFactor } from "../flow/factors.ts";
+import type { UsedFactor } from "../flow/context.ts";
+import { type Clock, type Random, toBase64Url } from "../../platform/runtime.ts";
+import type { Vault } from "../../platform/vault.ts";
+import { createHmacMd5, MD5_OCTETS } from "../protocol/md5.ts";
+import type { PacketView } from "../protocol/packet.ts";
 
 /** A passcode that was sent: never itself, only its keyed hash. */
 export interface SentPasscode {
@@ -15,7 +19,7 @@ export interface SentPasscode {
   readonly number: string;
 }
 
-/** The packet that was worked on last, so that its retransmission is recognized, also after a restart. */
+/** Identifies the last packet of the conversation, so that its retransmission is recognized, even after a restart. */
 export interface LastAnswer {
   readonly state: Step | null;
   /** The packet's Identifier; `null` in a record of version 0.1. */
@@ -24,11 +28,11 @@ export interface LastAnswer {
   readonly atMs: number;
 }
 
-/** What is kept of a conversation. Everything here is written to the store; secrets only as keyed hashes. */
+/** The stored fields of a conversation. Secrets are stored as keyed hashes only. */
 export interface ConversationRecord {
-  /** Begins with the time, so that the store's keys are written in order. */
+  /** Grows with time, so that the store writes its keys in order. */
   readonly orderedId: string;
-  /** Random, 128 bits; never leaves the server. Passcodes are bound to it. Drawn when it is first needed; until then "". */
+  /** Random, 128 bits; never leaves the server. Passcodes are bound to it. Empty until it is first needed. */
   secretId: string;
   readonly client: string;
   /** Canonical name; the name as typed is `shownUser`. */
@@ -37,20 +41,20 @@ export interface ConversationRecord {
   readonly source: string;
   readonly place: string;
   readonly tuple: string;
-  /** Whether a token follows the step's name in State. The token is derived from the id and the step, and is never written to the store. */
+  /** Whether a token follows the step's name in State. The token is derived from the id and the step, and never stored. */
   readonly hasToken: boolean;
   /** Whether the login began with a packet whose Message-Authenticator was verified. */
   readonly signed: boolean;
   readonly startedMs: number;
   readonly deadlineMs: number;
-  at: Place;
+  at: FlowPlace;
   round: number;
   updatedMs: number;
   firstFactorRight: boolean;
   factor: UsedFactor | null;
   requestId: string | null;
   pairingId: string | null;
-  /** The name of that pairing's phone, where it has one. */
+  /** The name of that pairing's phone, if it has one. */
   phone: string | null;
   /** The pairing that a typed phrase made and the phone must confirm. */
   newPairingId: string | null;
@@ -63,118 +67,81 @@ export interface ConversationRecord {
   moments: ConversationMoment[];
 }
 
-/** A record with what only this process knows of it. */
+/** A record, and the fields that exist only in this process. */
 export interface Conversation extends ConversationRecord {
-  /**
-   * Where its record stands: nowhere yet, in the journal (the first commit of most logins, and their last), or under a key of its own with
-   * that versionstamp.
-   */
+  /** Where the record is stored: nowhere yet, in the journal (the only commit of most logins), or under its own key. */
   stored: "not" | "journal" | { readonly versionstamp: string };
   /** The User-Password of the last packet, under a key of this process; `null` after a restart. Never stored. */
   answerDigest: string | null;
 }
 
-/** Most moments that a conversation keeps; a login that goes round longer keeps the first and the latest. */
-const MOST_MOMENTS = 40;
+/** A longer history keeps its first and its latest entries. */
+const MAX_MOMENTS = 40;
 
-/** The store's key of a conversation. */
-export function conversationKey(orderedId: string): Deno.KvKey {
-  return ["conversation", orderedId];
+/** The fields that a new conversation takes from its first packet. */
+export interface NewLogin extends
+  Pick<
+    ConversationRecord,
+    "client" | "user" | "shownUser" | "source" | "place" | "tuple" | "hasToken" | "signed"
+  > {
+  readonly firstFactorRight?: boolean;
 }
 
-const decoder = new TextDecoder();
-
-/** A record as one line of JSON. */
-export function recordText(conversation: Conversation): string {
-  return JSON.stringify(packRecord(conversation));
+/** Begins a conversation. Sets all fields in the same order, so that all conversations have one hidden class in V8. */
+export function newConversation(
+  login: NewLogin,
+  { orderedId, nowMs, ttlMs }: { orderedId: string; nowMs: number; ttlMs: number },
+): Conversation {
+  return {
+    orderedId,
+    secretId: "",
+    client: login.client,
+    user: login.user,
+    shownUser: login.shownUser,
+    source: login.source,
+    place: login.place,
+    tuple: login.tuple,
+    hasToken: login.hasToken,
+    signed: login.signed,
+    startedMs: nowMs,
+    deadlineMs: nowMs + ttlMs,
+    at: "start",
+    round: 0,
+    updatedMs: nowMs,
+    firstFactorRight: login.firstFactorRight ?? false,
+    factor: null,
+    requestId: null,
+    pairingId: null,
+    phone: null,
+    newPairingId: null,
+    numberToMatch: null,
+    passcode: null,
+    numbers: [],
+    prompt: null,
+    lastAnswer: null,
+    outcome: null,
+    moments: [],
+    stored: "not",
+    answerDigest: null,
+  };
 }
 
-/** What every record has, by type. */
-const TEXTS = [
-  "orderedId",
-  "secretId",
-  "client",
-  "user",
-  "shownUser",
-  "source",
-  "place",
-  "tuple",
-  "at",
-] as const satisfies readonly (keyof ConversationRecord)[];
-const NUMBERS = [
-  "startedMs",
-  "deadlineMs",
-  "round",
-  "updatedMs",
-] as const satisfies readonly (keyof ConversationRecord)[];
-
-function isRecord(parsed: Record<string, unknown> | null): boolean {
-  return parsed !== null && Array.isArray(parsed.moments) && Array.isArray(parsed.numbers) &&
-    typeof parsed.firstFactorRight === "boolean" && typeof parsed.hasToken === "boolean" &&
-    typeof parsed.signed === "boolean" &&
-    TEXTS.every((name) => typeof parsed[name] === "string") &&
-    NUMBERS.every((name) => typeof parsed[name] === "number");
-}
-
-/**
- * Reads a record back. One that stood in a passage when the server died goes on at the step behind it: the effect was claimed
- * and is not made again.
- *
- * @param record octets of a key's value, or a line of the journal.
- * @returns `null` when it is no record: the store file is foreign input too.
- */
-export function decodeRecord(
-  record: unknown,
-  { stored, answerDigest = null }: { stored: Conversation["stored"]; answerDigest?: string | null },
-): Conversation | null {
-  const line = record instanceof Uint8Array ? decoder.decode(record) : record;
-  if (typeof line !== "string") return null;
-  let parsed: Record<string, unknown> | null;
-  try {
-    parsed = unpackRecord(JSON.parse(line));
-  } catch (_notJson) {
-    return null;
-  }
-  if (!isRecord(parsed)) return null;
-  const conversation = { ...parsed, stored, answerDigest } as unknown as Conversation;
-  return settle(conversation) ? conversation : null;
-}
-
-const AFTER_CRASH: Record<string, Prompt> = {
-  SECONDFACTOR_AWAIT_DEVICE_APPROVAL: "approve_on_device",
-  GET_DEVICE_GENERATED_PASSCODE: "ask_device_code",
-  AWAIT_SMS_DELIVERED_PASSCODE: "enter_texted_code",
-  AWAIT_VOICE_DELIVERED_PASSCODE: "enter_spoken_code",
-  VERIFY_SMS_PHONE_NUMBER: "enter_texted_code",
-  VERIFY_VOICE_PHONE_NUMBER: "enter_spoken_code",
-  SECONDFACTOR_GET_PAIRING_PHRASE: "ask_phrase",
-  SECONDFACTOR_AWAIT_PAIRING_APPROVAL: "confirm_pairing",
-};
-
-/** Puts a conversation that was interrupted inside a passage at the step behind it; `false`: it cannot go on. */
-export function settle(conversation: Conversation): boolean {
-  if (conversation.outcome !== null || isStep(conversation.at)) return true;
-  if (!Object.hasOwn(PASSAGES, conversation.at)) return false;
-  const passage = PASSAGES[conversation.at];
-  if (passage.afterCrash === null) return false;
-  conversation.at = passage.afterCrash;
-  conversation.prompt = AFTER_CRASH[passage.afterCrash] ?? "menu";
-  return true;
-}
-
-/** Notes what happened, for the console and the audit. */
+/** Adds an entry to the history of the conversation. */
 export function addMoment(conversation: Conversation, moment: ConversationMoment): void {
-  if (conversation.moments.length >= MOST_MOMENTS) conversation.moments.splice(MOST_MOMENTS / 2, 1);
+  if (conversation.moments.length >= MAX_MOMENTS) conversation.moments.splice(MAX_MOMENTS / 2, 1);
   conversation.moments.push(moment);
 }
 
-/** The phone that a login was decided on, or waits for, where it has a name: what a record of the login says. */
+/** The `phone` field of login records: the phone that was asked, if the factor is a phone with a name. */
 export function phoneOf({ factor, phone }: ConversationRecord): { readonly phone?: string } {
   return factor === "device" && phone !== null ? { phone } : {};
 }
 
-/** What the console may see: no digest, no token, no secret id. */
-export function viewOf(conversation: Conversation, { target }: { target: string }): ConversationView {
+/** The view for the console: no digest, no token, no secret id. */
+export function toConversationView(
+  conversation: Conversation,
+  { target }: { target: string },
+): ConversationView {
   const {
     orderedId,
     shownUser,
@@ -209,7 +176,71 @@ export function viewOf(conversation: Conversation, { target }: { target: string 
   };
 }
 
-/** A conversation's secret id. */
-export function newSecretId(octets: Uint8Array): string {
-  return octets.toHex();
+/**
+ * The client, User-Name, and each of Calling-Station-Id, NAS-Port-Id and NAS-Port that is neither empty nor 0. Never the source port or
+ * Service-Type: real clients change both.
+ */
+export interface Tuple {
+  /** Unambiguous: the octets are base64 with their lengths in front, and the client's name has its length in front. */
+  readonly key: string;
+  /** Whether it has one of the three attributes, and so differs from another login of the same user. */
+  readonly distinct: boolean;
+  /** The key without the user: the same for all users of one port or address. */
+  readonly place: string;
+}
+
+const PARTS = ["callingStationId", "nasPortId", "nasPort"] as const;
+const scratch = new Uint8Array(PARTS.length * 256);
+
+/** @param user the canonical name. */
+export function tupleOf(view: PacketView, client: string, user: string): Tuple {
+  const { octets } = view;
+  let used = 0;
+  let distinct = false;
+  for (const part of PARTS) {
+    const { at, lengthOctets, count } = view.slots[part];
+    let zeros = 0;
+    if (count > 0) { while (zeros < lengthOctets && octets[at + zeros] === 0) zeros++; }
+    const empty = count === 0 || zeros === lengthOctets;
+    scratch[used++] = empty ? 0 : lengthOctets;
+    if (empty) continue;
+    distinct = true;
+    for (let i = 0; i < lengthOctets; i++) scratch[used++] = octets[at + i] as number;
+  }
+  const attributes = scratch.subarray(0, used).toBase64();
+  const place = `${attributes} ${client.length} ${client}`;
+  return { key: place + user, distinct, place };
+}
+
+/** The {@link Tuple.place} of a tuple's key. */
+export function placeOfTuple(key: string, user: string): string {
+  return key.slice(0, key.length - user.length);
+}
+
+/**
+ * The token that follows the step's name in State: 128 bits, base64url, derived from the ordered id and the step with a key of the vault.
+ * It is the same after a restart, is not stored, and is valid for one step only.
+ */
+export type TokenOf = (orderedId: string, step: string) => string;
+
+export function createStateTokens(vault: Vault): TokenOf {
+  const key = createHmacMd5(vault.deriveKey("state token", 32));
+  const encoder = new TextEncoder();
+  const token = new Uint8Array(MD5_OCTETS);
+  return (orderedId, step) => {
+    const text = encoder.encode(`${orderedId} ${step}`);
+    key.signInto(text, 0, text.length, token, 0);
+    return toBase64Url(token);
+  };
+}
+
+/** Ids that grow with time, because random keys cost the store three to six times as much: 11 characters of time and count, 6 of the process. */
+export function createOrderedIds(clock: Clock, random: Random): () => string {
+  const node = random.bytes(3).toHex();
+  let last = 0;
+  return () => {
+    // Each millisecond has room for a thousand ids. If the clock is set back, ids continue from the last one.
+    last = Math.max(last + 1, clock.nowMs() * 1024);
+    return last.toString(36).padStart(11, "0") + node;
+  };
 }

@@ -1,11 +1,13 @@
-// A conversation's record as a list: by place, not by name. Names would be half of what every login writes.
+// The stored form of a conversation: a JSON list of fields by position. Field names would be half of every record.
 
-import type { ConversationRecord } from "./conversation.ts";
+import type { Prompt } from "../flow/prompts.ts";
+import { isStep, PASSAGES } from "../protocol/steps.ts";
+import type { Conversation, ConversationRecord } from "./conversation.ts";
 import type { ConversationMoment } from "../ports.ts";
 
 /**
- * The fields by place. New ones go to the end, and only with a value for records that lack them. `null`: version 0.1 wrote a digest of the
- * password there, which is no longer written and not read.
+ * The fields by position. A new field goes to the end, with a value for records that lack it. `null`: version 0.1 stored a digest of the
+ * password there, which is neither written nor read.
  */
 export const RECORD_FIELDS = [
   "orderedId",
@@ -39,14 +41,13 @@ export const RECORD_FIELDS = [
   "signed",
 ] as const satisfies readonly (keyof ConversationRecord | null)[];
 
-/** How many fields a record had before phones had names. */
+/** The number of fields in the oldest records. */
 const FIELDS_AT_FIRST = RECORD_FIELDS.indexOf("phone");
 
-/** Stands for a text that is the same as one before it. */
+/** Replaces `shownUser` where it equals `user`. */
 const SAME = 0;
 
-/** The record's fields in their places. The record says that there is a token, never the token itself. */
-export function packRecord(record: ConversationRecord): unknown[] {
+function packRecord(record: ConversationRecord): unknown[] {
   const { lastAnswer, moments } = record;
   return [
     record.orderedId,
@@ -93,11 +94,11 @@ function packMoments(moments: readonly ConversationMoment[]): unknown[] {
   return packed;
 }
 
-/** Names the places of a list again; what the fields hold is for the caller to check. `null` when it is no such list. */
-export function unpackRecord(list: unknown): Record<string, unknown> | null {
+/** `null` if `list` is no record. The caller checks the fields. */
+function unpackRecord(list: unknown): Record<string, unknown> | null {
   if (!Array.isArray(list) || list.length < FIELDS_AT_FIRST) return null;
   const fields: Record<string, unknown> = {};
-  for (const [place, name] of RECORD_FIELDS.entries()) if (name !== null) fields[name] = list[place];
+  for (const [at, name] of RECORD_FIELDS.entries()) if (name !== null) fields[name] = list[at];
   if (fields.shownUser === SAME) fields.shownUser = fields.user;
   fields.hasToken = fields.hasToken !== null;
   fields.lastAnswer = unpackAnswer(fields.lastAnswer);
@@ -107,7 +108,7 @@ export function unpackRecord(list: unknown): Record<string, unknown> | null {
   return fields;
 }
 
-/** The second place is empty: version 0.1 wrote a digest of the password there. */
+/** The second position is empty: version 0.1 stored a digest of the password there. */
 function unpackAnswer(packed: unknown): unknown {
   if (!Array.isArray(packed)) return null;
   const [state, , authenticator, atMs, identifier = null] = packed;
@@ -121,4 +122,89 @@ function unpackMoments(packed: unknown): unknown {
     moments.push({ atMs: packed[i], step: packed[i + 1], row: packed[i + 2] });
   }
   return moments;
+}
+
+const decoder = new TextDecoder();
+
+/** The store's key of a conversation. */
+export function conversationKey(orderedId: string): Deno.KvKey {
+  return ["conversation", orderedId];
+}
+
+/** A record as one line of JSON. */
+export function recordText(conversation: Conversation): string {
+  return JSON.stringify(packRecord(conversation));
+}
+
+/** Fields of every record, by type. */
+const TEXTS = [
+  "orderedId",
+  "secretId",
+  "client",
+  "user",
+  "shownUser",
+  "source",
+  "place",
+  "tuple",
+  "at",
+] as const satisfies readonly (keyof ConversationRecord)[];
+const NUMBERS = [
+  "startedMs",
+  "deadlineMs",
+  "round",
+  "updatedMs",
+] as const satisfies readonly (keyof ConversationRecord)[];
+
+function isRecord(parsed: Record<string, unknown> | null): boolean {
+  return parsed !== null && Array.isArray(parsed.moments) && Array.isArray(parsed.numbers) &&
+    typeof parsed.firstFactorRight === "boolean" && typeof parsed.hasToken === "boolean" &&
+    typeof parsed.signed === "boolean" &&
+    TEXTS.every((name) => typeof parsed[name] === "string") &&
+    NUMBERS.every((name) => typeof parsed[name] === "number");
+}
+
+/**
+ * Reads a record. A conversation that was inside a passage when the server stopped continues at the step after it: its effect was
+ * claimed, and is not made again.
+ *
+ * @param record the value of a key, or a line of the journal
+ * @returns `null` if it is no record: the store file is untrusted input
+ */
+export function decodeRecord(
+  record: unknown,
+  { stored, answerDigest = null }: { stored: Conversation["stored"]; answerDigest?: string | null },
+): Conversation | null {
+  const line = record instanceof Uint8Array ? decoder.decode(record) : record;
+  if (typeof line !== "string") return null;
+  let parsed: Record<string, unknown> | null;
+  try {
+    parsed = unpackRecord(JSON.parse(line));
+  } catch (_notJson) {
+    return null;
+  }
+  if (!isRecord(parsed)) return null;
+  const conversation = { ...parsed, stored, answerDigest } as unknown as Conversation;
+  return resumeInterrupted(conversation) ? conversation : null;
+}
+
+const AFTER_CRASH: Record<string, Prompt> = {
+  SECONDFACTOR_AWAIT_DEVICE_APPROVAL: "approve_on_device",
+  GET_DEVICE_GENERATED_PASSCODE: "ask_device_code",
+  AWAIT_SMS_DELIVERED_PASSCODE: "enter_texted_code",
+  AWAIT_VOICE_DELIVERED_PASSCODE: "enter_spoken_code",
+  VERIFY_SMS_PHONE_NUMBER: "enter_texted_code",
+  VERIFY_VOICE_PHONE_NUMBER: "enter_spoken_code",
+  SECONDFACTOR_GET_PAIRING_PHRASE: "ask_phrase",
+  SECONDFACTOR_AWAIT_PAIRING_APPROVAL: "confirm_pairing",
+};
+
+/** Moves a conversation that was interrupted inside a passage to the step after it; `false` if it cannot continue. */
+export function resumeInterrupted(conversation: Conversation): boolean {
+  if (conversation.outcome !== null || isStep(conversation.at)) return true;
+  if (!Object.hasOwn(PASSAGES, conversation.at)) return false;
+  const passage = PASSAGES[conversation.at];
+  if (passage.afterCrash === null) return false;
+  conversation.at = passage.afterCrash;
+  conversation.prompt = AFTER_CRASH[passage.afterCrash] ?? "menu";
+  return true;
 }

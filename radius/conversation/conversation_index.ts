@@ -1,140 +1,203 @@
-// The conversations in memory, found by tuple, by token and by their login packet, and listed in the order in which they began.
+// The conversations in memory, by tuple, by token and by login packet, and in the order in which they began.
 
-import { isStep, type Step } from "../protocol/steps.ts";
-import type { Conversation, LastAnswer } from "./conversation.ts";
-import type { TokenOf } from "./state_tokens.ts";
+import { isStep } from "../protocol/steps.ts";
+import type { Conversation, LastAnswer, TokenOf } from "./conversation.ts";
+import { decodeRecord } from "./conversation_codec.ts";
 
-/** A conversation in memory: at work (`conversation`), or parked (`text`). */
-export interface Entry {
-  readonly orderedId: string;
-  readonly user: string;
-  readonly tuple: string;
-  readonly hasToken: boolean;
-  readonly signed: boolean;
-  readonly startedMs: number;
-  readonly deadlineMs: number;
+/** A conversation in memory: in use (`conversation`), or parked (`text`). */
+export interface ConversationEntry
+  extends
+    Pick<Conversation, "orderedId" | "user" | "tuple" | "hasToken" | "signed" | "startedMs" | "deadlineMs"> {
   conversation: Conversation | null;
   text: string;
-  /** Where the conversation of `text` stands. */
+  /** The place of the conversation in `text`. */
   at: string;
-  /** Whether `text` says that it ended; only then may an ended one be parked. */
+  /** Whether the conversation in `text` has ended. Only then may an ended one be parked. */
   textEnded: boolean;
   stored: Conversation["stored"];
   answerDigest: string | null;
-  /** When it ended; `null` while it is alive. */
+  /** `null` while it is alive. */
   endedMs: number | null;
   gone: boolean;
   /** The token of the current step, and of the step that was answered last: a retransmission carries the latter. */
   token: string | null;
   priorToken: string | null;
-  /** What identifies the packet that began a conversation with a token; `null` once another packet was worked on. */
+  /** Identifies the packet that began a conversation with a token; `null` after another packet was handled. */
   loginPacket: string | null;
-  older: Entry | null;
-  newer: Entry | null;
+  older: ConversationEntry | null;
+  newer: ConversationEntry | null;
 }
 
-export interface ConversationIndex {
-  /** @param options.behind leaves the bare name to an older login of the same tuple that is still alive. */
-  add(entry: Entry, options: { behind: boolean }): void;
-  remove(entry: Entry): void;
-  /** Updates what depends on the step and on the last packet. */
-  update(entry: Entry, conversation: Conversation): void;
-  /** Gives the bare name of the tuple's State to this conversation. */
-  claimTuple(entry: Entry): void;
-  byId(orderedId: string): Entry | undefined;
-  /** The conversation that the bare name selects. */
-  bare(tuple: string): Entry | undefined;
-  newest(tuple: string): Entry | undefined;
-  byToken(token: string): Entry | undefined;
-  byLoginPacket(packet: string): Entry | undefined;
-  fromOldest(): Iterable<Entry>;
-  fromNewest(): Iterable<Entry>;
-  readonly size: number;
-}
+type EntryMap = Map<string, ConversationEntry>;
 
-/** What identifies the packet of a login. */
+/** Identifies the packet of a login. */
 export function loginPacketKey({ authenticator, identifier }: Omit<LastAnswer, "state" | "atMs">): string {
   return `${authenticator} ${identifier}`;
 }
 
-export function createConversationIndex(tokenOf: TokenOf): ConversationIndex {
-  const ids = new Map<string, Entry>();
-  /** The newest of each tuple, apart: those that the bare name selects, and those with a token. */
-  const bareTuples = new Map<string, Entry>();
-  const tokenTuples = new Map<string, Entry>();
-  const tokens = new Map<string, Entry>();
-  const loginPackets = new Map<string, Entry>();
-  let oldest: Entry | null = null;
-  let newest: Entry | null = null;
+export class ConversationIndex {
+  readonly #tokenOf: TokenOf;
+  readonly #ids: EntryMap = new Map();
+  /** The newest conversation of each tuple: those that the bare name of a step selects, and those with a token. */
+  readonly #bareTuples: EntryMap = new Map();
+  readonly #tokenTuples: EntryMap = new Map();
+  readonly #tokens: EntryMap = new Map();
+  readonly #loginPackets: EntryMap = new Map();
+  #oldest: ConversationEntry | null = null;
+  #newest: ConversationEntry | null = null;
 
-  const drop = (map: Map<string, Entry>, key: string | null, entry: Entry): void => {
-    if (key !== null && map.get(key) === entry) map.delete(key);
-  };
-  const setTokens = (entry: Entry, { at, lastAnswer }: Conversation): void => {
-    const token = isStep(at) ? tokenOf(entry.orderedId, at) : null;
-    const state: Step | null = lastAnswer?.state ?? null;
-    const prior = state === null || state === at ? null : tokenOf(entry.orderedId, state);
+  constructor(tokenOf: TokenOf) {
+    this.#tokenOf = tokenOf;
+  }
+
+  get size(): number {
+    return this.#ids.size;
+  }
+
+  /** @param options.behind leaves the bare name to an older login of the same tuple that is alive */
+  add(entry: ConversationEntry, { behind }: { behind: boolean }): void {
+    this.#ids.set(entry.orderedId, entry);
+    if (entry.hasToken) this.#tokenTuples.set(entry.tuple, entry);
+    else if (!behind || this.#bareTuples.get(entry.tuple)?.endedMs !== null) this.claimTuple(entry);
+    entry.older = this.#newest;
+    if (this.#newest !== null) this.#newest.newer = entry;
+    this.#newest = entry;
+    this.#oldest ??= entry;
+  }
+
+  remove(entry: ConversationEntry): void {
+    this.#ids.delete(entry.orderedId);
+    deleteEntry(entry.hasToken ? this.#tokenTuples : this.#bareTuples, entry.tuple, entry);
+    deleteEntry(this.#tokens, entry.token, entry);
+    deleteEntry(this.#tokens, entry.priorToken, entry);
+    deleteEntry(this.#loginPackets, entry.loginPacket, entry);
+    // The links of the entry itself stay, so that an iteration that is at this entry can continue.
+    if (entry.older === null) this.#oldest = entry.newer;
+    else entry.older.newer = entry.newer;
+    if (entry.newer === null) this.#newest = entry.older;
+    else entry.newer.older = entry.older;
+  }
+
+  /** Updates the keys that depend on the step and on the last packet. */
+  update(entry: ConversationEntry, { at, lastAnswer }: Conversation): void {
+    if (!entry.hasToken) return;
+    const token = isStep(at) ? this.#tokenOf(entry.orderedId, at) : null;
+    const state = lastAnswer?.state ?? null;
+    const prior = state === null || state === at ? null : this.#tokenOf(entry.orderedId, state);
     for (const old of [entry.token, entry.priorToken]) {
-      if (old !== token && old !== prior) drop(tokens, old, entry);
+      if (old !== token && old !== prior) deleteEntry(this.#tokens, old, entry);
     }
     entry.token = token;
     entry.priorToken = prior;
-    if (token !== null) tokens.set(token, entry);
-    if (prior !== null) tokens.set(prior, entry);
+    if (token !== null) this.#tokens.set(token, entry);
+    if (prior !== null) this.#tokens.set(prior, entry);
     const packet = lastAnswer !== null && lastAnswer.state === null ? loginPacketKey(lastAnswer) : null;
     if (packet === entry.loginPacket) return;
-    drop(loginPackets, entry.loginPacket, entry);
+    deleteEntry(this.#loginPackets, entry.loginPacket, entry);
     entry.loginPacket = packet;
-    if (packet !== null) loginPackets.set(packet, entry);
-  };
-  const isAlive = (entry: Entry | undefined): boolean => entry !== undefined && entry.endedMs === null;
+    if (packet !== null) this.#loginPackets.set(packet, entry);
+  }
 
+  /** From now on, the bare name of a step selects this conversation of its tuple. */
+  claimTuple(entry: ConversationEntry): void {
+    if (!entry.hasToken) this.#bareTuples.set(entry.tuple, entry);
+  }
+
+  byId(orderedId: string): ConversationEntry | undefined {
+    return this.#ids.get(orderedId);
+  }
+
+  /** The conversation that the bare name of a step selects. */
+  bare(tuple: string): ConversationEntry | undefined {
+    return this.#bareTuples.get(tuple);
+  }
+
+  newest(tuple: string): ConversationEntry | undefined {
+    const bare = this.#bareTuples.get(tuple);
+    const token = this.#tokenTuples.size === 0 ? undefined : this.#tokenTuples.get(tuple);
+    if (bare === undefined || token === undefined) return bare ?? token;
+    return bare.orderedId > token.orderedId ? bare : token;
+  }
+
+  byToken(token: string): ConversationEntry | undefined {
+    return this.#tokens.get(token);
+  }
+
+  byLoginPacket(packet: string): ConversationEntry | undefined {
+    return this.#loginPackets.get(packet);
+  }
+
+  *fromOldest(): Generator<ConversationEntry> {
+    for (let entry = this.#oldest; entry !== null; entry = entry.newer) yield entry;
+  }
+
+  *fromNewest(): Generator<ConversationEntry> {
+    for (let entry = this.#newest; entry !== null; entry = entry.older) yield entry;
+  }
+}
+
+function deleteEntry(map: EntryMap, key: string | null, entry: ConversationEntry): void {
+  if (key !== null && map.get(key) === entry) map.delete(key);
+}
+
+/** A plain literal: this runs for each login. */
+export function newConversationEntry(conversation: Conversation): ConversationEntry {
+  const { orderedId, user, tuple, hasToken, signed, startedMs, deadlineMs, stored, answerDigest, at } =
+    conversation;
   return {
-    add(entry, { behind }) {
-      ids.set(entry.orderedId, entry);
-      if (entry.hasToken) tokenTuples.set(entry.tuple, entry);
-      else if (!behind || !isAlive(bareTuples.get(entry.tuple))) bareTuples.set(entry.tuple, entry);
-      entry.older = newest;
-      if (newest !== null) newest.newer = entry;
-      newest = entry;
-      oldest ??= entry;
-    },
-    remove(entry) {
-      ids.delete(entry.orderedId);
-      drop(entry.hasToken ? tokenTuples : bareTuples, entry.tuple, entry);
-      drop(tokens, entry.token, entry);
-      drop(tokens, entry.priorToken, entry);
-      drop(loginPackets, entry.loginPacket, entry);
-      // Its own neighbours stay: a walk that stands on it goes on.
-      if (entry.older === null) oldest = entry.newer;
-      else entry.older.newer = entry.newer;
-      if (entry.newer === null) newest = entry.older;
-      else entry.newer.older = entry.older;
-    },
-    update(entry, conversation) {
-      if (entry.hasToken) setTokens(entry, conversation);
-    },
-    claimTuple(entry) {
-      if (!entry.hasToken) bareTuples.set(entry.tuple, entry);
-    },
-    byId: (orderedId) => ids.get(orderedId),
-    bare: (tuple) => bareTuples.get(tuple),
-    newest(tuple) {
-      const bare = bareTuples.get(tuple);
-      const token = tokenTuples.size === 0 ? undefined : tokenTuples.get(tuple);
-      if (bare === undefined || token === undefined) return bare ?? token;
-      return bare.orderedId > token.orderedId ? bare : token;
-    },
-    byToken: (token) => tokens.get(token),
-    byLoginPacket: (packet) => loginPackets.get(packet),
-    *fromOldest() {
-      for (let entry = oldest; entry !== null; entry = entry.newer) yield entry;
-    },
-    *fromNewest() {
-      for (let entry = newest; entry !== null; entry = entry.older) yield entry;
-    },
-    get size() {
-      return ids.size;
-    },
+    orderedId,
+    user,
+    tuple,
+    hasToken,
+    signed,
+    startedMs,
+    deadlineMs,
+    conversation,
+    text: "",
+    at,
+    textEnded: false,
+    stored,
+    answerDigest,
+    endedMs: conversation.outcome === null ? null : conversation.updatedMs,
+    gone: false,
+    token: null,
+    priorToken: null,
+    loginPacket: null,
+    older: null,
+    newer: null,
   };
+}
+
+export function readConversationEntry(
+  { conversation, text, stored, answerDigest }: ConversationEntry,
+): Conversation | null {
+  return conversation ?? decodeRecord(text, { stored, answerDigest });
+}
+
+export function unparkEntry(entry: ConversationEntry | undefined): Conversation | null {
+  if (entry === undefined) return null;
+  entry.conversation = readConversationEntry(entry);
+  return entry.conversation;
+}
+
+/** Conversations in the order in which they ended. Forgotten ones are skipped. */
+export class EndedQueue {
+  #entries: ConversationEntry[] = [];
+  #first = 0;
+
+  push(entry: ConversationEntry): void {
+    this.#entries.push(entry);
+  }
+
+  take(): ConversationEntry | null {
+    this.trim();
+    return this.#entries[this.#first] ?? null;
+  }
+
+  trim(): void {
+    while (this.#entries[this.#first]?.gone) this.#first++;
+    if (this.#first < 1024 || this.#first * 2 < this.#entries.length) return;
+    this.#entries = this.#entries.slice(this.#first);
+    this.#first = 0;
+  }
 }

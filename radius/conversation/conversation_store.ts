@@ -1,321 +1,297 @@
-// The conversations that this node owns: found in memory, written to the store, ended at their deadline. Bounded: a full table refuses new logins
-// and never forgets one in progress. One that waits is parked as the text of its record: a hundred thousand of them are a hundred thousand
-// strings, which cost the collector next to nothing.
+// The conversations that this process owns: found in memory, written to the store, ended at their deadline. The table is bounded: if it is
+// full, it refuses new logins and never forgets one in progress.
 
 import type { Clock } from "../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../platform/store.ts";
-import type { JournalLine } from "../../platform/transaction.ts";
-import { addMoment, type Conversation, conversationKey, decodeRecord, recordText } from "./conversation.ts";
-import { createConversationIndex, type Entry, loginPacketKey } from "./conversation_index.ts";
+import type { JournalLine, KvMutation } from "../../platform/commit_queue.ts";
 import type { ConversationOutcome } from "../ports.ts";
-import type { TokenOf } from "./state_tokens.ts";
+import { addMoment, type Conversation, type TokenOf } from "./conversation.ts";
+import { conversationKey, decodeRecord, recordText } from "./conversation_codec.ts";
+import {
+  type ConversationEntry,
+  ConversationIndex,
+  EndedQueue,
+  loginPacketKey,
+  newConversationEntry,
+  readConversationEntry,
+  unparkEntry,
+} from "./conversation_index.ts";
 
-/** How long an ended conversation stays findable, for answers that are re-issued and for the console. */
-export const REMEMBERED_MS = 60_000;
-
-export type RecordWriting =
-  | { readonly journal: JournalLine }
-  | { readonly check: Check; readonly mutation: Mutation };
-
-export interface Conversations {
-  /** The conversation that the bare name of a step selects on this tuple. */
-  bareOn(tuple: string): Conversation | null;
-  /** The newest conversation of a tuple, in progress or ended lately. */
-  newestOn(tuple: string): Conversation | null;
-  byToken(token: string): Conversation | null;
-  /** The conversation with a token that this packet began. */
-  byLoginPacket(packet: Parameters<typeof loginPacketKey>[0]): Conversation | null;
-  /** Finds a conversation to work on, by its ordered id. */
-  awake(orderedId: string): Conversation | null;
-  /** For observers: the current state, not to be changed. */
-  byId(orderedId: string): Conversation | null;
-  /** Whether a new login has room. Unsigned logins get at most half of the table. */
-  hasRoom(login: { readonly signed: boolean }): boolean;
-  /**
-   * Makes a conversation findable. In a full table it replaces the one that ended longest ago, never one in progress.
-   *
-   * @param options.behind leaves the bare name to an older login that is in progress, until {@link Conversations.claimTuple}.
-   */
-  add(conversation: Conversation, options?: { behind: boolean }): void;
-  /** From now on the bare name selects this conversation. */
-  claimTuple(conversation: Conversation): void;
-  /** Takes one out, as if it had never been: its first commit failed. */
-  remove(conversation: Conversation): void;
-  /** What writes the record: a line of the journal at first, later its own key under compare-and-set. */
-  record(conversation: Conversation): RecordWriting;
-  /** What writes the record of one that was ended from outside: whatever stands there, or is on its way there, it ends. */
-  recordEnd(conversation: Conversation): Mutation;
-  /** The live ones of a user, newest first. Looks at every one in memory: for what happens seldom. */
-  liveOf(user: string): Conversation[];
-  /** What records that one ended for `row`, cancelled; in memory it stays as it is. */
-  ending(conversation: Conversation, row: string): Mutation;
-  /** Stores a conversation that waits for the next packet as text. Its record must be committed. */
-  park(conversation: Conversation): void;
-  /** Notes the end in memory; the record is written with {@link record}. */
-  end(conversation: Conversation, outcome: ConversationOutcome, row: string): void;
-  /** Ends what is past its deadline and forgets what ended long ago. Returns those that expired now. */
-  sweep(): Conversation[];
-  /** Reads what an earlier run left. Returns how many are alive. */
-  load(): Promise<{ alive: number; unreadable: number }>;
-  newestFirst(limit: number): Conversation[];
-  /** Where live ones stand, newest first; nothing is decoded for it. */
-  standing(limit: number): Iterable<{ id: string; step: string }>;
-  readonly alive: number;
-  readonly size: number;
-}
-
-/** How many ended conversations stay findable at most, so that a flood of rejected logins costs no more memory than this. */
-export const MAX_REMEMBERED = 4096;
+/** How long an ended conversation stays findable, for answers that are sent again and for the console. */
+export const ENDED_RETENTION_MS = 60_000;
+/** Ended conversations that stay findable, so that a flood of rejected logins has bounded costs. */
+export const MAX_ENDED = 4096;
 /** The share of the table that unsigned logins may take. */
 const UNSIGNED_SHARE = 0.5;
 
-/** @param most conversations in memory, in progress and lately ended together. */
-export function createConversations(
-  { store, clock, most, tokenOf }: { store: Store; clock: Clock; most: number; tokenOf: TokenOf },
-): Conversations {
-  const index = createConversationIndex(tokenOf);
-  const ended = createEndedQueue();
-  let alive = 0;
-  let aliveUnsigned = 0;
+/** How a record is written: first as a line of the journal, later under its own key with compare-and-set. */
+export type RecordWrite =
+  | { readonly journal: JournalLine }
+  | { readonly check: Check; readonly mutation: Mutation };
 
-  const noteEnd = (entry: Entry): void => {
-    alive--;
-    if (!entry.signed) aliveUnsigned--;
-  };
-  const remember = (entry: Entry): void => {
-    ended.push(entry);
-    const oldest = index.size - alive > MAX_REMEMBERED ? ended.take() : null;
-    if (oldest !== null) forget(oldest);
-  };
-  const forget = (entry: Entry): void => {
-    if (entry.gone) return;
-    entry.gone = true;
-    index.remove(entry);
-    if (entry.endedMs === null) noteEnd(entry);
-  };
-  const peek = (entry: Entry): Conversation | null =>
-    entry.conversation ??
-      decodeRecord(entry.text, { stored: entry.stored, answerDigest: entry.answerDigest });
-  const awake = (entry: Entry | undefined): Conversation | null => {
-    if (entry === undefined) return null;
-    entry.conversation = peek(entry);
-    return entry.conversation;
-  };
-  const add = (conversation: Conversation, options = { behind: false }): void => {
-    const { orderedId, user, tuple, hasToken, signed, startedMs, deadlineMs, stored, answerDigest } =
-      conversation;
-    const endedMs = conversation.outcome === null ? null : conversation.updatedMs;
-    const entry: Entry = {
-      orderedId,
-      user,
-      tuple,
-      hasToken,
-      signed,
-      startedMs,
-      deadlineMs,
-      conversation,
-      text: "",
-      at: conversation.at,
-      textEnded: false,
-      stored,
-      answerDigest,
-      endedMs,
-      gone: false,
-      token: null,
-      priorToken: null,
-      loginPacket: null,
-      older: null,
-      newer: null,
-    };
-    while (index.size >= most) {
-      const oldest = ended.take();
-      // Only Cancel adds to a table full of logins in progress; the login that it ends makes room for the next one.
+export interface ConversationStoreDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Conversations in memory, alive and ended together. */
+  readonly maxConversations: number;
+  readonly tokenOf: TokenOf;
+}
+
+/** A conversation that waits is parked as the text of its record: 100,000 strings cost the garbage collector next to nothing. */
+export class ConversationStore {
+  readonly #deps: ConversationStoreDeps;
+  readonly #index: ConversationIndex;
+  readonly #ended = new EndedQueue();
+  #alive = 0;
+  #aliveUnsigned = 0;
+
+  constructor(deps: ConversationStoreDeps) {
+    this.#deps = deps;
+    this.#index = new ConversationIndex(deps.tokenOf);
+  }
+
+  get alive(): number {
+    return this.#alive;
+  }
+
+  get size(): number {
+    return this.#index.size;
+  }
+
+  /** The conversation that the bare name of a step selects on this tuple. */
+  bareOn(tuple: string): Conversation | null {
+    return unparkEntry(this.#index.bare(tuple));
+  }
+
+  /** The newest conversation of a tuple, alive or ended. */
+  newestOn(tuple: string): Conversation | null {
+    return unparkEntry(this.#index.newest(tuple));
+  }
+
+  byToken(token: string): Conversation | null {
+    return unparkEntry(this.#index.byToken(token));
+  }
+
+  /** The conversation with a token that this packet began. */
+  byLoginPacket(packet: Parameters<typeof loginPacketKey>[0]): Conversation | null {
+    return unparkEntry(this.#index.byLoginPacket(loginPacketKey(packet)));
+  }
+
+  /** Finds a conversation to change it. */
+  unpark(orderedId: string): Conversation | null {
+    return unparkEntry(this.#index.byId(orderedId));
+  }
+
+  /** Finds a conversation to read it; the result must not be changed. */
+  byId(orderedId: string): Conversation | null {
+    const entry = this.#index.byId(orderedId);
+    return entry === undefined ? null : readConversationEntry(entry);
+  }
+
+  /** Whether a new login has room. Unsigned logins get at most half of the table. */
+  hasRoom({ signed }: { readonly signed: boolean }): boolean {
+    const { maxConversations } = this.#deps;
+    return this.#alive < maxConversations &&
+      (signed || this.#aliveUnsigned < maxConversations * UNSIGNED_SHARE);
+  }
+
+  /**
+   * Makes a conversation findable. In a full table it replaces the one that ended longest ago, never one that is alive.
+   *
+   * @param options.behind leaves the bare name to an older login that is alive, until {@link claimTuple}
+   */
+  add(conversation: Conversation, options: { behind: boolean } = { behind: false }): void {
+    const entry = newConversationEntry(conversation);
+    while (this.#index.size >= this.#deps.maxConversations) {
+      const oldest = this.#ended.take();
+      // Only Cancel adds to a table full of live logins. It ends a login itself, so that the next one has room.
       if (oldest === null) break;
-      forget(oldest);
+      this.#forget(oldest);
     }
-    index.add(entry, options);
-    index.update(entry, conversation);
-    if (endedMs !== null) return remember(entry);
-    alive++;
-    if (!signed) aliveUnsigned++;
-  };
-  const endNow = (conversation: Conversation, outcome: ConversationOutcome, row: string): void => {
-    conversation.outcome = outcome;
-    conversation.updatedMs = clock.nowMs();
-    conversation.passcode = null;
-    addMoment(conversation, { atMs: conversation.updatedMs, step: outcome, row });
-  };
-  const end = (conversation: Conversation, outcome: ConversationOutcome, row: string): void => {
+    this.#index.add(entry, options);
+    this.#index.update(entry, conversation);
+    if (entry.endedMs !== null) return this.#rememberEnd(entry);
+    this.#alive++;
+    if (!entry.signed) this.#aliveUnsigned++;
+  }
+
+  /** From now on, the bare name selects this conversation. */
+  claimTuple({ orderedId }: Conversation): void {
+    const entry = this.#index.byId(orderedId);
+    if (entry !== undefined) this.#index.claimTuple(entry);
+  }
+
+  /** Removes a conversation whose first commit failed. */
+  remove({ orderedId }: Conversation): void {
+    const entry = this.#index.byId(orderedId);
+    if (entry !== undefined) this.#forget(entry);
+  }
+
+  record(conversation: Conversation): RecordWrite {
+    const { stored } = conversation;
+    const text = this.#updateText(conversation);
+    if (stored === "not") return { journal: { text, expireInMs: this.#expiryOf(conversation) } };
+    const mutation = this.#recordMutation(conversation, text);
+    const versionstamp = stored === "journal" ? null : stored.versionstamp;
+    return { check: { key: mutation.key, versionstamp }, mutation };
+  }
+
+  /** Writes the record of a conversation that another login ended. No check: its own commit may be in progress, and it ends anyway. */
+  recordEnd(conversation: Conversation): Mutation {
+    return this.#recordMutation(conversation, this.#updateText(conversation));
+  }
+
+  /** The live conversations of a user, newest first. Reads the whole table, so it is for rare events. */
+  liveOf(user: string): Conversation[] {
+    const live: Conversation[] = [];
+    for (const entry of this.#index.fromNewest()) {
+      if (entry.endedMs !== null || entry.gone || entry.user !== user) continue;
+      const conversation = unparkEntry(entry);
+      if (conversation !== null) live.push(conversation);
+    }
+    return live;
+  }
+
+  /** Writes that a conversation was cancelled by `row`. Memory does not change. */
+  endMutation(conversation: Conversation, row: string): Mutation {
+    const ended = { ...conversation, moments: conversation.moments.slice() };
+    this.#setOutcome(ended, "cancelled", row);
+    return this.#recordMutation(ended, recordText(ended));
+  }
+
+  /** Stores a conversation that waits for its next packet as text. Its record must be committed. */
+  park(conversation: Conversation): void {
+    const entry = this.#index.byId(conversation.orderedId);
+    if (entry === undefined || entry.conversation !== conversation || entry.text === "") return;
+    // Another login ended it while its own commit was in progress: the text would bring it back to life.
+    if (conversation.outcome !== null && !entry.textEnded) return;
+    entry.stored = conversation.stored;
+    entry.answerDigest = conversation.answerDigest;
+    entry.conversation = null;
+  }
+
+  /** Ends a conversation in memory; {@link record} writes it. */
+  end(conversation: Conversation, outcome: ConversationOutcome, row: string): void {
     if (conversation.outcome !== null) return;
-    endNow(conversation, outcome, row);
-    const entry = index.byId(conversation.orderedId);
+    this.#setOutcome(conversation, outcome, row);
+    const entry = this.#index.byId(conversation.orderedId);
     if (entry === undefined) return;
     entry.endedMs = conversation.updatedMs;
-    noteEnd(entry);
-    remember(entry);
-  };
+    this.#countEnd(entry);
+    this.#rememberEnd(entry);
+  }
 
-  const textOf = (conversation: Conversation): string => {
+  /** Ends conversations at their deadline and forgets those that ended long ago. Returns those that expired now. */
+  sweep(): Conversation[] {
+    const now = this.#deps.clock.nowMs();
+    const expired: Conversation[] = [];
+    for (const entry of this.#index.fromOldest()) {
+      // All conversations have the same time to live, so nothing younger can be due.
+      if (entry.startedMs + ENDED_RETENTION_MS > now && entry.deadlineMs > now) break;
+      if (entry.gone) continue;
+      const conversation = entry.endedMs === null && entry.deadlineMs <= now ? unparkEntry(entry) : null;
+      if (conversation !== null) {
+        this.end(conversation, "expired", "expired");
+        expired.push(conversation);
+      }
+      if (entry.endedMs !== null && entry.endedMs + ENDED_RETENTION_MS <= now) this.#forget(entry);
+    }
+    this.#ended.trim();
+    return expired;
+  }
+
+  /** Loads the records of an earlier run. Returns how many are alive. */
+  async load(): Promise<{ alive: number; unreadable: number }> {
+    const { store, clock, maxConversations } = this.#deps;
+    const now = clock.nowMs();
+    const found = new Map<string, Conversation>();
+    let unreadable = 0;
+    const add = (conversation: Conversation | null): void => {
+      if (conversation === null) unreadable++;
+      else if (conversation.deadlineMs > now || conversation.updatedMs + ENDED_RETENTION_MS > now) {
+        found.set(conversation.orderedId, conversation);
+      }
+    };
+    for await (const line of store.journal()) {
+      if (found.size >= maxConversations) break;
+      const conversation = decodeRecord(line, { stored: "journal" });
+      // The newest line comes first.
+      if (conversation === null || !found.has(conversation.orderedId)) add(conversation);
+    }
+    // A record under its own key is newer than the journal line that began the conversation.
+    for await (const { value, versionstamp } of store.list<unknown>(["conversation"])) {
+      if (versionstamp !== null) add(decodeRecord(value, { stored: { versionstamp } }));
+    }
+    const inOrder = [...found.values()].sort((a, b) => a.orderedId < b.orderedId ? -1 : 1);
+    for (const conversation of inOrder) this.add(conversation);
+    return { alive: this.#alive, unreadable };
+  }
+
+  newestFirst(limit: number): Conversation[] {
+    const found: Conversation[] = [];
+    for (const entry of this.#index.fromNewest()) {
+      if (found.length >= limit) break;
+      const conversation = entry.gone ? null : readConversationEntry(entry);
+      if (conversation !== null) found.push(conversation);
+    }
+    return found;
+  }
+
+  /** The steps of live conversations, newest first. Decodes no record. */
+  *liveSteps(limit: number): Generator<{ id: string; step: string }> {
+    let left = limit;
+    for (const { gone, endedMs, orderedId, conversation, at } of this.#index.fromNewest()) {
+      if (left <= 0) return;
+      if (gone || endedMs !== null) continue;
+      left--;
+      yield { id: orderedId, step: conversation?.at ?? at };
+    }
+  }
+
+  #setOutcome(conversation: Conversation, outcome: ConversationOutcome, row: string): void {
+    conversation.outcome = outcome;
+    conversation.updatedMs = this.#deps.clock.nowMs();
+    conversation.passcode = null;
+    addMoment(conversation, { atMs: conversation.updatedMs, step: outcome, row });
+  }
+
+  #countEnd({ signed }: ConversationEntry): void {
+    this.#alive--;
+    if (!signed) this.#aliveUnsigned--;
+  }
+
+  #rememberEnd(entry: ConversationEntry): void {
+    this.#ended.push(entry);
+    const oldest = this.#index.size - this.#alive > MAX_ENDED ? this.#ended.take() : null;
+    if (oldest !== null) this.#forget(oldest);
+  }
+
+  #forget(entry: ConversationEntry): void {
+    if (entry.gone) return;
+    entry.gone = true;
+    this.#index.remove(entry);
+    if (entry.endedMs === null) this.#countEnd(entry);
+  }
+
+  #updateText(conversation: Conversation): string {
     const text = recordText(conversation);
-    const entry = index.byId(conversation.orderedId);
+    const entry = this.#index.byId(conversation.orderedId);
     if (entry !== undefined) {
       entry.text = text;
       entry.at = conversation.at;
       entry.textEnded = conversation.outcome !== null;
-      index.update(entry, conversation);
+      this.#index.update(entry, conversation);
     }
     return text;
-  };
-  const expiryOf = ({ deadlineMs }: Conversation): number => deadlineMs - clock.nowMs() + REMEMBERED_MS;
-  const recordOf = (conversation: Conversation, text: string): Mutation => ({
-    type: "set",
-    key: conversationKey(conversation.orderedId),
-    value: new TextEncoder().encode(text),
-    expireInMs: expiryOf(conversation),
-  });
+  }
 
-  return {
-    bareOn: (tuple) => awake(index.bare(tuple)),
-    newestOn: (tuple) => awake(index.newest(tuple)),
-    byToken: (token) => awake(index.byToken(token)),
-    byLoginPacket: (packet) => awake(index.byLoginPacket(loginPacketKey(packet))),
-    awake: (orderedId) => awake(index.byId(orderedId)),
-    hasRoom: ({ signed }) => alive < most && (signed || aliveUnsigned < most * UNSIGNED_SHARE),
-    byId(orderedId) {
-      const entry = index.byId(orderedId);
-      return entry === undefined ? null : peek(entry);
-    },
-    add,
-    claimTuple(conversation) {
-      const entry = index.byId(conversation.orderedId);
-      if (entry !== undefined) index.claimTuple(entry);
-    },
-    remove(conversation) {
-      const entry = index.byId(conversation.orderedId);
-      if (entry !== undefined) forget(entry);
-    },
-    end,
-    record(conversation) {
-      const expireInMs = expiryOf(conversation);
-      const { stored, orderedId } = conversation;
-      const text = textOf(conversation);
-      if (stored === "not") return { journal: { text, expireInMs } };
-      const key = conversationKey(orderedId);
-      return {
-        check: { key, versionstamp: stored === "journal" ? null : stored.versionstamp },
-        mutation: { type: "set", key, value: new TextEncoder().encode(text), expireInMs },
-      };
-    },
-    recordEnd: (conversation) => recordOf(conversation, textOf(conversation)),
-    liveOf(user) {
-      const live: Conversation[] = [];
-      for (const entry of index.fromNewest()) {
-        if (entry.endedMs !== null || entry.gone || entry.user !== user) continue;
-        const conversation = awake(entry);
-        if (conversation !== null) live.push(conversation);
-      }
-      return live;
-    },
-    ending(conversation, row) {
-      const ended = { ...conversation, moments: conversation.moments.slice() };
-      endNow(ended, "cancelled", row);
-      return recordOf(ended, recordText(ended));
-    },
-    park(conversation) {
-      const entry = index.byId(conversation.orderedId);
-      if (entry === undefined || entry.conversation !== conversation || entry.text === "") return;
-      // Ended by another login while its own commit was on the way: the text would bring it back to life.
-      if (conversation.outcome !== null && !entry.textEnded) return;
-      entry.stored = conversation.stored;
-      entry.answerDigest = conversation.answerDigest;
-      entry.conversation = null;
-    },
-    sweep() {
-      const now = clock.nowMs();
-      const expired: Conversation[] = [];
-      for (const entry of index.fromOldest()) {
-        // The time to live is one for all, so nothing younger can be due.
-        if (entry.startedMs + REMEMBERED_MS > now && entry.deadlineMs > now) break;
-        if (entry.gone) continue;
-        if (entry.endedMs === null && entry.deadlineMs <= now) {
-          const conversation = awake(entry);
-          if (conversation !== null) {
-            end(conversation, "expired", "expired");
-            expired.push(conversation);
-          }
-        }
-        if (entry.endedMs !== null && entry.endedMs + REMEMBERED_MS <= now) forget(entry);
-      }
-      ended.trim();
-      return expired;
-    },
-    async load() {
-      let unreadable = 0;
-      const now = clock.nowMs();
-      const found = new Map<string, Conversation>();
-      const keep = (conversation: Conversation | null): void => {
-        if (conversation === null) unreadable++;
-        else if (conversation.deadlineMs > now || conversation.updatedMs + REMEMBERED_MS > now) {
-          found.set(conversation.orderedId, conversation);
-        }
-      };
-      for await (const line of store.journal()) {
-        if (found.size >= most) break;
-        const conversation = decodeRecord(line, { stored: "journal" });
-        // The newest line comes first.
-        if (conversation === null || !found.has(conversation.orderedId)) keep(conversation);
-      }
-      // A key of its own is newer than the line in the journal that began the conversation.
-      for await (const { value, versionstamp } of store.list<unknown>(["conversation"])) {
-        if (versionstamp !== null) keep(decodeRecord(value, { stored: { versionstamp } }));
-      }
-      const inOrder = [...found.values()].sort((a, b) => a.orderedId < b.orderedId ? -1 : 1);
-      for (const conversation of inOrder) add(conversation);
-      return { alive, unreadable };
-    },
-    newestFirst(limit) {
-      const views: Conversation[] = [];
-      for (const entry of index.fromNewest()) {
-        if (views.length >= limit) break;
-        const conversation = entry.gone ? null : peek(entry);
-        if (conversation !== null) views.push(conversation);
-      }
-      return views;
-    },
-    *standing(limit) {
-      let left = limit;
-      for (const { gone, endedMs, orderedId, conversation, at } of index.fromNewest()) {
-        if (left <= 0) return;
-        if (gone || endedMs !== null) continue;
-        left--;
-        yield { id: orderedId, step: conversation?.at ?? at };
-      }
-    },
-    get alive() {
-      return alive;
-    },
-    get size() {
-      return index.size;
-    },
-  };
-}
+  #expiryOf({ deadlineMs }: Conversation): number {
+    return deadlineMs - this.#deps.clock.nowMs() + ENDED_RETENTION_MS;
+  }
 
-/** Conversations in the order in which they ended. Those that are gone already are passed over. */
-function createEndedQueue(): { push(entry: Entry): void; take(): Entry | null; trim(): void } {
-  let entries: Entry[] = [];
-  let first = 0;
-  const trim = (): void => {
-    while (first < entries.length && (entries[first] as Entry).gone) first++;
-    if (first < 1024 || first * 2 < entries.length) return;
-    entries = entries.slice(first);
-    first = 0;
-  };
-  return {
-    push: (entry) => void entries.push(entry),
-    take() {
-      trim();
-      return entries[first] ?? null;
-    },
-    trim,
-  };
+  #recordMutation(conversation: Conversation, text: string): KvMutation {
+    const key = conversationKey(conversation.orderedId);
+    const value = new TextEncoder().encode(text);
+    return { type: "set", key, value, expireInMs: this.#expiryOf(conversation) };
+  }
 }

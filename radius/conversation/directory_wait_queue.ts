@@ -1,105 +1,104 @@
-// Packets that wait for the directory: what a login needs of a user is brought into memory first, which nearly always it is already. Packets of
-// one name keep their order.
+// Packets that wait until the directory has loaded their user into memory. Usually it is there. Packets of one user stay in order.
 
 import type { Log } from "../../platform/log.ts";
 import type { Clock } from "../../platform/runtime.ts";
-import type { Directory } from "../ports.ts";
+import type { LoginDirectory } from "../ports.ts";
 
-/** A packet that waits. Exactly one of the two is called. */
-export interface Waiter {
-  go(): void;
-  /** The directory did not answer, or too much waits already. */
+/** Exactly one of the two functions is called. */
+export interface WaitingPacket {
+  resume(): void;
+  /** The directory did not answer, or too many packets wait. */
   fail(why: "store_failed" | "too_busy"): void;
 }
 
-export interface Preparing {
-  /** What a packet of that name has to wait for; `null`: nothing, it can be worked on now. */
-  ask(user: string): Promise<void> | null;
-  /** Lets a packet go on after what {@link Preparing.ask} gave for it, and after those of its name that wait already. */
-  wait(packet: { readonly user: string; readonly pending: Promise<void> }, waiter: Waiter): void;
-  readonly waiting: number;
-}
-
-/** The longest that a packet waits for the directory; no client waits much longer. */
-const PATIENCE_MS = 5000;
-const MOST_WAITING = 4096;
+/** No client waits much longer. */
+const MAX_WAIT_MS = 5000;
+const MAX_WAITING = 4096;
 
 interface Queue {
   pending: Promise<void>;
-  readonly waiters: Waiter[];
+  readonly packets: WaitingPacket[];
   cancel: () => void;
 }
 
-export function createPreparing(
-  { directory, clock, log }: { directory: Directory; clock: Clock; log: Log },
-): Preparing {
-  const queues = new Map<string, Queue>();
-  let waiting = 0;
+export class DirectoryWaitQueue {
+  readonly #deps: { readonly directory: LoginDirectory; readonly clock: Clock; readonly log: Log };
+  readonly #queues = new Map<string, Queue>();
+  #waiting = 0;
 
-  function fail(user: string, queue: Queue, fault: unknown): void {
-    if (queues.get(user) !== queue) return;
-    queues.delete(user);
-    queue.cancel();
-    waiting -= queue.waiters.length;
-    log.error("the directory did not answer a login", { user, fault: String(fault) });
-    for (const waiter of queue.waiters) waiter.fail("store_failed");
+  constructor(deps: { readonly directory: LoginDirectory; readonly clock: Clock; readonly log: Log }) {
+    this.#deps = deps;
   }
 
-  /** Whatever one packet does, those behind it must go on. */
-  function start(user: string, waiter: Waiter | undefined): void {
-    try {
-      waiter?.go();
-    } catch (fault) {
-      log.error("a packet that waited could not be worked on", { user, fault: String(fault) });
-    }
+  get waiting(): number {
+    return this.#waiting;
   }
 
-  /** Lets those that wait go, in order, as long as the directory stays ready. */
-  function drain(user: string, queue: Queue): void {
-    if (queues.get(user) !== queue) return;
-    while (queue.waiters.length > 0) {
-      const pending = directory.prepare(user);
-      if (pending !== null) return follow(user, queue, pending);
-      waiting--;
-      start(user, queue.waiters.shift());
-    }
-    queues.delete(user);
-    queue.cancel();
+  /** What a packet of this user waits for; `null` if it can be handled now. */
+  pendingFor(user: string): Promise<void> | null {
+    const queue = this.#queues.size === 0 ? undefined : this.#queues.get(user);
+    return queue === undefined ? this.#deps.directory.prepare(user) : queue.pending;
   }
 
-  function follow(user: string, queue: Queue, pending: Promise<void>): void {
+  /** Resumes a packet after `pending`, and after the packets of its user that wait already. */
+  enqueue({ user, pending }: { user: string; pending: Promise<void> }, packet: WaitingPacket): void {
+    if (this.#waiting >= MAX_WAITING) return packet.fail("too_busy");
+    this.#waiting++;
+    const known = this.#queues.get(user);
+    if (known !== undefined) return void known.packets.push(packet);
+    const queue: Queue = { packets: [packet], pending, cancel: () => undefined };
+    this.#queues.set(user, queue);
+    queue.cancel = this.#deps.clock.after(
+      MAX_WAIT_MS,
+      () => this.#fail(user, queue, `no answer within ${MAX_WAIT_MS} ms`),
+    );
+    this.#follow(user, queue, pending);
+  }
+
+  #follow(user: string, queue: Queue, pending: Promise<void>): void {
     queue.pending = pending;
-    pending.then(() => drain(user, queue), (fault: unknown) => fail(user, queue, fault));
+    pending.then(() => this.#drain(user, queue), (fault: unknown) => this.#fail(user, queue, fault));
   }
 
-  return {
-    ask(user) {
-      const queue = queues.size === 0 ? undefined : queues.get(user);
-      return queue === undefined ? directory.prepare(user) : queue.pending;
-    },
-    wait({ user, pending }, waiter) {
-      if (waiting >= MOST_WAITING) return waiter.fail("too_busy");
-      waiting++;
-      const known = queues.get(user);
-      if (known !== undefined) return void known.waiters.push(waiter);
-      const queue: Queue = { waiters: [waiter], pending, cancel: () => undefined };
-      queues.set(user, queue);
-      queue.cancel = clock.after(PATIENCE_MS, () => fail(user, queue, `no answer within ${PATIENCE_MS} ms`));
-      follow(user, queue, pending);
-    },
-    get waiting() {
-      return waiting;
-    },
-  };
+  /** Resumes packets in order, as long as the directory stays ready. */
+  #drain(user: string, queue: Queue): void {
+    if (this.#queues.get(user) !== queue) return;
+    while (queue.packets.length > 0) {
+      const pending = this.#deps.directory.prepare(user);
+      if (pending !== null) return this.#follow(user, queue, pending);
+      this.#waiting--;
+      this.#resume(user, queue.packets.shift());
+    }
+    this.#queues.delete(user);
+    queue.cancel();
+  }
+
+  /** A packet that fails does not stop the packets after it. */
+  #resume(user: string, packet: WaitingPacket | undefined): void {
+    try {
+      packet?.resume();
+    } catch (fault) {
+      this.#deps.log.error("a waiting packet could not be handled", { user, fault: String(fault) });
+    }
+  }
+
+  #fail(user: string, queue: Queue, fault: unknown): void {
+    if (this.#queues.get(user) !== queue) return;
+    this.#queues.delete(user);
+    queue.cancel();
+    this.#waiting -= queue.packets.length;
+    this.#deps.log.error("the directory did not answer a login", { user, fault: String(fault) });
+    for (const packet of queue.packets) packet.fail("store_failed");
+  }
 }
 
 /**
- * Brings a user into memory for a packet that waited for something else meanwhile; `null` when nothing has to be awaited.
+ * Loads a user again for a packet that waited for something else; `null` if there is nothing to wait for.
  *
- * @throws Error when the directory does not answer in time.
+ * @throws Error if the directory does not answer in time
  */
-export function prepareAgain(
-  { directory, clock }: { directory: Directory; clock: Clock },
+export function prepareUserAgain(
+  { directory, clock }: { directory: LoginDirectory; clock: Clock },
   user: string,
 ): Promise<void> | null {
   const pending = directory.prepare(user);
@@ -108,13 +107,13 @@ export function prepareAgain(
 
 async function inTime(
   pending: Promise<void>,
-  { directory, clock }: { directory: Directory; clock: Clock },
+  { directory, clock }: { directory: LoginDirectory; clock: Clock },
   user: string,
 ): Promise<void> {
   const late = Promise.withResolvers<never>();
   const cancel = clock.after(
-    PATIENCE_MS,
-    () => late.reject(new Error(`Cannot look up a user: no answer within ${PATIENCE_MS} ms`)),
+    MAX_WAIT_MS,
+    () => late.reject(new Error(`Cannot look up a user: no answer within ${MAX_WAIT_MS} ms`)),
   );
   try {
     let next: Promise<void> | null = pending;

@@ -1,27 +1,29 @@
-// The effects that reach outside: what is prepared before the claim is recorded, and the call itself. What comes back is noted in the attempt; the
-// flow table decides what follows.
+// The effects that call other services. Each is prepared before its claim is recorded, and called after that. The result goes into the attempt,
+// and the flow table decides what follows.
 
 import { randomDigits } from "../../platform/runtime.ts";
 import type { Mutation } from "../../platform/store.ts";
 import type { Effect } from "../flow/flow.ts";
-import { readCode } from "../protocol/password.ts";
+import { readCode } from "../protocol/login_input.ts";
 import {
   awaitDecision,
   CONTINUE_POLL_MS,
   decisionOf,
   denialOf,
+  logFault,
   POLL_MS,
   POLL_WITH_NOTICE_MS,
+  type ServiceCall,
+  type UpstreamDeps,
 } from "./poll_approval.ts";
-import type { Attempt } from "../server/request_context.ts";
+import type { LoginAttempt } from "../server/request.ts";
 import { ANY_ADDRESS_CLIENT } from "../server/clients.ts";
-import { type Conversation, newSecretId } from "./conversation.ts";
+import type { Conversation } from "./conversation.ts";
 import { passcodeDigest } from "./flow_context.ts";
-import { NOT_SENT_REASONS, type NotSentReason, spokenName, whyNotSent } from "../factors/message_policy.ts";
+import { NOT_SENT_REASONS, type NotSentReason, spokenName, whyNotSent } from "../factors/limits.ts";
 import type { DevicePairing, Fault, Outcome } from "../ports.ts";
-import { noteFault, type OutsideDeps, type ServiceCall } from "./upstream_deps.ts";
 
-/** Too many passwords wait to be checked: the request gets no answer, so that the client sends it again. */
+/** Too many passwords wait. The request gets no answer, so that the client sends it again. */
 export class FirstFactorBusy extends Error {
   constructor() {
     super("Cannot check a password now: too many wait already");
@@ -29,19 +31,19 @@ export class FirstFactorBusy extends Error {
   }
 }
 
-/** An effect that is ready: the mutations of its claim, and the call. */
-export interface Prepared {
+/** The mutations of the effect's claim, and its call. */
+export interface PreparedEffect {
   readonly mutations: readonly Mutation[];
-  /** Makes the call. Rejects with {@link FirstFactorBusy} alone. */
+  /** Makes the call. Rejects only with {@link FirstFactorBusy}. */
   perform(): Promise<void>;
 }
 
-/** Prepares one effect. Everything random or counted happens here, so that it stands in the claim. */
-export function prepare(
-  deps: OutsideDeps,
+/** Prepares one effect. Everything random or counted happens here, so that the claim includes it. */
+export function prepareEffect(
+  deps: UpstreamDeps,
   effect: Effect,
   at: ServiceCall,
-): Prepared {
+): PreparedEffect {
   switch (effect) {
     case "push":
       return preparePush(deps, at);
@@ -63,7 +65,7 @@ export function prepare(
       return calling(() => awaitDecision(deps, at, until, CONTINUE_POLL_MS));
     }
     case "ask_null":
-      return calling(() => deps.nullAsks.askTwice(at.conversation.client));
+      return calling(() => deps.nullStatusCheck.checkTwice(at.conversation.client));
     case "ask_pairing":
       return calling(() => askPairing(deps, at));
     case "ask_otp":
@@ -73,11 +75,11 @@ export function prepare(
   }
 }
 
-function calling(perform: () => Promise<void>): Prepared {
+function calling(perform: () => Promise<void>): PreparedEffect {
   return { mutations: [], perform };
 }
 
-function preparePush(deps: OutsideDeps, { conversation, attempt, facts }: ServiceCall): Prepared {
+function preparePush(deps: UpstreamDeps, { conversation, attempt, facts }: ServiceCall): PreparedEffect {
   const forCode = attempt.appended?.kind === "code" ||
     (conversation.at === "CHOOSE_WHICH_MULTIFACTOR" && facts.answer.toLowerCase() === "d");
   const wanted = deps.pairings.usable(conversation.user).find((pairing) =>
@@ -96,9 +98,9 @@ function preparePush(deps: OutsideDeps, { conversation, attempt, facts }: Servic
       const opened = await deps.secondFactor.initiate({
         pairingId,
         terminalName: deps.settings.terminalName,
-        context: { ...whence(conversation), hasPrompt },
+        context: { ...originOf(conversation), hasPrompt },
       });
-      if (!opened.ok) return noteFault(deps, "initiate", conversation, opened.fault);
+      if (!opened.ok) return logFault(deps, "initiate", conversation, opened.fault);
       conversation.requestId = opened.value.id;
       conversation.numberToMatch = hasPrompt ? opened.value.numberToMatch ?? null : null;
     },
@@ -106,18 +108,18 @@ function preparePush(deps: OutsideDeps, { conversation, attempt, facts }: Servic
 }
 
 /**
- * Where a login comes from, as a person knows it: the client by its name, or by its address while no client has one; and
- * what the client says of the place. The client's own address is not the place of the person behind it.
+ * The origin of a login for the user: the name of the client (its address while no client is configured) and the place that the client
+ * reports. The address of the client is not the place of the user.
  */
-function whence({ client, source, place }: Conversation): { client: string; place: string } {
+function originOf({ client, source, place }: Conversation): { client: string; place: string } {
   return { client: client === ANY_ADDRESS_CLIENT ? source : client, place };
 }
 
 function prepareMessage(
-  deps: OutsideDeps,
+  deps: UpstreamDeps,
   effect: "text" | "call",
   { conversation, attempt, facts }: ServiceCall,
-): Prepared {
+): PreparedEffect {
   const factor = effect === "text" ? "sms" : "voice";
   const typed = conversation.at === "GET_SMS_PHONE_NUMBER" || conversation.at === "GET_VOICE_PHONE_NUMBER";
   const known = effect === "text" ? facts.smsNumbers : facts.voiceNumbers;
@@ -126,10 +128,10 @@ function prepareMessage(
   conversation.passcode = null;
   const { user, client } = conversation;
   if (number === null) return calling(() => Promise.resolve());
-  // A typed number was allowed by the row that led here; the others are numbers of the user.
+  // The row that led here allowed a typed number. The others are numbers of the user.
   const forbidden = whyNotSent(deps, { user, client, number, allowed: true });
   if (forbidden !== null) {
-    noteNotSent(deps, effect, conversation, forbidden);
+    logNotSent(deps, effect, conversation, forbidden);
     return calling(() => Promise.resolve());
   }
   const mutations = deps.limits.countSend({ user, client, number });
@@ -137,7 +139,7 @@ function prepareMessage(
   const { smsDigits, voiceDigits, lifetimeMs } = deps.settings.passcode;
   const passcode = randomDigits(deps.random, effect === "text" ? smsDigits : voiceDigits);
   const intro = spokenIntro(deps, spokenName(conversation.shownUser, { exists: facts.userExists }));
-  if (conversation.secretId === "") conversation.secretId = newSecretId(deps.random.bytes(16));
+  if (conversation.secretId === "") conversation.secretId = deps.random.bytes(16).toHex();
   conversation.passcode = {
     factor,
     number,
@@ -157,8 +159,8 @@ function prepareMessage(
         : await deps.telephony.call({ to: number, intro, digits: passcode });
       attempt.messageSent = sent.ok;
       if (sent.ok) return;
-      noteFault(deps, effect, conversation, sent.fault);
-      // Where nothing was delivered there is no passcode to guess. After a lost answer there may be one.
+      logFault(deps, effect, conversation, sent.fault);
+      // If nothing was delivered, there is no passcode to guess. After a lost answer there may be one.
       if (NOT_DELIVERED.has(sent.fault.kind)) conversation.passcode = null;
     },
   };
@@ -166,11 +168,11 @@ function prepareMessage(
 
 const NOT_DELIVERED: ReadonlySet<Fault["kind"]> = new Set(["refused", "unknown", "busy", "not_called"]);
 
-function spokenIntro({ settings }: OutsideDeps, name: string): string {
+function spokenIntro({ settings }: UpstreamDeps, name: string): string {
   return `This is ${settings.requesterName}. The passcode of ${name} for ${settings.terminalName} is:`;
 }
 
-async function checkFirstFactor(deps: OutsideDeps, { conversation, attempt }: ServiceCall): Promise<void> {
+async function checkFirstFactor(deps: UpstreamDeps, { conversation, attempt }: ServiceCall): Promise<void> {
   const verdict = await deps.firstFactor.verify({
     client: conversation.client,
     policy: attempt.client.policy,
@@ -184,7 +186,7 @@ async function checkFirstFactor(deps: OutsideDeps, { conversation, attempt }: Se
 }
 
 async function createPairing(
-  deps: OutsideDeps,
+  deps: UpstreamDeps,
   { conversation, attempt, facts }: ServiceCall,
 ): Promise<void> {
   const created = await deps.secondFactor.createPairing({
@@ -195,7 +197,7 @@ async function createPairing(
   conversation.newPairingId = created.ok ? created.value.id : null;
 }
 
-async function askPairing(deps: OutsideDeps, { conversation, attempt }: ServiceCall): Promise<void> {
+async function askPairing(deps: UpstreamDeps, { conversation, attempt }: ServiceCall): Promise<void> {
   const { newPairingId } = conversation;
   if (newPairingId === null) {
     attempt.pairing = "unknown";
@@ -205,45 +207,45 @@ async function askPairing(deps: OutsideDeps, { conversation, attempt }: ServiceC
 }
 
 function notePairing(
-  deps: OutsideDeps,
-  { conversation, attempt }: { conversation: Conversation; attempt: Attempt },
+  deps: UpstreamDeps,
+  { conversation, attempt }: { conversation: Conversation; attempt: LoginAttempt },
   answer: Outcome<DevicePairing>,
 ): void {
   if (!answer.ok) {
     attempt.pairing = answer.fault.kind === "unknown" ? "unknown" : null;
-    return noteFault(deps, "pairing", conversation, answer.fault);
+    return logFault(deps, "pairing", conversation, answer.fault);
   }
   const { id, enabled, pending, deactivated, totpLength, name } = answer.value;
   const owner = deps.pairings.ownerOf(id);
   attempt.newPairingTotpLength = totpLength;
   attempt.newPairingName = name;
-  // A service that answers with another user's phone must not hand it over.
+  // A service must not give this user the phone of another user.
   const refused = deactivated || (owner !== null && owner !== conversation.user);
   attempt.pairing = refused ? "denied" : pending ? "pending" : enabled ? "enabled" : "denied";
 }
 
-async function askOtp(deps: OutsideDeps, { conversation, attempt, facts }: ServiceCall): Promise<void> {
+async function askOtp(deps: UpstreamDeps, { conversation, attempt, facts }: ServiceCall): Promise<void> {
   const { requestId } = conversation;
   if (requestId === null) return;
   const code = attempt.appended?.kind === "code" ? attempt.appended.code : readCode(facts.answer);
   const answer = await deps.secondFactor.otpAuth(requestId, code);
   if (answer.ok) {
     attempt.decision = decisionOf(answer);
-    // An external service refuses a wrong code and a request that is over alike: then the code was wrong.
+    // An external service answers the same for a wrong code and a request that is over. Both count as a wrong code.
     attempt.denial = deps.secondFactor.embedded ? denialOf(deps, answer) : undefined;
     return;
   }
-  // A 4xx about the code is a wrong code; 401 and 403 speak of our own keys.
+  // 4xx is a wrong code, except 401 and 403, which concern the credentials of the gateway.
   const { fault } = answer;
   const refused = fault.kind === "unknown" ||
     (fault.kind === "refused" && fault.status !== 401 && fault.status !== 403);
   attempt.decision = refused ? "denied" : null;
-  noteFault(deps, "otp_auth", conversation, fault);
+  logFault(deps, "otp_auth", conversation, fault);
 }
 
-/** Counts and logs a message that is not sent. The user reads the same words as after a fault. */
-export function noteNotSent(
-  { log, counters }: Pick<OutsideDeps, "log" | "counters">,
+/** Counts and logs a message that is not sent. The user gets the same text as after a fault. */
+export function logNotSent(
+  { log, counters }: Pick<UpstreamDeps, "log" | "counters">,
   call: "text" | "call",
   { orderedId, shownUser, client }: Conversation,
   reason: NotSentReason,

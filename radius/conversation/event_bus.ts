@@ -1,43 +1,49 @@
-// The observers of the gateway's events: one list, called for each event; a failing observer does not affect the others.
+// Reports events of the gateway to its observers, and counts finished logins for the charts.
 
 import type { Log } from "../../platform/log.ts";
 import type { Clock } from "../../platform/runtime.ts";
-import { type Conversation, viewOf } from "./conversation.ts";
-import type { Conversations } from "./conversation_store.ts";
+import { type Conversation, toConversationView } from "./conversation.ts";
+import type { ConversationStore } from "./conversation_store.ts";
 import type { Counters } from "../server/counters.ts";
-import { createFinishTallies } from "./login_stats.ts";
-import type { PacketLog } from "../server/packet_capture.ts";
-import type { GatewayEvent, GatewayWatch, Observer } from "../ports.ts";
+import { bucketOf, MAX_COUNTED_CLIENTS, OTHER_CLIENTS, TIME_BUCKETS } from "./login_record.ts";
+import type { PacketCapture } from "../server/packet_capture.ts";
+import type {
+  ConversationOutcome,
+  FinishedLoginCounts,
+  GatewayEvent,
+  GatewayMonitor,
+  GatewayObserver,
+} from "../ports.ts";
 
-export interface Board extends GatewayWatch {
+export interface EventBus extends GatewayMonitor {
   emit(event: GatewayEvent): void;
-  /** Reports a conversation's new state; its view is only built when there is an observer. */
+  /** Reports a change of a conversation. Its view is only built if there is an observer. */
   changed(conversation: Conversation): void;
 }
 
-/** @param options.target the directory whose users log in. */
-export function createBoard(
+/** @param options.target the directory whose users log in */
+export function createEventBus(
   { conversations, counters, packets, clock, log, target }: {
-    conversations: Conversations;
+    conversations: ConversationStore;
     counters: Counters;
-    packets: PacketLog;
+    packets: PacketCapture;
     clock: Clock;
     log: Log;
     target: string;
   },
-): Board {
-  const observers = new Set<Observer>();
-  const finished = createFinishTallies();
+): EventBus {
+  const observers = new Set<GatewayObserver>();
+  const finished = new LoginStats();
   const countsSinceMs = clock.nowMs();
-  /** One that another login ended may be told of twice. */
+  /** Conversations that another login ended may be reported twice. */
   const replaced = new WeakSet<Conversation>();
   const tally = (conversation: Conversation): void => {
     const { client, outcome, startedMs, updatedMs } = conversation;
     if (outcome === null || replaced.has(conversation)) return;
     if (outcome === "superseded" || outcome === "cancelled") replaced.add(conversation);
-    finished.note({ client, outcome, tookMs: updatedMs - startedMs, endedMs: updatedMs });
+    finished.add({ client, outcome, tookMs: updatedMs - startedMs, endedMs: updatedMs });
   };
-  const shown = (conversation: Conversation) => viewOf(conversation, { target });
+  const shown = (conversation: Conversation) => toConversationView(conversation, { target });
   const emit = (event: GatewayEvent): void => {
     for (const observer of observers) {
       try {
@@ -49,7 +55,7 @@ export function createBoard(
   };
   return {
     conversations: (limit) => conversations.newestFirst(limit).map(shown),
-    standing: (limit) => conversations.standing(limit),
+    liveSteps: (limit) => conversations.liveSteps(limit),
     alive: () => conversations.alive,
     counters: () => counters.all(),
     observe(observer) {
@@ -60,10 +66,10 @@ export function createBoard(
       const found = conversations.byId(id);
       return found === null ? null : shown(found);
     },
-    packets: packets.of,
-    strays: packets.strays,
-    dropTallies: packets.tallies,
-    takeFinished: finished.take,
+    packets: (id) => packets.of(id),
+    strays: (limit) => packets.strays(limit),
+    dropTallies: () => packets.tallies(),
+    takeFinishedCounts: () => finished.take(),
     countsSinceMs,
     emit,
     changed(conversation) {
@@ -73,4 +79,60 @@ export function createBoard(
       }
     },
   };
+}
+
+const MINUTE_MS = 60_000;
+/** Minutes that wait for the charts. Above this number, the newest minute gets all further counts. */
+const MAX_MINUTES = 60;
+
+interface Counts {
+  readonly outcomes: Record<string, number>;
+  readonly times: number[];
+}
+
+/** How logins ended and how long they took, by client and by the minute of their end. */
+class LoginStats {
+  #minutes = new Map<number, Map<string, Counts>>();
+  #newest: { minuteMs: number; clients: Map<string, Counts> } | null = null;
+
+  add(
+    { client, outcome, tookMs, endedMs }: {
+      client: string;
+      outcome: ConversationOutcome;
+      tookMs: number;
+      endedMs: number;
+    },
+  ): void {
+    const clients = this.#clientsAt(endedMs);
+    const name = clients.size >= MAX_COUNTED_CLIENTS && !clients.has(client) ? OTHER_CLIENTS : client;
+    let counts = clients.get(name);
+    if (counts === undefined) {
+      counts = { outcomes: {}, times: new Array<number>(TIME_BUCKETS).fill(0) };
+      clients.set(name, counts);
+    }
+    counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + 1;
+    const bucket = bucketOf(tookMs);
+    counts.times[bucket] = (counts.times[bucket] ?? 0) + 1;
+  }
+
+  /** The counts since the last call. */
+  take(): FinishedLoginCounts[] {
+    const taken = [...this.#minutes].flatMap(([minuteMs, clients]) =>
+      [...clients].map(([client, { outcomes, times }]) => ({ client, outcomes, times, minuteMs }))
+    );
+    this.#minutes = new Map();
+    this.#newest = null;
+    return taken;
+  }
+
+  #clientsAt(endedMs: number): Map<string, Counts> {
+    const minuteMs = Math.floor(endedMs / MINUTE_MS) * MINUTE_MS;
+    const newest = this.#newest;
+    if (newest?.minuteMs === minuteMs) return newest.clients;
+    if (newest !== null && this.#minutes.size >= MAX_MINUTES) return newest.clients;
+    const clients = this.#minutes.get(minuteMs) ?? new Map<string, Counts>();
+    this.#minutes.set(minuteMs, clients);
+    this.#newest = { minuteMs, clients };
+    return clients;
+  }
 }

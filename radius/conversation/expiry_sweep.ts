@@ -1,18 +1,18 @@
-// Ends conversations at their deadline, once a second: in the history, the log, the console and at the second-factor service.
+// Ends conversations at their deadline, once a second.
 
 import type { Log } from "../../platform/log.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
 import type { SessionTable } from "../accounting/session_table.ts";
 import type { Conversation } from "./conversation.ts";
-import type { Conversations } from "./conversation_store.ts";
+import type { ConversationStore } from "./conversation_store.ts";
 import type { Counters } from "../server/counters.ts";
-import { recordEnded } from "./login_history.ts";
+import { recordEndedLogins } from "./login_history.ts";
 import type { SecondFactorService } from "../ports.ts";
 
 export interface ExpirySweepDeps {
   readonly sessions: Pick<SessionTable, "sweep">;
-  readonly conversations: Pick<Conversations, "sweep">;
+  readonly conversations: Pick<ConversationStore, "sweep">;
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -25,7 +25,7 @@ export interface ExpirySweepDeps {
 
 const SWEEP_MS = 1000;
 
-/** Sweeps each second. Returns what stops it. */
+/** Returns a function that stops the sweep. */
 export function sweepEachSecond(deps: ExpirySweepDeps): () => void {
   const { clock } = deps;
   const again = (): void => {
@@ -46,7 +46,7 @@ function sweep(
     requestId === null || at !== "SECONDFACTOR_AWAIT_DEVICE_APPROVAL"
       ? undefined
       : secondFactor.denialOnExpiry?.(requestId);
-  recordEnded({ store, log, target, denialOf }, expired);
+  recordEndedLogins({ store, log, target, denialOf }, expired);
   for (const conversation of expired) {
     counters.count("expired");
     log.info("conversation expired", {
@@ -55,7 +55,7 @@ function sweep(
       step: conversation.at,
     });
     changed(conversation);
-    // Otherwise the phone would go on showing a request whose approval has no effect.
+    // Otherwise the phone would continue to show a request whose approval has no effect.
     if (conversation.requestId !== null) void secondFactor.cancel(conversation.requestId);
   }
 }

@@ -1,32 +1,27 @@
-// The inputs of the flow table's conditions, for one packet on one conversation. Each is computed when a row asks for it.
+// The inputs of the flow table's conditions, for one packet on one conversation. Each is computed when a condition reads it.
 
-import type { Facts } from "../flow/context.ts";
-import type { Appended } from "../protocol/password.ts";
-import { type Factor, FACTOR_ORDER } from "../flow/factors.ts";
-import { readCode } from "../protocol/password.ts";
+import { type Factor, FACTOR_ORDER, type Facts } from "../flow/context.ts";
+import { type Appended, readCode, rejectsUnknownUsers } from "../protocol/login_input.ts";
 import { isCountryAllowed, reducePhoneNumber } from "../../platform/phone_number.ts";
 import { matchTotp } from "../factors/totp.ts";
-import { rejectsUnknownUsers } from "../protocol/user_name.ts";
-import type { Attempt } from "../server/request_context.ts";
+import type { LoginAttempt } from "../server/request.ts";
 import type { Conversation } from "./conversation.ts";
-import type { Limits } from "../factors/limits.ts";
-import { readRecoveryCode } from "../factors/recovery_code.ts";
-import type { RecoveryCodes } from "../factors/recovery_codes.ts";
-import { whyNotSent } from "../factors/message_policy.ts";
+import { type Limits, whyNotSent } from "../factors/limits.ts";
+import { readRecoveryCode, type RecoveryCodeStore } from "../factors/recovery_codes.ts";
 import type { Pairings } from "../factors/pairings.ts";
 import type { Pairing, TotpPairingRow } from "../factors/pairing.ts";
-import type { Directory, DirectoryUser } from "../ports.ts";
+import type { DirectoryUser, LoginDirectory } from "../ports.ts";
 import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { equalDigests, type Vault } from "../../platform/vault.ts";
 
-export interface FactDeps {
+export interface FlowContextDeps {
   readonly settings: FactorSettings;
   readonly enabled: ReadonlySet<Factor>;
-  readonly directory: Directory;
+  readonly directory: LoginDirectory;
   readonly pairings: Pairings;
   readonly limits: Limits;
-  readonly recoveryCodes: RecoveryCodes;
+  readonly recoveryCodes: RecoveryCodeStore;
   readonly clock: Clock;
   readonly vault: Vault;
 }
@@ -35,20 +30,19 @@ export interface FactDeps {
 const TOTP_TOLERANCE_STEPS = 1;
 const TOTP_DIGITS = 6;
 
-/** Gathers the facts for the next row. Everything slow or rare is computed only when a row asks for it. */
-export function gatherFacts(deps: FactDeps, conversation: Conversation, attempt: Attempt): Facts {
+export function gatherFacts(deps: FlowContextDeps, conversation: Conversation, attempt: LoginAttempt): Facts {
   return new LazyFacts(deps, conversation, attempt);
 }
 
 class LazyFacts implements Facts {
-  readonly #deps: FactDeps;
+  readonly #deps: FlowContextDeps;
   readonly #conversation: Conversation;
-  readonly #attempt: Attempt;
-  /** Those that count for a login. */
+  readonly #attempt: LoginAttempt;
+  /** The pairings that count for a login. */
   readonly #pairings: readonly Pairing[];
   #user: DirectoryUser | null = null;
 
-  constructor(deps: FactDeps, conversation: Conversation, attempt: Attempt) {
+  constructor(deps: FlowContextDeps, conversation: Conversation, attempt: LoginAttempt) {
     this.#deps = deps;
     this.#conversation = conversation;
     this.#attempt = attempt;
@@ -151,7 +145,7 @@ class LazyFacts implements Facts {
     // An unconfirmed factor also counts: with a password alone, no other factor can be added.
     const { pairings, recoveryCodes } = this.#deps;
     const { user } = this.#conversation;
-    return pairings.of(user).length > 0 || recoveryCodes.standing(user).left > 0;
+    return pairings.of(user).length > 0 || recoveryCodes.status(user).left > 0;
   }
   /** A number of the directory is a factor as soon as a passcode may be sent to it: an attacker with only the password cannot add another. */
   get #hasOwnFactor(): boolean {
@@ -199,7 +193,7 @@ class LazyFacts implements Facts {
     return /^[0-9]{6,8}$/.test(this.#code);
   }
   get hasRecoveryCodes(): boolean {
-    const { left, addedBy } = this.#deps.recoveryCodes.standing(this.#conversation.user);
+    const { left, addedBy } = this.#deps.recoveryCodes.status(this.#conversation.user);
     return left > 0 && this.#deps.pairings.isConfirmed(this.#conversation.user, addedBy);
   }
   get answerIsRecoveryCode(): boolean {
@@ -216,7 +210,7 @@ class LazyFacts implements Facts {
   get totpStep(): number | null {
     return this.#totp()?.step ?? null;
   }
-  /** A live conversation is at a step of its own; only a State whose conversation is gone is asked this. */
+  /** Only read for a State whose conversation is gone. */
   get stateWasDevice(): boolean {
     return false;
   }

@@ -1,29 +1,27 @@
-// Plays what a login would meet, by the flow table and the facts as they are now: nothing is sent, counted or recorded.
+// Dry run of a login: takes rows of the flow table with the present facts. Nothing is sent, counted or recorded.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { CONDITIONS } from "../flow/conditions.ts";
-import type { Appended } from "../protocol/password.ts";
-import { EFFECTS, type FlowRow } from "../flow/flow.ts";
+import { callsUpstream, EFFECTS, type FlowRow, step } from "../flow/flow.ts";
 import { PROMPTS } from "../flow/prompts.ts";
-import { isStep, type Place } from "../protocol/steps.ts";
-import { reachesOutside, step } from "../flow/step.ts";
-import type { Attempt } from "../server/request_context.ts";
-import { type FactDeps, gatherFacts } from "./flow_context.ts";
+import { type FlowPlace, isStep } from "../protocol/steps.ts";
+import { type LoginAttempt, newLoginAttempt } from "../server/request.ts";
+import { type FlowContextDeps, gatherFacts } from "./flow_context.ts";
 import type { Client } from "../server/clients.ts";
-import type { Conversation } from "./conversation.ts";
-import { stripUserName } from "../protocol/user_name.ts";
+import { newConversation } from "./conversation.ts";
+import { stripUserName } from "../protocol/login_input.ts";
 
 /** A hypothetical login. */
-export interface TrialRequest {
+export interface DryRunRequest {
   readonly client: string;
   readonly user: string;
-  /** What the password is taken for: a first factor is not asked. */
+  /** The assumed result of the first factor, which is not asked. */
   readonly password: "right" | "wrong" | "empty";
   readonly appended: "push" | "sms" | "call" | null;
 }
 
-/** One row of the flow table that would be taken, in words. */
-export interface TrialStep {
+/** One row of the flow table, in words. */
+export interface DryRunStep {
   readonly row: string;
   readonly from: string;
   readonly to: string;
@@ -31,68 +29,85 @@ export interface TrialStep {
   readonly then: readonly string[];
 }
 
-export interface LoginTrial {
-  readonly steps: readonly TrialStep[];
-  /** `sends`: something would leave here (a push, a text, a call), and what follows hangs on the answer. */
+export interface DryRunResult {
+  readonly steps: readonly DryRunStep[];
+  /** `sends`: the login would call a service here (a push, a text, a call), and the result decides what follows. */
   readonly end: "accept" | "reject" | "challenge" | "sends";
   readonly because: "inactive" | "deleted" | "unknown" | "locked" | null;
-  /** What the person would read, before names and numbers are put in. */
+  /** The prompt, with its placeholders. */
   readonly prompt: string | null;
 }
 
-export interface LoginTrials {
-  /** Names of the clients that a login may be thought to come from. */
+export interface LoginDryRun {
+  /** The names of the clients. */
   clients(): string[];
-  /** Resolves with `null` for a client that is not known. */
-  play(request: TrialRequest): Promise<LoginTrial | null>;
+  /** Resolves to `null` if the client is unknown. */
+  run(request: DryRunRequest): Promise<DryRunResult | null>;
 }
 
-/** A passage through the table is short; this ends it even if the table did not. */
-const MOST_ROWS = 16;
+/** No path through the table has so many rows. This bound ends the loop even if the table has a cycle. */
+const MAX_ROWS = 16;
 
-export function createLoginTrials(deps: FactDeps, all: () => readonly Client[]): LoginTrials {
+export function createLoginDryRun(deps: FlowContextDeps, all: () => readonly Client[]): LoginDryRun {
   return {
     clients: () => all().map(({ name }) => name),
-    async play(request) {
+    async run(request) {
       const client = all().find(({ name }) => name === request.client);
       if (client === undefined) return null;
       const user = canonicalName(stripUserName(request.user, client.policy));
-      for (let tries = 0; tries < MOST_ROWS; tries += 1) {
+      for (let tries = 0; tries < MAX_ROWS; tries += 1) {
         const pending = deps.directory.prepare(user);
-        if (pending === null) return playTrial(deps, { request, client, user });
+        if (pending === null) return dryRun(deps, { request, client, user });
         await pending;
       }
-      throw new Error(`Cannot play a trial: the directory does not keep "${user}" at hand`);
+      throw new Error(`Cannot run a dry run: the directory has not loaded "${user}"`);
     },
   };
 }
 
-function playTrial(
-  deps: FactDeps,
-  { request, client, user }: { request: TrialRequest; client: Client; user: string },
-): LoginTrial {
-  const attempt = attemptOf(request, { client, nowMs: deps.clock.nowMs() });
-  const conversation = conversationOf(request, { user, nowMs: deps.clock.nowMs() });
-  const steps: TrialStep[] = [];
-  let place: Place = "start";
-  while (steps.length < MOST_ROWS) {
+function dryRun(
+  deps: FlowContextDeps,
+  { request, client, user }: { request: DryRunRequest; client: Client; user: string },
+): DryRunResult {
+  const { password, appended } = request;
+  const attempt = newLoginAttempt({ client, receivedMs: deps.clock.nowMs() }, {
+    answer: null,
+    password: new Uint8Array(password === "empty" ? 0 : 1),
+    appended: appended === null || !client.policy.appendMode ? null : { kind: appended },
+  });
+  const conversation = newConversation(
+    {
+      client: request.client,
+      user,
+      shownUser: request.user,
+      source: "",
+      place: "",
+      tuple: "",
+      hasToken: false,
+      signed: true,
+    },
+    { orderedId: "trial", nowMs: deps.clock.nowMs(), ttlMs: 0 },
+  );
+  const steps: DryRunStep[] = [];
+  let place: FlowPlace = "start";
+  while (steps.length < MAX_ROWS) {
     const row = step(place, gatherFacts(deps, conversation, attempt));
     steps.push(shown(row));
     if (row.then.includes("check_first_factor")) {
       attempt.firstFactor = request.password === "right" ? "right" : "wrong";
-    } else if (reachesOutside(row)) return ended("sends", { steps, row, attempt });
+    } else if (callsUpstream(row)) return ended("sends", { steps, row, attempt });
     if (row.then.includes("note_first_factor")) conversation.firstFactorRight = true;
     if (row.to === "accept" || row.to === "reject") return ended(row.to, { steps, row, attempt });
     if (isStep(row.to)) return ended("challenge", { steps, row, attempt });
     place = row.to;
   }
-  throw new Error(`Cannot play a trial: over ${MOST_ROWS} rows from "start"`);
+  throw new Error(`Cannot run a dry run: over ${MAX_ROWS} rows from "start"`);
 }
 
 function ended(
-  end: LoginTrial["end"],
-  { steps, row, attempt }: { steps: TrialStep[]; row: FlowRow; attempt: Attempt },
-): LoginTrial {
+  end: DryRunResult["end"],
+  { steps, row, attempt }: { steps: DryRunStep[]; row: FlowRow; attempt: LoginAttempt },
+): DryRunResult {
   return {
     steps,
     end,
@@ -101,77 +116,12 @@ function ended(
   };
 }
 
-function shown({ name, from, to, when, then }: FlowRow): TrialStep {
+function shown({ name, from, to, when, then }: FlowRow): DryRunStep {
   return {
     row: name,
     from,
     to,
     when: when.map((condition) => CONDITIONS[condition].says),
     then: then.map((effect) => EFFECTS[effect].does),
-  };
-}
-
-function attemptOf(
-  { password, appended }: TrialRequest,
-  { client, nowMs }: { client: Client; nowMs: number },
-): Attempt {
-  const typed: Appended | null = appended === null || !client.policy.appendMode ? null : { kind: appended };
-  return {
-    client,
-    answer: null,
-    password: new Uint8Array(password === "empty" ? 0 : 1),
-    appended: typed,
-    receivedMs: nowMs,
-    holdsAgain: false,
-    approvalUsed: false,
-    firstFactor: null,
-    passwordChecked: false,
-    refusedFor: null,
-    decision: null,
-    pairing: null,
-    messageSent: false,
-    notSent: null,
-    newPairingTotpLength: 0,
-    newPairingName: undefined,
-    totp: undefined,
-    recoveryCode: undefined,
-  };
-}
-
-function conversationOf(
-  { client, user: shownUser }: TrialRequest,
-  { user, nowMs }: { user: string; nowMs: number },
-): Conversation {
-  return {
-    orderedId: "trial",
-    secretId: "",
-    client,
-    user,
-    shownUser,
-    source: "",
-    place: "",
-    tuple: "",
-    hasToken: false,
-    signed: true,
-    startedMs: nowMs,
-    deadlineMs: nowMs,
-    at: "start",
-    round: 0,
-    updatedMs: nowMs,
-    firstFactorRight: false,
-    factor: null,
-    requestId: null,
-    pairingId: null,
-    phone: null,
-    newPairingId: null,
-    numberToMatch: null,
-    passcode: null,
-    numbers: [],
-    prompt: null,
-    lastAnswer: null,
-    outcome: null,
-    moments: [],
-    stored: "not",
-    answerDigest: null,
   };
 }

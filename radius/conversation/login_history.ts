@@ -1,16 +1,16 @@
-// Writes finished logins into the history: with the commit that ends them, or right after it when a deadline or a leaving ended many at once.
+// Records of logins: the history entry and the audit events. A decision goes into the commit that makes it.
 
-import type { Denial } from "../flow/denial_causes.ts";
-import { auditEntry } from "../../platform/audit.ts";
+import { type Denial, encodeLoginRecord, HISTORY_RETENTION_MS, historyKey } from "./login_record.ts";
+import { type AuditEntry, auditEntry } from "../../platform/audit.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
-import { HISTORY_KEPT_MS, historyKey, packFinished } from "./login_record.ts";
 import { type Conversation, phoneOf } from "./conversation.ts";
+import type { Request } from "../server/request.ts";
 
-/** Changes that go into one commit; each is well under a kilobyte. */
-const MOST_IN_ONE = 50;
+/** Logins in one commit; each takes less than a kilobyte. */
+const MAX_PER_COMMIT = 50;
 
-/** The change that keeps a conversation which has its outcome. @param options.target the directory whose users log in. */
+/** Writes the history entry of a conversation that has ended. @param options.target the directory whose users log in */
 export function historyMutation(
   conversation: Conversation,
   { target, refusedFor = null, denial }: {
@@ -24,7 +24,7 @@ export function historyMutation(
   return {
     type: "set",
     key: historyKey(orderedId),
-    value: packFinished({
+    value: encodeLoginRecord({
       user: shownUser,
       client,
       source,
@@ -40,16 +40,16 @@ export function historyMutation(
       ...phoneOf(conversation),
       ...(denial === undefined ? {} : { denial }),
     }),
-    expireInMs: HISTORY_KEPT_MS,
+    expireInMs: HISTORY_RETENTION_MS,
   };
 }
 
 /**
- * Records what ended without a packet. Should it fail, the logins are over all the same: only their line in the history is missing.
+ * Records logins that ended without a packet. If this fails, they are over anyway; only their history entries are missing.
  *
- * @param deps.denialOf why the push of a login that expired was not approved.
+ * @param deps.denialOf why the push of an expired login was not approved
  */
-export function recordEnded(
+export function recordEndedLogins(
   { store, log, target, denialOf = () => undefined }: {
     store: Store;
     log: Log;
@@ -58,10 +58,19 @@ export function recordEnded(
   },
   ended: readonly Conversation[],
 ): void {
-  for (let at = 0; at < ended.length; at += MOST_IN_ONE) {
-    const mutations = ended.slice(at, at + MOST_IN_ONE).flatMap((one) => {
+  for (let at = 0; at < ended.length; at += MAX_PER_COMMIT) {
+    const mutations = ended.slice(at, at + MAX_PER_COMMIT).flatMap((one) => {
       const denial = denialOf(one);
-      return [historyMutation(one, { target, denial }), endedEntry(one, denial)];
+      return [
+        historyMutation(one, { target, denial }),
+        // The user's timeline shows it.
+        auditLogin(one, {
+          action: `login.${one.outcome ?? "expired"}`,
+          factor: one.factor,
+          because: denial?.cause,
+          ...phoneOf(one),
+        }),
+      ];
     });
     store.commit({ mutations }).catch((fault: unknown) =>
       log.error("logins that ended could not be written into the history", { fault: String(fault) })
@@ -69,19 +78,43 @@ export function recordEnded(
   }
 }
 
-/** The audit event of a login that ended without an answer, so that the user's timeline has it. */
-function endedEntry(conversation: Conversation, denial: Denial | undefined): Mutation {
-  const { orderedId, shownUser, client, source, place, factor, outcome } = conversation;
+/** Writes an audit event of a login. */
+export function auditLogin(
+  { orderedId, shownUser, client, source, place }: Conversation,
+  event: Omit<AuditEntry, "actor" | "object">,
+): Mutation {
   return auditEntry({
     actor: "radius",
-    action: `login.${outcome ?? "expired"}`,
     object: `user:${shownUser}`,
     client,
     source,
     caller: place,
     conversation: orderedId,
-    factor,
-    because: denial?.cause,
-    ...phoneOf(conversation),
+    ...event,
   });
+}
+
+/** Records in the audit log, with both sources, that a re-issued login joined the unanswered one. */
+export function recordJoin(
+  { store, log }: { store: Store; log: Log },
+  conversation: Conversation,
+  { first, joined }: { first: Request; joined: Request },
+): void {
+  const { orderedId, shownUser: user, client } = conversation;
+  const fields = {
+    ...{ user, client, source: joined.source, firstSource: first.source },
+    conversation: orderedId,
+  };
+  log[first.source === joined.source ? "info" : "warn"](
+    "login joined: a re-issued login gets the answer of the login that is in progress",
+    fields,
+  );
+  const record = auditLogin(conversation, {
+    action: "login.joined",
+    source: joined.source,
+    sources: [first.source, joined.source],
+  });
+  store.commit({ mutations: [record] }).catch((fault: unknown) =>
+    log.error("a joined login could not be recorded in the audit log", { ...fields, fault: String(fault) })
+  );
 }

@@ -1,9 +1,47 @@
-// A finished login as the history keeps it: by place, not by name, because every login writes one.
+// The stored record of a finished login: fields by position, not by name, because every login writes one. It includes the
+// buckets of its duration, and the cause if a push was not approved.
 
-import { type Denial, readDenial } from "../flow/denial_causes.ts";
+/** One row per cause. `reason` names the sentence that explains a rejected login (`why_<reason>` in the console). */
+export const DENIAL_CAUSES = {
+  /** The user pressed Deny, on the phone page or on the account page. */
+  phone: { reason: "denied_on_phone" },
+  /** The user entered another number than the login prompt showed. */
+  wrong_number: { reason: "wrong_number" },
+  wrong_passcode: { reason: "passcode_wrong" },
+  administrator: { reason: "denied_by_administrator" },
+  cancelled_by_administrator: { reason: "cancelled_by_administrator" },
+  expired: { reason: "push_expired" },
+  /** Newer push requests to the same phone replaced this one, or the login started over. */
+  replaced: { reason: "push_replaced" },
+  /** The pairing of the phone ended while the request was pending. */
+  revoked: { reason: "phone_revoked" },
+  /** An external second-factor service: its interface does not say whether the request was denied or expired. */
+  service: { reason: "denied_at_service" },
+} as const satisfies Record<string, { reason: string }>;
 
-/** How one login went. Holds no secret. */
-export interface FinishedLogin {
+export type DenialCause = keyof typeof DENIAL_CAUSES;
+
+/** The cause of a denied push. */
+export interface Denial {
+  readonly cause: DenialCause;
+  /** The administrator who decided, by name. */
+  readonly by?: string;
+}
+
+const causes = new Map<string, DenialCause>(
+  Object.keys(DENIAL_CAUSES).map((cause) => [cause, cause as DenialCause]),
+);
+
+/** Reads a stored denial, `[cause, by]`; `undefined` for anything else, such as a record of an older version. */
+export function readDenial(stored: unknown): Denial | undefined {
+  if (!Array.isArray(stored)) return undefined;
+  const cause = causes.get(String(stored[0]));
+  if (cause === undefined) return undefined;
+  return { cause, ...(typeof stored[1] === "string" ? { by: stored[1] } : {}) };
+}
+
+/** The result of one login. Contains no secret. */
+export interface LoginRecord {
   readonly user: string;
   readonly client: string;
   readonly source: string;
@@ -12,23 +50,23 @@ export interface FinishedLogin {
   readonly startedMs: number;
   readonly endedMs: number;
   readonly outcome: string;
-  /** Why a user was refused, where that was the reason. */
+  /** Why the user was refused; absent if the login ended for another reason. */
   readonly refusedFor: string | null;
-  /** The first factor was asked and was right. */
+  /** The first factor was checked and was right. */
   readonly passwordRight: boolean;
-  /** The target whose users logged in; absent in records from before it was kept. */
+  /** The target whose users log in; absent in older records. */
   readonly target?: string;
-  /** The phone that was asked last, where that was the factor and it has a name. */
+  /** The name of the phone that was asked last; absent without a name or with another factor. */
   readonly phone?: string;
-  /** Why the push was not approved; absent when that did not end the login, and in records of older versions. */
+  /** Why the push was not approved; absent if the login ended for another reason, and in older records. */
   readonly denial?: Denial;
   readonly moments: readonly { readonly atMs: number; readonly step: string; readonly row: string }[];
 }
 
-/** How long the history goes back. */
-export const HISTORY_KEPT_MS = 90 * 24 * 3600_000;
+/** How long finished logins are stored. */
+export const HISTORY_RETENTION_MS = 90 * 24 * 3600_000;
 
-/** The store's key of a finished conversation; ordered by its beginning. */
+/** The store's key of a finished conversation; ordered by its start. */
 export function historyKey(conversationId: string): readonly [string, string] {
   return ["history", conversationId];
 }
@@ -36,7 +74,7 @@ export function historyKey(conversationId: string): readonly [string, string] {
 const utf8 = new TextEncoder();
 const text = new TextDecoder();
 
-export function packFinished(login: FinishedLogin): Uint8Array<ArrayBuffer> {
+export function encodeLoginRecord(login: LoginRecord): Uint8Array<ArrayBuffer> {
   const { user, client, source, place, factor, startedMs, endedMs, outcome, refusedFor, denial } = login;
   const moments: unknown[] = [];
   for (const { atMs, step, row } of login.moments) moments.push(atMs - startedMs, step, row);
@@ -60,8 +98,8 @@ export function packFinished(login: FinishedLogin): Uint8Array<ArrayBuffer> {
   );
 }
 
-/** `null` for what is no such record. */
-export function unpackFinished(value: unknown): FinishedLogin | null {
+/** `null` for any other value. */
+export function decodeLoginRecord(value: unknown): LoginRecord | null {
   if (!(value instanceof Uint8Array)) return null;
   try {
     return readList(JSON.parse(text.decode(value)));
@@ -70,7 +108,7 @@ export function unpackFinished(value: unknown): FinishedLogin | null {
   }
 }
 
-function readList(list: unknown): FinishedLogin | null {
+function readList(list: unknown): LoginRecord | null {
   if (!Array.isArray(list)) return null;
   const [user, client, source, place, factor, startedMs, tookMs, outcome, refusedFor, packed, right] = list;
   const [target, phone, storedDenial] = list.slice(11);
@@ -102,4 +140,17 @@ function readList(list: unknown): FinishedLogin | null {
     ...(typeof phone === "string" ? { phone } : {}),
     ...(denial === undefined ? {} : { denial }),
   };
+}
+
+/** The bounds of the buckets grow by the square root of two, from 1 ms on. */
+export const TIME_BUCKETS = 44;
+
+/** Clients that are counted one by one; all further clients share {@link OTHER_CLIENTS}. */
+export const MAX_COUNTED_CLIENTS = 200;
+export const OTHER_CLIENTS = "(others)";
+
+/** The bucket of a duration. */
+export function bucketOf(tookMs: number): number {
+  if (!(tookMs > 1)) return 0;
+  return Math.min(TIME_BUCKETS - 1, Math.ceil(2 * Math.log2(tookMs)));
 }

@@ -1,39 +1,39 @@
-// One turn of a conversation: what one packet changes, and the commit that records it before anything is answered.
+// One turn of a conversation: the changes of one packet, and the commit that records them before the answer.
 
 import type { Check, Mutation, Store } from "../../platform/store.ts";
-import type { JournalLine } from "../../platform/transaction.ts";
+import type { JournalLine } from "../../platform/commit_queue.ts";
 import type { FlowRow } from "../flow/flow.ts";
-import type { AcceptAttributes } from "../factors/accept_attributes.ts";
-import { Raced } from "../factors/approval_use.ts";
-import type { Attempt } from "../server/request_context.ts";
-import type { FactDeps } from "./flow_context.ts";
+import type { AcceptAttributes } from "../factors/reply_attributes.ts";
+import type { LoginAttempt } from "../server/request.ts";
+import type { FlowContextDeps } from "./flow_context.ts";
 import { addMoment, type Conversation, type LastAnswer } from "./conversation.ts";
-import type { Conversations, RecordWriting } from "./conversation_store.ts";
+import type { ConversationStore, RecordWrite } from "./conversation_store.ts";
 import { historyMutation } from "./login_history.ts";
-import type { Leavings } from "../factors/offboarding.ts";
-import type { OutsideDeps } from "./upstream_deps.ts";
+import type { Offboarding } from "../factors/offboarding.ts";
+import type { SecondFactorService } from "../ports.ts";
+import type { UpstreamDeps } from "./poll_approval.ts";
 import type { WriteBatch } from "../../platform/write_batch.ts";
 
-/** What one packet changes, until it is committed. */
+/** The changes of one packet, until they are committed. */
 export interface Turn {
   conversation: Conversation;
-  readonly attempt: Attempt;
+  readonly attempt: LoginAttempt;
   readonly lastAnswer: LastAnswer;
   readonly answerDigest: string;
-  /** The older login of the tuple that this one replaces, by its ordered id, once it has passed its first factor. */
+  /** The ordered id of the older login that this one replaces after its first factor. */
   replaces: string | null;
   /** Conversations that end in the same commit. */
   readonly ended: Conversation[];
   readonly batch: WriteBatch;
 }
 
-export interface MachineDeps extends FactDeps, OutsideDeps {
+export interface StateMachineDeps extends FlowContextDeps, UpstreamDeps {
   readonly store: Store;
-  readonly conversations: Conversations;
+  readonly conversations: ConversationStore;
   readonly acceptAttributes: AcceptAttributes;
-  readonly leavings: Leavings;
+  readonly offboarding: Offboarding;
   readonly orderedId: () => string;
-  /** A conversation that takes the place of another after Cancel. */
+  /** Begins the conversation that replaces another one after Cancel. */
   readonly startOver: (conversation: Conversation) => Conversation;
   /** The directory whose users log in. */
   readonly target: string;
@@ -41,15 +41,15 @@ export interface MachineDeps extends FactDeps, OutsideDeps {
   readonly changed: (conversation: Conversation) => void;
 }
 
-/** The user leaves the directory: nothing more is recorded for them, least of all an Accept. */
-export class Left extends Error {}
+/** The user is being removed from the directory: nothing more is recorded for them. */
+export class UserLeftError extends Error {}
 
-/** Ends the older login of the tuple: from now on the new one has its place. */
-export function replaceOlder({ conversations, secondFactor }: MachineDeps, turn: Turn): void {
+/** Ends the older login of the tuple. From now on, the bare name selects the new one. */
+export function replaceOlder({ conversations, secondFactor }: StateMachineDeps, turn: Turn): void {
   const { conversation, replaces, ended, batch } = turn;
   turn.replaces = null;
   if (replaces === null) return;
-  const older = conversations.awake(replaces);
+  const older = conversations.unpark(replaces);
   conversations.claimTuple(conversation);
   if (older === null || older.outcome !== null || (older.signed && !conversation.signed)) return;
   conversations.end(older, "superseded", "superseded");
@@ -58,22 +58,22 @@ export function replaceOlder({ conversations, secondFactor }: MachineDeps, turn:
   if (requestId !== null) batch.whenCommitted(() => void secondFactor.cancel(requestId));
 }
 
-/** Adds the row that was taken to the moments of the conversation. */
-export function noteRow(deps: MachineDeps, { conversation }: Turn, row: FlowRow): void {
+/** Adds the row to the history of the conversation. */
+export function addRowMoment(deps: StateMachineDeps, { conversation }: Turn, row: FlowRow): void {
   conversation.updatedMs = deps.clock.nowMs();
   addMoment(conversation, { atMs: conversation.updatedMs, step: row.to, row: row.name });
 }
 
 /**
- * One atomic commit: the conversation's record under its version, those it replaces, and everything in the draft.
+ * One atomic commit: the record of the conversation under its version, those that it replaces, and the batch.
  *
- * @throws Left, Raced, or what the store throws: nothing was recorded.
+ * @throws UserLeftError, ConcurrentUpdateError, or an error of the store: nothing was recorded
  */
-export function commitTurn(deps: MachineDeps, turn: Turn): Promise<void> {
+export function commitTurn(deps: StateMachineDeps, turn: Turn): Promise<void> {
   const { conversation, ended } = turn;
-  if (!deps.leavings.mayRecord(conversation)) {
+  if (!deps.offboarding.mayRecord(conversation)) {
     return Promise.reject(
-      new Left(`Cannot advance conversation "${conversation.orderedId}": its user leaves`),
+      new UserLeftError(`Cannot advance conversation "${conversation.orderedId}": its user leaves`),
     );
   }
   const { mutations, checks } = turn.batch;
@@ -81,13 +81,15 @@ export function commitTurn(deps: MachineDeps, turn: Turn): Promise<void> {
   const journal = add(writing, { checks, mutations });
   for (const older of ended) {
     mutations.push(historyMutation(older, deps));
-    // What another login ended may have a commit of its own on the way, so that its version is not known.
+    // A replaced login may have its own commit in progress, so its version is unknown.
     if (older.outcome === "superseded") mutations.push(deps.conversations.recordEnd(older));
     else add(deps.conversations.record(older), { checks, mutations });
   }
   return deps.store.commit({ checks, mutations, journal }).then((outcome) => {
     if (!outcome.ok) {
-      throw new Raced(`Cannot advance conversation "${conversation.orderedId}": it was advanced elsewhere`);
+      throw new ConcurrentUpdateError(
+        `Cannot advance conversation "${conversation.orderedId}": it was advanced elsewhere`,
+      );
     }
     const { versionstamp } = outcome;
     conversation.stored = journal === undefined ? { versionstamp } : "journal";
@@ -101,13 +103,50 @@ export function commitTurn(deps: MachineDeps, turn: Turn): Promise<void> {
   });
 }
 
-/** Adds what writes a record to a transaction; returns the line when it goes into the journal. */
+/** Adds the write of a record to a transaction, or returns its journal line. */
 function add(
-  writing: RecordWriting,
+  writing: RecordWrite,
   { checks, mutations }: { checks: Check[]; mutations: Mutation[] },
 ): JournalLine | undefined {
   if ("journal" in writing) return writing.journal;
   checks.push(writing.check);
   mutations.push(writing.mutation);
   return undefined;
+}
+
+/** Another packet changed the conversation first. */
+export class ConcurrentUpdateError extends Error {}
+
+/** Another login was accepted with the same approval. */
+export class ApprovalUsedError extends Error {}
+
+/** Longer than the life of any conversation. */
+const USE_STORED_MS = 24 * 3600_000;
+
+/**
+ * Adds the use of an approval of an external service to the commit of an Access-Accept: the service may give two logins the same request.
+ * Returns the key of the use, or `null` if there is no such approval.
+ */
+export function useApproval(
+  { secondFactor }: { secondFactor: SecondFactorService },
+  { requestId, factor }: Conversation,
+  batch: WriteBatch,
+): Deno.KvKey | null {
+  if (secondFactor.embedded || requestId === null || factor !== "device") return null;
+  const key = ["request_used", requestId];
+  batch.checks.push({ key, versionstamp: null });
+  batch.mutations.push({ type: "set", key, value: true, expireInMs: USE_STORED_MS });
+  return key;
+}
+
+/** @throws ApprovalUsedError if the commit failed because another login had used the approval, otherwise `fault` */
+export async function explainRace(
+  { store }: { store: Store },
+  fault: unknown,
+  key: Deno.KvKey,
+): Promise<never> {
+  if (fault instanceof ConcurrentUpdateError && (await store.get(key)).versionstamp !== null) {
+    throw new ApprovalUsedError(`Cannot accept: the approval "${String(key[1])}" let another login in`);
+  }
+  throw fault;
 }

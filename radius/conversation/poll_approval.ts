@@ -1,20 +1,68 @@
-// Waits for the decision about an approval request: polls the service, and wakes up when the service reports the decision.
+// Waits for the decision about an approval request: polls the service, and wakes up when the service reports the decision. Also defines
+// the dependencies that all calls to other services share.
 
-import type { Clock } from "../../platform/runtime.ts";
-import type { Denial } from "../flow/denial_causes.ts";
+import type { FactorSettings } from "../../platform/config/config.ts";
+import type { Log } from "../../platform/log.ts";
+import type { Clock, Random } from "../../platform/runtime.ts";
+import type { Vault } from "../../platform/vault.ts";
+import type { Limits } from "../factors/limits.ts";
+import type { Pairings } from "../factors/pairings.ts";
 import type { Facts } from "../flow/context.ts";
-import type { ApprovalRequest, Outcome } from "../ports.ts";
-import { noteFault, type OutsideDeps, type ServiceCall } from "./upstream_deps.ts";
+import type { Denial } from "./login_record.ts";
+import type {
+  ApprovalRequest,
+  Fault,
+  FirstFactorVerifier,
+  Outcome,
+  SecondFactorService,
+  TelephonyService,
+} from "../ports.ts";
+import type { Counters } from "../server/counters.ts";
+import type { LoginAttempt } from "../server/request.ts";
+import type { Conversation } from "./conversation.ts";
+import type { NullStatusCheck } from "./rejections.ts";
 
-/** How often the service is asked while a decision is awaited. The embedded one also calls back at once. */
+export interface UpstreamDeps {
+  readonly settings: FactorSettings;
+  readonly secondFactor: SecondFactorService;
+  readonly nullStatusCheck: NullStatusCheck;
+  readonly telephony: TelephonyService;
+  readonly firstFactor: FirstFactorVerifier;
+  readonly pairings: Pairings;
+  readonly limits: Limits;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly counters: Counters;
+  readonly log: Log;
+}
+
+/** The login that a service is called for. */
+export interface ServiceCall {
+  readonly conversation: Conversation;
+  readonly attempt: LoginAttempt;
+  readonly facts: Facts;
+}
+
+/** Logs a call that failed. */
+export function logFault(deps: UpstreamDeps, call: string, conversation: Conversation, fault: Fault): void {
+  deps.log.warn(`upstream call failed: ${call}`, {
+    conversation: conversation.orderedId,
+    user: conversation.shownUser,
+    fault: fault.kind,
+    detail: fault.detail,
+  });
+}
+
+/** The interval of status calls. The embedded service also reports the decision at once. */
 export const POLL_MS = 1000;
 export const POLL_WITH_NOTICE_MS = 5000;
-/** Within "continue" the wait is short, so the service is asked more often. */
+/** After "continue" the wait is short, so the interval is too. */
 export const CONTINUE_POLL_MS = 500;
 
-/** Asks for the decision until there is one, the time is over, or the conversation ended meanwhile. */
+/** Polls until there is a decision, the time is over, or the conversation has ended. */
 export async function awaitDecision(
-  deps: OutsideDeps,
+  deps: UpstreamDeps,
   at: ServiceCall,
   untilMs: number,
   pollMs: number,
@@ -29,8 +77,8 @@ export async function awaitDecision(
       const answer = await deps.secondFactor.status(requestId);
       attempt.decision = decisionOf(answer);
       attempt.denial = denialOf(deps, answer);
-      if (!answer.ok) noteFault(deps, "status", conversation, answer.fault);
-      // A request that expires together with the login was not denied: the end of the login answers.
+      if (!answer.ok) logFault(deps, "status", conversation, answer.fault);
+      // A request that expires together with its login was not denied.
       const loginIsOver = deps.clock.nowMs() >= conversation.deadlineMs;
       if (loginIsOver && attempt.decision === "denied") attempt.decision = "pending";
       const left = untilMs - deps.clock.nowMs();
@@ -70,7 +118,7 @@ function createNotice(clock: Clock): { wake: () => void; wait: (delayMs: number)
   };
 }
 
-/** `granted` counts only with `pending` false; a service that does not know the request has not approved it. */
+/** `granted` counts only if `pending` is false. A service that does not know the request has not approved it. */
 export function decisionOf(answer: Outcome<ApprovalRequest>): Facts["decision"] {
   if (!answer.ok) return answer.fault.kind === "unknown" ? "denied" : null;
   if (answer.value.pending) return "pending";
@@ -79,7 +127,7 @@ export function decisionOf(answer: Outcome<ApprovalRequest>): Facts["decision"] 
 
 /** The cause of a decision that {@link decisionOf} reads as "denied". */
 export function denialOf(
-  { secondFactor }: OutsideDeps,
+  { secondFactor }: UpstreamDeps,
   answer: Outcome<ApprovalRequest>,
 ): Denial | undefined {
   if (decisionOf(answer) !== "denied") return undefined;

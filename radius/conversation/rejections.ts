@@ -1,64 +1,96 @@
-// Access-Rejects that need no conversation: requests that cannot be worked on, and answers to a login that is over.
+// Access-Rejects without a conversation: requests that the gateway refuses, and answers to a login that is over.
 
-import type { Log } from "../../platform/log.ts";
+import type { Clock } from "../../platform/runtime.ts";
 import { NOTHING_KNOWN } from "../flow/context.ts";
-import type { Step } from "../protocol/steps.ts";
+import { step } from "../flow/flow.ts";
+import type { SecondFactorService } from "../ports.ts";
 import type { PacketView } from "../protocol/packet.ts";
-import { step } from "../flow/step.ts";
-import { type Answers, senderOf } from "../server/responder.ts";
-import type { Counters } from "../server/counters.ts";
-import type { FoldedLog } from "../server/folded_log.ts";
-import type { NullAsks } from "./null_status_check.ts";
-import { logRequest } from "../server/request_log.ts";
-import { type Refusal, REFUSALS, type Request } from "../server/request.ts";
-import type { UnsignedLimits } from "../server/unsigned_limits.ts";
+import type { Step } from "../protocol/steps.ts";
+import { type Request, REQUEST_REFUSALS, type RequestRefusal } from "../server/request.ts";
+import { logRequest, type Responder, type ResponderDeps, senderOf } from "../server/responder.ts";
+import type { UnsignedLimits } from "../server/unsigned_requests.ts";
 
-export interface Rejections {
-  /** A State whose conversation is gone or at another step: never a reason to check anything typed. */
-  gone(request: Request, at: Step): void;
-  /** @param options.isLogged whether the lines of the request are in the log already. */
-  refuse(request: Request, refusal: Refusal, options: { view: PacketView | null; isLogged: boolean }): void;
-}
-
-interface RejectionDeps {
-  readonly nullAsks: NullAsks;
-  readonly log: Log;
-  readonly folded: FoldedLog;
-  readonly counters: Counters;
+interface RejectionDeps extends Pick<ResponderDeps, "log" | "folded" | "counters"> {
+  readonly nullStatusCheck: NullStatusCheck;
   readonly unsignedLimits: UnsignedLimits;
 }
 
-export function createRejections(deps: RejectionDeps, answers: Answers): Rejections {
-  const { counters, unsignedLimits, nullAsks } = deps;
-  /** Clients that were warned of CHAP: it is a setting of theirs, not what one request did. */
-  const chapClients = new Set<string>();
+export class Rejections {
+  readonly #deps: RejectionDeps;
+  readonly #responder: Responder;
+  /** Clients that the log warned of CHAP: it is a setting of the client, not an event. */
+  readonly #chapClients = new Set<string>();
 
-  return {
-    gone(request, at) {
-      if (!unsignedLimits.mayReject(request)) return answers.drop(request, "rate_limited");
-      const row = step("gone", {
-        ...NOTHING_KNOWN,
-        stateWasDevice: at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
-      });
-      const answer = () => answers.reject(request, row.say ?? "gone", { row: row.name, conversation: null });
-      if (row.then.includes("ask_null")) void nullAsks.askTwice(request.client.name).then(answer);
-      else answer();
-    },
-    refuse(request, refusal, { view, isLogged }) {
-      if (!unsignedLimits.mayReject(request)) return answers.drop(request, "rate_limited");
-      if (!isLogged) logRequest(deps, request);
-      const { sentence, prompt } = REFUSALS[refusal];
-      counters.count(`refused_${refusal}`);
-      const wasWarned = refusal === "chap" && chapClients.has(request.client.name);
-      if (refusal === "chap") chapClients.add(request.client.name);
-      deps.folded.write(refusal, {
-        level: wasWarned ? "debug" : "warn",
-        message: `request refused: ${sentence}`,
-        fields: { reason: refusal, ...senderOf(request) },
-      });
-      const eap = refusal === "eap" ? view?.value("eapMessage") ?? null : null;
-      const because = { row: refusal, conversation: null };
-      answers.reject(request, prompt, eap === null ? because : { ...because, eapIdentifier: eap[1] ?? 0 });
-    },
-  };
+  constructor(deps: RejectionDeps, responder: Responder) {
+    this.#deps = deps;
+    this.#responder = responder;
+  }
+
+  /** Rejects an answer whose conversation is gone or at another step. The typed answer is not checked. */
+  gone(request: Request, at: Step): void {
+    const { unsignedLimits, nullStatusCheck } = this.#deps;
+    if (!unsignedLimits.mayReject(request)) return this.#responder.drop(request, "rate_limited");
+    const row = step("gone", {
+      ...NOTHING_KNOWN,
+      stateWasDevice: at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
+    });
+    const reject = () =>
+      this.#responder.reject(request, row.say ?? "gone", { row: row.name, conversation: null });
+    if (row.then.includes("ask_null")) void nullStatusCheck.checkTwice(request.client.name).then(reject);
+    else reject();
+  }
+
+  /** @param options.isLogged whether the log has the lines of the request already */
+  refuse(
+    request: Request,
+    refusal: RequestRefusal,
+    { view, isLogged }: { view: PacketView | null; isLogged: boolean },
+  ): void {
+    const { unsignedLimits, counters, folded } = this.#deps;
+    if (!unsignedLimits.mayReject(request)) return this.#responder.drop(request, "rate_limited");
+    if (!isLogged) logRequest(this.#deps, request);
+    const { sentence, prompt } = REQUEST_REFUSALS[refusal];
+    counters.count(`refused_${refusal}`);
+    const wasWarned = refusal === "chap" && this.#chapClients.has(request.client.name);
+    if (refusal === "chap") this.#chapClients.add(request.client.name);
+    folded.write(refusal, {
+      level: wasWarned ? "debug" : "warn",
+      message: `request refused: ${sentence}`,
+      fields: { reason: refusal, ...senderOf(request) },
+    });
+    const eap = refusal === "eap" ? view?.value("eapMessage") ?? null : null;
+    const reason = { row: refusal, conversation: null };
+    this.#responder.reject(
+      request,
+      prompt,
+      eap === null ? reason : { ...reason, eapIdentifier: eap[1] ?? 0 },
+    );
+  }
+}
+
+const MAX_CHECKS_PER_MINUTE = 10;
+const MINUTE_MS = 60_000;
+
+/**
+ * The two status calls with the literal `null` that the specification requires for a State of the device step whose conversation is gone.
+ * Limited per client, so that forged States cannot cause many calls.
+ */
+export class NullStatusCheck {
+  readonly #deps: { readonly clock: Clock; readonly secondFactor: SecondFactorService };
+  readonly #checked = new Map<string, number[]>();
+
+  constructor(deps: { readonly clock: Clock; readonly secondFactor: SecondFactorService }) {
+    this.#deps = deps;
+  }
+
+  /** Calls twice, unless the client reached its limit. Never rejects. */
+  async checkTwice(client: string): Promise<void> {
+    const { clock, secondFactor } = this.#deps;
+    const now = clock.nowMs();
+    const recent = (this.#checked.get(client) ?? []).filter((atMs) => atMs > now - MINUTE_MS);
+    if (recent.length >= MAX_CHECKS_PER_MINUTE) return;
+    this.#checked.set(client, [...recent, now]);
+    await secondFactor.status("null");
+    await secondFactor.status("null");
+  }
 }

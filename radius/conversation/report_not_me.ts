@@ -1,54 +1,54 @@
-// What follows when a person says that a login was not theirs: the user is locked for a while, and every login of theirs that waits
-// ends. The lock is in force at once; it goes into the commit that records the deed.
+// The report "this was not me": locks the user for an hour and ends every login of theirs that waits. The lock is in force at once and goes into
+// the commit of the report.
 
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
 import { isStep } from "../protocol/steps.ts";
 import type { Conversation } from "./conversation.ts";
-import type { Conversations } from "./conversation_store.ts";
-import { recordEnded } from "./login_history.ts";
+import type { ConversationStore } from "./conversation_store.ts";
+import { recordEndedLogins } from "./login_history.ts";
 import type { Limits } from "../factors/limits.ts";
 import type { SecondFactorService } from "../ports.ts";
 
-/** A report "this was not me" in progress; the caller that commits it calls one of the two. */
-export interface Disowning {
+/** A report in progress. The caller that commits it calls `done` or `undo`. */
+export interface NotMeReport {
   readonly mutations: readonly Mutation[];
-  /** Until when logins under that name are refused, unless an administrator unlocks it. Milliseconds since the epoch. */
+  /** Logins with that name are refused until then, unless an administrator unlocks the user. */
   readonly lockedUntilMs: number;
-  /** The commit is durable. Ends what waits, and says how many that were. Does not throw, waits for nothing. */
+  /** The commit is durable. Ends the logins that wait and returns their number. Neither throws nor waits. */
   done(): number;
-  /** The commit was not made: everything is as before. */
+  /** The commit was not made. */
   undo(): void;
 }
 
-export interface DisowningDeps {
+export interface NotMeReportDeps {
   readonly store: Store;
   readonly log: Log;
   /** The directory whose users log in. */
   readonly target: string;
   readonly limits: Limits;
-  readonly conversations: Conversations;
+  readonly conversations: ConversationStore;
   readonly secondFactor: Pick<SecondFactorService, "cancel">;
   readonly changed: (conversation: Conversation) => void;
 }
 
-/** The row that ends a login which its user disowned. */
-export const NOT_ME = "not_me";
+/** The row that ends a reported login. */
+export const NOT_ME_ROW = "not_me";
 
 const LOCK_MS = 3600_000;
-/** Logins that end in the same commit; an attacker can begin thousands of logins under one name. The lock refuses the others. */
-const MOST_ENDS = 20;
+/** Logins that end in the same commit. An attacker can begin thousands under one name; the lock refuses the others. */
+const MAX_ENDS = 20;
 
-/** @returns prepares the disowning of a user (canonical name). */
-export function createDisownings(deps: DisowningDeps): (user: string) => Disowning {
+/** Returns a function that prepares a report of a user (canonical name). */
+export function createNotMeReports(deps: NotMeReportDeps): (user: string) => NotMeReport {
   const { limits, conversations, secondFactor } = deps;
-  /** What waits for the person's next packet. One that is worked on right now finds the lock by itself, and is answered. */
+  /** Logins that wait for the user's next packet. One in progress finds the lock itself and is answered. */
   const waiting = (user: string): Conversation[] =>
-    conversations.liveOf(user).filter(({ at }) => isStep(at)).slice(0, MOST_ENDS);
+    conversations.liveOf(user).filter(({ at }) => isStep(at)).slice(0, MAX_ENDS);
 
   return (user) => {
     const lock = limits.lockFor(user, LOCK_MS);
-    const ends = waiting(user).map((conversation) => conversations.ending(conversation, NOT_ME));
+    const ends = waiting(user).map((conversation) => conversations.endMutation(conversation, NOT_ME_ROW));
     return {
       mutations: [lock.mutation, ...ends],
       lockedUntilMs: lock.lockedUntilMs,
@@ -58,10 +58,10 @@ export function createDisownings(deps: DisowningDeps): (user: string) => Disowni
           if (requestId !== null) void secondFactor.cancel(requestId);
         }
         for (const conversation of ended) {
-          conversations.end(conversation, "cancelled", NOT_ME);
+          conversations.end(conversation, "cancelled", NOT_ME_ROW);
           deps.changed(conversation);
         }
-        recordEnded(deps, ended);
+        recordEndedLogins(deps, ended);
         return ended.length;
       },
       undo: lock.undo,

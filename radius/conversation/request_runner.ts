@@ -1,39 +1,41 @@
-// Runs a packet on its conversation, and answers the requests that wait for the outcome.
+// Runs a packet on its conversation, and answers the requests that wait for the result. Finds the conversation of a packet, and detects
+// retransmissions (RFC 5080 §2.2.2).
 
 import type { Log } from "../../platform/log.ts";
-import { isStep } from "../protocol/steps.ts";
-import { placeOfTuple } from "./session_key.ts";
-import type { Answers } from "../server/responder.ts";
-import { ApprovalUsed } from "../factors/approval_use.ts";
-import type { Attempt } from "../server/request_context.ts";
-import { type Conversation, type LastAnswer, settle } from "./conversation.ts";
+import { isStep, type Step } from "../protocol/steps.ts";
+import { type Conversation, type LastAnswer, placeOfTuple, type TokenOf } from "./conversation.ts";
+import type { Responder } from "../server/responder.ts";
+import type { LoginAttempt, Request } from "../server/request.ts";
+import { resumeInterrupted } from "./conversation_codec.ts";
 import { USER_LEFT } from "../factors/offboarding.ts";
-import { type Finished, play } from "./state_machine.ts";
+import { advanceConversation, type TurnResult } from "./state_machine.ts";
 import { FirstFactorBusy } from "./effects.ts";
-import type { PacketLog } from "../server/packet_capture.ts";
-import type { Request } from "../server/request.ts";
-import { authenticatorText } from "../server/is_retransmission.ts";
+import type { PacketCapture } from "../server/packet_capture.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
-import { Left, type MachineDeps } from "./login_round.ts";
-import type { Work, Works } from "./work_queue.ts";
+import { ApprovalUsedError, type StateMachineDeps, UserLeftError } from "./login_round.ts";
+import type { PacketWork, WorkQueue } from "./work_queue.ts";
+import { toBase64Url } from "../../platform/runtime.ts";
+import type { Appended } from "../protocol/login_input.ts";
+import { authenticatorOf } from "../protocol/packet.ts";
+import type { ConversationStore } from "./conversation_store.ts";
 
 export interface RequestRunnerDeps {
-  readonly machine: MachineDeps;
-  readonly answers: Answers;
-  readonly works: Works;
+  readonly machine: StateMachineDeps;
+  readonly responder: Responder;
+  readonly works: WorkQueue;
   readonly sharedTuples: SharedTuples;
-  readonly packets: PacketLog;
+  readonly packets: PacketCapture;
   readonly log: Log;
 }
 
-/** What a packet brings to its conversation. */
-export interface RunInput extends Pick<Work, "state" | "digest" | "hasPassword"> {
-  readonly attempt: Attempt;
+/** A packet as the input of its conversation. */
+export interface RunInput extends Pick<PacketWork, "state" | "digest" | "hasPassword"> {
+  readonly attempt: LoginAttempt;
   /** The older login that this one replaces, by its ordered id. */
   readonly replaces: string | null;
 }
 
-/** Either an answer is recorded and sent, or memory goes back to what the store holds and the client sends again. */
+/** Either an answer is recorded and sent, or memory returns to the stored state and the client sends again. */
 export class RequestRunner {
   readonly #deps: RequestRunnerDeps;
 
@@ -41,7 +43,7 @@ export class RequestRunner {
     this.#deps = deps;
   }
 
-  /** Plays a packet on a conversation and answers the requests that wait for it. */
+  /** Runs a packet on a conversation and answers the requests that wait for it. */
   run(requests: Request[], conversation: Conversation, input: RunInput): void {
     const { machine, works } = this.#deps;
     const { attempt, state, digest, hasPassword, replaces } = input;
@@ -56,14 +58,29 @@ export class RequestRunner {
     const before = conversation.stored === "not"
       ? null
       : { ...conversation, moments: conversation.moments.slice() };
-    const playing = play(machine, { conversation, attempt, lastAnswer, answerDigest: digest, replaces });
+    const playing = advanceConversation(machine, {
+      conversation,
+      attempt,
+      lastAnswer,
+      answerDigest: digest,
+      replaces,
+    });
     const { startedMs } = conversation;
-    const work: Work = { conversation, requests, state, digest, hasPassword, startedMs, playing, waiting: 0 };
+    const work: PacketWork = {
+      conversation,
+      requests,
+      state,
+      digest,
+      hasPassword,
+      startedMs,
+      playing,
+      waiting: 0,
+    };
     works.add(work);
     playing.then(
       (finished) => {
         works.remove(work);
-        if (finished === null) this.#endedMeanwhile(work);
+        if (finished === null) this.#endedInProgress(work);
         else this.#answerAll(work, finished, attempt);
       },
       (fault: unknown) => {
@@ -73,51 +90,51 @@ export class RequestRunner {
     );
   }
 
-  /** One more request waits for the answer of a packet that is being worked on. */
-  takeOver(request: Request, work: Work): void {
+  /** One more request waits for the answer of a packet in progress. */
+  takeOver(request: Request, work: PacketWork): void {
     const tooMany = this.#deps.works.join(work, request);
-    if (tooMany !== null) this.#deps.answers.drop(tooMany, "overtaken", { keepSlot: true });
+    if (tooMany !== null) this.#deps.responder.drop(tooMany, "overtaken", { keepSlot: true });
   }
 
   /** Sends the last answer again, for another identifier or the same one. */
   repeat(request: Request, conversation: Conversation): void {
-    const { answers, works, machine } = this.#deps;
-    const work = works.of(conversation);
+    const { responder, works, machine } = this.#deps;
+    const work = works.find(conversation);
     if (work !== undefined) return this.takeOver(request, work);
-    const because = { row: "repeated", conversation };
+    const reason = { row: "repeated", conversation };
     if (conversation.outcome === "accepted") {
-      if (machine.leavings.hasLeft(conversation)) return this.#rejectLeaver(request, conversation);
+      if (machine.offboarding.hasLeft(conversation)) return this.#rejectLeaver(request, conversation);
       const attributes = machine.acceptAttributes.of(conversation.user);
-      return answers.accept(request, { ...because, attributes });
+      return responder.accept(request, { ...reason, attributes });
     }
     if (conversation.outcome === null && isStep(conversation.at)) {
-      return answers.challenge(request, conversation, "repeated");
+      return responder.challenge(request, conversation, "repeated");
     }
-    answers.reject(request, conversation.prompt ?? "gone", because);
+    responder.reject(request, conversation.prompt ?? "gone", reason);
   }
 
-  #answerAll(work: Work, finished: Finished, { refusedFor }: Attempt): void {
-    const { answers, machine } = this.#deps;
+  #answerAll(work: PacketWork, finished: TurnResult, { refusedFor }: LoginAttempt): void {
+    const { responder, machine } = this.#deps;
     const { conversation, row, kind, attributes } = finished;
     if (kind !== "challenge") this.#conclude(conversation);
     for (const request of this.#waitingFor(work)) {
-      if (kind === "challenge") answers.challenge(request, conversation, row.name);
-      else if (attributes !== null) answers.accept(request, { row: row.name, conversation, attributes });
-      else answers.reject(request, row.say ?? "denied", { row: row.name, conversation, refusedFor });
+      if (kind === "challenge") responder.challenge(request, conversation, row.name);
+      else if (attributes !== null) responder.accept(request, { row: row.name, conversation, attributes });
+      else responder.reject(request, row.say ?? "denied", { row: row.name, conversation, refusedFor });
     }
     machine.conversations.park(conversation);
   }
 
   #failed(
-    { conversation, requests }: Work,
+    { conversation, requests }: PacketWork,
     { attempt, state, digest, hasPassword }: RunInput,
     { before, fault }: { before: Conversation | null; fault: unknown },
   ): void {
     this.#restore(conversation, before);
     if (before === null) this.#conclude(conversation);
-    if (fault instanceof ApprovalUsed && !attempt.approvalUsed) {
-      const again = this.#deps.machine.conversations.awake(conversation.orderedId);
-      const refused: Attempt = { ...attempt, approvalUsed: true, decision: "denied" };
+    if (fault instanceof ApprovalUsedError && !attempt.approvalUsed) {
+      const again = this.#deps.machine.conversations.unpark(conversation.orderedId);
+      const refused: LoginAttempt = { ...attempt, approvalUsed: true, decision: "denied" };
       const input = { attempt: refused, state, digest, hasPassword, replaces: null };
       if (again !== null) return this.run(requests, again, input);
     }
@@ -130,51 +147,120 @@ export class RequestRunner {
   }
 
   /** The requests that are answered: all of a login that was held, otherwise the newest one. */
-  #waitingFor({ conversation, requests }: Work): readonly Request[] {
+  #waitingFor({ conversation, requests }: PacketWork): readonly Request[] {
     if (requests.length === 1 || conversation.moments.some(({ step }) => step === "holding")) return requests;
     const newest = requests.at(-1) as Request;
     for (const older of requests) {
-      if (older !== newest) this.#deps.answers.drop(older, "overtaken", { keepSlot: true });
+      if (older !== newest) this.#deps.responder.drop(older, "overtaken", { keepSlot: true });
     }
     return [newest];
   }
 
   #notRecorded(request: Request, conversation: Conversation, fault: unknown): void {
-    const { answers, machine, log } = this.#deps;
-    if (fault instanceof FirstFactorBusy) return answers.drop(request, "first_factor_busy");
-    if (machine.leavings.hasLeft(conversation)) return this.#rejectLeaver(request, conversation);
-    // While the user is being removed the outcome is not known. The client sends the packet again and gets it then.
-    const write = fault instanceof Left ? log.info : log.error;
+    const { responder, machine, log } = this.#deps;
+    if (fault instanceof FirstFactorBusy) return responder.drop(request, "first_factor_busy");
+    if (machine.offboarding.hasLeft(conversation)) return this.#rejectLeaver(request, conversation);
+    // While the user is being removed, the result is unknown. The client sends the packet again and gets it then.
+    const write = fault instanceof UserLeftError ? log.info : log.error;
     write("the answer could not be recorded", { conversation: conversation.orderedId, fault: String(fault) });
-    answers.drop(request, "store_failed");
+    responder.drop(request, "store_failed");
   }
 
   #rejectLeaver(request: Request, conversation: Conversation): void {
-    this.#deps.answers.reject(request, "denied", { row: USER_LEFT, conversation });
+    this.#deps.responder.reject(request, "denied", { row: USER_LEFT, conversation });
   }
 
-  /** The conversation ended during its packet: at its deadline, with its user, or because a new login replaced it. */
-  #endedMeanwhile(work: Work): void {
-    const { answers } = this.#deps;
+  /** The conversation ended while its packet was in progress: at its deadline, with its user, or because a new login replaced it. */
+  #endedInProgress(work: PacketWork): void {
+    const { responder } = this.#deps;
     const { conversation } = work;
     for (const request of this.#waitingFor(work)) {
       if (conversation.outcome === "expired") {
-        answers.reject(request, "gone", { row: "expired", conversation });
+        responder.reject(request, "gone", { row: "expired", conversation });
       } else if (conversation.outcome === "cancelled") this.#rejectLeaver(request, conversation);
-      else answers.drop(request, "overtaken", { keepSlot: true });
+      else responder.drop(request, "overtaken", { keepSlot: true });
     }
   }
 
-  /** Takes memory back to what the store holds, so that nothing unrecorded can be answered from it. */
+  /** Returns memory to the stored state, so that no answer is based on an unrecorded change. */
   #restore(conversation: Conversation, before: Conversation | null): void {
-    const { conversations, leavings } = this.#deps.machine;
+    const { conversations, offboarding } = this.#deps.machine;
     conversations.remove(conversation);
     if (conversation.stored === "not" || conversation.outcome === "superseded") return;
-    if (leavings.hasLeft(conversation)) return;
-    // A claim that was recorded meanwhile stays: its effect was made, and must not be made again.
+    if (offboarding.hasLeft(conversation)) return;
+    // A claim that was recorded stays: its effect was made, and must not be made again.
     const claimed = before === null || before.stored !== conversation.stored;
-    const kept = claimed ? conversation : before;
-    kept.outcome = null;
-    if (settle(kept)) conversations.add(kept);
+    const restored = claimed ? conversation : before;
+    restored.outcome = null;
+    if (resumeInterrupted(restored)) conversations.add(restored);
   }
+}
+
+const DEVICE: Step = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+
+/** The Request Authenticator as it is stored. */
+export function authenticatorText(request: Request): string {
+  return toBase64Url(authenticatorOf(request.octets));
+}
+
+/**
+ * A retransmission of the last packet: the same Request Authenticator, Identifier and State. Before a restart, the password is compared, too:
+ * some clients use one Authenticator twice.
+ */
+export function isSamePacket(
+  { lastAnswer, answerDigest, signed }: Conversation,
+  request: Request,
+  { state, digest }: { state: Step | null; digest: string },
+): boolean {
+  return lastAnswer !== null && lastAnswer.state === state &&
+    lastAnswer.authenticator === authenticatorText(request) &&
+    (lastAnswer.identifier === null || lastAnswer.identifier === request.octets[1]) &&
+    (answerDigest === null || answerDigest === digest) && (request.signed || !signed);
+}
+
+/** The conversation that this packet began, if it has not advanced since. @param newest of the packet's tuple */
+export function findSameLogin(
+  conversations: Pick<ConversationStore, "byLoginPacket">,
+  newest: Conversation | null,
+  { request, digest }: { request: Request; digest: string },
+): Conversation | null {
+  if (newest === null) return null;
+  const packet = { state: null, digest };
+  if (isSamePacket(newest, request, packet)) return newest;
+  if (!newest.hasToken) return null;
+  const identifier = request.octets[1] as number;
+  const other = conversations.byLoginPacket({ authenticator: authenticatorText(request), identifier });
+  return other !== null && other.tuple === newest.tuple && isSamePacket(other, request, packet)
+    ? other
+    : null;
+}
+
+/** The conversation of a State. An unsigned packet never answers one that began signed. */
+export function findByState(
+  { conversations, tokenOf }: { conversations: ConversationStore; tokenOf: TokenOf },
+  { signed }: Request,
+  { tuple, step, token }: { tuple: string; step: Step; token: string | null },
+): Conversation | null {
+  const found = token === null ? conversations.bareOn(tuple) : conversations.byToken(token);
+  if (found === null || found.tuple !== tuple || (found.signed && !signed)) return null;
+  return token === null || tokenOf(found.orderedId, step) === token ? found : null;
+}
+
+/** Whether an answer is the last one, re-issued under another identifier. After a restart no answer is. */
+export function isReissued(
+  { lastAnswer, answerDigest }: Conversation,
+  { step, digest, sinceMs }: { step: Step; digest: string; sinceMs: number },
+): boolean {
+  return lastAnswer !== null && lastAnswer.state === step && answerDigest === digest &&
+    lastAnswer.atMs >= sinceMs;
+}
+
+/** Whether a restart or a store failure interrupted a held login. Its client cannot use a challenge, so a retransmission waits again. */
+export function wasCutOff(
+  { outcome, at, lastAnswer }: Conversation,
+  appended: Appended | null,
+  { device }: Request["client"]["policy"],
+): boolean {
+  return outcome === null && at === DEVICE && lastAnswer?.state === null &&
+    (device === "hold" || appended?.kind === "push");
 }

@@ -1,23 +1,10 @@
-// Which tuples do not distinguish logins, although they carry a Calling-Station-Id or a port: a portal sends one value for all of its users.
-// There, State carries a token. What was found is remembered for a day, also across restarts.
+// Finds tuples that several logins share, although they have a Calling-Station-Id or a port: a portal sends one value for all of its users.
+// State carries a token there. A shared tuple is stored for a day.
 
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
-
-export interface SharedTuples {
-  /**
-   * Notes a login, and tells whether its tuple distinguishes it. It does not if several user names share the tuple, if an earlier login of
-   * the tuple has not had its final answer, or if either was found within the last day.
-   */
-  distinguishes(login: SharedTupleLogin): boolean;
-  /** Whether the tuple still distinguishes logins; notes nothing. */
-  isShared(place: string): boolean;
-  /** A login had its final answer, or was never answered: no State value of it is in use. */
-  concluded(place: string, user: string): void;
-  load(): Promise<void>;
-}
 
 export interface SharedTupleLogin {
   /** The tuple without the user. */
@@ -26,7 +13,7 @@ export interface SharedTupleLogin {
   readonly user: string;
   /** Whether another login of the tuple is in progress. */
   readonly busy: boolean;
-  /** Whether the sender proved that it knows the secret: only then is anything remembered. */
+  /** Whether the sender proved that it knows the secret. Otherwise nothing is recorded. */
   readonly proven: boolean;
 }
 
@@ -41,71 +28,139 @@ interface Known {
 const SHARED_MS = 24 * 3600_000;
 /** Tuples in memory, in each of two generations. */
 const MAX_KNOWN = 32_768;
-/** Shared tuples that are remembered. Beyond it every tuple counts as shared, because one that was forgotten would count as distinct. */
+/** Above this number, every tuple counts as shared, because a forgotten one would count as distinct. */
 const MAX_SHARED = 16_384;
 const RECOUNT_MS = 60_000;
 /** A longer key is replaced by its digest. */
 const MAX_KEY_CHARACTERS = 128;
 const STORE_KEY = "shared_tuple";
 
-export function createSharedTuples(
-  { store, clock, log, vault, maxKnown = MAX_KNOWN, maxShared = MAX_SHARED }: {
-    store: Pick<Store, "list" | "commit">;
-    clock: Pick<Clock, "nowMs">;
-    log: Log;
-    vault: Pick<Vault, "digest">;
-    maxKnown?: number;
-    maxShared?: number;
-  },
-): SharedTuples {
-  let current = new Map<string, Known>();
-  let previous = new Map<string, Known>();
-  let shared = 0;
-  let countedMs = 0;
+interface SharedTuplesDeps {
+  readonly store: Pick<Store, "list" | "commit">;
+  readonly clock: Pick<Clock, "nowMs">;
+  readonly log: Log;
+  readonly vault: Pick<Vault, "digest">;
+  readonly maxKnown?: number;
+  readonly maxShared?: number;
+}
 
-  const keyOf = (place: string): string =>
-    place.length <= MAX_KEY_CHARACTERS ? place : vault.digest(STORE_KEY, place);
-  const set = (key: string, known: Known): void => {
-    if (current.size >= maxKnown) startGeneration();
-    current.set(key, known);
-  };
-  const find = (key: string): Known | undefined => {
-    const known = current.get(key);
-    if (known !== undefined || previous.size === 0) return known;
-    const older = previous.get(key);
+export class SharedTuples {
+  readonly #deps: SharedTuplesDeps;
+  readonly #maxKnown: number;
+  readonly #maxShared: number;
+  #current = new Map<string, Known>();
+  #previous = new Map<string, Known>();
+  #shared = 0;
+  #countedMs = 0;
+
+  constructor(deps: SharedTuplesDeps) {
+    this.#deps = deps;
+    this.#maxKnown = deps.maxKnown ?? MAX_KNOWN;
+    this.#maxShared = deps.maxShared ?? MAX_SHARED;
+  }
+
+  /**
+   * Records a login. Returns whether its tuple distinguishes it. It does not if several user names share the tuple, if an earlier login of
+   * the tuple has no final answer yet, or if either was found within the last day.
+   */
+  distinguishes({ place, user, busy, proven }: SharedTupleLogin): boolean {
+    const key = this.#keyOf(place);
+    const known = this.#find(key);
+    const isShared = busy || (known !== undefined && (known.user !== user || known.open));
+    if (!proven) return !isShared && !this.#isMarked(known);
+    const entry = known ?? { user, open: true, sharedUntilMs: 0 };
+    if (known === undefined) this.#set(key, entry);
+    const wasMarked = this.#isMarked(known);
+    // Renewed only after half a day, so that not each login of a portal writes to the store.
+    if (isShared && entry.sharedUntilMs < this.#nowMs() + SHARED_MS / 2 && !this.#isFull()) {
+      this.#mark(key, entry);
+    }
+    entry.user = user;
+    entry.open = true;
+    return !isShared && !wasMarked;
+  }
+
+  /** Whether the tuple does not distinguish logins. Records nothing. */
+  isShared(place: string): boolean {
+    return this.#isMarked(this.#find(this.#keyOf(place)));
+  }
+
+  /** A login got its final answer, or will get none: no State value of it is in use. */
+  concluded(place: string, user: string): void {
+    const known = this.#find(this.#keyOf(place));
+    if (known !== undefined && known.user === user) known.open = false;
+  }
+
+  async load(): Promise<void> {
+    const now = this.#nowMs();
+    for await (
+      const { key, value } of this.#deps.store.list<{ user: string; untilMs: number }>([STORE_KEY])
+    ) {
+      const place = key[1];
+      if (typeof place !== "string" || typeof value?.user !== "string" || !(value.untilMs > now)) continue;
+      if (this.#shared >= this.#maxShared) break;
+      this.#shared++;
+      this.#current.set(place, { user: value.user, open: false, sharedUntilMs: value.untilMs });
+    }
+  }
+
+  #nowMs(): number {
+    return this.#deps.clock.nowMs();
+  }
+
+  #keyOf(place: string): string {
+    return place.length <= MAX_KEY_CHARACTERS ? place : this.#deps.vault.digest(STORE_KEY, place);
+  }
+
+  #set(key: string, known: Known): void {
+    if (this.#current.size >= this.#maxKnown) this.#startGeneration();
+    this.#current.set(key, known);
+  }
+
+  #find(key: string): Known | undefined {
+    const known = this.#current.get(key);
+    if (known !== undefined || this.#previous.size === 0) return known;
+    const older = this.#previous.get(key);
     if (older === undefined) return undefined;
-    previous.delete(key);
-    set(key, older);
+    this.#previous.delete(key);
+    this.#set(key, older);
     return older;
-  };
-  /** The tuples that were not seen for the longest time are forgotten, apart from the shared ones. */
-  function startGeneration(): void {
-    const now = clock.nowMs();
+  }
+
+  /** Forgets the tuples that were unused for the longest time, except the shared ones. */
+  #startGeneration(): void {
+    const now = this.#nowMs();
     const next = new Map<string, Known>();
-    for (const generation of [previous, current]) {
+    for (const generation of [this.#previous, this.#current]) {
       for (const [key, known] of generation) if (known.sharedUntilMs > now) next.set(key, known);
     }
-    shared = next.size;
-    previous = current;
-    for (const key of next.keys()) previous.delete(key);
-    current = next;
+    this.#shared = next.size;
+    this.#previous = this.#current;
+    for (const key of next.keys()) this.#previous.delete(key);
+    this.#current = next;
   }
-  /** Marks that ran out are still counted; they are counted again when there is no room. */
-  const isFull = (): boolean => {
-    const now = clock.nowMs();
-    if (shared < maxShared || now - countedMs < RECOUNT_MS) return shared >= maxShared;
-    countedMs = now;
-    shared = 0;
-    for (const generation of [previous, current]) {
-      for (const { sharedUntilMs } of generation.values()) if (sharedUntilMs > now) shared++;
+
+  /** Expired marks still count. They are counted again when there is no room. */
+  #isFull(): boolean {
+    const now = this.#nowMs();
+    if (this.#shared < this.#maxShared || now - this.#countedMs < RECOUNT_MS) {
+      return this.#shared >= this.#maxShared;
     }
-    return shared >= maxShared;
-  };
-  const isMarked = (known: Known | undefined): boolean =>
-    (known !== undefined && known.sharedUntilMs > clock.nowMs()) || isFull();
-  const mark = (key: string, known: Known): void => {
-    const now = clock.nowMs();
-    if (known.sharedUntilMs <= now) shared++;
+    this.#countedMs = now;
+    this.#shared = 0;
+    for (const generation of [this.#previous, this.#current]) {
+      for (const { sharedUntilMs } of generation.values()) if (sharedUntilMs > now) this.#shared++;
+    }
+    return this.#shared >= this.#maxShared;
+  }
+
+  #isMarked(known: Known | undefined): boolean {
+    return (known !== undefined && known.sharedUntilMs > this.#nowMs()) || this.#isFull();
+  }
+
+  #mark(key: string, known: Known): void {
+    const now = this.#nowMs();
+    if (known.sharedUntilMs <= now) this.#shared++;
     known.sharedUntilMs = now + SHARED_MS;
     const mutation: Mutation = {
       type: "set",
@@ -113,40 +168,10 @@ export function createSharedTuples(
       value: { user: known.user, untilMs: known.sharedUntilMs },
       expireInMs: SHARED_MS,
     };
-    store.commit({ mutations: [mutation] }).catch((fault: unknown) =>
-      log.error("a tuple that several logins share could not be recorded", { fault: String(fault) })
+    this.#deps.store.commit({ mutations: [mutation] }).catch((fault: unknown) =>
+      this.#deps.log.error("a tuple that several logins share could not be recorded", {
+        fault: String(fault),
+      })
     );
-  };
-
-  return {
-    distinguishes({ place, user, busy, proven }) {
-      const key = keyOf(place);
-      const known = find(key);
-      const isShared = busy || (known !== undefined && (known.user !== user || known.open));
-      if (!proven) return !isShared && !isMarked(known);
-      const noted = known ?? { user, open: true, sharedUntilMs: 0 };
-      if (known === undefined) set(key, noted);
-      const wasMarked = isMarked(known);
-      // One that is found again stays marked for another day; not each login of a portal writes.
-      if (isShared && noted.sharedUntilMs < clock.nowMs() + SHARED_MS / 2 && !isFull()) mark(key, noted);
-      noted.user = user;
-      noted.open = true;
-      return !isShared && !wasMarked;
-    },
-    isShared: (place) => isMarked(find(keyOf(place))),
-    concluded(place, user) {
-      const known = find(keyOf(place));
-      if (known !== undefined && known.user === user) known.open = false;
-    },
-    async load() {
-      const now = clock.nowMs();
-      for await (const { key, value } of store.list<{ user: string; untilMs: number }>([STORE_KEY])) {
-        const place = key[1];
-        if (typeof place !== "string" || typeof value?.user !== "string" || !(value.untilMs > now)) continue;
-        if (shared >= maxShared) break;
-        shared++;
-        current.set(place, { user: value.user, open: false, sharedUntilMs: value.untilMs });
-      }
-    },
-  };
+  }
 }

@@ -1,44 +1,49 @@
-// Plays a conversation: asks the flow table for rows, makes their effects, and records every turn in one commit before anything leaves.
+// Advances a conversation by one packet: takes rows of the flow table, makes their effects, and commits before the answer is sent.
 
-import { type Effect, EFFECTS, type FlowRow } from "../flow/flow.ts";
+import { callsUpstream, type Effect, EFFECTS, type FlowRow, step } from "../flow/flow.ts";
 import type { Facts } from "../flow/context.ts";
-import { isStep, type Place } from "../protocol/steps.ts";
-import { reachesOutside, step } from "../flow/step.ts";
-import { explainRace, useApproval } from "../factors/approval_use.ts";
+import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { gatherFacts } from "./flow_context.ts";
 import { type Conversation, phoneOf } from "./conversation.ts";
-import { historyMutation } from "./login_history.ts";
-import { applyInside } from "./store_effects.ts";
-import { auditLogin } from "./login_audit.ts";
-import { prepare } from "./effects.ts";
-import { prepareAgain } from "./directory_wait_queue.ts";
-import { commitTurn, type MachineDeps, noteRow, replaceOlder, type Turn } from "./login_round.ts";
+import { auditLogin, historyMutation } from "./login_history.ts";
+import { applyStoreEffect } from "./store_effects.ts";
+import { prepareEffect } from "./effects.ts";
+import { prepareUserAgain } from "./directory_wait_queue.ts";
+import {
+  addRowMoment,
+  commitTurn,
+  explainRace,
+  replaceOlder,
+  type StateMachineDeps,
+  type Turn,
+  useApproval,
+} from "./login_round.ts";
 import { WriteBatch } from "../../platform/write_batch.ts";
 
-export interface Finished {
-  /** Not the one that was played when Cancel started over. */
+export interface TurnResult {
+  /** After Cancel, the new conversation. */
   readonly conversation: Conversation;
   readonly row: FlowRow;
   readonly kind: "challenge" | "accept" | "reject";
-  /** Encoded attributes of an Access-Accept; `null` for other answers. */
+  /** Encoded attributes of an Access-Accept, otherwise `null`. */
   readonly attributes: Uint8Array | null;
 }
 
-/** More rows than any path through the table has; the loop has an end even if the table had none. */
-const MOST_TURNS = 16;
+/** No path through the table has so many rows. This bound ends the loop even if the table has a cycle. */
+const MAX_ROWS = 16;
 
 const NO_NUMBERS: readonly string[] = [];
 
 /**
- * Plays one packet. Resolves with `null` when another request ended the conversation meanwhile: then there is no response.
+ * Advances a conversation by one packet. Resolves to `null` if another request ended the conversation meanwhile.
  *
- * @param packet.replaces an older login that this one replaces, by its ordered id. Its end is written with the next commit.
- * @throws Raced, Left, or whatever the store throws: then nothing may be answered either.
+ * @param packet.replaces the ordered id of an older login that this one replaces; the next commit ends it
+ * @throws UserLeftError, ConcurrentUpdateError, ApprovalUsedError, or an error of the store: then no answer may be sent
  */
-export function play(
-  deps: MachineDeps,
+export function advanceConversation(
+  deps: StateMachineDeps,
   packet: Pick<Turn, "conversation" | "attempt" | "lastAnswer" | "answerDigest" | "replaces">,
-): Promise<Finished | null> {
+): Promise<TurnResult | null> {
   const turn: Turn = { ...packet, ended: [], batch: new WriteBatch() };
   const from = firstPlace(turn);
   if (packet.attempt.client.policy.firstFactor === "none") replaceOlder(deps, turn);
@@ -49,57 +54,57 @@ export function play(
   });
 }
 
-function firstPlace({ conversation, attempt }: Turn): Place {
+function firstPlace({ conversation, attempt }: Turn): FlowPlace {
   if (attempt.approvalUsed) return "asking";
   if (attempt.holdsAgain) return "pushing";
   return attempt.answer === null ? "start" : conversation.at;
 }
 
-/** Walks rows until one reaches outside or the turn ends. Most packets take this way alone: nothing waits but the commit. */
-function advance(deps: MachineDeps, turn: Turn, from: Place): Promise<Finished | null> {
+/** Takes rows until one calls another service or the turn ends. For most packets, nothing else waits but the commit. */
+function advance(deps: StateMachineDeps, turn: Turn, from: FlowPlace): Promise<TurnResult | null> {
   let place = from;
-  for (let count = 0; count < MOST_TURNS; count++) {
+  for (let count = 0; count < MAX_ROWS; count++) {
     const facts = gatherFacts(deps, turn.conversation, turn.attempt);
     const row = step(place, facts);
-    if (reachesOutside(row)) return advanceOutside(deps, turn, facts, row);
-    for (const effect of row.then) applyInside(deps, effect, turn, facts, row);
+    if (callsUpstream(row)) return advanceUpstream(deps, turn, facts, row);
+    for (const effect of row.then) applyStoreEffect(deps, effect, turn, facts, row);
     const ending = endAt(deps, turn, facts, row);
     if (ending !== null) return ending;
-    place = row.to as Place;
+    place = row.to as FlowPlace;
   }
-  return Promise.reject(new Error(`Cannot end the turn at "${place}": over ${MOST_TURNS} rows`));
+  return Promise.reject(new Error(`Cannot end the turn at "${place}": over ${MAX_ROWS} rows`));
 }
 
-/** A row that reaches outside, and what follows from what was learnt there. */
-async function advanceOutside(
-  deps: MachineDeps,
+/** Makes the effects of a row that calls another service, then continues with its result. */
+async function advanceUpstream(
+  deps: StateMachineDeps,
   turn: Turn,
   facts: Facts,
   row: FlowRow,
-): Promise<Finished | null> {
+): Promise<TurnResult | null> {
   for (const effect of row.then) {
-    if (!EFFECTS[effect].outside) applyInside(deps, effect, turn, facts, row);
-    else await applyOutside(deps, effect, turn, facts, row);
+    if (!EFFECTS[effect].outside) applyStoreEffect(deps, effect, turn, facts, row);
+    else await applyUpstreamEffect(deps, effect, turn, facts, row);
     if (turn.conversation.outcome !== null) {
-      leaveNothingOpen(deps, turn.conversation);
+      cancelOpenRequest(deps, turn.conversation);
       return null;
     }
   }
   const ending = endAt(deps, turn, facts, row);
   if (ending !== null) return await ending;
-  const pending = prepareAgain(deps, turn.conversation.user);
+  const pending = prepareUserAgain(deps, turn.conversation.user);
   if (pending !== null) {
     await pending;
     if (turn.conversation.outcome !== null) {
-      leaveNothingOpen(deps, turn.conversation);
+      cancelOpenRequest(deps, turn.conversation);
       return null;
     }
   }
-  return await advance(deps, turn, row.to as Place);
+  return await advance(deps, turn, row.to as FlowPlace);
 }
 
-/** The end of the turn when the row leads to a step or to the end of the login; `null` when it leads into a passage. */
-function endAt(deps: MachineDeps, turn: Turn, facts: Facts, row: FlowRow): Promise<Finished> | null {
+/** The end of the turn if the row leads to a step or to the end of the login; `null` if it leads into a passage. */
+function endAt(deps: StateMachineDeps, turn: Turn, facts: Facts, row: FlowRow): Promise<TurnResult> | null {
   if (row.to === "accept" || row.to === "reject") return finish(deps, turn, row, row.to);
   if (!isStep(row.to)) return null;
   turn.conversation.numbers = row.say === "which_sms_number"
@@ -110,27 +115,27 @@ function endAt(deps: MachineDeps, turn: Turn, facts: Facts, row: FlowRow): Promi
   return finish(deps, turn, row, "challenge");
 }
 
-/** A request that was opened while its conversation ended would go on showing on the phone. */
-function leaveNothingOpen({ secondFactor }: MachineDeps, { requestId }: Conversation): void {
+/** Otherwise the phone would continue to show a request that was opened while its conversation ended. */
+function cancelOpenRequest({ secondFactor }: StateMachineDeps, { requestId }: Conversation): void {
   if (requestId !== null) void secondFactor.cancel(requestId);
 }
 
-async function applyOutside(
-  deps: MachineDeps,
+async function applyUpstreamEffect(
+  deps: StateMachineDeps,
   effect: Effect,
   turn: Turn,
   facts: Facts,
   row: FlowRow,
 ): Promise<void> {
   const { conversation, attempt } = turn;
-  const prepared = prepare(deps, effect, { conversation, attempt, facts });
+  const prepared = prepareEffect(deps, effect, { conversation, attempt, facts });
   turn.batch.mutations.push(...prepared.mutations);
   if (row.to !== "accept" && row.to !== "reject") conversation.at = row.to;
   if ("claimed" in EFFECTS[effect]) {
-    // Should the server die now, the same answer sent again is known, and the effect is not made a second time.
+    // If the server stops now, it recognizes the same answer after the restart and does not make the effect again.
     conversation.lastAnswer = turn.lastAnswer;
     conversation.answerDigest = turn.answerDigest;
-    noteRow(deps, turn, row);
+    addRowMoment(deps, turn, row);
     await commitTurn(deps, turn);
     if (conversation.outcome !== null) return;
   }
@@ -138,11 +143,11 @@ async function applyOutside(
 }
 
 function finish(
-  deps: MachineDeps,
+  deps: StateMachineDeps,
   turn: Turn,
   row: FlowRow,
-  kind: Finished["kind"],
-): Promise<Finished> {
+  kind: TurnResult["kind"],
+): Promise<TurnResult> {
   const { conversation } = turn;
   let approvalKey: Deno.KvKey | null = null;
   conversation.round++;
@@ -150,8 +155,8 @@ function finish(
   conversation.lastAnswer = turn.lastAnswer;
   conversation.answerDigest = turn.answerDigest;
   if (kind === "challenge") {
-    conversation.at = row.to as Place;
-    noteRow(deps, turn, row);
+    conversation.at = row.to as FlowPlace;
+    addRowMoment(deps, turn, row);
   } else {
     const outcome = kind === "accept" ? "accepted" : "rejected";
     const { refusedFor, denial } = turn.attempt;

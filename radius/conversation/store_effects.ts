@@ -1,15 +1,20 @@
-// The effects that need no call to another service: each changes the conversation and adds its records to the turn's commit.
+// The effects that call no other service: each changes the conversation and adds its records to the commit of the turn.
 
 import type { Facts } from "../flow/context.ts";
 import type { Effect, FlowRow } from "../flow/flow.ts";
-import { pairingDetails } from "../factors/pairing_details.ts";
-import { Raced } from "../factors/approval_use.ts";
-import { countUserFailure, refuseSend } from "../factors/failure_count.ts";
-import { auditLogin } from "./login_audit.ts";
-import { type MachineDeps, replaceOlder, type Turn } from "./login_round.ts";
+import type { Failures } from "../factors/lockout.ts";
+import { pairingDetails } from "../factors/pairing.ts";
+import { logNotSent } from "./effects.ts";
+import { auditLogin } from "./login_history.ts";
+import { ConcurrentUpdateError, replaceOlder, type StateMachineDeps, type Turn } from "./login_round.ts";
 
-/** Makes one effect that needs no call: changes the conversation and adds to the commit of its turn. */
-export function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts: Facts, row: FlowRow): void {
+export function applyStoreEffect(
+  deps: StateMachineDeps,
+  effect: Effect,
+  turn: Turn,
+  facts: Facts,
+  row: FlowRow,
+): void {
   const { conversation, attempt } = turn;
   const draft = turn.batch.mutations;
   const user = { canonical: conversation.user, shown: conversation.shownUser };
@@ -27,14 +32,13 @@ export function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts
       return;
     case "count_refused_send":
       conversation.passcode = null;
-      draft.push(...refuseSend(deps, turn, facts));
-      return;
+      return countRefusedSend(deps, turn, facts);
     case "clear_failures": {
       const before = deps.limits.failures(conversation.user);
       const cleared = deps.limits.clear(conversation.user);
       if (cleared === null) return;
       draft.push(cleared);
-      turn.batch.whenFailed(() => deps.limits.putBack(conversation.user, before));
+      turn.batch.whenFailed(() => deps.limits.restore(conversation.user, before));
       return;
     }
     case "remember_number":
@@ -60,7 +64,7 @@ export function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts
         const unused = attempt.totp.pairing;
         const used = deps.pairings.prepareUsedStep(unused, attempt.totp.step);
         draft.push(used.mutation);
-        // At once, not after the commit: a second conversation must not take the same step meanwhile.
+        // Before the commit: a second conversation must not use the same time step meanwhile.
         deps.pairings.adopt(used.pairing);
         turn.batch.whenFailed(() => {
           if (deps.pairings.of(conversation.user).includes(used.pairing)) deps.pairings.adopt(unused);
@@ -68,7 +72,7 @@ export function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts
       }
       return;
     case "take_recovery_code":
-      return takeRecoveryCode(deps, turn);
+      return useRecoveryCode(deps, turn);
     case "start_over":
       dropRequest(deps, turn);
       deps.conversations.end(conversation, "cancelled", row.name);
@@ -81,28 +85,59 @@ export function applyInside(deps: MachineDeps, effect: Effect, turn: Turn, facts
   }
 }
 
-/** At once, not after the commit: a second login must not take the same code meanwhile. */
-function takeRecoveryCode(deps: MachineDeps, turn: Turn): void {
+/** Removes the code before the commit: a second login must not use it meanwhile. */
+function useRecoveryCode(deps: StateMachineDeps, turn: Turn): void {
   const { conversation, attempt } = turn;
   const digest = attempt.recoveryCode ?? null;
   const used = digest === null ? null : deps.recoveryCodes.prepareUse(conversation.user, digest);
-  if (used === null) throw new Raced(`Cannot use a recovery code of "${conversation.user}": it is gone`);
+  if (used === null) {
+    throw new ConcurrentUpdateError(`Cannot use a recovery code of "${conversation.user}": it is gone`);
+  }
   conversation.factor = "recovery";
   turn.batch.checks.push(used.check);
   turn.batch.mutations.push(used.mutation);
-  turn.batch.whenFailed(used.putBack);
+  turn.batch.whenFailed(used.restore);
 }
 
-function countFailure(deps: MachineDeps, { conversation, batch }: Turn, { userExists }: Facts): void {
-  const { locked, lockAudit, mutations } = countUserFailure(deps, conversation, { userExists });
-  batch.mutations.push(...mutations);
-  if (locked) batch.mutations.push(auditLogin(conversation, lockAudit));
+/** Counts a failure, which may lock the user. For a name that does not exist, nothing is stored. */
+function countFailure(
+  { limits, counters, log }: StateMachineDeps,
+  { conversation, batch }: Turn,
+  { userExists }: Facts,
+): void {
+  const { user, shownUser } = conversation;
+  const stored = userExists ? limits.countFailure(user) : null;
+  const { locked, failures }: { locked: boolean; failures: Failures } = stored ??
+    limits.countStrangerFailure(user);
+  counters.count("failures");
+  if (stored !== null) batch.mutations.push(stored.mutation);
+  if (!locked) return;
+  counters.count("locks");
+  log.warn("user locked after too many failures", {
+    user: shownUser,
+    until: failures.hardLocked ? "an administrator unlocks" : new Date(failures.lockedUntilMs).toISOString(),
+  });
+  const { hardLocked: hard, total } = failures;
+  batch.mutations.push(auditLogin(conversation, { action: "user.locked", hard, failures: total }));
+}
+
+/** Counts and logs a typed number that gets no message. For a name that does not exist, nothing is counted. */
+function countRefusedSend(
+  deps: StateMachineDeps,
+  { conversation, attempt, batch }: Turn,
+  { userExists }: Facts,
+): void {
+  const reason = attempt.notSent ?? "not_a_number";
+  logNotSent(deps, conversation.at === "GET_VOICE_PHONE_NUMBER" ? "call" : "text", conversation, reason);
+  // Another try does not extend a limit that is reached.
+  if (!userExists || reason.endsWith("_limit")) return;
+  batch.mutations.push(deps.limits.countRefusedSend(conversation.user));
 }
 
 function storePairing(
-  deps: MachineDeps,
+  deps: StateMachineDeps,
   turn: Turn,
-  prepared: ReturnType<MachineDeps["pairings"]["prepare"]>,
+  prepared: ReturnType<StateMachineDeps["pairings"]["prepare"]>,
 ): void {
   const { pairing, mutation } = prepared;
   turn.batch.mutations.push(
@@ -112,7 +147,7 @@ function storePairing(
   turn.batch.whenCommitted(() => deps.pairings.adopt(pairing));
 }
 
-function dropRequest(deps: MachineDeps, { conversation, batch }: Turn): void {
+function dropRequest(deps: StateMachineDeps, { conversation, batch }: Turn): void {
   const { requestId } = conversation;
   if (requestId === null) return;
   conversation.requestId = null;

@@ -1,173 +1,284 @@
-// The first factor by a client's policy: another RADIUS server, the directory's own password, or a bind at an LDAP backend. What a password
-// costs is bounded here: one check per user at a time, and a limited queue, of which one client cannot take everything.
+// The first factor by the policy of a client: another RADIUS server, the password of the directory, or a bind at an LDAP backend. Bounds the
+// cost of password checks: one per user at a time, and a limited queue in which one client cannot take every place.
 
 import type { Log } from "../../platform/log.ts";
-import type { Clock } from "../../platform/runtime.ts";
+import { type Clock, withTimeout } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
-import { createCheckQueue, createUserChecks, inTime } from "../server/check_queue.ts";
-import type { FirstFactor, FirstFactorVerdict, PasswordAttempt, Passwords } from "../ports.ts";
+import type { FirstFactorVerdict, FirstFactorVerifier, PasswordAttempt, Passwords } from "../ports.ts";
 
-export interface FirstFactors extends FirstFactor {
-  /** Forgets that a user's password was right. @param user canonical. */
-  forget(user: string): void;
-}
-
-/** How long a right password of the directory needs no second check: a login that is sent again would pay for another hash. */
+/** How long a right password of the directory is remembered: a login that is sent again would cost another hash. */
 const REMEMBERED_MS = 60_000;
-const MOST_REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 /**
- * Checks under way at once, and those that may wait, in all and from one client. Each of the directory's takes a core and some 30 MiB for a tenth
- * of a second. Checks at another RADIUS server are limited by the identifiers of a socket.
+ * Checks at once, and checks that may wait, in total and per client. A check of the directory takes one core and about 30 MiB for 100 ms. The
+ * identifiers of a socket limit the checks at another RADIUS server.
  */
 const QUEUES = {
   directory: { atOnce: 2, waiting: 64, waitingPerClient: 48 },
   ldap: { atOnce: 32, waiting: 512, waitingPerClient: 384 },
 } as const;
-/** What a check of the directory's takes until one was measured, and at most. */
+/** The assumed duration of a directory check before one was measured, and its maximum. */
 const USUAL_CHECK_MS = 100;
 const MAX_USUAL_CHECK_MS = 500;
 
-interface Remembered {
-  readonly digest: string;
-  readonly untilMs: number;
-}
-
-interface UnderWay {
+interface CheckInProgress {
   readonly user: string;
   readonly verdict: Promise<FirstFactorVerdict>;
-  /** The user's record changed since it began: its verdict is not remembered. */
+  /** The user's record changed since the check began, so its verdict is not remembered. */
   changed: boolean;
 }
 
-export function createFirstFactors(
-  { radius, passwords, isLocked, vault, clock, log }: {
-    radius: FirstFactor;
-    /** Of a user who was locked while the check waited, no password is checked. */
-    isLocked: (user: string) => boolean;
-    /** Absent: no password is right. */
-    passwords: Passwords | undefined;
-    vault: Vault;
-    clock: Clock;
-    log: Log;
-  },
-): FirstFactors {
-  const remembered = new Map<string, Remembered>();
+export interface PolicyFirstFactorDeps {
+  /** The check at another RADIUS server. */
+  readonly radius: FirstFactorVerifier;
+  /** No password is checked for a user who was locked while the check waited. */
+  readonly isLocked: (user: string) => boolean;
+  /** Absent: no password is right. */
+  readonly passwords: Passwords | undefined;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class PolicyFirstFactor implements FirstFactorVerifier {
+  readonly #deps: PolicyFirstFactorDeps;
+  /** By user. */
+  readonly #remembered = new Map<string, { readonly digest: string; readonly untilMs: number }>();
   /** By digest: the same login sent again waits for the one check. */
-  const underWay = new Map<string, UnderWay>();
-  const users = createUserChecks({ clock });
-  const queues = {
-    directory: createCheckQueue({ ...QUEUES.directory, clock }),
-    ldap: createCheckQueue({ ...QUEUES.ldap, clock }),
-  };
-  let usualCheckMs = USUAL_CHECK_MS;
+  readonly #inProgress = new Map<string, CheckInProgress>();
+  readonly #users: UserChecks;
+  readonly #queues: Record<keyof typeof QUEUES, CheckQueue>;
+  #usualCheckMs = USUAL_CHECK_MS;
 
-  async function judge(what: string, check: () => Promise<FirstFactorVerdict>): Promise<FirstFactorVerdict> {
-    try {
-      return await check();
-    } catch (fault) {
-      log.error("a password could not be checked", { first_factor: what, fault: String(fault) });
-      return "unavailable";
-    }
-  }
-
-  function isRemembered(user: string, digest: string): boolean {
-    const known = remembered.get(user);
-    return known !== undefined && known.digest === digest && known.untilMs > clock.nowMs();
-  }
-
-  function remember(user: string, digest: string): void {
-    remembered.delete(user);
-    if (remembered.size >= MOST_REMEMBERED) {
-      const [oldest] = remembered.keys();
-      if (oldest !== undefined) remembered.delete(oldest);
-    }
-    remembered.set(user, { digest, untilMs: clock.nowMs() + REMEMBERED_MS });
-  }
-
-  /** A name without a password takes no place in the queue, so that invented names do not keep users from being checked. */
-  async function checkAtDirectory(
-    passwords: Passwords,
-    { client, user, password }: PasswordAttempt,
-  ): Promise<FirstFactorVerdict> {
-    const exists = await inTime(passwords.hasPassword(user), { clock });
-    if (isLocked(user)) return "unchecked";
-    if (!exists) return await pretendToCheck();
-    return await queues.directory.run(client, async () => {
-      const startedMs = clock.nowMs();
-      const verdict = await judge("directory", () => passwords.directory(user, password));
-      usualCheckMs = Math.min(clock.nowMs() - startedMs, MAX_USUAL_CHECK_MS);
-      return verdict;
-    });
-  }
-
-  /** Takes the time of a check, so that many passwords at once for one name do not show whether the name exists. */
-  function pretendToCheck(): Promise<FirstFactorVerdict> {
-    return new Promise((resolve) => void clock.after(usualCheckMs, () => resolve("unchecked")));
-  }
-
-  function atDirectory({ password, ...attempt }: PasswordAttempt): Promise<FirstFactorVerdict> {
-    if (passwords === undefined) return Promise.resolve("unavailable");
-    const { user } = attempt;
-    if (password.length === 0) return Promise.resolve("unchecked");
-    const digest = vault.digest(`directory password of ${JSON.stringify(user)}`, password);
-    if (isRemembered(user, digest)) return Promise.resolve("right");
-    const same = underWay.get(digest);
-    if (same !== undefined) return same.verdict;
-    const octets = password.slice();
-    const checking: UnderWay = {
-      user,
-      changed: false,
-      verdict: judge(
-        "directory",
-        () => users.run(user, () => checkAtDirectory(passwords, { ...attempt, password: octets })),
-      )
-        .then((verdict) => {
-          underWay.delete(digest);
-          if (verdict === "right" && !checking.changed) remember(user, digest);
-          return verdict;
-        }),
+  constructor(deps: PolicyFirstFactorDeps) {
+    const { clock } = deps;
+    this.#deps = deps;
+    this.#users = new UserChecks({ clock });
+    this.#queues = {
+      directory: new CheckQueue({ ...QUEUES.directory, clock }),
+      ldap: new CheckQueue({ ...QUEUES.ldap, clock }),
     };
-    underWay.set(digest, checking);
-    return checking.verdict;
   }
 
-  function atBackend(
-    { client, policy, user, userName, password }: PasswordAttempt,
-  ): Promise<FirstFactorVerdict> {
+  verify(attempt: PasswordAttempt): Promise<FirstFactorVerdict> {
+    switch (attempt.policy.firstFactor) {
+      case "radius":
+        return this.#atServer(attempt);
+      case "directory":
+        return this.#atDirectory(attempt);
+      case "ldap":
+        return this.#atBackend(attempt);
+      case "none":
+        return Promise.reject(new Error("Cannot check a password: the client has no first factor"));
+    }
+  }
+
+  /** Forgets that a user's password was right. @param user canonical */
+  forget(user: string): void {
+    this.#remembered.delete(user);
+    for (const check of this.#inProgress.values()) if (check.user === user) check.changed = true;
+  }
+
+  #atServer(attempt: PasswordAttempt): Promise<FirstFactorVerdict> {
+    const copy = { ...attempt, password: attempt.password.slice() };
+    const check = () => this.#deps.radius.verify(copy);
+    return this.#users.run(attempt.user, () => this.#unlessLocked(attempt.user, check));
+  }
+
+  #atBackend({ client, policy, user, userName, password }: PasswordAttempt): Promise<FirstFactorVerdict> {
+    const { passwords } = this.#deps;
     if (passwords === undefined) return Promise.resolve("unavailable");
     // RFC 4513 §5.1.2: a bind without a password is anonymous, and succeeds.
     if (password.length === 0) return Promise.resolve("unchecked");
     const octets = password.slice();
     const { firstFactorBackend } = policy;
-    const check = () => judge("ldap", () => passwords.ldap(firstFactorBackend, userName, octets));
-    return users.run(user, () => unlessLocked(user, () => queues.ldap.run(client, check)));
+    const check = () => this.#guard("ldap", () => passwords.ldap(firstFactorBackend, userName, octets));
+    return this.#users.run(user, () => this.#unlessLocked(user, () => this.#queues.ldap.run(client, check)));
   }
 
-  function atServer(attempt: PasswordAttempt): Promise<FirstFactorVerdict> {
-    const copy = { ...attempt, password: attempt.password.slice() };
-    return users.run(attempt.user, () => unlessLocked(attempt.user, () => radius.verify(copy)));
+  #unlessLocked(user: string, check: () => Promise<FirstFactorVerdict>): Promise<FirstFactorVerdict> {
+    return this.#deps.isLocked(user) ? Promise.resolve("unchecked") : check();
   }
 
-  function unlessLocked(user: string, check: () => Promise<FirstFactorVerdict>): Promise<FirstFactorVerdict> {
-    return isLocked(user) ? Promise.resolve("unchecked") : check();
+  #atDirectory({ password, ...attempt }: PasswordAttempt): Promise<FirstFactorVerdict> {
+    const { passwords, vault } = this.#deps;
+    if (passwords === undefined) return Promise.resolve("unavailable");
+    const { user } = attempt;
+    if (password.length === 0) return Promise.resolve("unchecked");
+    const digest = vault.digest(`directory password of ${JSON.stringify(user)}`, password);
+    if (this.#isRemembered(user, digest)) return Promise.resolve("right");
+    const same = this.#inProgress.get(digest);
+    if (same !== undefined) return same.verdict;
+    const copy = { ...attempt, password: password.slice() };
+    const checking: CheckInProgress = {
+      user,
+      changed: false,
+      verdict: this.#guard(
+        "directory",
+        () => this.#users.run(user, () => this.#checkAtDirectory(passwords, copy)),
+      )
+        .then((verdict) => {
+          this.#inProgress.delete(digest);
+          if (verdict === "right" && !checking.changed) this.#remember(user, digest);
+          return verdict;
+        }),
+    };
+    this.#inProgress.set(digest, checking);
+    return checking.verdict;
   }
 
-  return {
-    verify(attempt) {
-      switch (attempt.policy.firstFactor) {
-        case "radius":
-          return atServer(attempt);
-        case "directory":
-          return atDirectory(attempt);
-        case "ldap":
-          return atBackend(attempt);
-        case "none":
-          return Promise.reject(new Error("Cannot check a password: the client has no first factor"));
+  /** A name without a password takes no place in the queue, so that invented names do not delay the checks of users. */
+  async #checkAtDirectory(
+    passwords: Passwords,
+    { client, user, password }: PasswordAttempt,
+  ): Promise<FirstFactorVerdict> {
+    const { clock, isLocked } = this.#deps;
+    const timed = await withTimeout(passwords.hasPassword(user), { clock, timeoutMs: MAX_CHECK_WAIT_MS });
+    if (!timed.inTime) throw new Error(`no answer within ${MAX_CHECK_WAIT_MS} ms`);
+    if (isLocked(user)) return "unchecked";
+    if (!timed.value) return await this.#pretendToCheck();
+    return await this.#queues.directory.run(client, async () => {
+      const startedMs = clock.nowMs();
+      const verdict = await this.#guard("directory", () => passwords.directory(user, password));
+      this.#usualCheckMs = Math.min(clock.nowMs() - startedMs, MAX_USUAL_CHECK_MS);
+      return verdict;
+    });
+  }
+
+  /** Takes the time of a check, so that many passwords at once for one name do not show whether the name exists. */
+  #pretendToCheck(): Promise<FirstFactorVerdict> {
+    return new Promise((resolve) =>
+      void this.#deps.clock.after(this.#usualCheckMs, () => resolve("unchecked"))
+    );
+  }
+
+  async #guard(firstFactor: string, check: () => Promise<FirstFactorVerdict>): Promise<FirstFactorVerdict> {
+    try {
+      return await check();
+    } catch (fault) {
+      const fields = { first_factor: firstFactor, fault: String(fault) };
+      this.#deps.log.error("a password could not be checked", fields);
+      return "unavailable";
+    }
+  }
+
+  #isRemembered(user: string, digest: string): boolean {
+    const known = this.#remembered.get(user);
+    return known !== undefined && known.digest === digest && known.untilMs > this.#deps.clock.nowMs();
+  }
+
+  #remember(user: string, digest: string): void {
+    this.#remembered.delete(user);
+    if (this.#remembered.size >= MAX_REMEMBERED) {
+      const [oldest] = this.#remembered.keys();
+      if (oldest !== undefined) this.#remembered.delete(oldest);
+    }
+    this.#remembered.set(user, { digest, untilMs: this.#deps.clock.nowMs() + REMEMBERED_MS });
+  }
+}
+
+type PasswordCheck = () => Promise<FirstFactorVerdict>;
+
+/** Checks of one user that may wait. More failures than this lock the user anyway. */
+const MAX_WAITING_PER_USER = 16;
+/** No client waits longer. */
+export const MAX_CHECK_WAIT_MS = 10_000;
+
+/** Runs the checks of one user one after another. */
+export class UserChecks {
+  readonly #clock: Clock;
+  /** By user, the checks that wait for the one in progress. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+
+  constructor({ clock }: { clock: Clock }) {
+    this.#clock = clock;
+  }
+
+  /** `busy` if too many checks of this user wait, or if this one could not begin in time. */
+  run(user: string, check: PasswordCheck): Promise<FirstFactorVerdict> {
+    const others = this.#waiting.get(user);
+    if (others !== undefined && others.length >= MAX_WAITING_PER_USER) return Promise.resolve("busy");
+    return new Promise((resolve, reject) => {
+      const start = (): void => void check().then(resolve, reject).finally(() => this.#next(user));
+      if (others === undefined) {
+        this.#waiting.set(user, []);
+        return start();
       }
-    },
-    forget(user) {
-      remembered.delete(user);
-      for (const checking of underWay.values()) if (checking.user === user) checking.changed = true;
-    },
-  };
+      const turn = (): void => {
+        cancel();
+        start();
+      };
+      const cancel = this.#clock.after(MAX_CHECK_WAIT_MS, () => {
+        others.splice(others.indexOf(turn), 1);
+        resolve("busy");
+      });
+      others.push(turn);
+    });
+  }
+
+  #next(user: string): void {
+    const start = this.#waiting.get(user)?.shift();
+    if (start === undefined) this.#waiting.delete(user);
+    else start();
+  }
+}
+
+export interface CheckQueueOptions {
+  readonly atOnce: number;
+  readonly waiting: number;
+  /** Part of `waiting`, so that one client leaves places for the others. */
+  readonly waitingPerClient: number;
+  readonly clock: Clock;
+}
+
+/** Runs a limited number of checks at once. */
+export class CheckQueue {
+  readonly #options: CheckQueueOptions;
+  readonly #queue = new Set<{ readonly client: string; start(): void }>();
+  #running = 0;
+
+  constructor(options: CheckQueueOptions) {
+    this.#options = options;
+  }
+
+  /** `busy` if too many wait, or if the check could not begin in time; `unavailable` if it began and takes too long. */
+  run(client: string, check: PasswordCheck): Promise<FirstFactorVerdict> {
+    if (this.#isFull(client)) return Promise.resolve("busy");
+    return new Promise((resolve, reject) => {
+      const turn = {
+        client,
+        start: () => {
+          this.#running++;
+          check().then(resolve, reject).finally(() => {
+            this.#running--;
+            cancel();
+            this.#next();
+          });
+        },
+      };
+      // A check that began keeps its place until it ends, because it still uses the resources.
+      const cancel = this.#options.clock.after(
+        MAX_CHECK_WAIT_MS,
+        () => resolve(this.#queue.delete(turn) ? "busy" : "unavailable"),
+      );
+      this.#queue.add(turn);
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    const [first] = this.#queue;
+    if (first === undefined || this.#running >= this.#options.atOnce) return;
+    this.#queue.delete(first);
+    first.start();
+  }
+
+  #isFull(client: string): boolean {
+    const { waiting, waitingPerClient } = this.#options;
+    if (this.#queue.size < waitingPerClient) return false;
+    if (this.#queue.size >= waiting) return true;
+    let ofClient = 0;
+    for (const turn of this.#queue) if (turn.client === client) ofClient++;
+    return ofClient >= waitingPerClient;
+  }
 }

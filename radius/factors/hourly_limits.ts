@@ -12,7 +12,7 @@ export interface LimitFigures {
   readonly locks: number;
 }
 
-/** A count of the last hour that is higher than it should be. */
+/** A count of the last hour that is too high. */
 export interface LimitAlarm {
   readonly kind: "sends" | "client_sends" | "failures" | "locks";
   /** The client, for `client_sends`. */
@@ -21,110 +21,124 @@ export interface LimitAlarm {
   readonly limit: number;
 }
 
-/** Which limit of the last hour a message would exceed. */
+/** The limit of the last hour that a message would exceed. */
 export type HourlySendLimit = "client_limit" | "total_limit";
 
-export interface HourlyLimits {
+export interface HourlyLimitsDeps {
+  readonly clock: Clock;
+  readonly settings: Pick<FactorSettings, "sends" | "lockout">;
+  /** Called when a count becomes too high, once until it is lower again. */
+  readonly onAlarm: (alarm: LimitAlarm) => void;
+}
+
+export class HourlyLimits {
+  readonly #deps: HourlyLimitsDeps;
+  #sends = new HourlyCount();
+  readonly #failures = new HourlyCount();
+  readonly #locks = new HourlyCount();
+  readonly #sendsOfClients = new Map<string, HourlyCount>();
+  readonly #alarmed = new Set<string>();
+
+  constructor(deps: HourlyLimitsDeps) {
+    this.#deps = deps;
+  }
+
   /** The limit that a message from a login at this client would exceed, or `null`. */
-  limitOf(client: string): HourlySendLimit | null;
-  /** Counts a message that is sent. */
-  countSend(client: string): Mutation[];
-  countFailure(failure: { locked: boolean }): void;
-  figures(): LimitFigures;
-  /** What is too high now. */
-  alarms(): LimitAlarm[];
-  /** Takes a stored record; `false` for a record of something else. */
-  load(key: Deno.KvKey, value: unknown): boolean;
-}
+  limitOf(client: string): HourlySendLimit | null {
+    const { perClientPerHour, totalPerHour } = this.#deps.settings.sends;
+    if (this.#sendsOf(client) >= perClientPerHour) return "client_limit";
+    return this.figures().sends >= totalPerHour ? "total_limit" : null;
+  }
 
-/** @param options.onAlarm called when a count becomes too high, once until it is lower again. */
-export function createHourlyLimits(
-  { clock, settings, onAlarm }: {
-    clock: Clock;
-    settings: Pick<FactorSettings, "sends" | "lockout">;
-    onAlarm: (alarm: LimitAlarm) => void;
-  },
-): HourlyLimits {
-  const { totalPerHour, perClientPerHour } = settings.sends;
-  const { warnFailuresPerHour, warnLocksPerHour } = settings.lockout;
-  let sends = new HourlyCount();
-  const failures = new HourlyCount();
-  const locks = new HourlyCount();
-  /** By the client's name, so there are as many as clients. */
-  const sendsOfClients = new Map<string, HourlyCount>();
-  const alarmed = new Set<string>();
+  countSend(client: string): Mutation[] {
+    const nowMs = this.#deps.clock.nowMs();
+    const ofClient = this.#sendsOfClients.get(client) ?? new HourlyCount();
+    this.#sendsOfClients.set(client, ofClient);
+    ofClient.add(nowMs);
+    this.#sends.add(nowMs);
+    for (const alarm of [this.#sendAlarm(), this.#clientAlarm(client)]) {
+      this.#raise(alarm, alarm.count >= alarm.limit);
+    }
+    return [countMutation(["client_sends", client], ofClient), countMutation(["sends"], this.#sends)];
+  }
 
-  const figures = (): LimitFigures => {
-    const nowMs = clock.nowMs();
-    return { sends: sends.total(nowMs), failures: failures.total(nowMs), locks: locks.total(nowMs) };
-  };
-  const sendsOf = (client: string): number => sendsOfClients.get(client)?.total(clock.nowMs()) ?? 0;
-  const raise = (alarm: LimitAlarm, isHigh: boolean): void => {
+  countFailure({ locked }: { locked: boolean }): void {
+    const nowMs = this.#deps.clock.nowMs();
+    this.#failures.add(nowMs);
+    if (locked) this.#locks.add(nowMs);
+    for (const alarm of this.#failureAlarms()) this.#raise(alarm, alarm.count > alarm.limit);
+  }
+
+  figures(): LimitFigures {
+    const nowMs = this.#deps.clock.nowMs();
+    return {
+      sends: this.#sends.total(nowMs),
+      failures: this.#failures.total(nowMs),
+      locks: this.#locks.total(nowMs),
+    };
+  }
+
+  /** The counts that are too high now. */
+  alarms(): LimitAlarm[] {
+    const sends = [
+      this.#sendAlarm(),
+      ...[...this.#sendsOfClients.keys()].map((name) => this.#clientAlarm(name)),
+    ];
+    return [
+      ...sends.filter(({ count, limit }) => count >= limit),
+      ...this.#failureAlarms().filter(({ count, limit }) => count > limit),
+    ];
+  }
+
+  /** Loads a stored record; `false` if it is a record of something else. */
+  load([, kind, client]: Deno.KvKey, value: unknown): boolean {
+    if (kind === "sends") this.#sends = new HourlyCount(value);
+    else if (kind === "client_sends" && typeof client === "string") {
+      this.#sendsOfClients.set(client, new HourlyCount(value));
+    } else return false;
+    return true;
+  }
+
+  #sendsOf(client: string): number {
+    return this.#sendsOfClients.get(client)?.total(this.#deps.clock.nowMs()) ?? 0;
+  }
+
+  #sendAlarm(): LimitAlarm {
+    return { kind: "sends", count: this.figures().sends, limit: this.#deps.settings.sends.totalPerHour };
+  }
+
+  #clientAlarm(client: string): LimitAlarm {
+    const limit = this.#deps.settings.sends.perClientPerHour;
+    return { kind: "client_sends", client, count: this.#sendsOf(client), limit };
+  }
+
+  #failureAlarms(): LimitAlarm[] {
+    const { warnFailuresPerHour, warnLocksPerHour } = this.#deps.settings.lockout;
+    const { failures, locks } = this.figures();
+    return [
+      { kind: "failures", count: failures, limit: warnFailuresPerHour },
+      { kind: "locks", count: locks, limit: warnLocksPerHour },
+    ];
+  }
+
+  #raise(alarm: LimitAlarm, isHigh: boolean): void {
     const id = alarm.client === undefined ? alarm.kind : `${alarm.kind} ${alarm.client}`;
-    if (!isHigh) return void alarmed.delete(id);
-    if (alarmed.has(id)) return;
-    alarmed.add(id);
-    onAlarm(alarm);
-  };
-  const sendAlarm = (): LimitAlarm => ({ kind: "sends", count: figures().sends, limit: totalPerHour });
-  const clientAlarm = (client: string): LimitAlarm => ({
-    kind: "client_sends",
-    client,
-    count: sendsOf(client),
-    limit: perClientPerHour,
-  });
-  const failureAlarms = (): LimitAlarm[] => [
-    { kind: "failures", count: figures().failures, limit: warnFailuresPerHour },
-    { kind: "locks", count: figures().locks, limit: warnLocksPerHour },
-  ];
-  const mutation = (key: Deno.KvKey, hourly: HourlyCount): Mutation => ({
-    type: "set",
-    key: ["limit", ...key],
-    value: hourly.record(),
-    expireInMs: HOURLY_COUNT_MS,
-  });
-
-  return {
-    limitOf(client) {
-      if (sendsOf(client) >= perClientPerHour) return "client_limit";
-      return figures().sends >= totalPerHour ? "total_limit" : null;
-    },
-    countSend(client) {
-      const nowMs = clock.nowMs();
-      const ofClient = sendsOfClients.get(client) ?? new HourlyCount();
-      sendsOfClients.set(client, ofClient);
-      ofClient.add(nowMs);
-      sends.add(nowMs);
-      raise(sendAlarm(), figures().sends >= totalPerHour);
-      raise(clientAlarm(client), sendsOf(client) >= perClientPerHour);
-      return [mutation(["client_sends", client], ofClient), mutation(["sends"], sends)];
-    },
-    countFailure({ locked }) {
-      failures.add(clock.nowMs());
-      if (locked) locks.add(clock.nowMs());
-      for (const alarm of failureAlarms()) raise(alarm, alarm.count > alarm.limit);
-    },
-    figures,
-    alarms: () => [
-      ...[sendAlarm(), ...[...sendsOfClients.keys()].map(clientAlarm)]
-        .filter(({ count, limit }) => count >= limit),
-      ...failureAlarms().filter(({ count, limit }) => count > limit),
-    ],
-    load([, kind, client], value) {
-      if (kind === "sends") sends = new HourlyCount(value);
-      else if (kind === "client_sends" && typeof client === "string") {
-        sendsOfClients.set(client, new HourlyCount(value));
-      } else return false;
-      return true;
-    },
-  };
+    if (!isHigh) return void this.#alarmed.delete(id);
+    if (this.#alarmed.has(id)) return;
+    this.#alarmed.add(id);
+    this.#deps.onAlarm(alarm);
+  }
 }
 
-/** One bucket as the store has it: the minute since the epoch, and how many events it had. */
+function countMutation(key: Deno.KvKey, hourly: HourlyCount): Mutation {
+  return { type: "set", key: ["limit", ...key], value: hourly.record(), expireInMs: HOURLY_COUNT_MS };
+}
+
+/** One stored bucket: the minute since the epoch, and its number of events. */
 type Bucket = readonly [minute: number, count: number];
 
 const MINUTE_MS = 60_000;
-/** The running minute and the 60 before it: never less than an hour. */
+/** The current minute and the 60 before it: never less than an hour. */
 const MAX_BUCKETS = 61;
 
 /** How long a stored record of buckets counts. */
@@ -133,7 +147,7 @@ const HOURLY_COUNT_MS = MAX_BUCKETS * MINUTE_MS;
 class HourlyCount {
   #buckets: Bucket[] = [];
 
-  /** @param stored a record that {@link HourlyCount.record} returned; anything else starts at zero. */
+  /** @param stored a value of {@link HourlyCount.record}; anything else starts at zero */
   constructor(stored: unknown = []) {
     if (Array.isArray(stored)) this.#buckets = stored.filter(isBucket).slice(-MAX_BUCKETS);
   }
@@ -156,7 +170,6 @@ class HourlyCount {
     return sum;
   }
 
-  /** What to store. */
   record(): readonly Bucket[] {
     return this.#buckets.slice();
   }
@@ -166,7 +179,7 @@ function isBucket(value: unknown): value is Bucket {
   return Array.isArray(value) && value.length === 2 && value.every((part) => Number.isSafeInteger(part));
 }
 
-/** What the log says when a count of the last hour becomes too high. */
+/** Log messages of the alarms. */
 export const LIMIT_ALARMS = {
   sends:
     "factors.sends.total_per_hour is reached: no text and no call is sent until the oldest is an hour old",

@@ -1,4 +1,20 @@
-// One pairing: a second factor of a user, as the store holds it.
+// A pairing: a second factor of a user, as stored. Includes the factors that wait for a confirmation, and the fields of audit records.
+
+import { maskPhoneNumber } from "../../platform/phone_number.ts";
+import type { Clock, Random } from "../../platform/runtime.ts";
+import type { Store } from "../../platform/store.ts";
+import type { Vault } from "../../platform/vault.ts";
+import type { Factor } from "../flow/context.ts";
+
+/** The dependencies of the stores of factors. */
+export interface FactorStoreDeps {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The directory of the users. */
+  readonly target: string;
+}
 
 /** The phone that opened the visit to /me in which a factor was added. */
 export interface AddingPhone {
@@ -8,7 +24,7 @@ export interface AddingPhone {
   readonly name?: string;
 }
 
-/** One pairing as it is kept. `user` is canonical; `shownUser` as it was given. */
+/** `user` is the canonical name, `shownUser` the name as given. */
 export type Pairing =
   & {
     readonly id: string;
@@ -29,29 +45,109 @@ export type Pairing =
 export type DevicePairingRow = Extract<Pairing, { kind: "device" }>;
 export type TotpPairingRow = Extract<Pairing, { kind: "totp" }>;
 
-/** What is asked to be stored; ids of phone numbers and TOTP secrets are made here, a device's is the service's. */
+/** A pairing to be stored. The service gives the id of a device; the ids of numbers and TOTP seeds are random. */
 export type NewPairing =
   & { addedBy?: AddingPhone | undefined }
   & (
-    /** Without a `name` the one that the same device has stays. */
+    /** Without a `name`, the same device keeps its name. */
     | { kind: "device"; id: string; totpLength: number; name?: string | undefined }
     | { kind: "sms" | "voice"; number: string }
-    /** `lastStep`: the step of the code that proved the seed, so that it counts once (RFC 6238 §5.2); absent: none was asked for. */
+    /** `lastStep`: the time step of the code that proved the seed, so that it counts once (RFC 6238 §5.2). */
     | { kind: "totp"; seed: Uint8Array; lastStep?: number }
   );
 
-/** The same pairing, added by another phone or, with `undefined`, by none. */
+/** The same pairing with another `addedBy`, or with none. */
 export function withAddedBy<T extends Pairing>(pairing: T, addedBy: AddingPhone | undefined): T {
   const { addedBy: _addedBy, ...rest } = pairing;
   return { ...rest, ...(addedBy === undefined ? {} : { addedBy }) } as T;
 }
 
-/** The `name` field of a device pairing: absent where the phone has none. */
+/** The `name` field of a device pairing: absent if the phone has none. */
 export function nameField(name: string | undefined): { name?: string } {
   return name === undefined ? {} : { name };
 }
 
-/** The name that a phone has already. */
 export function deviceName(pairing: Pairing | undefined): string | undefined {
   return pairing?.kind === "device" ? pairing.name : undefined;
+}
+
+/** The fields of an audit record for a pairing. Most digits of the number are masked. */
+export interface PairingDetails {
+  readonly pairing: string;
+  readonly factor: string;
+  readonly phone?: string;
+  readonly number?: string;
+}
+
+export function pairingDetails(
+  pairing: { readonly id: string; readonly kind: string; readonly name?: string; readonly number?: string },
+): PairingDetails {
+  const { id, kind, name, number } = pairing;
+  return {
+    pairing: id,
+    factor: kind,
+    ...(kind === "device" && name !== undefined ? { phone: name } : {}),
+    ...(number === undefined ? {} : { number: maskPhoneNumber(number) }),
+  };
+}
+
+/** Identifies the recovery codes of a user where a pairing has its id. */
+export const RECOVERY_CODES = "recovery-codes";
+
+/** A factor that a revoked phone added on /me. It does not count for a login until it is confirmed. */
+export interface UnconfirmedFactor {
+  /** The pairing's id, or {@link RECOVERY_CODES}. */
+  readonly id: string;
+  readonly kind: Factor | "recovery_codes";
+  readonly createdMs: number;
+  /** The name of a phone. */
+  readonly name?: string;
+  /** The revoked phone: its name when it added the factor, or its id. */
+  readonly addedBy: string;
+}
+
+interface Added {
+  readonly id: string;
+  readonly kind: Factor;
+  readonly createdMs: number;
+  readonly name?: string;
+  readonly addedBy?: AddingPhone;
+}
+interface UnconfirmedDeps {
+  readonly pairings: {
+    of(user: string): readonly Added[];
+    isConfirmed(user: string, addedBy: AddingPhone | undefined): boolean;
+  };
+  readonly recoveryCodes: {
+    status(user: string): { readonly createdMs: number | null; readonly addedBy?: AddingPhone };
+  };
+}
+
+/** The factors of a user (canonical name) that wait for a confirmation. */
+export function unconfirmedFactors(
+  { pairings, recoveryCodes }: UnconfirmedDeps,
+  canonical: string,
+): UnconfirmedFactor[] {
+  const found = pairings.of(canonical).flatMap((pairing): UnconfirmedFactor[] => {
+    const { id, kind, createdMs, addedBy } = pairing;
+    if (addedBy === undefined || pairings.isConfirmed(canonical, addedBy)) return [];
+    const name = pairing.name === undefined ? {} : { name: pairing.name };
+    return [{ id, kind, createdMs, ...name, addedBy: addedBy.name ?? addedBy.id }];
+  });
+  const { addedBy, createdMs } = recoveryCodes.status(canonical);
+  if (addedBy !== undefined && !pairings.isConfirmed(canonical, addedBy)) {
+    const codes = { id: RECOVERY_CODES, kind: "recovery_codes", createdMs: createdMs ?? 0 } as const;
+    found.push({ ...codes, addedBy: addedBy.name ?? addedBy.id });
+  }
+  return found;
+}
+
+/** What a phone added, for an audit record: "totp totp-1f…". */
+export function addedByPhone(
+  { pairings, recoveryCodes }: UnconfirmedDeps,
+  { canonical, phone }: { canonical: string; phone: string },
+): string[] {
+  const added = pairings.of(canonical).filter(({ addedBy }) => addedBy?.id === phone);
+  const codes = recoveryCodes.status(canonical).addedBy?.id === phone ? [RECOVERY_CODES] : [];
+  return [...added.map(({ kind, id }) => `${kind} ${id}`), ...codes];
 }

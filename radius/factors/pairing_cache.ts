@@ -1,19 +1,18 @@
-// The pairings in memory: what the store holds, by user and by id, so that a login reads no store.
+// The pairings in memory, by user and by id, so that a login reads no store.
 
-import type { Factor } from "../flow/factors.ts";
+import type { Factor } from "../flow/context.ts";
 import type { AddingPhone, Pairing } from "./pairing.ts";
 
-/** What {@link PairingCache.takeUser} took. */
-export interface TakenPairings {
+/** The result of {@link PairingCache.removeUser}. */
+export interface CachedPairings {
   readonly pairings: readonly Pairing[];
   readonly preference: Factor | undefined;
-  /** Puts everything back: the commit failed. */
-  putBack(): void;
+  /** Undoes the removal after a failed commit. */
+  restore(): void;
 }
 
-/** Most pairings of one user: a phone, numbers and seeds beyond that are a fault of the caller that stores them. */
 export const MAX_PER_USER = 20;
-/** Pairings whose commit is under way. Beyond that the oldest counts as abandoned. */
+/** Pairings whose commit is in progress. Above this number, the oldest counts as abandoned. */
 const MAX_PREPARED = 1000;
 
 const NONE: readonly Pairing[] = [];
@@ -26,7 +25,7 @@ export class PairingCache {
   /** Prepared and not adopted yet. */
   readonly #prepared = new Set<Pairing>();
   /** Removed with their user while their commit was in progress. `adopted`: {@link adopt} was called after that. */
-  readonly #taken = new WeakMap<Pairing, { adopted: boolean }>();
+  readonly #removed = new WeakMap<Pairing, { adopted: boolean }>();
 
   /** A user's pairings, oldest first. */
   of(user: string): readonly Pairing[] {
@@ -54,10 +53,10 @@ export class PairingCache {
     else this.#preferences.set(user, factor);
   }
 
-  /** Adds a pairing, or replaces the one with the same id. Does nothing if {@link takeUser} removed the user during the commit. */
+  /** Adds a pairing, or replaces the one with the same id. Does nothing if {@link removeUser} removed the user during the commit. */
   adopt(pairing: Pairing): void {
     this.#prepared.delete(pairing);
-    const gone = this.#taken.get(pairing);
+    const gone = this.#removed.get(pairing);
     if (gone !== undefined) {
       gone.adopted = true;
       return;
@@ -79,7 +78,7 @@ export class PairingCache {
     else this.#byUser.set(known.user, rest);
   }
 
-  /** A pairing whose commit begins: {@link takeUser} finds it before it is adopted. */
+  /** Adds a pairing whose commit begins, so that {@link removeUser} finds it. */
   addPrepared(pairing: Pairing): void {
     const [oldest] = this.#prepared;
     if (this.#prepared.size >= MAX_PREPARED && oldest !== undefined) this.#prepared.delete(oldest);
@@ -90,36 +89,36 @@ export class PairingCache {
     this.#prepared.delete(pairing);
   }
 
-  /** Takes out everything that a user has, also what is being written into the store. */
-  takeUser(user: string): TakenPairings {
+  /** Removes all pairings of a user, including those whose commit is in progress. */
+  removeUser(user: string): CachedPairings {
     const known = this.of(user);
     const coming = [...this.#prepared].filter((pairing) => pairing.user === user);
     const preference = this.#preferences.get(user);
     for (const { id } of known) this.drop(id);
     for (const pairing of coming) {
       this.#prepared.delete(pairing);
-      this.#taken.set(pairing, { adopted: false });
+      this.#removed.set(pairing, { adopted: false });
     }
     this.#preferences.delete(user);
     return {
       pairings: [...known, ...coming],
       preference,
-      putBack: () => {
+      restore: () => {
         for (const pairing of known) this.adopt(pairing);
-        for (const pairing of coming) this.#putBackPrepared(pairing);
+        for (const pairing of coming) this.#restorePrepared(pairing);
         if (preference !== undefined) this.#preferences.set(user, preference);
       },
     };
   }
 
-  #putBackPrepared(pairing: Pairing): void {
-    const wasAdopted = this.#taken.get(pairing)?.adopted === true;
-    this.#taken.delete(pairing);
+  #restorePrepared(pairing: Pairing): void {
+    const wasAdopted = this.#removed.get(pairing)?.adopted === true;
+    this.#removed.delete(pairing);
     if (wasAdopted) this.adopt(pairing);
     else this.#prepared.add(pairing);
   }
 
-  /** The phones that led to a factor, newest first; `null` ends the list if one of them is not paired any more. */
+  /** The chain of phones that added a factor, newest first; ends in `null` if one of them is no longer paired. */
   *addersOf(user: string, addedBy: AddingPhone | undefined): Generator<string | null> {
     const own = this.of(user);
     let phone = addedBy;

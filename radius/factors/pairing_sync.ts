@@ -3,14 +3,12 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Log } from "../../platform/log.ts";
 import { auditEntry } from "../../platform/audit.ts";
-import type { AddingPhone } from "./pairing.ts";
-import { addedByPhone } from "./unconfirmed_factors.ts";
+import { addedByPhone, type AddingPhone } from "./pairing.ts";
 import type { Mutation } from "../../platform/store.ts";
 import type { Radius } from "../radius.ts";
-import { userNotice } from "../../platform/user_notice.ts";
-import { type FindUserRecord, isUsableFor } from "../../platform/user_record.ts";
+import { type FindUserRecord, isUsableFor, userNotice } from "../../platform/user_record.ts";
 
-/** Where the user did something on the phone page. */
+/** The source of an action on the phone page. */
 interface PhoneOrigin {
   readonly source: string;
   readonly browser?: string | undefined;
@@ -37,7 +35,7 @@ export interface PhonePairingEvents {
   ): () => void;
 }
 
-export interface FollowingDeps {
+export interface PairingSyncDeps {
   readonly admin: PhonePairingEvents;
   readonly radius: Pick<Radius, "pairings" | "recoveryCodes" | "onRevoked">;
   readonly findUserRecord: FindUserRecord;
@@ -45,8 +43,8 @@ export interface FollowingDeps {
 }
 
 /** A phone that pairs by invitation becomes a factor of its user. One that unpairs stops being one. The phone of a user who leaves is unpaired. */
-export function followPhones(
-  { admin, radius: { pairings, recoveryCodes, onRevoked }, findUserRecord, log }: FollowingDeps,
+export function syncPhonePairings(
+  { admin, radius: { pairings, recoveryCodes, onRevoked }, findUserRecord, log }: PairingSyncDeps,
 ): void {
   onRevoked(({ pairingId }) =>
     void admin.revokePairing(pairingId).catch((fault: unknown) =>
@@ -86,7 +84,7 @@ export function followPhones(
   });
 }
 
-/** What a person did on the phone page, with the phone's address and browser. */
+/** An audit record of an action on the phone page, with the phone's address and browser. */
 function phoneEntry(
   action: "pairing.add" | "pairing.revoke",
   { id, userName, name, how, origin, addedBy, unconfirmed }: {

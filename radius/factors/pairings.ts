@@ -1,16 +1,14 @@
-// The pairings: which factors a user has. They live in the store and, for logins, in memory.
+// The pairings: the second factors of each user. They are in the store and, for logins, in memory.
 
-import { createKeyedMutex } from "../../platform/keyed_mutex.ts";
-import type { Clock } from "../../platform/runtime.ts";
-import type { Random } from "../../platform/runtime.ts";
-import type { Check, Mutation, Store } from "../../platform/store.ts";
-import type { Vault } from "../../platform/vault.ts";
-import type { Factor } from "../flow/factors.ts";
+import { KeyedMutex } from "../../platform/semaphore.ts";
+import type { Check, Mutation } from "../../platform/store.ts";
+import type { Factor } from "../flow/context.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import {
   type AddingPhone,
   deviceName,
   type DevicePairingRow,
+  type FactorStoreDeps,
   nameField,
   type NewPairing,
   type Pairing,
@@ -19,146 +17,101 @@ import {
 } from "./pairing.ts";
 import { MAX_PER_USER, PairingCache } from "./pairing_cache.ts";
 
-export interface Pairings {
-  of(user: string): readonly Pairing[];
-  /** Those that count for a login: without those that a revoked phone added and that are not confirmed. */
-  usable(user: string): readonly Pairing[];
+/** A device pairing that the second-factor service enabled. */
+interface NewDevice {
+  readonly id: string;
+  readonly userName: string;
+  readonly totpLength: number;
+  readonly name?: string | undefined;
+  readonly addedBy?: AddingPhone | undefined;
+}
+
+/** All names of users are canonical, unless stated otherwise. */
+export class Pairings {
+  readonly #deps: FactorStoreDeps;
+  readonly #cache = new PairingCache();
+  readonly #users = new KeyedMutex();
+  readonly #devices = new KeyedMutex();
+
+  constructor(deps: FactorStoreDeps) {
+    this.#deps = deps;
+  }
+
+  get size(): number {
+    return this.#cache.size;
+  }
+
+  of(user: string): readonly Pairing[] {
+    return this.#cache.of(user);
+  }
+
+  all(): Iterable<Pairing> {
+    return this.#cache.all();
+  }
+
+  /** The pairings that count for a login: without unconfirmed ones that a revoked phone added. */
+  usable(user: string): readonly Pairing[] {
+    return this.of(user).filter(({ addedBy }) => this.isConfirmed(user, addedBy));
+  }
+
   /** Whether a factor with this `addedBy` counts: its phone, and each phone that added that phone, is still paired. */
-  isConfirmed(user: string, addedBy: AddingPhone | undefined): boolean;
+  isConfirmed(user: string, addedBy: AddingPhone | undefined): boolean {
+    return this.#cache.isConfirmed(user, addedBy);
+  }
+
   /** Whether the phone `by` added the pairing `id`, directly or through a phone that it added. */
-  wasAddedBy(user: string, { id, by }: { id: string; by: string }): boolean;
+  wasAddedBy(user: string, { id, by }: { id: string; by: string }): boolean {
+    const known = this.of(user).find((pairing) => pairing.id === id);
+    return [...this.#cache.addersOf(user, known?.addedBy)].includes(by);
+  }
+
+  /** The user of a pairing, or `null`. */
+  ownerOf(id: string): string | null {
+    return this.#cache.get(id)?.user ?? null;
+  }
+
+  preferred(user: string): Factor | null {
+    return this.#cache.preference(user);
+  }
+
+  /** Runs changes of one user, and additions of one device, one after another. For changes that first read the present state. */
+  exclusive<T>(
+    { user, device }: { readonly user: string; readonly device?: string },
+    change: () => Promise<T>,
+  ): Promise<T> {
+    return this.#users.run(user, () => device === undefined ? change() : this.#devices.run(device, change));
+  }
+
   /**
-   * The pairing counts from now on; with `addedBy`, as if that phone, whose visit confirms it, had added it.
-   * @returns `null`: no pairing has that id, or it changed at the same time.
-   */
-  confirm(id: string, also: readonly Mutation[], by?: Pick<NewPairing, "addedBy">): Promise<Pairing | null>;
-  preferred(user: string): Factor | null;
-  /** Whose pairing that is (canonical name), or `null`. */
-  ownerOf(id: string): string | null;
-  /**
-   * Runs changes of one user (canonical name), and additions of one device, one after another. A change that first reads what
-   * is there belongs here.
-   */
-  exclusive<T>(of: { readonly user: string; readonly device?: string }, change: () => Promise<T>): Promise<T>;
-  /**
-   * Prepares a pairing: apply the mutation in a commit, then call `adopt`. The same number or device again replaces.
+   * Prepares a pairing. Make the mutation in a commit, then call `adopt`. The same number or device replaces its pairing.
    *
-   * @throws RangeError when the user has too many, or the device belongs to another user.
+   * @throws RangeError if the user has too many pairings, or the device belongs to another user
    */
   prepare(
-    user: { canonical: string; shown: string },
-    pairing: NewPairing,
-  ): { mutation: Mutation; pairing: Pairing };
-  adopt(pairing: Pairing): void;
-  /**
-   * Stores a device pairing that a phone enabled by itself, by invitation.
-   *
-   * @param with.checks what must hold; otherwise nothing is stored and the promise resolves to `false`.
-   * @param with.also changes that belong into the same commit, such as the audit record.
-   */
-  addDevice(
-    device: {
-      id: string;
-      userName: string;
-      totpLength: number;
-      name?: string | undefined;
-      addedBy?: AddingPhone | undefined;
-    },
-    options?: { checks?: readonly Check[]; also?: (pairing: Pairing) => readonly Mutation[] },
-  ): Promise<boolean>;
-  /**
-   * Names a phone; `null` when there is none of that id, or it went meanwhile.
-   *
-   * @param renaming.also gives changes that belong into the same commit, an audit record for one.
-   */
-  rename(
-    id: string,
-    renaming: { name: string; also?: (before: DevicePairingRow) => readonly Mutation[] },
-  ): Promise<DevicePairingRow | null>;
-  /** The record of a TOTP pairing whose time step was used up. */
-  prepareUsedStep(pairing: TotpPairingRow, step: number): { mutation: Mutation; pairing: Pairing };
-  /** The seed of a TOTP pairing, or `null` when it cannot be opened with this master key. */
-  seedOf(pairing: TotpPairingRow): Uint8Array | null;
-  /** Sets or clears the factor that comes first. */
-  preparePreference(user: string, factor: Factor | null): Mutation;
-  adoptPreference(user: string, factor: Factor | null): void;
-  /**
-   * Takes a pairing out, of the store and of the mirror; `null` when there is none of that id.
-   *
-   * @param also changes that belong into the same commit, an audit record for one.
-   * @param options.confirmsAdded confirms the pairings that this phone added. They then count as added by the phone that added this one.
-   */
-  revoke(
-    id: string,
-    also?: readonly Mutation[],
-    options?: { confirmsAdded?: boolean },
-  ): Promise<Pairing | null>;
-  /**
-   * Takes out of the mirror, at once, all that a user has, also what is on its way into the store: a login meanwhile finds nothing. The
-   * mutations take it out of the store.
-   */
-  takeAll(user: string): Taken;
-  all(): Iterable<Pairing>;
-  load(): Promise<number>;
-  readonly size: number;
-}
-
-/** What {@link Pairings.takeAll} took. */
-export interface Taken {
-  readonly pairings: readonly Pairing[];
-  readonly mutations: readonly Mutation[];
-  /** The mutations were not made: the mirror gets everything back. */
-  putBack(): void;
-}
-
-/** @param target the directory whose users the pairings belong to. */
-export function createPairings(
-  { store, vault, clock, random, target }: {
-    store: Store;
-    vault: Vault;
-    clock: Clock;
-    random: Random;
-    target: string;
-  },
-): Pairings {
-  const cache = new PairingCache();
-  const users = createKeyedMutex();
-  const devices = createKeyedMutex();
-  const keyOf = (
-    pairing: { user: string; kind: string; id: string },
-  ): Deno.KvKey => ["pairing", target, pairing.user, pairing.kind, pairing.id];
-  const preferenceKey = (user: string): Deno.KvKey => ["preference", target, user];
-
-  const idFor = (user: string, pairing: NewPairing): string => {
-    if (pairing.kind === "device") return pairing.id;
-    if (pairing.kind === "totp") return `totp-${random.bytes(8).toHex()}`;
-    const same = cache.of(user).find((known) =>
-      known.kind === pairing.kind && known.number === pairing.number
-    );
-    return same?.id ?? `${pairing.kind}-${random.bytes(8).toHex()}`;
-  };
-
-  const prepare: Pairings["prepare"] = ({ canonical, shown }, wanted) => {
-    if (cache.of(canonical).length >= MAX_PER_USER) {
+    { canonical, shown }: { canonical: string; shown: string },
+    wanted: NewPairing,
+  ): { mutation: Mutation; pairing: Pairing } {
+    const { vault, clock } = this.#deps;
+    if (this.of(canonical).length >= MAX_PER_USER) {
       throw new RangeError(
         `Cannot add a pairing: "${shown}" has ${MAX_PER_USER} already; revoke one first`,
       );
     }
-    const owner = wanted.kind === "device" ? cache.get(wanted.id) : undefined;
+    const owner = wanted.kind === "device" ? this.#cache.get(wanted.id) : undefined;
     if (owner !== undefined && owner.user !== canonical) {
-      // Two records of one phone would leave it to the order of keys whose phone it is after a restart.
+      // With two records of one phone, the order of keys would decide its user after a restart.
       throw new RangeError(
         `Cannot add a pairing: the device "${owner.id}" belongs to "${owner.shownUser}"; revoke it there first`,
       );
     }
     const head = {
-      id: idFor(canonical, wanted),
+      id: this.#idFor(canonical, wanted),
       user: canonical,
       shownUser: shown,
       createdMs: clock.nowMs(),
       ...(wanted.addedBy === undefined ? {} : { addedBy: wanted.addedBy }),
     };
-    const key = keyOf({ ...head, kind: wanted.kind });
+    const key = this.#keyOf({ ...head, kind: wanted.kind });
     const pairing: Pairing = wanted.kind === "device"
       ? {
         ...head,
@@ -169,112 +122,172 @@ export function createPairings(
       : wanted.kind === "totp"
       ? { ...head, kind: "totp", seed: vault.seal(key, wanted.seed), lastStep: wanted.lastStep ?? -1 }
       : { ...head, kind: wanted.kind, number: wanted.number };
-    cache.addPrepared(pairing);
+    this.#cache.addPrepared(pairing);
     return { mutation: { type: "set", key, value: pairing }, pairing };
-  };
+  }
 
-  return {
-    of: (user) => cache.of(user),
-    usable: (user) => cache.of(user).filter(({ addedBy }) => cache.isConfirmed(user, addedBy)),
-    isConfirmed: (user, addedBy) => cache.isConfirmed(user, addedBy),
-    wasAddedBy(user, { id, by }) {
-      const known = cache.of(user).find((pairing) => pairing.id === id);
-      return [...cache.addersOf(user, known?.addedBy)].includes(by);
-    },
-    async confirm(id, also, { addedBy } = {}) {
-      const before = cache.get(id);
-      if (before === undefined) return null;
-      const key = keyOf(before);
-      const { versionstamp } = await store.get(key);
-      if (versionstamp === null || cache.get(id) !== before) return null;
-      const confirmed = withAddedBy(before, addedBy);
-      const { ok } = await store.commit({
-        checks: [{ key, versionstamp }],
-        mutations: [{ type: "set", key, value: confirmed }, ...also],
-      });
-      if (!ok) return null;
-      if (cache.get(id) === before) cache.adopt(confirmed);
-      return confirmed;
-    },
-    ownerOf: (id) => cache.get(id)?.user ?? null,
-    preferred: (user) => cache.preference(user),
-    exclusive: ({ user, device }, change) =>
-      users.run(user, () => device === undefined ? change() : devices.run(device, change)),
-    prepare,
-    adopt: (pairing) => cache.adopt(pairing),
-    async addDevice({ userName, ...device }, { checks = [], also = () => [] } = {}) {
-      const { mutation, pairing } = prepare(
-        { canonical: canonicalName(userName), shown: userName },
-        { kind: "device", ...device },
-      );
-      const { ok } = await store.commit({ checks, mutations: [mutation, ...also(pairing)] });
-      if (ok) cache.adopt(pairing);
-      else cache.dropPrepared(pairing);
-      return ok;
-    },
-    prepareUsedStep(pairing, step) {
-      const used = { ...pairing, lastStep: step };
-      return { mutation: { type: "set", key: keyOf(pairing), value: used }, pairing: used };
-    },
-    seedOf: (pairing) => vault.open(keyOf(pairing), pairing.seed),
-    preparePreference: (user, factor) =>
-      factor === null
-        ? { type: "delete", key: preferenceKey(user) }
-        : { type: "set", key: preferenceKey(user), value: factor },
-    adoptPreference: (user, factor) => cache.setPreference(user, factor),
-    async revoke(id, also = [], { confirmsAdded = false } = {}) {
-      const known = cache.get(id);
-      if (known === undefined) return null;
-      const added = confirmsAdded ? cache.of(known.user).filter((one) => one.addedBy?.id === id) : [];
-      const confirmed = added.map((one) => withAddedBy(one, known.addedBy));
-      // Out of the mirror first: a login that used it up meanwhile would write its record again.
-      cache.drop(id);
-      for (const pairing of confirmed) cache.adopt(pairing);
-      const changes = confirmed.map((value): Mutation => ({ type: "set", key: keyOf(value), value }));
-      try {
-        await store.commit({ mutations: [{ type: "delete", key: keyOf(known) }, ...changes, ...also] });
-      } catch (fault) {
-        cache.adopt(known);
-        for (const pairing of added) cache.adopt(pairing);
-        throw fault;
-      }
-      return known;
-    },
-    async rename(id, { name, also = () => [] }) {
-      const before = cache.get(id);
-      if (before?.kind !== "device") return null;
-      const key = keyOf(before);
-      const { versionstamp } = await store.get(key);
-      // Revoked meanwhile: its record is not written again.
-      if (versionstamp === null || cache.get(id) !== before) return null;
-      const named: DevicePairingRow = { ...before, name };
-      const outcome = await store.commit({
-        checks: [{ key, versionstamp }],
-        mutations: [{ type: "set", key, value: named }, ...also(before)],
-      });
-      if (!outcome.ok) return null;
-      if (cache.get(id) === before) cache.adopt(named);
-      return named;
-    },
-    takeAll(user) {
-      const { pairings, preference, putBack } = cache.takeUser(user);
-      const mutations: Mutation[] = pairings.map((pairing) => ({ type: "delete", key: keyOf(pairing) }));
-      if (preference !== undefined) mutations.push({ type: "delete", key: preferenceKey(user) });
-      return { pairings, mutations, putBack };
-    },
-    all: () => cache.all(),
-    async load() {
-      for await (const { value } of store.list<Pairing>(["pairing", target])) {
-        if (value !== null) cache.adopt(value);
-      }
-      for await (const { key, value } of store.list<Factor>(["preference", target])) {
-        const user = key[2];
-        if (typeof user === "string" && value !== null) cache.setPreference(user, value);
-      }
-      return cache.size;
-    },
-    get size() {
-      return cache.size;
-    },
-  };
+  adopt(pairing: Pairing): void {
+    this.#cache.adopt(pairing);
+  }
+
+  /**
+   * Stores a device pairing that a phone enabled by invitation.
+   *
+   * @param options.checks what must hold; otherwise nothing is stored and the promise resolves to `false`
+   * @param options.also further changes of the same commit, such as the audit record
+   */
+  async addDevice(
+    { userName, ...device }: NewDevice,
+    { checks = [], also = () => [] }: {
+      checks?: readonly Check[];
+      also?: (pairing: Pairing) => readonly Mutation[];
+    } = {},
+  ): Promise<boolean> {
+    const user = { canonical: canonicalName(userName), shown: userName };
+    const { mutation, pairing } = this.prepare(user, { kind: "device", ...device });
+    const { ok } = await this.#deps.store.commit({ checks, mutations: [mutation, ...also(pairing)] });
+    if (ok) this.#cache.adopt(pairing);
+    else this.#cache.dropPrepared(pairing);
+    return ok;
+  }
+
+  /**
+   * The pairing counts from now on. With `addedBy`, as if that phone, which confirms it, had added it.
+   * @returns `null` if no pairing has that id, or it changed at the same time
+   */
+  async confirm(
+    id: string,
+    also: readonly Mutation[],
+    { addedBy }: Pick<NewPairing, "addedBy"> = {},
+  ): Promise<Pairing | null> {
+    const before = this.#cache.get(id);
+    if (before === undefined) return null;
+    return await this.#replace(before, withAddedBy(before, addedBy), also);
+  }
+
+  /**
+   * Names a phone. `null` if no phone has that id, or it changed at the same time.
+   *
+   * @param renaming.also further changes of the same commit, such as the audit record
+   */
+  async rename(
+    id: string,
+    { name, also = () => [] }: { name: string; also?: (before: DevicePairingRow) => readonly Mutation[] },
+  ): Promise<DevicePairingRow | null> {
+    const before = this.#cache.get(id);
+    if (before?.kind !== "device") return null;
+    return await this.#replace(before, { ...before, name }, also(before));
+  }
+
+  /**
+   * Removes a pairing from the store and from memory. `null` if there is none with that id.
+   *
+   * @param also further changes of the same commit, such as the audit record
+   * @param options.confirmsAdded confirms the pairings that this phone added. They then count as added by the phone that added this one.
+   */
+  async revoke(
+    id: string,
+    also: readonly Mutation[] = [],
+    { confirmsAdded = false }: { confirmsAdded?: boolean } = {},
+  ): Promise<Pairing | null> {
+    const known = this.#cache.get(id);
+    if (known === undefined) return null;
+    const added = confirmsAdded ? this.of(known.user).filter((one) => one.addedBy?.id === id) : [];
+    const confirmed = added.map((one) => withAddedBy(one, known.addedBy));
+    // Removed from memory first: otherwise a login that uses it meanwhile would write its record again.
+    this.#cache.drop(id);
+    for (const pairing of confirmed) this.#cache.adopt(pairing);
+    const changes = confirmed.map((value): Mutation => ({ type: "set", key: this.#keyOf(value), value }));
+    try {
+      const removal: Mutation = { type: "delete", key: this.#keyOf(known) };
+      await this.#deps.store.commit({ mutations: [removal, ...changes, ...also] });
+    } catch (fault) {
+      this.#cache.adopt(known);
+      for (const pairing of added) this.#cache.adopt(pairing);
+      throw fault;
+    }
+    return known;
+  }
+
+  /** The record of a TOTP pairing after the use of a time step. */
+  prepareUsedStep(pairing: TotpPairingRow, step: number): { mutation: Mutation; pairing: Pairing } {
+    const used = { ...pairing, lastStep: step };
+    return { mutation: { type: "set", key: this.#keyOf(pairing), value: used }, pairing: used };
+  }
+
+  /** The seed of a TOTP pairing, or `null` if it cannot be opened with this master key. */
+  seedOf(pairing: TotpPairingRow): Uint8Array | null {
+    return this.#deps.vault.open(this.#keyOf(pairing), pairing.seed);
+  }
+
+  /** Sets or clears the factor that is tried first. */
+  preparePreference(user: string, factor: Factor | null): Mutation {
+    const key = this.#preferenceKey(user);
+    return factor === null ? { type: "delete", key } : { type: "set", key, value: factor };
+  }
+
+  adoptPreference(user: string, factor: Factor | null): void {
+    this.#cache.setPreference(user, factor);
+  }
+
+  /**
+   * Removes all pairings of a user from memory at once, including those whose commit is in progress, so that no login finds them. The mutations
+   * remove them from the store.
+   */
+  removeUser(user: string): RemovedPairings {
+    const { pairings, preference, restore } = this.#cache.removeUser(user);
+    const mutations: Mutation[] = pairings.map((pairing) => ({ type: "delete", key: this.#keyOf(pairing) }));
+    if (preference !== undefined) mutations.push({ type: "delete", key: this.#preferenceKey(user) });
+    return { pairings, mutations, restore };
+  }
+
+  async load(): Promise<number> {
+    const { store, target } = this.#deps;
+    for await (const { value } of store.list<Pairing>(["pairing", target])) {
+      if (value !== null) this.#cache.adopt(value);
+    }
+    for await (const { key, value } of store.list<Factor>(["preference", target])) {
+      const user = key[2];
+      if (typeof user === "string" && value !== null) this.#cache.setPreference(user, value);
+    }
+    return this.size;
+  }
+
+  #keyOf({ user, kind, id }: { user: string; kind: string; id: string }): Deno.KvKey {
+    return ["pairing", this.#deps.target, user, kind, id];
+  }
+
+  #preferenceKey(user: string): Deno.KvKey {
+    return ["preference", this.#deps.target, user];
+  }
+
+  #idFor(user: string, wanted: NewPairing): string {
+    const { random } = this.#deps;
+    if (wanted.kind === "device") return wanted.id;
+    if (wanted.kind === "totp") return `totp-${random.bytes(8).toHex()}`;
+    const same = this.of(user).find((known) => known.kind === wanted.kind && known.number === wanted.number);
+    return same?.id ?? `${wanted.kind}-${random.bytes(8).toHex()}`;
+  }
+
+  /** Replaces a record, unless it was revoked or changed meanwhile. */
+  async #replace<T extends Pairing>(before: T, after: T, also: readonly Mutation[]): Promise<T | null> {
+    const key = this.#keyOf(before);
+    const { versionstamp } = await this.#deps.store.get(key);
+    if (versionstamp === null || this.#cache.get(before.id) !== before) return null;
+    const { ok } = await this.#deps.store.commit({
+      checks: [{ key, versionstamp }],
+      mutations: [{ type: "set", key, value: after }, ...also],
+    });
+    if (!ok) return null;
+    if (this.#cache.get(before.id) === before) this.#cache.adopt(after);
+    return after;
+  }
+}
+
+/** The result of {@link Pairings.removeUser}. */
+export interface RemovedPairings {
+  readonly pairings: readonly Pairing[];
+  readonly mutations: readonly Mutation[];
+  /** Undoes the removal from memory. */
+  restore(): void;
 }

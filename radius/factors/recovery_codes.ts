@@ -1,56 +1,33 @@
-// The recovery codes of users: ten at a time, each good for one login. Only digests are kept; a mirror of the store, so that a login reads memory.
+// The recovery codes of users: ten characters of base 32 (RFC 4648 §6), each code valid for one login. Only digests are stored, and mirrored in
+// memory, so that a login reads no store.
 
-import type { Clock, Random } from "../../platform/runtime.ts";
-import type { Check, Mutation, Store } from "../../platform/store.ts";
-import type { Vault } from "../../platform/vault.ts";
-import type { AddingPhone } from "./pairing.ts";
-import { readRecoveryCode, recoveryCodeOf } from "./recovery_code.ts";
+import type { Check, Mutation } from "../../platform/store.ts";
+import type { AddingPhone, FactorStoreDeps } from "./pairing.ts";
 
-/** How many codes a user has, and since when. */
-export interface RecoveryStanding {
+export interface RecoveryCodeStatus {
   readonly left: number;
-  /** `null` when none were ever made, or all went with their user. */
+  /** `null` if the user never had codes, or was removed. */
   readonly createdMs: number | null;
-  /** The phone that made them on /me. Without that phone, they do not count until they are confirmed. */
+  /** The phone that created them on /me. Without that phone, they do not count until they are confirmed. */
   readonly addedBy?: AddingPhone;
 }
 
 /** New codes, before their commit. */
-export interface MadeCodes {
-  /** To be shown once; kept nowhere. */
+export interface NewRecoveryCodes {
+  /** Shown once and stored nowhere. */
   readonly codes: readonly string[];
   readonly checks: readonly Check[];
   readonly mutations: readonly Mutation[];
-  /** The commit was made, under this versionstamp: from now on they count, and the old ones do not. */
+  /** The commit was made with this versionstamp: these codes replace the old ones. */
   adopt(versionstamp: string): void;
 }
 
-/** One code on its way to being used up. */
-export interface UsedCode {
+/** The use of one code. */
+export interface RecoveryCodeUse {
   readonly check: Check;
   readonly mutation: Mutation;
   /** The commit was not made. */
-  putBack(): void;
-}
-
-export interface RecoveryCodes {
-  standing(user: string): RecoveryStanding;
-  /** The digest of the code that was typed, if it is one of the user's; else `null`. */
-  find(user: string, typed: string): string | null;
-  /** Takes a code out of the mirror at once: a second login meanwhile does not find it. `null`: it is gone already. */
-  prepareUse(user: string, digest: string): UsedCode | null;
-  /** Ten codes in the place of all that the user has. */
-  make(user: string, options?: { addedBy?: AddingPhone | undefined }): MadeCodes;
-  /** The codes count from now on, whichever phone made them. `false`: there is nothing to confirm, or the codes changed at the same time. */
-  confirm(
-    user: string,
-    also?: readonly Mutation[],
-    /** The phone that counts as their maker from now on. */
-    by?: { addedBy?: AddingPhone | undefined },
-  ): Promise<boolean>;
-  /** Takes out all that a user has, at once; the mutations take it out of the store. */
-  takeAll(user: string): { readonly mutations: readonly Mutation[]; putBack(): void };
-  load(): Promise<void>;
+  restore(): void;
 }
 
 interface CodeSet {
@@ -58,7 +35,7 @@ interface CodeSet {
   readonly createdMs: number;
   readonly addedBy?: AddingPhone;
   readonly versionstamp: string;
-  /** Digest → the versionstamp of its record. */
+  /** Versionstamps of the records, by digest. */
   readonly codes: Map<string, string>;
 }
 
@@ -71,121 +48,157 @@ interface SetRecord {
 const CODES = 10;
 const OCTETS = 10;
 
-/** @param target the directory whose users the codes belong to. */
-export function createRecoveryCodes(
-  { store, vault, clock, random, target }: {
-    store: Store;
-    vault: Vault;
-    clock: Clock;
-    random: Random;
-    target: string;
-  },
-): RecoveryCodes {
-  const sets = new Map<string, CodeSet>();
-  const setKey = (user: string): Deno.KvKey => ["recovery_set", target, user];
-  const codeKey = (user: string, setId: string, digest: string): Deno.KvKey => [
-    "recovery_code",
-    target,
-    user,
-    setId,
-    digest,
-  ];
-  const digestOf = (user: string, plain: string): string =>
-    vault.digest("recovery code", `${target}\0${user}\0${plain}`);
-  const removals = (user: string, { id, codes }: CodeSet): Mutation[] =>
-    [...codes.keys()].map((digest) => ({ type: "delete", key: codeKey(user, id, digest) }));
+export class RecoveryCodeStore {
+  readonly #deps: FactorStoreDeps;
+  readonly #sets = new Map<string, CodeSet>();
 
-  return {
-    standing(user) {
-      const set = sets.get(user);
-      const left = set?.codes.size ?? 0;
-      const addedBy = left === 0 ? undefined : set?.addedBy;
-      return { left, createdMs: set?.createdMs ?? null, ...(addedBy === undefined ? {} : { addedBy }) };
-    },
-    find(user, typed) {
-      const set = sets.get(user);
-      const plain = set === undefined ? null : readRecoveryCode(typed);
-      if (set === undefined || plain === null) return null;
-      const digest = digestOf(user, plain);
-      return set.codes.has(digest) ? digest : null;
-    },
-    prepareUse(user, digest) {
-      const set = sets.get(user);
-      const versionstamp = set?.codes.get(digest);
-      if (set === undefined || versionstamp === undefined) return null;
-      set.codes.delete(digest);
-      const key = codeKey(user, set.id, digest);
-      return {
-        // Another gateway on the same store may have taken it: then this commit is not made.
-        check: { key, versionstamp },
-        mutation: { type: "delete", key },
-        putBack: () => void set.codes.set(digest, versionstamp),
-      };
-    },
-    async confirm(user, also = [], { addedBy } = {}) {
-      const before = sets.get(user);
-      if (before?.addedBy === undefined) return false;
-      const { id, createdMs, versionstamp, codes } = before;
-      const record: SetRecord = { id, createdMs, ...(addedBy === undefined ? {} : { addedBy }) };
-      const done = await store.commit({
-        checks: [{ key: setKey(user), versionstamp }],
-        mutations: [{ type: "set", key: setKey(user), value: record }, ...also],
-      });
-      if (!done.ok) return false;
-      if (sets.get(user) === before) sets.set(user, { ...record, versionstamp: done.versionstamp, codes });
-      return true;
-    },
-    make(user, { addedBy } = {}) {
-      const before = sets.get(user);
-      const record: SetRecord = {
-        id: random.bytes(8).toHex(),
-        createdMs: clock.nowMs(),
-        ...(addedBy === undefined ? {} : { addedBy }),
-      };
-      const codes = Array.from({ length: CODES }, () => recoveryCodeOf(random.bytes(OCTETS)));
-      const digests = codes.map((code) => digestOf(user, readRecoveryCode(code) ?? code));
-      return {
-        codes,
-        checks: [{ key: setKey(user), versionstamp: before?.versionstamp ?? null }],
-        mutations: [
-          ...before === undefined ? [] : removals(user, before),
-          { type: "set", key: setKey(user), value: record },
-          ...digests.map((digest): Mutation => ({
-            type: "set",
-            key: codeKey(user, record.id, digest),
-            value: true,
-          })),
-        ],
-        adopt(versionstamp) {
-          sets.set(user, {
-            ...record,
-            versionstamp,
-            codes: new Map(digests.map((digest) => [digest, versionstamp])),
-          });
-        },
-      };
-    },
-    takeAll(user) {
-      const set = sets.get(user);
-      if (set === undefined) return { mutations: [], putBack: () => undefined };
-      sets.delete(user);
-      return {
-        mutations: [{ type: "delete", key: setKey(user) }, ...removals(user, set)],
-        putBack: () => void sets.set(user, set),
-      };
-    },
-    async load() {
-      for await (const { key, value, versionstamp } of store.list<SetRecord>(["recovery_set", target])) {
-        const user = key[2];
-        if (typeof user !== "string" || value === null || versionstamp === null) continue;
-        sets.set(user, { ...value, versionstamp, codes: new Map() });
-      }
-      for await (const { key, versionstamp } of store.list<true>(["recovery_code", target])) {
-        const [, , user, setId, digest] = key;
-        const set = typeof user === "string" ? sets.get(user) : undefined;
-        if (set === undefined || set.id !== setId || versionstamp === null) continue;
-        if (typeof digest === "string") set.codes.set(digest, versionstamp);
-      }
-    },
-  };
+  constructor(deps: FactorStoreDeps) {
+    this.#deps = deps;
+  }
+
+  status(user: string): RecoveryCodeStatus {
+    const set = this.#sets.get(user);
+    const left = set?.codes.size ?? 0;
+    const addedBy = left === 0 ? undefined : set?.addedBy;
+    return { left, createdMs: set?.createdMs ?? null, ...(addedBy === undefined ? {} : { addedBy }) };
+  }
+
+  /** The digest of the typed code if it is a code of the user, otherwise `null`. */
+  find(user: string, typed: string): string | null {
+    const set = this.#sets.get(user);
+    const plain = set === undefined ? null : readRecoveryCode(typed);
+    if (set === undefined || plain === null) return null;
+    const digest = this.#digestOf(user, plain);
+    return set.codes.has(digest) ? digest : null;
+  }
+
+  /** Removes a code from memory at once, so that no second login can use it. `null` if it is gone already. */
+  prepareUse(user: string, digest: string): RecoveryCodeUse | null {
+    const set = this.#sets.get(user);
+    const versionstamp = set?.codes.get(digest);
+    if (set === undefined || versionstamp === undefined) return null;
+    set.codes.delete(digest);
+    const key = this.#codeKey(user, set.id, digest);
+    return {
+      check: { key, versionstamp },
+      mutation: { type: "delete", key },
+      restore: () => void set.codes.set(digest, versionstamp),
+    };
+  }
+
+  /**
+   * The codes count from now on, whichever phone created them; with `addedBy`, as if that phone had. `false` if there is nothing to confirm, or
+   * the codes changed at the same time.
+   */
+  async confirm(
+    user: string,
+    also: readonly Mutation[] = [],
+    { addedBy }: { addedBy?: AddingPhone | undefined } = {},
+  ): Promise<boolean> {
+    const before = this.#sets.get(user);
+    if (before?.addedBy === undefined) return false;
+    const { id, createdMs, versionstamp, codes } = before;
+    const key = this.#setKey(user);
+    const record: SetRecord = { id, createdMs, ...(addedBy === undefined ? {} : { addedBy }) };
+    const done = await this.#deps.store.commit({
+      checks: [{ key, versionstamp }],
+      mutations: [{ type: "set", key, value: record }, ...also],
+    });
+    if (!done.ok) return false;
+    if (this.#sets.get(user) === before) {
+      this.#sets.set(user, { ...record, versionstamp: done.versionstamp, codes });
+    }
+    return true;
+  }
+
+  /** Ten codes that replace all codes of the user. */
+  create(user: string, { addedBy }: { addedBy?: AddingPhone | undefined } = {}): NewRecoveryCodes {
+    const { random, clock } = this.#deps;
+    const before = this.#sets.get(user);
+    const key = this.#setKey(user);
+    const record: SetRecord = {
+      id: random.bytes(8).toHex(),
+      createdMs: clock.nowMs(),
+      ...(addedBy === undefined ? {} : { addedBy }),
+    };
+    const codes = Array.from({ length: CODES }, () => formatRecoveryCode(random.bytes(OCTETS)));
+    const digests = codes.map((code) => this.#digestOf(user, readRecoveryCode(code) ?? code));
+    return {
+      codes,
+      checks: [{ key, versionstamp: before?.versionstamp ?? null }],
+      mutations: [
+        ...before === undefined ? [] : this.#removals(user, before),
+        { type: "set", key, value: record },
+        ...digests.map((digest): Mutation => ({
+          type: "set",
+          key: this.#codeKey(user, record.id, digest),
+          value: true,
+        })),
+      ],
+      adopt: (versionstamp) => {
+        const codes = new Map(digests.map((digest) => [digest, versionstamp]));
+        this.#sets.set(user, { ...record, versionstamp, codes });
+      },
+    };
+  }
+
+  /** Removes all codes of a user from memory at once. The mutations remove them from the store; `restore` undoes the removal. */
+  removeUser(user: string): { readonly mutations: readonly Mutation[]; restore(): void } {
+    const set = this.#sets.get(user);
+    if (set === undefined) return { mutations: [], restore: () => undefined };
+    this.#sets.delete(user);
+    return {
+      mutations: [{ type: "delete", key: this.#setKey(user) }, ...this.#removals(user, set)],
+      restore: () => void this.#sets.set(user, set),
+    };
+  }
+
+  async load(): Promise<void> {
+    const { store, target } = this.#deps;
+    for await (const { key, value, versionstamp } of store.list<SetRecord>(["recovery_set", target])) {
+      const user = key[2];
+      if (typeof user !== "string" || value === null || versionstamp === null) continue;
+      this.#sets.set(user, { ...value, versionstamp, codes: new Map() });
+    }
+    for await (const { key, versionstamp } of store.list<true>(["recovery_code", target])) {
+      const [, , user, setId, digest] = key;
+      const set = typeof user === "string" ? this.#sets.get(user) : undefined;
+      if (set === undefined || set.id !== setId || versionstamp === null) continue;
+      if (typeof digest === "string") set.codes.set(digest, versionstamp);
+    }
+  }
+
+  #setKey(user: string): Deno.KvKey {
+    return ["recovery_set", this.#deps.target, user];
+  }
+
+  #codeKey(user: string, setId: string, digest: string): Deno.KvKey {
+    return ["recovery_code", this.#deps.target, user, setId, digest];
+  }
+
+  #digestOf(user: string, plain: string): string {
+    return this.#deps.vault.digest("recovery code", `${this.#deps.target}\0${user}\0${plain}`);
+  }
+
+  #removals(user: string, { id, codes }: CodeSet): Mutation[] {
+    return [...codes.keys()].map((digest) => ({ type: "delete", key: this.#codeKey(user, id, digest) }));
+  }
+}
+
+const ALPHABET = "abcdefghijklmnopqrstuvwxyz234567";
+const CHARACTERS = 10;
+
+/** A code from random octets, one per character. 256 is a multiple of 32, so all characters are equally likely. */
+function formatRecoveryCode(octets: Uint8Array): string {
+  if (octets.length < CHARACTERS) throw new RangeError(`A recovery code needs ${CHARACTERS} octets`);
+  let text = "";
+  for (const octet of octets.subarray(0, CHARACTERS)) text += ALPHABET[octet & 31];
+  return `${text.slice(0, 5)}-${text.slice(5)}`;
+}
+
+/** A typed code in lower case, without blanks and dashes; `null` if it does not have the form of a recovery code. */
+export function readRecoveryCode(typed: string): string | null {
+  if (typed.length > 2 * CHARACTERS) return null;
+  const plain = typed.toLowerCase().replace(/[\s-]/g, "");
+  return /^[a-z2-7]{10}$/.test(plain) ? plain : null;
 }

@@ -1,4 +1,4 @@
-// The conditions of the flow table: each a name, a sentence for the docs, and a pure predicate over the facts.
+// The conditions of the flow table: a name, a sentence for the docs, and a pure predicate over the inputs.
 
 import type { Facts } from "./context.ts";
 
@@ -83,4 +83,4 @@ export const CONDITIONS = {
   state_was_device: { says: "the State of the device step", holds: (f) => f.stateWasDevice },
 } as const satisfies Record<string, ConditionRow>;
 
-export type Condition = keyof typeof CONDITIONS;
+export type FlowCondition = keyof typeof CONDITIONS;

@@ -1,14 +1,28 @@
-// What the flow table looks at: plain values, gathered before a row is chosen.
+// The inputs of the flow table: the second factors, and plain values that are gathered before a row is chosen.
 
-import type { Appended } from "../protocol/password.ts";
-import type { Factor } from "./factors.ts";
+import type { Appended } from "../protocol/login_input.ts";
+
+export const FACTORS = {
+  device: { letter: "S", label: "Smart-phone responder", short: "phone" },
+  sms: { letter: "T", label: "Text-message delivered passcode", short: "text" },
+  voice: { letter: "P", label: "Phone-call delivered passcode", short: "call" },
+  totp: { letter: "D", label: "Device-generated passcode", short: "code" },
+} as const satisfies Record<string, { letter: string; label: string; short: string }>;
+
+export type Factor = keyof typeof FACTORS;
+
+/** The factor that a login succeeded with, or a recovery code. */
+export type UsedFactor = Factor | "recovery";
+
+/** The order of factors for a user without a preference. */
+export const FACTOR_ORDER: readonly Factor[] = ["device", "sms", "voice", "totp"];
 
 export interface Facts {
-  /** The trimmed answer; at the start of a login the password is no answer and this is empty. */
+  /** The trimmed answer; empty at the start of a login. */
   readonly answer: string;
   readonly passwordEmpty: boolean;
   readonly appended: Appended | null;
-  /** Inactive, deleted, locked out, or unknown where unknown users are rejected. */
+  /** The user is inactive, deleted, locked out, or unknown where unknown users are rejected. */
   readonly userRefused: boolean;
   readonly firstFactor: "not_configured" | "asked" | "right" | "wrong" | "unavailable";
   readonly enabled: ReadonlySet<Factor>;
@@ -20,46 +34,46 @@ export interface Facts {
     readonly voice: boolean;
     readonly totp: boolean;
   };
-  /** The preferred factor, else the first that is ready. */
+  /** The preferred factor if it is ready, otherwise the first that is ready. */
   readonly pick: Factor | null;
   readonly pushesLeft: boolean;
-  /** Whether a phone may be paired by its phrase. */
+  /** Whether the user may pair a phone by its phrase. */
   readonly mayEnrol: boolean;
-  /** Whether a number that got a passcode may be stored as verified. */
+  /** Whether a number may be stored as verified after its passcode was right. */
   readonly mayStoreNumber: boolean;
-  /** Numbers that may be texted or called on the user's word: verified ones first, then registered ones. */
+  /** Numbers that the user may choose: verified ones first, then those of the directory. */
   readonly smsNumbers: readonly string[];
   readonly voiceNumbers: readonly string[];
-  /** The number that the answer means, whatever policy says of it. */
+  /** The number in the answer, before any policy applies. */
   readonly number: string | null;
   readonly numberUsable: boolean;
   readonly held: "no" | "then_challenge" | "to_the_end";
   /** Whether an authentication request's identifier is known. */
   readonly requestOpened: boolean;
-  /** What the service said of the request; `null`: no usable answer. */
+  /** The service's answer about the request; `null` without a usable answer. */
   readonly decision: "granted" | "denied" | "pending" | null;
   readonly pairing: "enabled" | "pending" | "denied" | "unknown" | null;
   readonly messageSent: boolean;
   readonly passcodeMatches: boolean;
-  /** Whether a passcode was sent that still counts, so that it could be guessed. */
+  /** Whether a sent passcode is still valid, so that the answer could be a guess. */
   readonly passcodeOutstanding: boolean;
-  /** Whether a password or a code was compared with the right one, so that it could be guessed. */
+  /** Whether a password or a code was compared with the right one, so that the answer could be a guess. */
   readonly guessChecked: boolean;
-  /** Whether the user is in the directory or has a factor. Of other names there is nothing to guess, and there are any number of them. */
+  /** Whether the user is in the directory or has a factor. Failures of other names are not stored, because anyone can invent names. */
   readonly userExists: boolean;
   readonly answerIsCode: boolean;
   /** Whether the user has recovery codes left, and whether the answer has their form. */
   readonly hasRecoveryCodes: boolean;
   readonly answerIsRecoveryCode: boolean;
-  /** Whether the answer is a recovery code of the user's that was not used before. */
+  /** Whether the answer is an unused recovery code of the user. */
   readonly recoveryCodeMatches: boolean;
-  /** The time step of the user's TOTP that the code belongs to. */
+  /** The time step for which the typed code is the user's TOTP; `null` if there is none. */
   readonly totpStep: number | null;
-  /** Whether the State was that of the device step. */
+  /** Whether State names the device step. */
   readonly stateWasDevice: boolean;
 }
 
-/** What is known of a State whose conversation is gone: nothing but its step. */
+/** The inputs for a State whose conversation is gone: only its step is known. */
 export const NOTHING_KNOWN: Facts = {
   answer: "",
   passwordEmpty: false,

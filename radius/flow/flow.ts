@@ -1,13 +1,14 @@
-// The flow of a conversation: one ordered table of rows. At a place the first row whose conditions all hold is taken. The diagram in the
-// docs, the console's picture and the tests are derived from these rows. The rows of the wire's own document are marked "wire".
+// The flow of a conversation: one ordered table of rows, and step(), which chooses the next row. At each place, the first row
+// whose conditions are all true applies. The diagram in the docs, the console's picture and the tests are derived from the rows.
 
-import type { Condition } from "./conditions.ts";
+import { CONDITIONS, type FlowCondition } from "./conditions.ts";
 import type { Prompt } from "./prompts.ts";
-import type { End, Place } from "../protocol/steps.ts";
+import { type FlowEnd, type FlowPlace, isStep } from "../protocol/steps.ts";
+import type { Facts } from "./context.ts";
 
 /**
- * What a row has done. At most one of a row's effects reaches outside, and it comes last. `claimed`: it must happen at most once, so the
- * conversation is recorded inside the passage before the effect is made.
+ * The effects of rows. `outside`: it calls a service; a row has at most one such effect, as its last. `claimed`: it must happen at most once,
+ * so the conversation is committed at the passage before the call.
  */
 export const EFFECTS = {
   check_first_factor: { outside: true, does: "asks the first factor" },
@@ -46,20 +47,25 @@ export const EFFECTS = {
 export type Effect = keyof typeof EFFECTS;
 
 export interface FlowRow {
-  /** What the row is called in logs, audit, console and tests. */
+  /** The name of the row in logs, audit, console and tests. */
   readonly name: string;
   /** `*`: every step of a live conversation. */
-  readonly from: Place | "*";
-  readonly when: readonly Condition[];
+  readonly from: FlowPlace | "*";
+  readonly when: readonly FlowCondition[];
   readonly then: readonly Effect[];
-  /** What the Reply-Message says; a row into a passage says nothing. */
+  /** The prompt in Reply-Message; `null` for a row into a passage. */
   readonly say: Prompt | null;
-  readonly to: Place | End;
+  readonly to: FlowPlace | FlowEnd;
 }
 
-type Tail = [when: readonly Condition[], then: readonly Effect[], say: Prompt | null, to: Place | End];
+type Tail = [
+  when: readonly FlowCondition[],
+  then: readonly Effect[],
+  say: Prompt | null,
+  to: FlowPlace | FlowEnd,
+];
 
-function rows(from: Place | "*", tails: Record<string, Tail>): FlowRow[] {
+function rows(from: FlowPlace | "*", tails: Record<string, Tail>): FlowRow[] {
   return Object.entries(tails).map(([name, [when, then, say, to]]) => ({ name, from, when, then, say, to }));
 }
 
@@ -71,8 +77,8 @@ const CODE = "GET_DEVICE_GENERATED_PASSCODE";
 const GET_SMS = "GET_SMS_PHONE_NUMBER";
 const GET_VOICE = "GET_VOICE_PHONE_NUMBER";
 
-/** The four steps at which a delivered passcode is awaited differ in their names alone. */
-function passcodeRows(from: Place, kind: string): FlowRow[] {
+/** The rows of a step that waits for a delivered passcode; the four steps differ only in their names. */
+function passcodeRows(from: FlowPlace, kind: string): FlowRow[] {
   return rows(from, {
     [`${kind}_empty`]: [["answer_empty"], [], "menu", MENU],
     [`${kind}_right`]: [["passcode_matches"], ["remember_number", "clear_failures"], "accepted", "accept"],
@@ -242,3 +248,46 @@ export const FLOW: readonly FlowRow[] = [
     gone_elsewhere: [["always"], [], "gone", "reject"],
   }),
 ];
+
+/** A row with its conditions. They are looked up once, because `step()` runs for each request. */
+interface Ready {
+  readonly row: FlowRow;
+  readonly holds: readonly ((facts: Facts) => boolean)[];
+}
+
+const ROWS = new Map<FlowPlace, readonly Ready[]>();
+for (const place of new Set(FLOW.map((row) => row.from))) {
+  if (place === "*") continue;
+  const rows = FLOW.filter((row) => row.from === place || (row.from === "*" && isStep(place)));
+  ROWS.set(
+    place,
+    rows.map((row) => ({ row, holds: row.when.map((condition) => CONDITIONS[condition].holds) })),
+  );
+}
+const NO_ROWS: readonly Ready[] = [];
+
+const OUTSIDE = new Set(FLOW.filter(({ then }) => then.some((effect) => EFFECTS[effect].outside)));
+
+/**
+ * The first row from `place` whose conditions all hold.
+ *
+ * @throws Error when no row holds: the table ends every place in `always`, which a test checks.
+ */
+export function step(place: FlowPlace, facts: Facts): FlowRow {
+  for (const { row, holds } of ROWS.get(place) ?? NO_ROWS) {
+    let all = true;
+    for (let i = 0; all && i < holds.length; i++) all = (holds[i] as (facts: Facts) => boolean)(facts);
+    if (all) return row;
+  }
+  throw new Error(`Cannot choose a row at "${place}": none holds`);
+}
+
+/** Whether one of a row's effects calls another service, so that the user waits. */
+export function callsUpstream(row: FlowRow): boolean {
+  return OUTSIDE.has(row);
+}
+
+/** The rows that are tried at a place, in order. */
+export function rowsFrom(place: FlowPlace): readonly FlowRow[] {
+  return (ROWS.get(place) ?? NO_ROWS).map(({ row }) => row);
+}

@@ -1,13 +1,14 @@
-// What people read: the text of every Reply-Message. Placeholders in braces are filled by pure/render.ts; the menu and every prompt
-// end with the instruction that Cancel starts over.
+// The texts of Reply-Messages, with placeholders in braces: renderPrompt() fills them. The menu and every prompt end with the instruction
+// for Cancel. A long text is split into Reply-Message values (RFC 2865 §5.18).
 
-/** Values that a prompt may show. */
-export type PromptValue = "menu" | "letters" | "number" | "numbers" | "digits" | "terminal";
+import { MAX_VALUE_OCTETS } from "../protocol/packet.ts";
+import { type Factor, FACTORS } from "./context.ts";
+import { maskPhoneNumber } from "../../platform/phone_number.ts";
 
-/** Ends with a blank: some clients show what is typed right behind it. */
+/** Ends with a blank, because some clients show the input directly after it. */
 const CANCEL = "Type cancel to start over. ";
 
-/** `final`: goes with an Accept or a Reject, so it asks for nothing. */
+/** `final`: the text of an Accept or a Reject, so it asks for nothing. */
 // deno-fmt-ignore
 export const PROMPTS = {
   menu: { text: `Choose a second factor:\n{menu}\n${CANCEL}` },
@@ -47,3 +48,82 @@ export const PROMPTS = {
 } as const satisfies Record<string, { text: string; final?: true }>;
 
 export type Prompt = keyof typeof PROMPTS;
+
+export interface PromptContext {
+  readonly enabled: ReadonlySet<Factor>;
+  /** Two digits that the user types on the phone, or `null`. */
+  readonly numberToMatch: string | null;
+  /** Numbers that the user can choose; shown masked. */
+  readonly numbers: readonly string[];
+}
+
+const FILLED = new Map<Prompt, string>();
+let menuFor: ReadonlySet<Factor> | null = null;
+
+/** The text of a prompt. */
+export function renderPrompt(prompt: Prompt, context: PromptContext): string {
+  const { text } = PROMPTS[prompt];
+  if (!text.includes("{")) return text;
+  const plainMenu = context.numberToMatch === null && context.numbers.length === 0;
+  if (plainMenu) {
+    if (menuFor !== context.enabled) {
+      FILLED.clear();
+      menuFor = context.enabled;
+    }
+    const known = FILLED.get(prompt);
+    if (known !== undefined) return known;
+  }
+  const filled = text
+    .replace("{menu}", () => menuLines(context.enabled))
+    .replace("{letters}", () => shortMenu(context.enabled))
+    .replace(
+      "{number}",
+      () => context.numberToMatch === null ? "" : ` with the number ${context.numberToMatch}`,
+    )
+    .replace(
+      "{numbers}",
+      () => context.numbers.map((number, i) => `${i + 1}: ${maskPhoneNumber(number)}`).join("\n"),
+    );
+  if (plainMenu) FILLED.set(prompt, filled);
+  return filled;
+}
+
+type MenuRow = readonly [factor: string, row: { letter: string; label: string; short: string }];
+
+function menuRows(enabled: ReadonlySet<Factor>): readonly MenuRow[] {
+  return Object.entries(FACTORS)
+    .filter(([factor]) => enabled.has(factor as Factor) || (factor === "totp" && enabled.has("device")));
+}
+
+function menuLines(enabled: ReadonlySet<Factor>): string {
+  return menuRows(enabled).map(([, { letter, label }]) => `${letter} - ${label}`).join("\n");
+}
+
+function shortMenu(enabled: ReadonlySet<Factor>): string {
+  return menuRows(enabled).map(([, { letter, short }]) => `${letter} ${short}`).join(", ");
+}
+
+const utf8 = new TextEncoder();
+
+/** Splits a text into Reply-Message values (RFC 2865 §5.18) of at most 253 octets: at a line break, otherwise between characters. */
+export function splitReplyMessage(text: string): Uint8Array<ArrayBuffer>[] {
+  const whole = utf8.encode(text);
+  if (whole.length <= MAX_VALUE_OCTETS) return whole.length === 0 ? [] : [whole];
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let at = 0;
+  while (at < whole.length) {
+    let end = Math.min(at + MAX_VALUE_OCTETS, whole.length);
+    if (end < whole.length) end = cutAt(whole, at, end);
+    parts.push(whole.slice(at, end));
+    at = end;
+  }
+  return parts;
+}
+
+function cutAt(octets: Uint8Array, from: number, end: number): number {
+  const lineBreak = octets.lastIndexOf(0x0a, end - 1);
+  if (lineBreak >= from) return lineBreak + 1;
+  let cut = end;
+  while (cut > from + 1 && ((octets[cut] as number) & 0xc0) === 0x80) cut--;
+  return cut;
+}

@@ -1,6 +1,6 @@
-// Encodes attribute values from settings and describes received ones for the log.
+// Attribute values: encodes those of the settings, describes received ones for the log, and decodes text.
 
-import { MAX_VALUE_OCTETS } from "./codes.ts";
+import { forEachAttribute, MAX_VALUE_OCTETS } from "./packet.ts";
 import {
   attributeByName,
   attributeByType,
@@ -10,7 +10,6 @@ import {
   vendorAttributeByName,
 } from "./dictionary.ts";
 import { stepByName } from "./steps.ts";
-import { forEachAttribute } from "./packet.ts";
 
 export type Encoded = { ok: true; value: Uint8Array<ArrayBuffer> } | { ok: false; problem: string };
 
@@ -37,7 +36,7 @@ export function parseIpv4(address: string): Uint8Array<ArrayBuffer> | null {
   return octets;
 }
 
-/** The sixteen octets of an IPv6 address (RFC 4291 §2.2), or `null`. A zone is not taken. */
+/** The sixteen octets of an IPv6 address (RFC 4291 §2.2), or `null`. Zones are not accepted. */
 export function parseIpv6(address: string): Uint8Array<ArrayBuffer> | null {
   let source = address;
   const lastColon = source.lastIndexOf(":");
@@ -68,7 +67,7 @@ export function parseIpv6(address: string): Uint8Array<ArrayBuffer> | null {
  * Encodes one setting of `[radius.reply.…]` as the whole attribute.
  *
  * @param name an RFC name, `Name:tag` for a tagged one (RFC 2868), a vendor's name, or `26.<vendor>.<type>`.
- * @param value text or a number; `0x…` gives octets.
+ * @param value text or a number; `0x…` is octets.
  */
 export function encodeReplyAttribute(name: string, value: string | number): Encoded {
   const vendor = vendorOf(name);
@@ -90,12 +89,12 @@ export function encodeReplyAttribute(name: string, value: string | number): Enco
     return {
       ok: false,
       problem:
-        `"${typed}" is no attribute of the dictionary; write a vendor's as "26.<vendor>.<type>", with a type of 1 to 255`,
+        `"${typed}" is not in the dictionary; write a vendor attribute as "26.<vendor>.<type>", with a type of 1 to 255`,
     };
   }
   const base = attributeByType(row.type)?.name ?? typed;
   if (row.inAccept !== true) {
-    return { ok: false, problem: `${base} does not belong into an Access-Accept by configuration` };
+    return { ok: false, problem: `${base} cannot be configured for an Access-Accept` };
   }
   const body = encodeValue(row.kind, value, base);
   if (!body.ok) return body;
@@ -106,7 +105,7 @@ export function encodeReplyAttribute(name: string, value: string | number): Enco
 }
 
 function tooLong(length: number, most: number): Encoded {
-  return { ok: false, problem: `${length} octets are too many; at most ${most} fit` };
+  return { ok: false, problem: `it has ${length} octets; the maximum is ${most}` };
 }
 
 function splitTag(name: string): [string, string | undefined] {
@@ -134,12 +133,12 @@ function withTag(
   },
 ): Encoded {
   if (tagText === undefined && !tagged) return { ok: true, value };
-  if (!tagged) return { ok: false, problem: `${name} takes no tag` };
+  if (!tagged) return { ok: false, problem: `${name} has no tag` };
   const tag = tagText === undefined ? 0 : Number(tagText);
   if (!Number.isInteger(tag) || tag < 0 || tag > 31) {
-    return { ok: false, problem: `"${tagText}" is no tag from 0 to 31` };
+    return { ok: false, problem: `"${tagText}" is not a tag from 0 to 31` };
   }
-  // RFC 2868 §3.1: of an integer the tag takes the first of its four octets.
+  // RFC 2868 §3.1: the tag of an integer is the first of its four octets.
   if (kind === "integer") {
     if ((value[0] as number) !== 0) return { ok: false, problem: "a tagged integer has at most 24 bits" };
     return { ok: true, value: Uint8Array.of(tag, ...value.subarray(1)) };
@@ -153,7 +152,7 @@ function encodeValue(kind: ValueKind, value: string | number, name: string): Enc
   if (kind === "ipv4" || kind === "ipv6") {
     const octets = kind === "ipv4" ? parseIpv4(value) : parseIpv6(value);
     return octets === null
-      ? { ok: false, problem: `"${value}" is no ${kind === "ipv4" ? "IPv4" : "IPv6"} address` }
+      ? { ok: false, problem: `"${value}" is not an ${kind === "ipv4" ? "IPv4" : "IPv6"} address` }
       : { ok: true, value: octets };
   }
   if (/^0x(?:[0-9a-fA-F]{2})+$/.test(value)) return { ok: true, value: Uint8Array.fromHex(value.slice(2)) };
@@ -172,14 +171,14 @@ function encodeNumber(value: string | number, name: string): Encoded {
     return { ok: true, value: encodeInteger(number) };
   }
   const names = known === undefined ? "" : `, or one of ${Object.keys(known).join(", ")}`;
-  return { ok: false, problem: `"${value}" is no whole number from 0 to 4294967295${names}` };
+  return { ok: false, problem: `"${value}" is not a whole number from 0 to 4294967295${names}` };
 }
 
 /** Longest value that a log line shows. */
 const SHOWN_OCTETS = 64;
 
 /**
- * The attributes of a sound packet as `Name="value"` for a log line; secret-bearing ones masked, unknown types listed apart.
+ * The attributes of a valid packet as `Name="value"` for a log line. Secrets are masked, and unknown types are listed separately.
  * The log escapes control characters.
  */
 export function describeAttributes(
@@ -211,7 +210,7 @@ function isOfMicrosoft(value: Uint8Array): boolean {
   return value.length >= 4 && readInteger(value) === 311;
 }
 
-/** The step's name is no secret; the token behind it is. */
+/** The name of the step is public; the token after it is secret. */
 function describeState(value: Uint8Array): string {
   const [name = "", token] = text.decode(value).split(".", 2);
   return stepByName(name) === null ? "***" : token === undefined ? name : `${name}.***`;
@@ -229,4 +228,34 @@ function describeValue(kind: ValueKind, value: Uint8Array): string {
 export function readInteger(value: Uint8Array): number {
   return (((value[0] as number) << 24) | ((value[1] as number) << 16) | ((value[2] as number) << 8) |
     (value[3] as number)) >>> 0;
+}
+
+/** Keeps a byte order mark: without it, two different names would be equal. */
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const encoder = new TextEncoder();
+
+/** Octets as text; invalid UTF-8 becomes U+FFFD. Short ASCII, the usual case, is faster here than with the runtime's decoder. */
+export function decodeText(octets: Uint8Array): string {
+  if (octets.length > 64) return decoder.decode(octets);
+  let text = "";
+  for (let i = 0; i < octets.length; i++) {
+    const octet = octets[i] as number;
+    if (octet >= 0x80) return decoder.decode(octets);
+    text += ASCII[octet];
+  }
+  return text;
+}
+
+const ASCII = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code));
+const encoded = new Map<string, Uint8Array<ArrayBuffer>>();
+
+/** The UTF-8 octets of a text that is written often. Cached, with a bound. */
+export function encodeRepeated(text: string): Uint8Array<ArrayBuffer> {
+  let octets = encoded.get(text);
+  if (octets === undefined) {
+    if (encoded.size >= 256) encoded.clear();
+    octets = encoder.encode(text);
+    encoded.set(text, octets);
+  }
+  return octets;
 }

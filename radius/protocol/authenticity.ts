@@ -1,19 +1,25 @@
-// Everything that a shared secret is used for: Response Authenticator (RFC 2865 §3), User-Password (§5.2), Message-Authenticator
+// All uses of a shared secret: Response Authenticator (RFC 2865 §3), User-Password (§5.2), Message-Authenticator
 // (RFC 3579 §3.2), Accounting-Request and Accounting-Response (RFC 2866 §3). No other file of the gateway sees a secret.
 
-import { AUTHENTICATOR_AT, AUTHENTICATOR_OCTETS, HEADER_OCTETS, MAX_PASSWORD_OCTETS } from "./codes.ts";
+import {
+  AUTHENTICATOR_AT,
+  AUTHENTICATOR_OCTETS,
+  BufferArena,
+  forEachAttribute,
+  HEADER_OCTETS,
+  MAX_PASSWORD_OCTETS,
+  type PacketWriter,
+} from "./packet.ts";
 import { typeOf } from "./dictionary.ts";
 import { createHmacMd5, type HmacMd5, MD5_OCTETS, md5Into } from "./md5.ts";
-import { forEachAttribute, type PacketWriter } from "./packet.ts";
-import { createSlab } from "./buffer_arena.ts";
 
 const MESSAGE_AUTHENTICATOR = typeOf("Message-Authenticator");
 const ZEROS = new Uint8Array(MD5_OCTETS);
-const slab = createSlab();
-/** The longest shared secret; it must fit behind a packet in one buffer. */
+const slab = new BufferArena();
+/** The longest shared secret: one buffer has room for a packet and the secret after it. */
 export const MAX_SECRET_OCTETS = 256;
 
-/** One shared secret, ready for use. It has no way to be read back. */
+/** A shared secret that can be used but not read. */
 export class SharedSecret {
   readonly #octets: Uint8Array;
   readonly #hmac: HmacMd5;
@@ -30,7 +36,7 @@ export class SharedSecret {
   }
 
   /**
-   * Whether the Message-Authenticator whose value stands at `valueAt` verifies (RFC 3579 §3.2).
+   * Whether the Message-Authenticator at `valueAt` is valid (RFC 3579 §3.2).
    *
    * @param requestAuthenticator for a reply, the authenticator of its request; `null` for a request.
    */
@@ -45,15 +51,11 @@ export class SharedSecret {
     if (requestAuthenticator !== null) scratch.set(requestAuthenticator, 4);
     scratch.fill(0, place.valueAt, place.valueAt + MD5_OCTETS);
     this.#hmac.signInto(scratch, 0, place.lengthOctets, this.#expected, 0);
-    let difference = 0;
-    for (let i = 0; i < MD5_OCTETS; i++) {
-      difference |= (this.#expected[i] as number) ^ (packet[place.valueAt + i] as number);
-    }
-    return difference === 0;
+    return this.#isExpected(packet, place.valueAt);
   }
 
   /**
-   * Whether a reply's Response Authenticator verifies (RFC 2865 §3).
+   * Whether a reply's Response Authenticator is valid (RFC 2865 §3).
    *
    * @param reply exactly the packet, without padding.
    */
@@ -61,15 +63,11 @@ export class SharedSecret {
     this.#scratch.set(reply);
     this.#scratch.set(requestAuthenticator, 4);
     this.#responseAuthenticator(reply.length, this.#expected);
-    let difference = 0;
-    for (let i = 0; i < MD5_OCTETS; i++) {
-      difference |= (this.#expected[i] as number) ^ (reply[4 + i] as number);
-    }
-    return difference === 0;
+    return this.#isExpected(reply, AUTHENTICATOR_AT);
   }
 
   /**
-   * Whether the Request Authenticator of an Accounting-Request verifies (RFC 2866 §3): MD5 over the packet with 16 zero octets in its
+   * Whether the Request Authenticator of an Accounting-Request is valid (RFC 2866 §3): MD5 over the packet with 16 zero octets in its
    * place, and the secret.
    */
   isAccountingRequest(packet: Uint8Array, lengthOctets: number): boolean {
@@ -77,15 +75,11 @@ export class SharedSecret {
     for (let i = 0; i < lengthOctets; i++) scratch[i] = packet[i] as number;
     scratch.set(ZEROS, AUTHENTICATOR_AT);
     this.#responseAuthenticator(lengthOctets, this.#expected);
-    let difference = 0;
-    for (let i = 0; i < MD5_OCTETS; i++) {
-      difference |= (this.#expected[i] as number) ^ (packet[AUTHENTICATOR_AT + i] as number);
-    }
-    return difference === 0;
+    return this.#isExpected(packet, AUTHENTICATOR_AT);
   }
 
   /**
-   * Whether the Message-Authenticator of an Accounting-Request verifies. The Request Authenticator is computed after it, so 16 zero octets
+   * Whether the Message-Authenticator of an Accounting-Request is valid. The Request Authenticator is computed after it, so 16 zero octets
    * take its place, as in RFC 5176 §3.4.
    */
   isSignedAccountingRequest(
@@ -95,12 +89,21 @@ export class SharedSecret {
     return this.isAuthentic(packet, place, ZEROS);
   }
 
+  /** Compares in constant time. */
+  #isExpected(octets: Uint8Array, at: number): boolean {
+    let difference = 0;
+    for (let i = 0; i < MD5_OCTETS; i++) {
+      difference |= (this.#expected[i] as number) ^ (octets[at + i] as number);
+    }
+    return difference === 0;
+  }
+
   #responseAuthenticator(lengthOctets: number, out: Uint8Array): void {
     this.#scratch.set(this.#octets, lengthOctets);
     md5Into(this.#scratch, 0, lengthOctets + this.#octets.length, out, 0);
   }
 
-  /** Reserves the place of Message-Authenticator: it is the first attribute of every packet that we send. */
+  /** Begins a packet with a Message-Authenticator to fill in later: it is the first attribute of every signed packet. */
   beginSigned(writer: PacketWriter, code: number, identifier: number): void {
     writer.begin(code, identifier);
     writer.attribute(MESSAGE_AUTHENTICATOR, ZEROS);
@@ -110,31 +113,33 @@ export class SharedSecret {
    * Signs a reply begun with {@link beginSigned}: Length, Message-Authenticator over the Request Authenticator
    * (RFC 3579 §3.2), then the Response Authenticator (RFC 2865 §3).
    *
-   * @param request the packet that is answered.
-   * @returns the finished octets, a copy.
+   * @param request the answered packet
+   * @returns a copy of the finished octets
    */
   signReply(writer: PacketWriter, request: Uint8Array): Uint8Array<ArrayBuffer> {
     writer.finish();
     const { octets, lengthOctets } = writer;
     for (let i = 4; i < HEADER_OCTETS; i++) octets[i] = request[i] as number;
     this.#hmac.signInto(octets, 0, lengthOctets, octets, HEADER_OCTETS + 2);
-    octets.set(this.#octets, lengthOctets);
-    md5Into(octets, 0, lengthOctets + this.#octets.length, octets, 4);
-    octets.fill(0, lengthOctets, lengthOctets + this.#octets.length);
-    return slab.copy(octets, lengthOctets);
+    return this.#finishReply(octets, lengthOctets);
   }
 
   /**
    * Completes an Accounting-Response: Length and Response Authenticator (RFC 2866 §3), without a Message-Authenticator
    * (RFC 2869 §5.19 does not allow one there).
    *
-   * @param request the packet that is answered.
-   * @returns the finished octets, a copy.
+   * @param request the answered packet
+   * @returns a copy of the finished octets
    */
   finishAccountingResponse(writer: PacketWriter, request: Uint8Array): Uint8Array<ArrayBuffer> {
     writer.finish();
     const { octets, lengthOctets } = writer;
     for (let i = AUTHENTICATOR_AT; i < HEADER_OCTETS; i++) octets[i] = request[i] as number;
+    return this.#finishReply(octets, lengthOctets);
+  }
+
+  /** Writes the Response Authenticator. The secret is in the buffer only while it is hashed. */
+  #finishReply(octets: Uint8Array, lengthOctets: number): Uint8Array<ArrayBuffer> {
     octets.set(this.#octets, lengthOctets);
     md5Into(octets, 0, lengthOctets + this.#octets.length, octets, AUTHENTICATOR_AT);
     octets.fill(0, lengthOctets, lengthOctets + this.#octets.length);
@@ -151,10 +156,10 @@ export class SharedSecret {
   }
 
   /**
-   * Reveals User-Password (RFC 2865 §5.2). The padding of NUL octets is removed, a NUL inside stays.
+   * Reveals User-Password (RFC 2865 §5.2). NUL octets at the end are padding and are removed.
    *
-   * @returns `null` if the length is not a multiple of 16 up to 128. No octets are an empty password: RFC 2865 §5 does not allow them, and
-   * radcli (ocserv) and Authen::Radius send them for an empty answer.
+   * @returns `null` if the length is not a multiple of 16 up to 128. A value without octets is an empty password: RFC 2865 §5 does not
+   * allow it, but radcli (ocserv) and Authen::Radius send it for an empty answer.
    */
   revealPassword(hidden: Uint8Array, requestAuthenticator: Uint8Array): Uint8Array<ArrayBuffer> | null {
     const plain = new Uint8Array(MAX_PASSWORD_OCTETS);
@@ -166,10 +171,9 @@ export class SharedSecret {
   }
 
   /**
-   * As {@link revealPassword}, into `plain`, which has 128 octets and may be used again: an array for each packet costs more than the
-   * revealing.
+   * As {@link revealPassword}, into a reusable buffer of 128 octets: an array for each packet costs more than the decryption.
    *
-   * @param authenticator where the Request Authenticator's 16 octets stand.
+   * @param place the array and position of the Request Authenticator's 16 octets
    * @returns the length, or -1.
    */
   revealPasswordInto(
@@ -194,7 +198,7 @@ export class SharedSecret {
   /**
    * Hides a password of at most 128 octets (RFC 2865 §5.2).
    *
-   * @throws RangeError when it is longer.
+   * @throws RangeError if it is longer
    */
   hidePassword(plain: Uint8Array, requestAuthenticator: Uint8Array): Uint8Array<ArrayBuffer> {
     if (plain.length > MAX_PASSWORD_OCTETS) throw new RangeError("A password has at most 128 octets");
@@ -209,7 +213,7 @@ export class SharedSecret {
     return hidden;
   }
 
-  /** b(i) = MD5(secret + c(i-1)), c(0) being the Request Authenticator: into `#expected`, from 16 octets of `before` at `at`. */
+  /** Computes b(i) = MD5(secret + c(i-1)) into `#expected`; c(i-1) is 16 octets of `before` at `at`, c(0) the Request Authenticator. */
   #mask(before: Uint8Array, at: number): void {
     const scratch = this.#scratch;
     const secretOctets = this.#octets.length;
@@ -219,7 +223,7 @@ export class SharedSecret {
   }
 }
 
-/** Where a packet's first Message-Authenticator stands, or `null`. */
+/** The position of a packet's first Message-Authenticator, or `null`. */
 export function findMessageAuthenticator(
   packet: Uint8Array,
 ): { valueAt: number; valueOctets: number } | null {

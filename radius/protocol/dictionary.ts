@@ -1,12 +1,12 @@
 // The dictionary: RADIUS attributes as data (RFC 2865, 2866, 2867, 2868, 2869, 3162, 3579, 4818, 6911) and the vendor attributes that a reply may name.
-// Type 66 has no row: it stays unknown, is skipped with a log line, and the request goes on.
+// Type 66 has no row: it is unknown and skipped with a log line.
 
 import { ACCT_STATUS_TYPES, TERMINATE_CAUSES } from "./accounting.ts";
 
-/** How the octets of a value are to be read. */
+/** The format of a value. */
 export type ValueKind = "text" | "octets" | "integer" | "ipv4" | "ipv6";
 
-export interface AttributeRow {
+export interface RadiusAttributeRow {
   readonly type: number;
   readonly kind: ValueKind;
   readonly ref: string;
@@ -14,12 +14,12 @@ export interface AttributeRow {
   readonly secret?: true;
   /** RFC 2868 §3: the value begins with a tag. */
   readonly tagged?: true;
-  /** RFC 2865 §5.44 and the tables of the other documents: may stand in an Access-Accept by configuration. */
+  /** RFC 2865 §5.44 and the tables of the other documents: allowed in an Access-Accept by configuration. */
   readonly inAccept?: true;
 }
 
 // deno-fmt-ignore
-export const ATTRIBUTES = {
+export const RADIUS_ATTRIBUTES = {
   "User-Name": { type: 1, kind: "text", ref: "RFC 2865 §5.1" },
   "User-Password": { type: 2, kind: "octets", ref: "RFC 2865 §5.2", secret: true },
   "CHAP-Password": { type: 3, kind: "octets", ref: "RFC 2865 §5.3", secret: true },
@@ -110,32 +110,32 @@ export const ATTRIBUTES = {
   "Framed-IPv6-Pool": { type: 100, kind: "text", ref: "RFC 3162 §2.6", inAccept: true },
   "Delegated-IPv6-Prefix": { type: 123, kind: "octets", ref: "RFC 4818 §3", inAccept: true },
   "Framed-IPv6-Address": { type: 168, kind: "ipv6", ref: "RFC 6911 §3.1", inAccept: true },
-} as const satisfies Record<string, AttributeRow>;
+} as const satisfies Record<string, RadiusAttributeRow>;
 
-export type AttributeName = keyof typeof ATTRIBUTES;
+export type AttributeName = keyof typeof RADIUS_ATTRIBUTES;
 
 /** The number of an attribute. */
 export function typeOf(name: AttributeName): number {
-  return ATTRIBUTES[name].type;
+  return RADIUS_ATTRIBUTES[name].type;
 }
 
-const BY_TYPE = new Map<number, { name: AttributeName; row: AttributeRow }>(
-  Object.entries(ATTRIBUTES).map(([name, row]) => [row.type, { name: name as AttributeName, row }]),
+const BY_TYPE = new Map<number, { name: AttributeName; row: RadiusAttributeRow }>(
+  Object.entries(RADIUS_ATTRIBUTES).map(([name, row]) => [row.type, { name: name as AttributeName, row }]),
 );
-const BY_NAME = rowsByName<AttributeRow>(ATTRIBUTES);
+const BY_NAME = rowsByName<RadiusAttributeRow>(RADIUS_ATTRIBUTES);
 
-/** The RFCs write Group-ID where other servers' dictionaries write Group-Id: the case of a name decides nothing. */
+/** Names are case-insensitive: the RFCs write Group-ID, and the dictionaries of other servers write Group-Id. */
 function rowsByName<R>(rows: Readonly<Record<string, R>>): ReadonlyMap<string, R> {
   return new Map(Object.entries(rows).map(([name, row]) => [name.toLowerCase(), row]));
 }
 
 /** The row of an attribute type, or `null` for an unknown one. */
-export function attributeByType(type: number): { name: AttributeName; row: AttributeRow } | null {
+export function attributeByType(type: number): { name: AttributeName; row: RadiusAttributeRow } | null {
   return BY_TYPE.get(type) ?? null;
 }
 
 /** The row of an attribute's name, in any case, or `null`. */
-export function attributeByName(name: string): AttributeRow | null {
+export function attributeByName(name: string): RadiusAttributeRow | null {
   return BY_NAME.get(name.toLowerCase()) ?? null;
 }
 

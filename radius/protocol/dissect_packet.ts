@@ -1,17 +1,25 @@
-// A masked packet as rows for people: the header's fields and each attribute, with where its octets stand.
+// Packets for display: a copy without passwords, tokens and octets that depend on a secret, and its header fields and attributes as rows.
 
-import { AUTHENTICATOR_OCTETS, HEADER_OCTETS, packetName } from "./codes.ts";
+import {
+  AUTHENTICATOR_AT,
+  AUTHENTICATOR_OCTETS,
+  HEADER_OCTETS,
+  MAX_PACKET_OCTETS,
+  PACKET_CODES,
+  packetName,
+} from "./packet.ts";
 import {
   attributeByType,
   INTEGER_NAMES,
+  RADIUS_ATTRIBUTES,
   typeOf,
   type ValueKind,
   vendorAttributeByType,
 } from "./dictionary.ts";
-import { readInteger } from "./attributes.ts";
-import { maskedFrom } from "./redact_packet.ts";
+import { decodeText, readInteger } from "./attributes.ts";
+import { stepByName } from "./steps.ts";
 
-/** One field or attribute. `at` and `lengthOctets` are of the whole of it, its type and length included. */
+/** One field or attribute. `at` and `lengthOctets` include the attribute's type and length. */
 export interface PacketRow {
   /** `null` for a field of the header. */
   readonly type: number | null;
@@ -20,20 +28,19 @@ export interface PacketRow {
   readonly kind: ValueKind;
   readonly at: number;
   readonly lengthOctets: number;
-  /** Octets of it are zeroed, so their value is unknown. */
+  /** Octets of the value are zeroed. */
   readonly masked: boolean;
 }
 
 const text = new TextDecoder();
 const STATE = typeOf("State");
 const VENDOR_SPECIFIC = typeOf("Vendor-Specific");
-/** More attributes than that are not listed. */
-const MOST_ROWS = 256;
+const MAX_ROWS = 256;
 
-/** The rows of a packet that `copyMasked` wrote. Never throws, whatever the octets. */
-export function packetRows(octets: Uint8Array): PacketRow[] {
+/** The rows of a packet that {@link copyRedacted} wrote. Never throws. */
+export function dissectPacket(octets: Uint8Array): PacketRow[] {
   const rows = headerRows(octets);
-  for (let at = HEADER_OCTETS; at + 2 <= octets.length && rows.length < MOST_ROWS;) {
+  for (let at = HEADER_OCTETS; at + 2 <= octets.length && rows.length < MAX_ROWS;) {
     const lengthOctets = octets[at + 1] as number;
     if (lengthOctets < 2 || at + lengthOctets > octets.length) break;
     rows.push(attributeRow(octets, at, lengthOctets));
@@ -67,7 +74,7 @@ function attributeRow(octets: Uint8Array, at: number, lengthOctets: number): Pac
     const shown = text.decode(value.subarray(0, start - at - 2));
     return { ...place, name: nameOf(type), value: shown, kind: "octets", masked: true };
   }
-  // What is not masked of a State is the name of a step.
+  // A State without a masked part is the name of a step.
   if (type === STATE) {
     return { ...place, name: "State", value: text.decode(value), kind: "octets", masked: false };
   }
@@ -115,3 +122,95 @@ function ipv6Text(value: Uint8Array): string {
   const groups = Array.from({ length: 8 }, (_, i) => value.subarray(2 * i, 2 * i + 2).toHex());
   return groups.map((group) => group.replace(/^0{1,3}/, "")).join(":");
 }
+
+/** The masked part of a value, by attribute type. */
+const WHOLE = 1;
+const AFTER_STEP_NAME = 2;
+const IF_MICROSOFT = 3;
+const MASKS = new Uint8Array(256);
+for (const row of Object.values(RADIUS_ATTRIBUTES)) if ("secret" in row) MASKS[row.type] = WHOLE;
+MASKS[typeOf("State")] = AFTER_STEP_NAME;
+MASKS[typeOf("Vendor-Specific")] = IF_MICROSOFT;
+// Computed with the shared secret over visible octets: it would allow offline guesses of the secret.
+MASKS[typeOf("Message-Authenticator")] = WHOLE;
+
+/** Codes whose Authenticator is random; all others depend on the shared secret (RFC 2865 §3, RFC 2866 §3). */
+const RANDOM_AUTHENTICATORS: ReadonlySet<number> = new Set([
+  PACKET_CODES["Access-Request"].code,
+  PACKET_CODES["Status-Server"].code,
+]);
+const DOT = 0x2e;
+
+/**
+ * Copies the packet at the front of `octets` to `target` at `at`, with secrets zeroed. Octets after the last valid attribute are left out.
+ *
+ * @returns the number of octets written, at most 4096. `target` needs room for them.
+ */
+export function copyRedacted(octets: Uint8Array, target: Uint8Array, at: number): number {
+  const length = soundLength(octets);
+  for (let i = 0; i < length; i++) target[at + i] = octets[i] as number;
+  if (length < HEADER_OCTETS) return length;
+  if (!RANDOM_AUTHENTICATORS.has(octets[0] as number)) {
+    target.fill(0, at + AUTHENTICATOR_AT, at + AUTHENTICATOR_AT + AUTHENTICATOR_OCTETS);
+  }
+  for (let from = HEADER_OCTETS; from + 2 <= length;) {
+    const size = octets[from + 1] as number;
+    const mask = MASKS[octets[from] as number] as number;
+    if (mask !== 0) {
+      const start = maskedFrom(octets, from, mask);
+      if (start >= 0) target.fill(0, at + start, at + from + size);
+    }
+    from += size;
+  }
+  return length;
+}
+
+/** The start of the masked part of the attribute at `from`, or -1 if no part is masked. */
+export function maskedFrom(octets: Uint8Array, from: number, mask = maskOf(octets[from] as number)): number {
+  const size = octets[from + 1] as number;
+  if (mask === WHOLE) return from + 2;
+  if (mask === IF_MICROSOFT) return isOfMicrosoft(octets, from, size) ? from + 6 : -1;
+  if (mask === AFTER_STEP_NAME) return stateMaskedFrom(octets, from, size);
+  return -1;
+}
+
+function maskOf(type: number): number {
+  return MASKS[type] as number;
+}
+
+/** The length up to which header and attributes are valid: octets after it could be part of a password. */
+function soundLength(octets: Uint8Array): number {
+  if (octets.length < HEADER_OCTETS) return Math.min(octets.length, AUTHENTICATOR_AT);
+  const given = ((octets[2] as number) << 8) | (octets[3] as number);
+  const end = Math.min(given < HEADER_OCTETS ? HEADER_OCTETS : given, octets.length, MAX_PACKET_OCTETS);
+  let from = HEADER_OCTETS;
+  while (from + 2 <= end) {
+    const size = octets[from + 1] as number;
+    if (octets[from] === 0 || size < 2 || from + size > end) break;
+    from += size;
+  }
+  return from;
+}
+
+/** RFC 2548 §2: vendor 311 carries MS-CHAP responses, from which a password can be guessed. */
+function isOfMicrosoft(octets: Uint8Array, from: number, size: number): boolean {
+  return size > 6 && octets[from + 2] === 0 && octets[from + 3] === 0 && octets[from + 4] === 1 &&
+    octets[from + 5] === 0x37;
+}
+
+/** The name of the step is public. The token after it is secret, and so is a State of another server. */
+function stateMaskedFrom(octets: Uint8Array, from: number, size: number): number {
+  const value = octets.subarray(from + 2, from + size);
+  const dot = value.indexOf(DOT);
+  const name = decodeText(dot < 0 ? value : value.subarray(0, dot));
+  if (stepByName(name) === null) return from + 2;
+  return dot < 0 ? -1 : from + 2 + dot + 1;
+}
+
+export const CAPTURE_LIMITS = {
+  ringOctets: 8 * 1024 * 1024,
+  mostConversations: 2000,
+  mostEach: 64,
+  mostStrays: 500,
+  mostPerSecond: 4000,
+} as const;

@@ -1,8 +1,8 @@
-// Why a datagram gets no answer: one row a reason, in the order of the gate. Counters, log lines, docs and tests are derived
-// from these rows; every row has a vector in tests/vectors/drops.txt.
+// The reasons for dropping a datagram, in the order of the gate. Counters, log lines, docs and tests are derived from these rows.
+// Every row has a vector in tests/vectors/drops.txt.
 
 export interface DropRow {
-  /** What the log says; `warn` is written at most once a minute per reason and source, `debug` always. */
+  /** The log level. `warn` is written at most once a minute per reason and source, `debug` always. */
   readonly level: "warn" | "debug";
   readonly sentence: string;
   readonly ref: string;
@@ -99,7 +99,7 @@ export const DROP_REASONS = {
   },
   duplicate_in_progress: {
     level: "debug",
-    sentence: "the same packet again while it is being worked on",
+    sentence: "a retransmission while the first packet is in progress",
     ref: "RFC 5080 §2.2.2",
   },
   overtaken: {

@@ -1,11 +1,53 @@
-// Reads and writes RADIUS packets (RFC 2865 §3 and §5). Reading notes where things stand and copies nothing: a packet that will
-// be dropped must cost next to nothing.
+// RADIUS packets (RFC 2865 §3 and §5): their codes and sizes, reading and writing. Reading stores positions and copies nothing,
+// because a packet that will be dropped must cost almost nothing.
 
-import { AUTHENTICATOR_OCTETS, HEADER_OCTETS, MAX_PACKET_OCTETS, PACKET_CODES } from "./codes.ts";
 import type { DropReason } from "./drop_reasons.ts";
 
-/** Where an attribute's value stands; `count` says how often the type occurs. `at` is 0 when it is absent. */
-export interface Slot {
+/** One row per code. `accepted`: whether this gateway accepts such a packet. */
+export const PACKET_CODES = {
+  "Access-Request": { code: 1, accepted: true, ref: "RFC 2865 §4.1" },
+  "Access-Accept": { code: 2, accepted: false, ref: "RFC 2865 §4.2" },
+  "Access-Reject": { code: 3, accepted: false, ref: "RFC 2865 §4.3" },
+  "Accounting-Request": { code: 4, accepted: true, ref: "RFC 2866 §4.1" },
+  "Accounting-Response": { code: 5, accepted: false, ref: "RFC 2866 §4.2" },
+  "Access-Challenge": { code: 11, accepted: false, ref: "RFC 2865 §4.4" },
+  "Status-Server": { code: 12, accepted: true, ref: "RFC 5997 §4.1" },
+  "Disconnect-Request": { code: 40, accepted: false, ref: "RFC 5176 §3" },
+  "CoA-Request": { code: 43, accepted: false, ref: "RFC 5176 §3" },
+} as const satisfies Record<string, { code: number; accepted: boolean; ref: string }>;
+
+export type PacketName = keyof typeof PACKET_CODES;
+
+/** The replies that this gateway sends. */
+export type ReplyName = "Access-Accept" | "Access-Reject" | "Access-Challenge";
+
+/** RFC 2865 §3: Code, Identifier, Length (2), Authenticator (16). */
+export const HEADER_OCTETS = 20;
+/** RFC 2865 §3: the largest packet. */
+export const MAX_PACKET_OCTETS = 4096;
+/** RFC 2865 §5: a value has at most 253 octets. */
+export const MAX_VALUE_OCTETS = 253;
+/** RFC 2865 §5.2: the longest password that can be hidden. */
+export const MAX_PASSWORD_OCTETS = 128;
+/** RFC 2865 §3: the position of the Authenticator. */
+export const AUTHENTICATOR_AT = 4;
+/** Octets of both authenticators. */
+export const AUTHENTICATOR_OCTETS = 16;
+
+const NAMES = new Map<number, PacketName>(
+  Object.entries(PACKET_CODES).map(([name, row]) => [row.code, name as PacketName]),
+);
+
+/** The name of a packet code, or `null` for one that has no row. */
+export function packetName(code: number): PacketName | null {
+  return NAMES.get(code) ?? null;
+}
+
+/** The maximum size of the configured attributes of an Access-Accept: the rest of the 4096 octets is room for Proxy-State. */
+export const MAX_ACCEPT_ATTRIBUTE_OCTETS = 3500;
+
+/** The position of an attribute's value, and how often the type occurs. `at` is 0 if it is absent. */
+export interface AttributeSlot {
   at: number;
   lengthOctets: number;
   count: number;
@@ -33,24 +75,24 @@ const STATUS_SERVER = PACKET_CODES["Status-Server"].code;
 type SlotName = keyof typeof SLOT_TYPES;
 const SLOT_ENTRIES = Object.entries(SLOT_TYPES) as [SlotName, number][];
 
-/** A request inside its datagram. One object is used again for every datagram; what is kept must be copied. */
+/** A request inside its datagram. One object is reused for all datagrams, so values that outlive the call are copied. */
 export class PacketView {
   octets: Uint8Array = new Uint8Array(0);
-  /** The packet's own Length; what arrived beyond it is padding. */
+  /** The Length field of the packet; octets after it are padding. */
   lengthOctets = 0;
-  readonly slots: Readonly<Record<SlotName, Slot>>;
-  readonly #byType: (Slot | undefined)[] = new Array(256).fill(undefined);
-  readonly #all: Slot[] = [];
+  readonly slots: Readonly<Record<SlotName, AttributeSlot>>;
+  readonly #byType: (AttributeSlot | undefined)[] = new Array(256).fill(undefined);
+  readonly #all: AttributeSlot[] = [];
 
   constructor() {
-    const slots: Partial<Record<SlotName, Slot>> = {};
+    const slots: Partial<Record<SlotName, AttributeSlot>> = {};
     for (const [name, type] of SLOT_ENTRIES) {
-      const slot: Slot = { at: 0, lengthOctets: 0, count: 0 };
+      const slot: AttributeSlot = { at: 0, lengthOctets: 0, count: 0 };
       slots[name] = slot;
       this.#byType[type] = slot;
       this.#all.push(slot);
     }
-    this.slots = slots as Record<SlotName, Slot>;
+    this.slots = slots as Record<SlotName, AttributeSlot>;
   }
 
   get code(): number {
@@ -64,7 +106,7 @@ export class PacketView {
   /**
    * Reads the header and walks the attributes of the first `arrived` octets.
    *
-   * @returns why the packet must be dropped, or `null` when its structure is sound (RFC 2865 §3, §5).
+   * @returns why the packet must be dropped, or `null` if its structure is valid (RFC 2865 §3, §5).
    */
   read(octets: Uint8Array, arrived: number): DropReason | null {
     this.octets = octets;
@@ -105,7 +147,7 @@ export class PacketView {
     return null;
   }
 
-  /** The value of a slot as a view into the datagram, or `null` when it is absent. */
+  /** The value of a slot as a view into the datagram, or `null` if it is absent. */
   value(name: SlotName): Uint8Array | null {
     const slot = this.slots[name];
     return slot.count === 0 ? null : this.octets.subarray(slot.at, slot.at + slot.lengthOctets);
@@ -113,9 +155,9 @@ export class PacketView {
 }
 
 /**
- * Calls `visit` for every attribute of a sound packet, in order.
+ * Calls `visit` for every attribute of a valid packet, in order.
  *
- * @param visit receives the type, and where its value stands.
+ * @param visit receives the type, and the position and length of the value.
  */
 export function forEachAttribute(
   octets: Uint8Array,
@@ -130,12 +172,12 @@ export function forEachAttribute(
   }
 }
 
-/** Writes attributes one after the other into a packet of at most 4096 octets. */
+/** Writes attributes in order into a packet of at most 4096 octets. */
 export class PacketWriter {
   readonly octets: Uint8Array<ArrayBuffer> = new Uint8Array(MAX_PACKET_OCTETS + 256);
   lengthOctets = HEADER_OCTETS;
 
-  /** Begins a packet; the authenticator and the Length are written by {@link finish} and its caller. */
+  /** Begins a packet. {@link finish} writes Length, and its caller the authenticator. */
   begin(code: number, identifier: number): void {
     this.octets[0] = code;
     this.octets[1] = identifier;
@@ -145,7 +187,7 @@ export class PacketWriter {
   /**
    * Appends one attribute.
    *
-   * @throws RangeError when the value has over 253 octets or the packet would pass 4096: an encoder refuses, it never cuts.
+   * @throws RangeError if the value has more than 253 octets or the packet would exceed 4096
    */
   attribute(type: number, value: Uint8Array): void {
     if (value.length > 253) {
@@ -185,4 +227,24 @@ export class PacketWriter {
 /** The Request Authenticator of a packet, as a view. */
 export function authenticatorOf(octets: Uint8Array): Uint8Array {
   return octets.subarray(4, 4 + AUTHENTICATOR_OCTETS);
+}
+
+const SLAB_OCTETS = 256 * 1024;
+
+/** Buffers for stored packets: views into large arrays, because a separate array for each packet costs an allocation outside the heap. */
+export class BufferArena {
+  #slab = new Uint8Array(0);
+  #used = 0;
+
+  /** A copy of the first `lengthOctets` of `octets`, at most 4096. An array is freed when none of its views is in use. */
+  copy(octets: Uint8Array, lengthOctets: number): Uint8Array<ArrayBuffer> {
+    if (this.#used + lengthOctets > this.#slab.length) {
+      this.#slab = new Uint8Array(SLAB_OCTETS);
+      this.#used = 0;
+    }
+    const view = this.#slab.subarray(this.#used, this.#used + lengthOctets);
+    this.#used += lengthOctets;
+    for (let i = 0; i < lengthOctets; i++) view[i] = octets[i] as number;
+    return view;
+  }
 }

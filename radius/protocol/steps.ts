@@ -1,7 +1,7 @@
-// The places of a conversation. A step's name is what travels in State; a passage is a place inside the server, where something
-// outside is being asked, and is never seen on the wire.
+// The places of a conversation. State carries the name of a step. A passage is a place inside the server, while it calls a service; it is
+// never sent.
 
-/** The steps, with what the console and the docs call them. */
+/** The steps, with their names in the console and the docs. */
 export const STEPS = {
   CHOOSE_WHICH_MULTIFACTOR: { title: "Choosing a factor" },
   SECONDFACTOR_GET_PAIRING_PHRASE: { title: "Typing a pairing phrase" },
@@ -19,8 +19,8 @@ export const STEPS = {
 export type Step = keyof typeof STEPS;
 
 /**
- * The passages. `after_crash` is the step at which a conversation goes on when the server died inside: the claim was recorded, so
- * the effect is not made again, and the user is asked a question that they can still answer.
+ * The passages. `afterCrash`: the step at which a conversation continues if the server stopped inside the passage. The claim was recorded,
+ * so the effect is not repeated, and the user gets a prompt that they can still answer.
  */
 export const PASSAGES = {
   start: { title: "Received", afterCrash: null },
@@ -45,17 +45,17 @@ export const PASSAGES = {
 } as const satisfies Record<string, { title: string; afterCrash: Step | null }>;
 
 export type Passage = keyof typeof PASSAGES;
-export type End = "accept" | "reject";
-export type Place = Step | Passage;
+export type FlowEnd = "accept" | "reject";
+export type FlowPlace = Step | Passage;
 
 const STEP_NAMES = new Map<string, Step>(Object.keys(STEPS).map((name) => [name, name as Step]));
 
-/** The step of a name on the wire, or `null`: foreign input is only ever looked up here. */
+/** The step with this name, or `null`. Use it for names from outside. */
 export function stepByName(name: string): Step | null {
   return STEP_NAMES.get(name) ?? null;
 }
 
-/** Whether a place is a step, and so travels in State. */
+/** Whether a place is a step. */
 export function isStep(place: string): place is Step {
   return STEP_NAMES.has(place);
 }

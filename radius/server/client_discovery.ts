@@ -1,24 +1,23 @@
 // Client discovery: records senders that are unknown or use another secret, only while an administrator adds a client. Bounded in
 // senders and in packets a second; the records are deleted one minute after the last request for them.
 
-import { PacketView } from "../protocol/packet.ts";
+import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS, PacketView } from "../protocol/packet.ts";
 import { SharedSecret } from "../protocol/authenticity.ts";
-import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS } from "../protocol/codes.ts";
-import { looksGarbled } from "../protocol/password.ts";
-import { decodeText } from "../protocol/utf8.ts";
+import { looksGarbled } from "../protocol/login_input.ts";
+import { decodeText } from "../protocol/attributes.ts";
 import type { Clock } from "../../platform/runtime.ts";
 
-interface Sound {
+interface ObservedPacket {
   readonly octets: Uint8Array;
   readonly source: string;
-  /** A drop reason, or `any_address` for what is served because no client is known yet. */
+  /** A drop reason, or `any_address` for a request that is served because no client is configured. */
   readonly reason: string;
-  /** The client whose secret did not fit. */
+  /** The client whose secret did not match. */
   readonly client: string | null;
 }
 
 /** One sender, as the console shows it. */
-export interface HeardSender {
+export interface DiscoveredSender {
   readonly source: string;
   readonly nasIdentifier: string;
   readonly reason: string;
@@ -26,20 +25,20 @@ export interface HeardSender {
   readonly count: number;
   readonly firstMs: number;
   readonly lastMs: number;
-  /** Whether its last packet brings a Message-Authenticator. */
+  /** Whether its last packet has a Message-Authenticator. */
   readonly signed: boolean;
-  /** How the last packet fits a candidate: by its signature, or by its password being text. */
+  /** Whether the last packet matches a candidate secret: by its signature, or because its password is text. */
   readonly fits: "signed" | "likely" | "wrong" | "unknown";
 }
 
-export interface Ear {
-  hear(sound: Sound): void;
-  /** Opens the ear for a minute more and tells what it heard, newest first. `secret`: a candidate to try. */
-  heard(secret?: string): HeardSender[];
+export interface ClientDiscovery {
+  record(packet: ObservedPacket): void;
+  /** The recorded senders, newest first. Continues the recording for another minute. `secret`: a candidate to test. */
+  list(secret?: string): DiscoveredSender[];
   forget(source: string): void;
 }
 
-type Kept = Omit<HeardSender, "fits" | "count" | "lastMs" | "signed"> & {
+type RecordedSender = Omit<DiscoveredSender, "fits" | "count" | "lastMs" | "signed"> & {
   count: number;
   lastMs: number;
   signed: boolean;
@@ -47,18 +46,18 @@ type Kept = Omit<HeardSender, "fits" | "count" | "lastMs" | "signed"> & {
 };
 
 const OPEN_MS = 60_000;
-const MOST_SENDERS = 100;
-const MOST_PER_SECOND = 100;
+const MAX_SENDERS = 100;
+const MAX_PER_SECOND = 100;
 const REASONS = new Set(["unknown_client", "wrong_message_authenticator", "any_address"]);
 
-export function createEar({ clock }: { clock: Pick<Clock, "nowMs"> }): Ear {
-  const senders = new Map<string, Kept>();
+export function createClientDiscovery({ clock }: { clock: Pick<Clock, "nowMs"> }): ClientDiscovery {
+  const senders = new Map<string, RecordedSender>();
   const view = new PacketView();
   let openUntilMs = 0;
   let second = 0;
   let inSecond = 0;
 
-  const mayKeep = (nowMs: number): boolean => {
+  const mayRecord = (nowMs: number): boolean => {
     if (nowMs >= openUntilMs) {
       senders.clear();
       return false;
@@ -66,20 +65,20 @@ export function createEar({ clock }: { clock: Pick<Clock, "nowMs"> }): Ear {
     const now = Math.floor(nowMs / 1000);
     if (now !== second) [second, inSecond] = [now, 0];
     inSecond += 1;
-    return inSecond <= MOST_PER_SECOND;
+    return inSecond <= MAX_PER_SECOND;
   };
 
   return {
-    hear({ octets, source, reason, client }) {
+    record({ octets, source, reason, client }) {
       if (openUntilMs === 0 || !REASONS.has(reason)) return;
       const nowMs = clock.nowMs();
-      if (!mayKeep(nowMs) || view.read(octets, octets.length) !== null) return;
+      if (!mayRecord(nowMs) || view.read(octets, octets.length) !== null) return;
       const given = view.value("nasIdentifier");
       const nasIdentifier = given === null ? "" : decodeText(given);
       const key = `${source} ${nasIdentifier}`;
       const known = senders.get(key);
       senders.delete(key);
-      if (senders.size >= MOST_SENDERS) {
+      if (senders.size >= MAX_SENDERS) {
         for (const oldest of senders.keys()) {
           senders.delete(oldest);
           break;
@@ -97,7 +96,7 @@ export function createEar({ clock }: { clock: Pick<Clock, "nowMs"> }): Ear {
         octets: octets.slice(0, view.lengthOctets),
       });
     },
-    heard(secret) {
+    list(secret) {
       const nowMs = clock.nowMs();
       if (nowMs >= openUntilMs) senders.clear();
       openUntilMs = nowMs + OPEN_MS;
@@ -116,7 +115,7 @@ export function createEar({ clock }: { clock: Pick<Clock, "nowMs"> }): Ear {
 function fitOf(
   octets: Uint8Array,
   { view, candidate }: { view: PacketView; candidate: SharedSecret },
-): HeardSender["fits"] {
+): DiscoveredSender["fits"] {
   if (view.read(octets, octets.length) !== null) return "unknown";
   const { messageAuthenticator } = view.slots;
   if (messageAuthenticator.count > 0) {

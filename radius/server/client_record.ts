@@ -1,4 +1,4 @@
-// The record of a RADIUS client that the console made, stored under ["client", name]; its secrets are sealed (client_secrets.ts).
+// RADIUS clients that the console created: the stored record under ["client", name], its sealed secrets, and the view without secrets.
 
 import {
   type ClientContent,
@@ -9,6 +9,10 @@ import {
   settingOf,
   settingsObject,
 } from "../../platform/client_values.ts";
+import type { Vault } from "../../platform/vault.ts";
+import type { Clients, ClientUse, KnownClient } from "./clients.ts";
+import type { ClientSettings } from "../../platform/config/config.ts";
+import type { ClientSigning } from "./signing_clients.ts";
 
 /** A client as it is stored. */
 export interface ClientRecord extends ClientContent {
@@ -18,7 +22,7 @@ export interface ClientRecord extends ClientContent {
   readonly serverSealed: Uint8Array | null;
   readonly secretMs: number;
   readonly createdMs: number;
-  /** Grows with each change: who changes says which one they saw. */
+  /** Grows with each change. A change names the version that it is based on. */
   readonly version: number;
 }
 
@@ -38,15 +42,181 @@ export type StoredClientRecord =
 
 const POLICY_CONTENT = CONTENT_SETTINGS.filter((name) => POLICY_SETTINGS.some((policy) => policy === name));
 
-/** The settings of a policy that a record has. */
+/** The settings of a policy that a record contains. */
 export function policyContent(of: ClientPolicy | ClientContent): Record<string, unknown> {
   return settingsObject(POLICY_CONTENT, (name) => settingOf(of, name));
 }
 
-/** A stored record with every field; those that an earlier version did not store are as the settings have them. */
+/** A stored record with every field. The settings supply fields that an earlier version did not store. */
 export function completeRecord(stored: StoredClientRecord, settings: ClientPolicy): ClientRecord {
   const { firstFactorServer: server, ...rest } = stored;
   const later = { ...policyContent(settings), firstFactorBackend: "", serverSealed: null };
   const firstFactorServer = server ? { messageAuthenticator: "require", ...server } : null;
   return { ...later, ...rest, firstFactorServer } as ClientRecord;
+}
+
+/** `previous`: the secret before a rotation; `server`: that of the first-factor server. */
+export type ClientSecretKind = "secret" | "previous" | "server";
+
+const sealKeyOf = (name: string, kind: ClientSecretKind): Deno.KvKey => ["client", name, kind];
+
+/** Seals and opens secrets with the vault; each is bound to its client and its kind. */
+export class ClientSecrets {
+  readonly #vault: Vault;
+
+  constructor(vault: Vault) {
+    this.#vault = vault;
+  }
+
+  /** Seals a secret of the client `name`. */
+  seal(name: string, kind: ClientSecretKind, secret: string): Uint8Array {
+    return this.#vault.seal(sealKeyOf(name, kind), new TextEncoder().encode(secret));
+  }
+
+  /** Opens a sealed secret; `null` if it was sealed with another key, or for another client or kind. */
+  open(name: string, kind: ClientSecretKind, sealed: Uint8Array): string | null {
+    const plain = this.#vault.open(sealKeyOf(name, kind), sealed);
+    return plain === null ? null : new TextDecoder().decode(plain);
+  }
+
+  /** The first-factor server of a client with its secret; `null` if it has none, or its secret cannot be opened. */
+  serverOf({ name, firstFactorServer, serverSealed }: ClientRecord): FirstFactorServer | null {
+    const secret = serverSealed === null ? null : this.open(name, "server", serverSealed);
+    return firstFactorServer === null || secret === null ? null : { ...firstFactorServer, secret };
+  }
+
+  /**
+   * The sealed secret of the server in `content`: `given`, otherwise that of `before` if it is for the same server.
+   * @returns `null` if `content` has no server, `undefined` if there is no secret for it
+   */
+  sealServer(
+    { name, firstFactorServer: server }: ClientContent,
+    { given, before }: { given: string | undefined; before: ClientRecord | null },
+  ): Uint8Array | null | undefined {
+    if (server === null) return null;
+    if (given !== undefined) return this.seal(name, "server", given);
+    return (before === null ? null : storedServerSecret(server, before)) ?? undefined;
+  }
+
+  /** The client for the packet gate at `nowMs`; `null` if it is disabled, or its secret cannot be opened. */
+  toKnownClient(
+    record: ClientRecord,
+    { settings, nowMs }: { settings: ClientPolicy; nowMs: number },
+  ): KnownClient | null {
+    const { name, previous } = record;
+    const secret = this.open(name, "secret", record.sealed);
+    if (record.disabled || secret === null) return null;
+    const before = previous === null || previous.untilMs <= nowMs
+      ? null
+      : this.open(name, "previous", previous.sealed);
+    return {
+      ...policyOf(record, { settings, server: this.serverOf(record) }),
+      name,
+      address: record.address,
+      secret,
+      nasIdentifier: record.nasIdentifier,
+      nasIpAddress: "",
+      ...(before === null || previous === null
+        ? {}
+        : { previousSecret: { secret: before, untilMs: previous.untilMs } }),
+    };
+  }
+}
+
+/** A stored secret is only valid for the server that it was entered for. */
+function storedServerSecret(
+  { address }: Pick<FirstFactorServer, "address">,
+  { firstFactorServer, serverSealed }: ClientRecord,
+): Uint8Array | null {
+  const before = firstFactorServer?.address;
+  const isSame = address.hostname === before?.hostname && address.port === before?.port;
+  return isSame ? serverSealed : null;
+}
+
+function policyOf(
+  record: ClientRecord,
+  { settings, server }: { settings: ClientPolicy; server: FirstFactorServer | null },
+): ClientPolicy {
+  const { firstFactor, firstFactorBackend } = record.firstFactor === "settings" ? settings : record;
+  const firstFactorServer = record.firstFactor === "settings" ? settings.firstFactorServer : server;
+  return {
+    ...settings,
+    ...policyContent(record),
+    firstFactor,
+    firstFactorBackend,
+    firstFactorServer,
+  } as ClientPolicy;
+}
+
+/** A client as the console shows it, without its secrets. */
+export interface ShownClient extends ClientContent {
+  readonly from: "settings" | "console";
+  readonly version: number;
+  readonly createdMs: number | null;
+  readonly secretMs: number | null;
+  /** Until when the previous secret is accepted. */
+  readonly overlapUntilMs: number | null;
+  readonly use: Readonly<ClientUse>;
+  readonly signing: ClientSigning;
+}
+
+/** The current use and signing of a client. */
+export type ClientActivity = Pick<ShownClient, "use" | "signing">;
+
+export interface UnsignedClient {
+  readonly name: string;
+  /** When the last unsigned Access-Request was accepted; 0: none since the start. */
+  readonly lastMs: number;
+  /** Whether the client's settings accept them from every address. */
+  readonly isAlways: boolean;
+}
+
+/** Shows a stored client at `nowMs`. */
+export function showRecord(
+  { sealed: _secret, serverSealed: _of, previous, ...rest }: ClientRecord,
+  { use, signing, nowMs }: ClientActivity & { nowMs: number },
+): ShownClient {
+  return {
+    ...rest,
+    from: "console",
+    overlapUntilMs: previous !== null && previous.untilMs > nowMs ? previous.untilMs : null,
+    use,
+    signing,
+  };
+}
+
+/** Shows a client of the settings. */
+export function showSettings(client: ClientSettings, { use, signing }: ClientActivity): ShownClient {
+  const shown = { ...client, disabled: false };
+  const content = settingsObject(CONTENT_SETTINGS, (name) => settingOf(shown, name)) as Omit<
+    ClientContent,
+    "name"
+  >;
+  return {
+    name: client.name,
+    ...content,
+    from: "settings",
+    version: 0,
+    createdMs: null,
+    secretMs: null,
+    overlapUntilMs: null,
+    use,
+    signing,
+  };
+}
+
+/** Clients whose unsigned requests are accepted: of `shown`, or the any-address client if no client is configured. */
+export function findUnsigned(clients: Clients, shown: () => readonly ShownClient[]): UnsignedClient[] {
+  const [any] = clients.all;
+  if (any?.anyAddress) {
+    // "auto" is the default of a new installation, so the warning waits for the first accepted unsigned request.
+    const isAlways = any.policy.messageAuthenticator === "off";
+    return any.requiresSignature ? [] : [{ name: any.name, lastMs: any.use.unsignedMs, isAlways }];
+  }
+  return shown().filter(({ disabled, signing }) => !disabled && signing.acceptsUnsigned)
+    .map(({ name, use, signing }) => ({
+      name,
+      lastMs: use.unsignedMs,
+      isAlways: signing.required === "never",
+    }));
 }

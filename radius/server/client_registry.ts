@@ -1,5 +1,5 @@
-// The register of RADIUS clients that the console made, beside those of the settings. A change is one commit with its audit record, and
-// is at the packet gate from the next packet on.
+// The registry of RADIUS clients that the console created, beside those of the settings. A change is one commit with its audit record, and
+// applies from the next packet on.
 
 import type { ClientPolicy, ClientSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
@@ -7,55 +7,30 @@ import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { ClientContent, FirstFactorServer } from "../../platform/client_values.ts";
-import { clientKey, type ClientRecord, completeRecord, type StoredClientRecord } from "./client_record.ts";
-import { ClientSecrets } from "./client_secrets.ts";
-import { clientSigning } from "./client_signing.ts";
 import {
   type ClientActivity,
+  clientKey,
+  type ClientRecord,
+  ClientSecrets,
+  completeRecord,
   findUnsigned,
   type ShownClient,
   showRecord,
   showSettings,
+  type StoredClientRecord,
   type UnsignedClient,
-} from "./client_view.ts";
+} from "./client_record.ts";
+import { clientSigning } from "./signing_clients.ts";
 import type { Clients, ClientUse } from "./clients.ts";
-import type { Learnt } from "./signing_clients.ts";
+import type { SigningClients } from "./signing_clients.ts";
 
-/** `no_server_secret`: the first factor is at another RADIUS server, and no secret of it is given or kept. */
-export type RegisterProblem = "taken" | "unknown" | "in_settings" | "changed" | "full" | "no_server_secret";
-export type RegisterOutcome =
+/** `no_server_secret`: the first factor is at another RADIUS server, and no secret for it is given or stored. */
+export type RegistryProblem = "taken" | "unknown" | "in_settings" | "changed" | "full" | "no_server_secret";
+export type RegistryResult =
   | { readonly ok: true; readonly client: ShownClient | null }
-  | { readonly ok: false; readonly reason: RegisterProblem };
+  | { readonly ok: false; readonly reason: RegistryProblem };
 
-export interface ClientRegister {
-  load(): Promise<void>;
-  /** In order of name. */
-  list(): ShownClient[];
-  find(name: string): ShownClient | null;
-  add(
-    content: ClientContent,
-    given: { secret: string; serverSecret?: string | undefined; audit: Mutation },
-  ): Promise<RegisterOutcome>;
-  /** Changes all but the name and the secret. The first-factor server's secret stays unless another is given. */
-  change(
-    content: ClientContent,
-    given: { version: number; serverSecret?: string | undefined; audit: Mutation },
-  ): Promise<RegisterOutcome>;
-  /** The first-factor server of a client with its secret, to be asked; `null` when it has none. */
-  firstFactorServer(name: string): FirstFactorServer | null;
-  /** Gives another secret; the present one is accepted for `overlapMs` more. */
-  rotate(
-    name: string,
-    given: { secret: string; overlapMs: number; audit: Mutation },
-  ): Promise<RegisterOutcome>;
-  /** Stops accepting the secret before. */
-  endOverlap(name: string, given: { audit: Mutation }): Promise<RegisterOutcome>;
-  remove(name: string, given: { audit: Mutation }): Promise<RegisterOutcome>;
-  /** Clients whose unsigned requests are accepted from some address; "any" while no client is configured. */
-  unsigned(): readonly UnsignedClient[];
-}
-
-export interface RegisterDeps {
+export interface RegistryDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Pick<Clock, "nowMs">;
@@ -63,13 +38,13 @@ export interface RegisterDeps {
   readonly clients: Clients;
   readonly settings: readonly ClientSettings[];
   readonly anyClient: ClientPolicy;
-  readonly signing: Pick<Learnt, "addressesOf" | "names">;
+  readonly signing: Pick<SigningClients, "addressesOf" | "names">;
 }
 
 const MAX_CLIENTS = 2000;
 const NEVER: ClientUse = { packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 };
 
-/** The only known client while every client is disabled: no address is inside its range, so no request is served. */
+/** The only known client if all clients are disabled. It has no address, so no request is served. */
 const NO_CLIENT = {
   name: "nobody",
   address: [],
@@ -78,21 +53,17 @@ const NO_CLIENT = {
   nasIpAddress: "",
 };
 
-/** Makes the register; {@link ClientRegister.load} reads what is stored. */
-export function createClientRegister(deps: RegisterDeps): ClientRegister {
-  return new StoredClientRegister(deps);
-}
-
-class StoredClientRegister implements ClientRegister {
-  readonly #deps: RegisterDeps;
+export class ClientRegistry {
+  readonly #deps: RegistryDeps;
   readonly #secrets: ClientSecrets;
   readonly #records = new Map<string, ClientRecord>();
 
-  constructor(deps: RegisterDeps) {
+  constructor(deps: RegistryDeps) {
     this.#deps = deps;
     this.#secrets = new ClientSecrets(deps.vault);
   }
 
+  /** Reads the stored clients. Call it once, before anything else. */
   async load(): Promise<void> {
     const { store, log, anyClient } = this.#deps;
     for await (const { value } of store.list<StoredClientRecord>(["client"])) {
@@ -106,6 +77,7 @@ class StoredClientRegister implements ClientRegister {
     if (this.#records.size > 0) this.#apply();
   }
 
+  /** In order of name. */
   list(): ShownClient[] {
     const ofSettings = this.#deps.settings.map((client) => showSettings(client, this.#activityOf(client)));
     const ofRecords = [...this.#records.values()].map((record) => this.#show(record));
@@ -119,10 +91,12 @@ class StoredClientRegister implements ClientRegister {
     return client === undefined ? null : showSettings(client, this.#activityOf(client));
   }
 
+  /** Clients whose unsigned requests are accepted from some address; "any" while no client is configured. */
   unsigned(): UnsignedClient[] {
     return findUnsigned(this.#deps.clients, () => this.list());
   }
 
+  /** The first-factor server of a client with its secret; `null` if it has none. */
   firstFactorServer(name: string): FirstFactorServer | null {
     const record = this.#records.get(name);
     return record === undefined
@@ -137,7 +111,7 @@ class StoredClientRegister implements ClientRegister {
       serverSecret?: string | undefined;
       audit: Mutation;
     },
-  ): Promise<RegisterOutcome> {
+  ): Promise<RegistryResult> {
     if (this.find(content.name) !== null) return { ok: false, reason: "taken" };
     if (this.#records.size >= MAX_CLIENTS) return { ok: false, reason: "full" };
     const serverSealed = this.#secrets.sealServer(content, { given: serverSecret, before: null });
@@ -149,6 +123,7 @@ class StoredClientRegister implements ClientRegister {
     return await this.#write(record, { before: null, audit });
   }
 
+  /** Changes all but the name and the secret. The secret of the first-factor server stays unless a new one is given. */
   async change(
     content: ClientContent,
     { version, serverSecret, audit }: {
@@ -156,7 +131,7 @@ class StoredClientRegister implements ClientRegister {
       serverSecret?: string | undefined;
       audit: Mutation;
     },
-  ): Promise<RegisterOutcome> {
+  ): Promise<RegistryResult> {
     const before = this.#records.get(content.name);
     if (before === undefined) return this.#refusal(content.name);
     if (before.version !== version) return { ok: false, reason: "changed" };
@@ -168,10 +143,11 @@ class StoredClientRegister implements ClientRegister {
     });
   }
 
+  /** Sets a new secret. The current one stays valid for `overlapMs`. */
   async rotate(
     name: string,
     { secret, overlapMs, audit }: { secret: string; overlapMs: number; audit: Mutation },
-  ): Promise<RegisterOutcome> {
+  ): Promise<RegistryResult> {
     const before = this.#records.get(name);
     if (before === undefined) return this.#refusal(name);
     const old = this.#secrets.open(name, "secret", before.sealed);
@@ -184,13 +160,14 @@ class StoredClientRegister implements ClientRegister {
     return await this.#write({ ...before, sealed, previous, secretMs: nowMs, version }, { before, audit });
   }
 
-  async endOverlap(name: string, { audit }: { audit: Mutation }): Promise<RegisterOutcome> {
+  /** Ends the validity of the previous secret. */
+  async endOverlap(name: string, { audit }: { audit: Mutation }): Promise<RegistryResult> {
     const before = this.#records.get(name);
     if (before === undefined) return this.#refusal(name);
     return await this.#write({ ...before, previous: null, version: before.version + 1 }, { before, audit });
   }
 
-  async remove(name: string, { audit }: { audit: Mutation }): Promise<RegisterOutcome> {
+  async remove(name: string, { audit }: { audit: Mutation }): Promise<RegistryResult> {
     if (!this.#records.has(name)) return this.#refusal(name);
     await this.#deps.store.commit({ mutations: [{ type: "delete", key: clientKey(name) }, audit] });
     this.#records.delete(name);
@@ -198,11 +175,11 @@ class StoredClientRegister implements ClientRegister {
     return { ok: true, client: null };
   }
 
-  /** Writes one record as it was decided from `before`, unless it was changed since. */
+  /** Writes a record that was derived from `before`, unless it was changed in between. */
   async #write(
     record: ClientRecord,
     { before, audit }: { before: ClientRecord | null; audit: Mutation },
-  ): Promise<RegisterOutcome> {
+  ): Promise<RegistryResult> {
     const { store } = this.#deps;
     const entry = await store.get<ClientRecord>(clientKey(record.name));
     if ((entry.value?.version ?? null) !== (before?.version ?? null)) return { ok: false, reason: "changed" };
@@ -216,7 +193,7 @@ class StoredClientRegister implements ClientRegister {
     return { ok: true, client: this.#show(record) };
   }
 
-  /** Brings the gate up to what is recorded. A client that is disabled is no client, but does not open the gate to any address. */
+  /** Updates the packet gate. A disabled client is not served, and its existence keeps the gate closed for other addresses. */
   #apply(): void {
     const { clients, settings, anyClient, clock } = this.#deps;
     const stored = [...this.#records.values()]
@@ -240,7 +217,7 @@ class StoredClientRegister implements ClientRegister {
     return { use: { ...use }, signing: clientSigning(client, signing) };
   }
 
-  #refusal(name: string): RegisterOutcome {
+  #refusal(name: string): RegistryResult {
     return { ok: false, reason: this.#settingsOf(name) === undefined ? "unknown" : "in_settings" };
   }
 }

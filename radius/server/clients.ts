@@ -1,35 +1,35 @@
-// Which client a datagram comes from: by source address or network, the most specific first, and among several behind one address by
-// NAS-Identifier or NAS-IP-Address.
+// Finds the client of a datagram: by the most specific network that contains the source address, then by NAS-Identifier or
+// NAS-IP-Address if several clients share the network.
 
 import type { ClientPolicy, ClientSettings } from "../../platform/config/config.ts";
 import { parseIpv4, parseIpv6 } from "../protocol/attributes.ts";
 import { SharedSecret } from "../protocol/authenticity.ts";
 import type { PacketView } from "../protocol/packet.ts";
 
-/** A client as the gate needs it. */
+/** A client for the packet gate. */
 export interface Client {
   readonly name: string;
   readonly policy: ClientPolicy;
   readonly secret: SharedSecret;
-  /** Whether any source address is taken: then every request logs a warning. */
+  /** Whether every source address is accepted. Each request then logs a warning. */
   readonly anyAddress: boolean;
   /** Whether `message_authenticator = "auto"` learns which source addresses sign. */
   readonly learns: boolean;
-  /** Whether the settings require Message-Authenticator; what `auto` has learnt is in learnt.ts. */
+  /** Whether the settings require Message-Authenticator; signing_clients.ts has what `auto` learned. */
   readonly requiresSignature: boolean;
   /** The address of a client that has exactly one, otherwise `null`. */
   readonly onlyAddress: string | null;
   readonly nasIdentifier: string;
   readonly nasIpAddress: Uint8Array | null;
-  /** The same client with the secret that it had before, for as long as that is still accepted. */
+  /** The same client with its previous secret, while that is still accepted. */
   readonly previous: { readonly client: Client; readonly untilMs: number } | null;
-  /** Whether this is the client with its former secret. */
+  /** Whether this is the client with its previous secret. */
   readonly isPrevious: boolean;
-  /** What came from it since the start; kept when the client is changed. */
+  /** Its packets since the start. A change of the client does not reset it. */
   readonly use: ClientUse;
 }
 
-/** When packets of a client passed the gate, by the secret that they were made with; 0 is never. */
+/** When packets of a client passed the gate; 0 is never. `previousMs`: with the previous secret. */
 export interface ClientUse {
   packets: number;
   lastMs: number;
@@ -38,7 +38,7 @@ export interface ClientUse {
   unsignedMs: number;
 }
 
-/** A client that may have been given another secret lately. */
+/** A client, with its previous secret if that is still accepted. */
 export interface KnownClient extends ClientSettings {
   readonly previousSecret?: { readonly secret: string; readonly untilMs: number };
 }
@@ -51,24 +51,24 @@ interface Network {
 
 /** Finds clients by source address. */
 export interface Clients {
-  /** Clients behind an address, most specific network first; `null` when there is none. */
-  behind(hostname: string): readonly Client[] | null;
-  /** Of several clients the one that the request's attributes name, else the one that names none. */
+  /** The clients of the most specific network that contains the address; `null` if there is none. */
+  findByAddress(hostname: string): readonly Client[] | null;
+  /** Of several clients, the one whose NAS attributes match, otherwise the one without NAS attributes. */
   choose(clients: readonly Client[], view: PacketView): Client | null;
   readonly all: readonly Client[];
-  /** Takes other clients from the next packet on; with none, any address is served again. */
+  /** Replaces the clients from the next packet on. Without clients, every address is served. */
   replace(settings: readonly KnownClient[]): void;
 }
 
-/** Source addresses whose look-up is remembered. */
-const REMEMBERED_ADDRESSES = 10_000;
+/** Cached look-ups, by source address. */
+const MAX_CACHED_ADDRESSES = 10_000;
 
 /** IPv4 inside IPv6 (`::ffff:a.b.c.d`), which a dual-stack socket reports, as plain IPv4. */
 export function normalAddress(hostname: string): string {
   return hostname.startsWith("::ffff:") && hostname.includes(".") ? hostname.slice(7) : hostname;
 }
 
-/** @param settings the configured clients; with none, `anyClient` and `anySecret` serve every address. */
+/** @param settings the clients; if there are none, `anyClient` and `anySecret` serve every address. */
 export function createClients(
   { settings, anyClient, anySecret }: {
     settings: readonly KnownClient[];
@@ -107,12 +107,12 @@ export function createClients(
       return all;
     },
     replace,
-    behind(hostname) {
+    findByAddress(hostname) {
       if (all === any) return any;
       const remembered = known.get(hostname);
       if (remembered !== undefined) return remembered;
       const found = matching(networks, hostname);
-      if (known.size >= REMEMBERED_ADDRESSES) known.clear();
+      if (known.size >= MAX_CACHED_ADDRESSES) known.clear();
       known.set(hostname, found);
       return found;
     },
@@ -183,7 +183,7 @@ function parseNetwork(address: string, client: Client): Network {
   return { octets, prefixBits: bits === undefined ? octets.length * 8 : Number(bits), client };
 }
 
-/** Prefix lengths of both families on one scale. */
+/** The prefix length on one scale for IPv4 and IPv6. */
 function relativeBits({ octets, prefixBits }: Network): number {
   return prefixBits + (octets.length === 4 ? 96 : 0);
 }

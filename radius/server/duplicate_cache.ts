@@ -1,16 +1,16 @@
-// The duplicate cache (RFC 5080 §2.2.2): the same packet again is ignored while it is being worked on, and gets the same octets again once it
-// was answered. Bounded in number and in time.
+// The duplicate cache (RFC 5080 §2.2.2): a repeated packet is ignored while the first one is in progress, and receives the same octets after
+// its answer. Bounded in number and in time.
 
-import { AUTHENTICATOR_OCTETS } from "../protocol/codes.ts";
+import { AUTHENTICATOR_OCTETS } from "../protocol/packet.ts";
 
-/** One request that is being worked on or was answered. */
-export class Slot {
-  /** `null` while it is being worked on, or when it will never be answered. */
+/** A request that is in progress or was answered. */
+export class DuplicateSlot {
+  /** `null` while the request is in progress, or if it will not be answered. */
   reply: Uint8Array | null = null;
-  /** Where its copies are counted for observers. */
+  /** Counts its copies for the packet capture. */
   recorded: { copies: number; verdict: string } | null = null;
   constructor(
-    readonly source: Map<number, Slot>,
+    readonly source: Map<number, DuplicateSlot>,
     readonly key: number,
     /** The packet; its octets 4 to 19 are the Request Authenticator. */
     readonly packet: Uint8Array,
@@ -18,17 +18,7 @@ export class Slot {
   ) {}
 }
 
-export interface Duplicates {
-  /** The slot of the same packet, or `null` when this one is new. */
-  find(packet: PacketPlace): Slot | null;
-  /** Notes a new packet; an older one under the same source, port and identifier is replaced. */
-  note(packet: PacketPlace, nowMs: number): Slot;
-  /** Forgets a slot, so that the same packet is worked on again. */
-  forget(slot: Slot): void;
-  readonly size: number;
-}
-
-/** Where a packet came from and what it is called there. */
+/** The source and the octets of a packet. */
 export interface PacketPlace {
   readonly socket: number;
   readonly hostname: string;
@@ -36,13 +26,13 @@ export interface PacketPlace {
   readonly octets: Uint8Array;
 }
 
-/** How long an answer is kept. */
-export const KEPT_MS = 30_000;
-/** How many are kept at the most; above it the oldest goes first. */
-const MOST_SLOTS = 65_536;
-/** And how much their packets may take: an ordinary one has 200 octets, the largest twenty times as many. */
-const MOST_OCTETS = 24 * 1024 * 1024;
-const DEFAULT_BOUNDS: DuplicateBounds = { slots: MOST_SLOTS, octets: MOST_OCTETS };
+/** How long an answer is stored. */
+export const REPLY_RETENTION_MS = 30_000;
+/** The number of stored answers. Above it, the oldest is removed. */
+const MAX_SLOTS = 65_536;
+/** The total size of their packets. An ordinary packet has 200 octets, the largest 4096. */
+const MAX_OCTETS = 24 * 1024 * 1024;
+const DEFAULT_BOUNDS: DuplicateBounds = { slots: MAX_SLOTS, octets: MAX_OCTETS };
 
 /** How many answers a cache holds, and how many octets their packets may take. */
 export interface DuplicateBounds {
@@ -50,78 +40,88 @@ export interface DuplicateBounds {
   readonly octets: number;
 }
 
-export function createDuplicates(bounds: DuplicateBounds = DEFAULT_BOUNDS): Duplicates {
-  const sources = new Map<string, Map<number, Slot>>();
-  const ring: (Slot | undefined)[] = new Array(bounds.slots).fill(undefined);
-  let head = 0;
-  let tail = 0;
-  let size = 0;
-  let keptOctets = 0;
-  let sweepAt = 1024;
+export class DuplicateCache {
+  readonly #bounds: DuplicateBounds;
+  readonly #sources = new Map<string, Map<number, DuplicateSlot>>();
+  readonly #ring: (DuplicateSlot | undefined)[];
+  #head = 0;
+  #tail = 0;
+  #size = 0;
+  #storedOctets = 0;
+  #sweepAt = 1024;
 
-  const remove = (slot: Slot): void => {
-    if (slot.source.get(slot.key) === slot) {
-      slot.source.delete(slot.key);
-      size--;
+  constructor(bounds: DuplicateBounds = DEFAULT_BOUNDS) {
+    this.#bounds = bounds;
+    this.#ring = new Array(bounds.slots).fill(undefined);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The slot of the same packet, or `null` for a new packet. */
+  find(packet: PacketPlace): DuplicateSlot | null {
+    const slot = this.#sourceOf(packet).get(keyOf(packet));
+    if (slot === undefined) return null;
+    for (let i = 0; i < AUTHENTICATOR_OCTETS; i++) {
+      if (slot.packet[4 + i] !== packet.octets[4 + i]) return null;
     }
-  };
-  const dropOldest = (): void => {
-    const oldest = ring[tail];
-    ring[tail] = undefined;
-    tail = (tail + 1) % bounds.slots;
+    return slot;
+  }
+
+  /** Adds a new packet. It replaces an older one with the same source, port and identifier. */
+  add(packet: PacketPlace, nowMs: number): DuplicateSlot {
+    this.#dropExpired(nowMs);
+    const source = this.#sourceOf(packet);
+    const key = keyOf(packet);
+    const slot = new DuplicateSlot(source, key, packet.octets, nowMs);
+    if (!source.has(key)) this.#size++;
+    source.set(key, slot);
+    this.#ring[this.#head] = slot;
+    this.#head = (this.#head + 1) % this.#bounds.slots;
+    this.#storedOctets += slot.packet.length;
+    if (this.#head === this.#tail) this.#dropOldest();
+    while (this.#storedOctets > this.#bounds.octets) this.#dropOldest();
+    return slot;
+  }
+
+  /** Forgets a slot, so that the same packet is handled again. */
+  forget(slot: DuplicateSlot): void {
+    if (slot.source.get(slot.key) !== slot) return;
+    slot.source.delete(slot.key);
+    this.#size--;
+  }
+
+  #dropOldest(): void {
+    const oldest = this.#ring[this.#tail];
+    this.#ring[this.#tail] = undefined;
+    this.#tail = (this.#tail + 1) % this.#bounds.slots;
     if (oldest === undefined) return;
-    keptOctets -= oldest.packet.length;
-    remove(oldest);
-  };
-  const dropExpired = (nowMs: number): void => {
-    for (let i = 0; i < 4 && tail !== head; i++) {
-      const oldest = ring[tail];
-      if (oldest !== undefined && nowMs - oldest.arrivedMs < KEPT_MS) return;
-      dropOldest();
+    this.#storedOctets -= oldest.packet.length;
+    this.forget(oldest);
+  }
+
+  #dropExpired(nowMs: number): void {
+    for (let i = 0; i < 4 && this.#tail !== this.#head; i++) {
+      const oldest = this.#ring[this.#tail];
+      if (oldest !== undefined && nowMs - oldest.arrivedMs < REPLY_RETENTION_MS) return;
+      this.#dropOldest();
     }
-  };
-  const sourceOf = (packet: PacketPlace): Map<number, Slot> => {
+  }
+
+  #sourceOf(packet: PacketPlace): Map<number, DuplicateSlot> {
     const name = packet.socket === 0 ? packet.hostname : `${packet.socket} ${packet.hostname}`;
-    let source = sources.get(name);
+    let source = this.#sources.get(name);
     if (source === undefined) {
-      if (sources.size >= sweepAt) {
-        for (const [key, slots] of sources) if (slots.size === 0) sources.delete(key);
-        sweepAt = Math.max(1024, 2 * sources.size);
+      if (this.#sources.size >= this.#sweepAt) {
+        for (const [key, slots] of this.#sources) if (slots.size === 0) this.#sources.delete(key);
+        this.#sweepAt = Math.max(1024, 2 * this.#sources.size);
       }
       source = new Map();
-      sources.set(name, source);
+      this.#sources.set(name, source);
     }
     return source;
-  };
-
-  return {
-    find(packet) {
-      const slot = sourceOf(packet).get(keyOf(packet));
-      if (slot === undefined) return null;
-      for (let i = 0; i < AUTHENTICATOR_OCTETS; i++) {
-        if (slot.packet[4 + i] !== packet.octets[4 + i]) return null;
-      }
-      return slot;
-    },
-    note(packet, nowMs) {
-      dropExpired(nowMs);
-      const source = sourceOf(packet);
-      const key = keyOf(packet);
-      const slot = new Slot(source, key, packet.octets, nowMs);
-      if (!source.has(key)) size++;
-      source.set(key, slot);
-      ring[head] = slot;
-      head = (head + 1) % bounds.slots;
-      keptOctets += slot.packet.length;
-      if (head === tail) dropOldest();
-      while (keptOctets > bounds.octets) dropOldest();
-      return slot;
-    },
-    forget: remove,
-    get size() {
-      return size;
-    },
-  };
+  }
 }
 
 function keyOf(packet: PacketPlace): number {

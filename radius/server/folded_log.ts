@@ -1,21 +1,20 @@
-// Log lines that a flood would repeat: up to a rate each event has a line of its own, beyond it one line a second says how many there were.
+// Log lines that a flood would repeat: up to a rate, each event has its own line. Above it, one line a second contains their number.
 
 import type { Log } from "../../platform/log.ts";
-import type { Fields, LogLevel } from "../../platform/log_line.ts";
+import type { LogFields, LogLevel } from "../../platform/log_line.ts";
 import type { Clock } from "../../platform/runtime.ts";
 
-export interface FoldedLog {
-  /** Writes an event, or counts it. `kind` is one of a few fixed words. Returns whether the event has a line of its own. */
-  write(kind: string, line: { level: LogLevel; message: string; fields: Fields }): boolean;
-  /** Writes the counts that wait for their second. */
-  flush(): void;
+interface Line {
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly fields: LogFields;
 }
 
 interface Kind {
   tokens: number;
   atMs: number;
   folded: number;
-  last: { level: LogLevel; message: string; fields: Fields } | null;
+  last: Line | null;
   cancel: () => void;
 }
 
@@ -23,49 +22,56 @@ const BURST = 1000;
 const PER_SECOND = 100;
 const SUMMARY_MS = 1000;
 
-export function createFoldedLog(
-  { log, clock, burst = BURST, perSecond = PER_SECOND }: {
-    log: Log;
-    clock: Clock;
-    burst?: number;
-    perSecond?: number;
-  },
-): FoldedLog {
-  const kinds = new Map<string, Kind>();
+interface FoldedLogDeps {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly burst?: number;
+  readonly perSecond?: number;
+}
 
-  const summarize = (kind: Kind): void => {
+export class FoldedLog {
+  readonly #deps: Required<FoldedLogDeps>;
+  readonly #kinds = new Map<string, Kind>();
+
+  constructor(deps: FoldedLogDeps) {
+    this.#deps = { burst: BURST, perSecond: PER_SECOND, ...deps };
+  }
+
+  /** Writes an event, or counts it. `kind` is one of a few fixed words. Returns whether the event has its own line. */
+  write(kind: string, line: Line): boolean {
+    const { log, clock, burst, perSecond } = this.#deps;
+    const nowMs = clock.nowMs();
+    let state = this.#kinds.get(kind);
+    if (state === undefined) {
+      state = { tokens: burst, atMs: nowMs, folded: 0, last: null, cancel: () => undefined };
+      this.#kinds.set(kind, state);
+    }
+    const passedMs = Math.max(0, nowMs - state.atMs);
+    state.tokens = Math.min(burst, state.tokens + passedMs * perSecond / 1000);
+    state.atMs = nowMs;
+    if (state.tokens >= 1) {
+      state.tokens--;
+      log[line.level](line.message, line.fields);
+      return true;
+    }
+    state.last = line;
+    if (state.folded++ > 0) return false;
+    const waiting = state;
+    state.cancel = clock.after(SUMMARY_MS, () => this.#summarize(waiting));
+    return false;
+  }
+
+  /** Writes the pending counts now. */
+  flush(): void {
+    for (const kind of this.#kinds.values()) this.#summarize(kind);
+  }
+
+  #summarize(kind: Kind): void {
     kind.cancel();
     const { folded, last } = kind;
     if (folded === 0 || last === null) return;
     kind.folded = 0;
     kind.last = null;
-    log[last.level](last.message, { ...last.fields, folded });
-  };
-
-  return {
-    write(name, line) {
-      const nowMs = clock.nowMs();
-      let kind = kinds.get(name);
-      if (kind === undefined) {
-        kind = { tokens: burst, atMs: nowMs, folded: 0, last: null, cancel: () => undefined };
-        kinds.set(name, kind);
-      }
-      const passedMs = Math.max(0, nowMs - kind.atMs);
-      kind.tokens = Math.min(burst, kind.tokens + passedMs * perSecond / 1000);
-      kind.atMs = nowMs;
-      if (kind.tokens >= 1) {
-        kind.tokens--;
-        log[line.level](line.message, line.fields);
-        return true;
-      }
-      kind.last = line;
-      if (kind.folded++ > 0) return false;
-      const waiting = kind;
-      kind.cancel = clock.after(SUMMARY_MS, () => summarize(waiting));
-      return false;
-    },
-    flush() {
-      for (const kind of kinds.values()) summarize(kind);
-    },
-  };
+    this.#deps.log[last.level](last.message, { ...last.fields, folded });
+  }
 }

@@ -1,50 +1,33 @@
-// The packets of the newest logins, and the newest dropped and refused packets, for observers: copied masked into one ring buffer,
-// decoded only on request. Bounded in octets, in number, and in packets a second, so that a flood costs nothing here.
+// Packet capture for the console: the packets of the newest logins, and the newest dropped and refused packets, redacted in one ring buffer and
+// decoded on request. Limited in octets, in number, and in packets per second.
 
-import { PACKET_LIMITS } from "../protocol/capture_limits.ts";
+import { CAPTURE_LIMITS, copyRedacted, dissectPacket } from "../protocol/dissect_packet.ts";
 import type { Clock } from "../../platform/runtime.ts";
-import { copyMasked } from "../protocol/redact_packet.ts";
-import { packetRows } from "../protocol/dissect_packet.ts";
 import type { DropTally, PacketRecord, StrayPacket } from "../ports.ts";
 import type { Request } from "./request.ts";
 
-/** What a duplicate is counted on; hangs at the slot of the duplicate cache. */
-export interface Recorded {
+/** A captured request: the duplicate cache counts its copies. */
+export interface RecordedPacket {
   copies: number;
   verdict: string;
 }
 
-interface Dropped {
+interface DroppedPacket {
   readonly octets: Uint8Array;
   readonly reason: string;
   readonly source: string;
   readonly client: string | null;
 }
 
-export interface PacketLog {
-  /** Notes a request of a conversation, once however often it is told. */
-  received(conversationId: string, request: Request): void;
-  /** Notes a reply, and its request if that was not noted before. `null`: the packet belongs to no conversation. */
-  answered(conversationId: string | null, request: Request, answer: { reply: Uint8Array; row: string }): void;
-  /** Notes a datagram that gets no answer. */
-  dropped(datagram: Dropped): void;
-  /** The packets of a conversation, oldest first; `null` when none are kept. */
-  of(conversationId: string): PacketRecord[] | null;
-  /** Dropped datagrams and requests that were refused outside a conversation, newest first. */
-  strays(limit: number): StrayPacket[];
-  /** How often each reason held for each source, lately. */
-  tallies(): DropTally[];
-}
-
-/** A packet in the ring of octets; overwritten ones are gone. */
-interface Kept extends Recorded {
+/** A packet in the ring buffer, until it is overwritten. */
+interface CapturedPacket extends RecordedPacket {
   readonly inbound: boolean;
   readonly atMs: number;
   readonly start: number;
   readonly lengthOctets: number;
 }
 
-interface Stray extends Kept {
+interface CapturedStray extends CapturedPacket {
   readonly id: number;
   readonly source: string;
   readonly client: string | null;
@@ -52,187 +35,198 @@ interface Stray extends Kept {
   lastMs: number;
 }
 
-export interface PacketLogOptions {
-  readonly ringOctets?: number;
-  readonly mostConversations?: number;
-  readonly mostEach?: number;
-  readonly mostStrays?: number;
-  readonly mostPerSecond?: number;
-}
+export type PacketCaptureOptions = { readonly [name in keyof typeof CAPTURE_LIMITS]?: number };
 
-const MOST_PACKET_OCTETS = 4096;
-const MOST_TALLIES = 2000;
-/** After a pause this long the same fault counts anew: "since" means this streak. */
+const MAX_PACKET_OCTETS = 4096;
+const MAX_TALLIES = 2000;
+/** After a pause of this length, a count begins again at 1. */
 const STREAK_MS = 30 * 60_000;
-/** Among so many of the newest strays the same datagram again is counted, not listed. */
+/** Copies of a datagram are counted if it is among so many of the newest strays. */
 const FOLDED_AMONG = 16;
 
-export function createPacketLog(
-  { clock }: { clock: Pick<Clock, "nowMs"> },
-  {
-    ringOctets = PACKET_LIMITS.ringOctets,
-    mostConversations = PACKET_LIMITS.mostConversations,
-    mostEach = PACKET_LIMITS.mostEach,
-    mostStrays = PACKET_LIMITS.mostStrays,
-    mostPerSecond = PACKET_LIMITS.mostPerSecond,
-  }: PacketLogOptions = {},
-): PacketLog {
-  const ring = new Uint8Array(ringOctets);
-  const conversations = new Map<string, Kept[]>();
-  const tallies = new Map<string, DropTally & { count: number; lastMs: number }>();
-  let strays: Stray[] = [];
-  let nextStray = 1;
-  let head = 0;
-  let second = 0;
-  let inSecond = 0;
+export class PacketCapture {
+  readonly #clock: Pick<Clock, "nowMs">;
+  readonly #limits: Record<keyof typeof CAPTURE_LIMITS, number>;
+  readonly #ring: Uint8Array;
+  readonly #conversations = new Map<string, CapturedPacket[]>();
+  readonly #tallies = new Map<string, DropTally & { count: number; lastMs: number }>();
+  #strays: CapturedStray[] = [];
+  #nextStray = 1;
+  /** Octets written to the ring since the start. */
+  #head = 0;
+  #second = 0;
+  #inSecond = 0;
 
-  /** Whether one more packet may cost something in this second. */
-  const mayKeep = (nowMs: number): boolean => {
-    const now = Math.floor(nowMs / 1000);
-    if (now !== second) {
-      second = now;
-      inSecond = 0;
+  constructor({ clock }: { clock: Pick<Clock, "nowMs"> }, options: PacketCaptureOptions = {}) {
+    this.#clock = clock;
+    this.#limits = { ...CAPTURE_LIMITS, ...options };
+    this.#ring = new Uint8Array(this.#limits.ringOctets);
+  }
+
+  /** Captures a request of a conversation, once. */
+  received(conversationId: string, request: Request): void {
+    if (this.#hasRoom(request.receivedMs)) this.#addRequest(this.#listOf(conversationId), request);
+  }
+
+  /** Captures a reply, and its request if that was not captured before. `null`: the packet belongs to no conversation. */
+  answered(
+    conversationId: string | null,
+    request: Request,
+    { reply, row }: { reply: Uint8Array; row: string },
+  ): void {
+    const nowMs = this.#clock.nowMs();
+    if (!this.#hasRoom(nowMs)) return;
+    if (conversationId === null) {
+      const { octets, source, client, receivedMs: atMs } = request;
+      return this.#addStray({
+        ...this.#copy(octets),
+        atMs,
+        verdict: row,
+        source,
+        client: client.name,
+        answered: true,
+      });
     }
-    inSecond++;
-    return inSecond <= mostPerSecond;
-  };
-  const keep = (octets: Uint8Array): { start: number; lengthOctets: number } => {
-    const at = head % ringOctets;
-    // A packet stands in one piece, so that it can be read as a view.
-    if (at + MOST_PACKET_OCTETS > ringOctets) head += ringOctets - at;
-    const start = head;
-    const lengthOctets = copyMasked(octets, ring, start % ringOctets);
-    head += lengthOctets;
+    const list = this.#listOf(conversationId);
+    this.#addRequest(list, request);
+    this.#push(list, { inbound: false, atMs: nowMs, ...this.#copy(reply), copies: 1, verdict: row });
+  }
+
+  /** Captures a datagram that gets no answer. */
+  dropped(datagram: DroppedPacket): void {
+    const nowMs = this.#clock.nowMs();
+    if (!this.#hasRoom(nowMs)) return;
+    this.#tally(datagram, nowMs);
+    if (this.#foldStray(datagram, nowMs)) return;
+    const { octets, reason, source, client } = datagram;
+    this.#addStray({ ...this.#copy(octets), atMs: nowMs, verdict: reason, source, client, answered: false });
+  }
+
+  /** The packets of a conversation, oldest first; `null` if there are none. */
+  of(conversationId: string): PacketRecord[] | null {
+    const packets = this.#conversations.get(conversationId)?.flatMap((packet) => {
+      const octets = this.#octetsOf(packet);
+      return octets === null ? [] : [recordOf(packet, octets)];
+    });
+    return packets === undefined || packets.length === 0 ? null : packets;
+  }
+
+  /** Dropped datagrams and requests that were refused without a conversation, newest first. */
+  strays(limit: number): StrayPacket[] {
+    const shown: StrayPacket[] = [];
+    const max = Math.min(limit, this.#limits.mostStrays);
+    for (let at = this.#strays.length - 1; at >= 0 && shown.length < max; at--) {
+      const stray = this.#strays[at] as CapturedStray;
+      const octets = this.#octetsOf(stray);
+      if (octets === null) continue;
+      const { id, source, client, answered, lastMs, verdict } = stray;
+      shown.push({ ...recordOf(stray, octets), id, reason: verdict, source, client, answered, lastMs });
+    }
+    return shown;
+  }
+
+  /** How often each reason applied to each source, in the present streak. */
+  tallies(): DropTally[] {
+    return [...this.#tallies.values()].map((one) => ({ ...one })).reverse();
+  }
+
+  /** Whether one more packet may be captured in this second. */
+  #hasRoom(nowMs: number): boolean {
+    const second = Math.floor(nowMs / 1000);
+    if (second !== this.#second) {
+      this.#second = second;
+      this.#inSecond = 0;
+    }
+    this.#inSecond++;
+    return this.#inSecond <= this.#limits.mostPerSecond;
+  }
+
+  #copy(octets: Uint8Array): { start: number; lengthOctets: number } {
+    const { ringOctets } = this.#limits;
+    const at = this.#head % ringOctets;
+    // A packet is stored in one piece, so that it can be read as a view.
+    if (at + MAX_PACKET_OCTETS > ringOctets) this.#head += ringOctets - at;
+    const start = this.#head;
+    const lengthOctets = copyRedacted(octets, this.#ring, start % ringOctets);
+    this.#head += lengthOctets;
     return { start, lengthOctets };
-  };
-  const octetsOf = ({ start, lengthOctets }: Kept): Uint8Array | null =>
-    head - start > ringOctets ? null : ring.subarray(start % ringOctets, start % ringOctets + lengthOctets);
-  const listOf = (conversationId: string): Kept[] => {
-    let list = conversations.get(conversationId);
+  }
+
+  #octetsOf({ start, lengthOctets }: CapturedPacket): Uint8Array | null {
+    const { ringOctets } = this.#limits;
+    if (this.#head - start > ringOctets) return null;
+    return this.#ring.subarray(start % ringOctets, start % ringOctets + lengthOctets);
+  }
+
+  #listOf(conversationId: string): CapturedPacket[] {
+    let list = this.#conversations.get(conversationId);
     if (list === undefined) {
-      if (conversations.size >= mostConversations) {
-        for (const oldest of conversations.keys()) {
-          conversations.delete(oldest);
-          break;
-        }
-      }
+      if (this.#conversations.size >= this.#limits.mostConversations) deleteOldest(this.#conversations);
       list = [];
-      conversations.set(conversationId, list);
+      this.#conversations.set(conversationId, list);
     }
     return list;
-  };
-  const push = (list: Kept[], kept: Kept): void => {
-    if (list.length >= mostEach) list.shift();
-    list.push(kept);
-  };
-  const noteRequest = (list: Kept[], request: Request): void => {
+  }
+
+  #push(list: CapturedPacket[], packet: CapturedPacket): void {
+    if (list.length >= this.#limits.mostEach) list.shift();
+    list.push(packet);
+  }
+
+  #addRequest(list: CapturedPacket[], request: Request): void {
     const { recorded } = request.slot;
-    if (recorded !== null && list.some((kept) => kept === recorded)) return;
-    const kept = {
+    if (recorded !== null && list.some((packet) => packet === recorded)) return;
+    const packet = {
       inbound: true,
       atMs: request.receivedMs,
-      ...keep(request.octets),
+      ...this.#copy(request.octets),
       copies: 1,
       verdict: signatureOf(request),
     };
-    // The slot knows of the record, never the record of the slot: that would keep the packet itself, secrets and all.
-    request.slot.recorded = kept;
-    push(list, kept);
-  };
-  const noteStray = (stray: Omit<Stray, "id" | "lastMs" | "copies" | "inbound">): void => {
-    if (strays.length >= mostStrays * 2) strays = strays.slice(-mostStrays);
-    strays.push({
-      ...stray,
-      id: nextStray++,
-      inbound: true,
-      copies: 1,
-      lastMs: stray.atMs,
-    });
-  };
-  const foldStray = ({ octets, source, reason }: Dropped, nowMs: number): boolean => {
-    for (let at = strays.length - 1; at >= Math.max(0, strays.length - FOLDED_AMONG); at--) {
-      const stray = strays[at] as Stray;
+    // The slot refers to the record, never the record to the slot: that would keep the packet with its secrets in memory.
+    request.slot.recorded = packet;
+    this.#push(list, packet);
+  }
+
+  #addStray(stray: Omit<CapturedStray, "id" | "lastMs" | "copies" | "inbound">): void {
+    const { mostStrays } = this.#limits;
+    if (this.#strays.length >= mostStrays * 2) this.#strays = this.#strays.slice(-mostStrays);
+    this.#strays.push({ ...stray, id: this.#nextStray++, inbound: true, copies: 1, lastMs: stray.atMs });
+  }
+
+  #foldStray({ octets, source, reason }: DroppedPacket, nowMs: number): boolean {
+    const last = this.#strays.length - 1;
+    for (let at = last; at > Math.max(-1, last - FOLDED_AMONG); at--) {
+      const stray = this.#strays[at] as CapturedStray;
       if (stray.source !== source || stray.verdict !== reason) continue;
-      if (!isSameHeader(octetsOf(stray), octets)) continue;
+      if (!isSameHeader(this.#octetsOf(stray), octets)) continue;
       stray.copies++;
       stray.lastMs = nowMs;
       return true;
     }
     return false;
-  };
-  const tally = ({ reason, source, client }: Dropped, nowMs: number): void => {
+  }
+
+  #tally({ reason, source, client }: DroppedPacket, nowMs: number): void {
     const key = `${source} ${reason}`;
-    const known = tallies.get(key);
+    const known = this.#tallies.get(key);
     if (known !== undefined && nowMs - known.lastMs < STREAK_MS) {
       known.count++;
       known.lastMs = nowMs;
       return;
     }
-    tallies.delete(key);
-    if (tallies.size >= MOST_TALLIES) {
-      for (const oldest of tallies.keys()) {
-        tallies.delete(oldest);
-        break;
-      }
-    }
-    tallies.set(key, { reason, source, client, count: 1, firstMs: nowMs, lastMs: nowMs });
-  };
-
-  return {
-    received(conversationId, request) {
-      if (mayKeep(request.receivedMs)) noteRequest(listOf(conversationId), request);
-    },
-    answered(conversationId, request, { reply, row }) {
-      const nowMs = clock.nowMs();
-      if (!mayKeep(nowMs)) return;
-      if (conversationId === null) {
-        noteStray({
-          ...keep(request.octets),
-          atMs: request.receivedMs,
-          verdict: row,
-          source: request.source,
-          client: request.client.name,
-          answered: true,
-        });
-        return;
-      }
-      const list = listOf(conversationId);
-      noteRequest(list, request);
-      push(list, { inbound: false, atMs: nowMs, ...keep(reply), copies: 1, verdict: row });
-    },
-    dropped(datagram) {
-      const nowMs = clock.nowMs();
-      if (!mayKeep(nowMs)) return;
-      tally(datagram, nowMs);
-      if (foldStray(datagram, nowMs)) return;
-      const { octets, reason, source, client } = datagram;
-      noteStray({ ...keep(octets), atMs: nowMs, verdict: reason, source, client, answered: false });
-    },
-    of(conversationId) {
-      const list = conversations.get(conversationId);
-      if (list === undefined) return null;
-      const packets = list.flatMap((kept) => {
-        const octets = octetsOf(kept);
-        return octets === null ? [] : [recordOf(kept, octets)];
-      });
-      return packets.length === 0 ? null : packets;
-    },
-    strays(limit) {
-      const shown: StrayPacket[] = [];
-      for (let at = strays.length - 1; at >= 0 && shown.length < Math.min(limit, mostStrays); at--) {
-        const stray = strays[at] as Stray;
-        const octets = octetsOf(stray);
-        if (octets === null) continue;
-        const { id, source, client, answered, lastMs, verdict } = stray;
-        shown.push({ ...recordOf(stray, octets), id, reason: verdict, source, client, answered, lastMs });
-      }
-      return shown;
-    },
-    tallies: () => [...tallies.values()].map((one) => ({ ...one })).reverse(),
-  };
+    this.#tallies.delete(key);
+    if (this.#tallies.size >= MAX_TALLIES) deleteOldest(this.#tallies);
+    this.#tallies.set(key, { reason, source, client, count: 1, firstMs: nowMs, lastMs: nowMs });
+  }
 }
 
-/** What the gate found; a packet whose signature is wrong does not come this far. */
+function deleteOldest(map: Map<string, unknown>): void {
+  const [oldest] = map.keys();
+  if (oldest !== undefined) map.delete(oldest);
+}
+
+/** Whether the request was signed. A packet with a wrong signature was dropped before. */
 function signatureOf({ octets, client }: Request): string {
   if (client.policy.messageAuthenticator === "off") return "unchecked";
   for (let at = 20; at + 2 <= octets.length;) {
@@ -244,9 +238,9 @@ function signatureOf({ octets, client }: Request): string {
   return "unsigned";
 }
 
-function recordOf(kept: Kept, octets: Uint8Array): PacketRecord {
-  const { inbound, atMs, copies, verdict } = kept;
-  return { inbound, atMs, copies, verdict, hex: octets.toHex(), rows: packetRows(octets) };
+function recordOf(packet: CapturedPacket, octets: Uint8Array): PacketRecord {
+  const { inbound, atMs, copies, verdict } = packet;
+  return { inbound, atMs, copies, verdict, hex: octets.toHex(), rows: dissectPacket(octets) };
 }
 
 /** The same code, identifier and random authenticator: the same packet sent again. */

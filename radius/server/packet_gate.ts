@@ -1,24 +1,22 @@
-// The gate: the cheapest evidence first, and nothing allocated for a packet that will be dropped (RFC 2865 §3, RFC 3579 §3.2).
+// The packet gate: the cheapest checks first, without allocations for a packet that is dropped (RFC 2865 §3, RFC 3579 §3.2).
 
-import { PACKET_CODES } from "../protocol/codes.ts";
-import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS } from "../protocol/codes.ts";
+import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS, PACKET_CODES, PacketView } from "../protocol/packet.ts";
 import type { DropReason } from "../protocol/drop_reasons.ts";
-import { PacketView } from "../protocol/packet.ts";
-import { looksGarbled } from "../protocol/password.ts";
+import { looksGarbled } from "../protocol/login_input.ts";
 import type { Client, Clients } from "./clients.ts";
 
-/** What the gate found; one object, used again for every datagram. */
-export interface Gate {
+/** The gate and its result for the last datagram. */
+export interface PacketGate {
   readonly view: PacketView;
-  /** The client of the packet that was looked at last, as far as it was known. */
+  /** The client of the last packet, if it was found. */
   client: Client | null;
   /** Whether its Message-Authenticator was present and verified. */
   signed: boolean;
-  /** Why the datagram must be dropped, or `null` to go on with `view`, `client` and `signed`. */
+  /** Why the datagram must be dropped; `null` if it is valid, with the result in `view`, `client` and `signed`. */
   check(octets: Uint8Array, hostname: string, port: number, service?: ListenerService): DropReason | null;
 }
 
-/** What a listening socket is for: the authentication port answers accounting, too (RFC 2866 §3). */
+/** The service of a listening socket. The authentication port answers accounting, too (RFC 2866 §3). */
 export type ListenerService = "authentication" | "accounting";
 
 const ACCESS_REQUEST = PACKET_CODES["Access-Request"].code;
@@ -29,16 +27,16 @@ const STATUS_SERVER = PACKET_CODES["Status-Server"].code;
 type Requires = (from: { readonly client: Client; readonly source: string }) => boolean;
 
 /**
- * @param clients where senders are looked up.
- * @param options.nowMs until when a client's previous secret is accepted is asked of it.
- * @param options.requires which source addresses must sign, beside the clients whose settings require it.
+ * @param clients the clients by address.
+ * @param options.nowMs the clock, for the end of a client's previous secret.
+ * @param options.requires whether a source address must sign although the client's settings do not require it.
  */
-export function createGate(
+export function createPacketGate(
   clients: Clients,
   { nowMs = Date.now, requires = () => false }: { nowMs?: () => number; requires?: Requires } = {},
-): Gate {
+): PacketGate {
   const view = new PacketView();
-  const gate: Gate = {
+  const gate: PacketGate = {
     view,
     client: null,
     signed: false,
@@ -46,7 +44,7 @@ export function createGate(
       gate.client = null;
       gate.signed = false;
       if (port === 0) return "source_port_zero";
-      const candidates = clients.behind(hostname);
+      const candidates = clients.findByAddress(hostname);
       if (candidates === null) return "unknown_client";
       const fault = view.read(octets, octets.length);
       if (fault !== null) return fault;
@@ -63,15 +61,15 @@ export function createGate(
   return gate;
 }
 
-/** Reasons that another secret can change. */
+/** Reasons that do not apply with the right secret. */
 const WRONG_SECRET: ReadonlySet<DropReason> = new Set([
   "wrong_message_authenticator",
   "wrong_request_authenticator",
 ]);
 
-/** While a secret is being changed: the packet belongs to whichever of both made it, the newer one first. */
+/** During a change of the secret, both secrets are valid. The new one is tried first. */
 function checkEither(
-  gate: Gate,
+  gate: PacketGate,
   { client, before, mustSign }: { client: Client; before: Client; mustSign: boolean },
 ): DropReason | null {
   const { view } = gate;
@@ -79,14 +77,14 @@ function checkEither(
   if (reason === null && (gate.signed || !isGarbled(view, client) || isGarbled(view, before))) return null;
   if (reason !== null && !WRONG_SECRET.has(reason)) return reason;
   const other = checkSignature(gate, before, mustSign);
-  // Wrong with both secrets: what is logged of it is about the current secret.
+  // If both secrets are wrong, the log names the client with the current one.
   if (other === null) gate.client = before;
   return other;
 }
 
 const plain = new Uint8Array(MAX_PASSWORD_OCTETS);
 
-/** Unsigned packets show which secret made them by their password alone: with another one it is garbled. */
+/** The password shows which secret an unsigned packet was made with: with another secret it is garbled. */
 function isGarbled(view: PacketView, { secret }: Client): boolean {
   const hidden = view.value("userPassword");
   if (hidden === null) return false;
@@ -97,12 +95,12 @@ function isGarbled(view: PacketView, { secret }: Client): boolean {
   return garbled;
 }
 
-/** RFC 3579 §3.2, RFC 5997 §3, and what a client's policy asks beyond them. */
-function checkSignature(gate: Gate, client: Client, mustSign: boolean): DropReason | null {
+/** RFC 3579 §3.2, RFC 5997 §3, and the client's policy. */
+function checkSignature(gate: PacketGate, client: Client, mustSign: boolean): DropReason | null {
   const { view } = gate;
   if (view.code === ACCOUNTING_REQUEST) return checkAccounting(gate, client);
   const { messageAuthenticator, proxyState, eapMessage } = view.slots;
-  // Status-Server and EAP need a valid Message-Authenticator, whatever the client's setting.
+  // Status-Server and EAP always need a valid Message-Authenticator.
   const mustBeSigned = view.code === STATUS_SERVER || eapMessage.count > 0;
   if (messageAuthenticator.count > 0 && (mustBeSigned || client.policy.messageAuthenticator !== "off")) {
     const place = {
@@ -110,7 +108,7 @@ function checkSignature(gate: Gate, client: Client, mustSign: boolean): DropReas
       valueAt: messageAuthenticator.at,
       valueOctets: messageAuthenticator.lengthOctets,
     };
-    // Two of them cannot both be zero while they are computed, so neither can be right.
+    // Message-Authenticator is computed over a packet in which it is zero, so two of them cannot be valid.
     if (messageAuthenticator.count > 1 || !client.secret.isAuthentic(view.octets, place)) {
       return "wrong_message_authenticator";
     }
@@ -126,9 +124,9 @@ function checkSignature(gate: Gate, client: Client, mustSign: boolean): DropReas
 
 /**
  * RFC 2866 §3. An Accounting-Request is authenticated by its Request Authenticator, so the Message-Authenticator settings of Access-Requests
- * do not apply: one is checked if it is present, and `signed` stays false, because it says nothing about logins.
+ * do not apply. It is checked if it is present, and `signed` stays false, because it says nothing about logins.
  */
-function checkAccounting({ view }: Gate, { secret, policy }: Client): DropReason | null {
+function checkAccounting({ view }: PacketGate, { secret, policy }: Client): DropReason | null {
   if (!secret.isAccountingRequest(view.octets, view.lengthOctets)) return "wrong_request_authenticator";
   const { messageAuthenticator } = view.slots;
   if (messageAuthenticator.count === 0 || policy.messageAuthenticator === "off") return null;

@@ -1,11 +1,10 @@
 // Writes replies: Message-Authenticator first, Proxy-State copied in order, the request's identifier (RFC 2865 §4 and §5.33, RFC 3579 §3.2).
 
-import { PACKET_CODES, type ReplyName } from "../protocol/codes.ts";
+import { forEachAttribute, PACKET_CODES, PacketWriter, type ReplyName } from "../protocol/packet.ts";
 import { typeOf } from "../protocol/dictionary.ts";
 import { stepByName } from "../protocol/steps.ts";
-import { forEachAttribute, PacketWriter } from "../protocol/packet.ts";
-import { splitReplyMessage } from "../flow/prompt_text.ts";
-import { encodeRepeated } from "../protocol/utf8.ts";
+import { splitReplyMessage } from "../flow/prompts.ts";
+import { encodeRepeated } from "../protocol/attributes.ts";
 import type { Request } from "./request.ts";
 
 export interface Reply {
@@ -33,7 +32,7 @@ const messages = new Map<string, Uint8Array<ArrayBuffer>[]>();
 /**
  * The octets of a reply.
  *
- * @throws RangeError when the request's Proxy-States leave no room for what must be said.
+ * @throws RangeError if the request's Proxy-States leave no room for the text of a challenge.
  */
 export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuffer> {
   const { secret } = request.client;
@@ -51,7 +50,7 @@ export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuff
   const proxyOctets = proxyStateOctets(request.octets);
   for (const part of messageParts(reply.message)) {
     if (part.length + 2 + proxyOctets <= writer.roomOctets) writer.attribute(REPLY_MESSAGE, part);
-    // Clients refuse a challenge without a text, and a user cannot answer half of one.
+    // Clients refuse a challenge without a text, and a user cannot answer a part of it.
     else if (reply.state !== undefined) {
       throw new RangeError("Cannot write the text of a challenge: Proxy-State fills the packet");
     }
@@ -67,7 +66,7 @@ export function writeAccountingResponse({ client, octets }: Request): Uint8Array
   return client.secret.finishAccountingResponse(writer, octets);
 }
 
-/** The same texts are said over and over: their octets are kept, up to a bound. */
+/** The octets of a text. Cached, with a bound, because few texts are sent very often. */
 function messageParts(message: string): Uint8Array<ArrayBuffer>[] {
   let parts = messages.get(message);
   if (parts === undefined) {

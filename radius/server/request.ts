@@ -1,14 +1,17 @@
-// A request that passed the gate, copied out of the receive buffer, with what the gateway needs to answer it.
+// A request that passed the gate, copied out of the receive buffer, and the state of its handling.
 
 import { typeOf } from "../protocol/dictionary.ts";
-import { readInteger } from "../protocol/attributes.ts";
+import { decodeText, readInteger } from "../protocol/attributes.ts";
 import { forEachAttribute, PacketView } from "../protocol/packet.ts";
-import { isRefusedUserName } from "../protocol/user_name.ts";
-import { decodeText } from "../protocol/utf8.ts";
+import { type Appended, isRefusedUserName } from "../protocol/login_input.ts";
 import type { Client } from "./clients.ts";
-import type { Slot } from "./duplicate_cache.ts";
+import type { DuplicateSlot } from "./duplicate_cache.ts";
+import type { Denial } from "../conversation/login_record.ts";
+import type { Facts } from "../flow/context.ts";
+import type { NotSentReason } from "../factors/limits.ts";
+import type { TotpPairingRow } from "../factors/pairing.ts";
 
-/** Where an answer goes. `hostname` and `port` as the socket reported them. */
+/** The destination of an answer. `hostname` and `port` are as the socket reported them. */
 export interface Sender {
   readonly socket: number;
   readonly hostname: string;
@@ -20,12 +23,12 @@ export interface Request {
   readonly octets: Uint8Array;
   readonly client: Client;
   readonly sender: Sender;
-  /** The source address as it is shown: IPv4 inside IPv6 as plain IPv4. */
+  /** The source address for display: IPv4 inside IPv6 as plain IPv4. */
   readonly source: string;
   readonly receivedMs: number;
   /** High-resolution time of reception, for the elapsed milliseconds of the log. */
   readonly startedAt: number;
-  readonly slot: Slot;
+  readonly slot: DuplicateSlot;
   /** Whether its Message-Authenticator was verified. */
   readonly signed: boolean;
   /** Whether the sender proved that it knows the secret: by its signature, or by a password that can be revealed. Garbled passwords are refused. */
@@ -34,8 +37,8 @@ export interface Request {
   readonly userName: string;
 }
 
-/** Why a sound packet is refused before any conversation is looked at; each is answered with an Access-Reject. */
-export const REFUSALS = {
+/** Why a valid packet is refused before its conversation is looked up. Each refusal is answered with an Access-Reject. */
+export const REQUEST_REFUSALS = {
   no_user_name: { sentence: "no User-Name", prompt: "denied", ref: "RFC 2865 §4.1" },
   refused_user_name: {
     sentence:
@@ -69,14 +72,14 @@ export const REFUSALS = {
   },
 } as const satisfies Record<string, { sentence: string; prompt: string; ref: string }>;
 
-export type Refusal = keyof typeof REFUSALS;
+export type RequestRefusal = keyof typeof REQUEST_REFUSALS;
 
 /**
- * Looks for what makes a sound packet unanswerable; `null` when nothing does.
+ * The reason to refuse a valid packet, or `null`.
  *
  * @param name the request's user name after stripping.
  */
-export function findRefusal(view: PacketView, name: string): Refusal | null {
+export function findRefusal(view: PacketView, name: string): RequestRefusal | null {
   const { userName, userPassword, chapPassword, state, eapMessage } = view.slots;
   if (eapMessage.count > 0) return "eap";
   if (userName.count === 0 || userName.lengthOctets === 0) return "no_user_name";
@@ -85,11 +88,11 @@ export function findRefusal(view: PacketView, name: string): Refusal | null {
   if (userPassword.count + chapPassword.count > 1) return "two_passwords";
   if (chapPassword.count === 1) return "chap";
   if (userPassword.count === 0 && hasMsChap(view)) return "chap";
-  // Neither password nor State: some clients (radclient is one) send an empty password as none at all.
+  // A request may have neither password nor State: some clients, such as radclient, send no attribute for an empty password.
   return null;
 }
 
-/** RFC 2548 §2: MS-CHAP-Response and MS-CHAP2-Response stand inside Vendor-Specific. */
+/** RFC 2548 §2: MS-CHAP-Response and MS-CHAP2-Response are inside Vendor-Specific. */
 const MICROSOFT = 311;
 const MS_CHAP_RESPONSES = new Set([1, 25]);
 const VENDOR_SPECIFIC = typeOf("Vendor-Specific");
@@ -104,8 +107,8 @@ function hasMsChap({ octets, lengthOctets }: PacketView): boolean {
   return found;
 }
 
-/** A kept packet as it was read on arrival. */
-export function viewOf({ octets }: Request): PacketView {
+/** Reads the copied packet again. */
+export function readView({ octets }: Request): PacketView {
   const view = new PacketView();
   view.read(octets, octets.length);
   return view;
@@ -115,4 +118,67 @@ export function viewOf({ octets }: Request): PacketView {
 export function callingStation(view: PacketView): string {
   const calling = view.value("callingStationId");
   return calling === null ? "" : decodeText(calling);
+}
+
+export interface LoginAttempt {
+  readonly client: Client;
+  /** `null` at the start of a login. */
+  readonly answer: string | null;
+  /** The password of a login without the appended text; empty for an answer. */
+  readonly password: Uint8Array;
+  readonly appended: Appended | null;
+  readonly receivedMs: number;
+  /** A login that was held when the server stopped, sent again: its push was sent already. */
+  readonly holdsAgain: boolean;
+  /** Another login was accepted with the same approval first. */
+  readonly approvalUsed: boolean;
+  firstFactor: "wrong" | "unavailable" | "right" | null;
+  /** Whether the password was compared with the right one. */
+  passwordChecked: boolean;
+  /** Why the user was refused: for the log and the audit, never for the reply. */
+  refusedFor: "inactive" | "deleted" | "unknown" | "locked" | null;
+  decision: Facts["decision"];
+  /** Why `decision` is "denied". */
+  denial?: Denial | undefined;
+  pairing: Facts["pairing"];
+  messageSent: boolean;
+  /** Why no message was sent to a typed number. */
+  notSent: NotSentReason | null;
+  /** The passcode length of the new pairing, from the service. */
+  newPairingTotpLength: number;
+  /** The name of that device, from the service. */
+  newPairingName: string | undefined;
+  /** The TOTP pairing and time step of a typed code; looked up once. */
+  totp: { pairing: TotpPairingRow; step: number } | null | undefined;
+  /** The digest of the recovery code that was typed; looked up once. */
+  recoveryCode: string | null | undefined;
+}
+
+const NO_OCTETS = new Uint8Array(0);
+
+/** The state of a new packet. */
+export function newLoginAttempt(
+  request: Pick<Request, "client" | "receivedMs">,
+  typed: Pick<LoginAttempt, "answer"> & Partial<Pick<LoginAttempt, "password" | "appended">>,
+): LoginAttempt {
+  return {
+    answer: typed.answer,
+    password: typed.password ?? NO_OCTETS,
+    appended: typed.appended ?? null,
+    client: request.client,
+    receivedMs: request.receivedMs,
+    holdsAgain: false,
+    approvalUsed: false,
+    firstFactor: null,
+    passwordChecked: false,
+    refusedFor: null,
+    decision: null,
+    pairing: null,
+    messageSent: false,
+    notSent: null,
+    newPairingTotpLength: 0,
+    newPairingName: undefined,
+    totp: undefined,
+    recoveryCode: undefined,
+  };
 }

@@ -1,21 +1,20 @@
-// Answers requests: writes the reply, holds a Reject back for its second, sends, counts, logs.
+// Answers requests: writes the reply, delays a Reject by one second, sends, counts and logs.
 
 import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
+import { describeAttributes } from "../protocol/attributes.ts";
 import { DROP_REASONS } from "../protocol/drop_reasons.ts";
-import type { Factor } from "../flow/factors.ts";
-import { type Prompt, PROMPTS } from "../flow/prompts.ts";
-import { renderPrompt } from "../flow/prompt_text.ts";
-import type { Conversation } from "../conversation/conversation.ts";
+import type { Factor } from "../flow/context.ts";
+import { type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
+import type { Conversation, TokenOf } from "../conversation/conversation.ts";
 import type { Counters } from "./counters.ts";
 import type { FoldedLog } from "./folded_log.ts";
 import type { GatewayEvent } from "../ports.ts";
-import type { PacketLog } from "./packet_capture.ts";
+import type { PacketCapture } from "./packet_capture.ts";
 import { type Reply, writeReply } from "./reply_encoder.ts";
 import type { Request } from "./request.ts";
-import type { TokenOf } from "../conversation/state_tokens.ts";
 
-export interface AnswerDeps {
+export interface ResponderDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -23,61 +22,105 @@ export interface AnswerDeps {
   readonly counters: Counters;
   readonly enabled: ReadonlySet<Factor>;
   readonly emit: (event: GatewayEvent) => void;
-  readonly packets: PacketLog;
+  readonly packets: PacketCapture;
   readonly tokenOf: TokenOf;
   readonly send: (request: Request, reply: Uint8Array) => void;
-  /** Forgets a request that will not be answered, so that its retransmission is worked on. */
+  /** Forgets a request that gets no answer, so that its retransmission is handled. */
   readonly release: (request: Request) => void;
 }
 
-/** What led to an answer, for the log. */
-export interface Because {
+/** The reason for an answer, for the log. */
+export interface ReplyReason {
   readonly row: string;
   readonly conversation: Conversation | null;
-  /** Why a user was refused; the reply does not say it. */
+  /** Why a user was refused. The reply does not contain it. */
   readonly refusedFor?: string | null;
 }
 
 /** Why a request that passed the gate gets no answer. */
-export type NoAnswer = "overtaken" | "too_busy" | "rate_limited" | "first_factor_busy" | "store_failed";
+export type NoReplyReason = "overtaken" | "too_busy" | "rate_limited" | "first_factor_busy" | "store_failed";
 
-export interface Answers {
-  /** @param because.attributes encoded. */
-  accept(request: Request, because: Because & { attributes: Uint8Array }): void;
-  /** @param eapIdentifier of the EAP packet that is refused. */
-  reject(request: Request, prompt: Prompt, because: Because & { eapIdentifier?: number }): void;
-  challenge(request: Request, conversation: Conversation, row: string): void;
-  /**
-   * Leaves a request without an answer. `keepSlot`: its retransmissions stay unanswered too. A reason that a flood can bring about is
-   * written to the log, up to a rate.
-   */
-  drop(request: Request, reason: NoAnswer, options?: { keepSlot?: boolean }): void;
-  /** Rejects that wait for their second. */
-  readonly delayed: number;
-}
-
-/** Rejects that wait at the most; above it they are not sent at all. */
-const MOST_DELAYED = 50_000;
-/** RFC 2865 leaves the time open; guessing is slowed down by a second and a little more. */
+/** Delayed Rejects. Above this number, no Reject is sent. */
+const MAX_DELAYED = 50_000;
+/** Slows down guessing. RFC 2865 does not define a time. */
 const REJECT_DELAY_MS = 1000;
 const REJECT_JITTER_MS = 100;
 
-export function createAnswers(deps: AnswerDeps): Answers {
-  const { clock, log, counters } = deps;
-  let delayed = 0;
+export class Responder {
+  readonly #deps: ResponderDeps;
+  #delayed = 0;
 
-  function deliver(request: Request, reply: Reply, { row, conversation, refusedFor }: Because): void {
+  constructor(deps: ResponderDeps) {
+    this.#deps = deps;
+  }
+
+  /** Delayed Rejects. */
+  get delayed(): number {
+    return this.#delayed;
+  }
+
+  /** @param reason.attributes encoded */
+  accept(request: Request, reason: ReplyReason & { attributes: Uint8Array }): void {
+    const { attributes } = reason;
+    this.#deliver(request, { name: "Access-Accept", message: "", attributes }, reason);
+  }
+
+  /** @param reason.eapIdentifier of the EAP packet that is refused */
+  reject(request: Request, prompt: Prompt, reason: ReplyReason & { eapIdentifier?: number }): void {
+    if (this.#delayed >= MAX_DELAYED) return this.drop(request, "too_busy", { keepSlot: true });
+    const { clock, random } = this.#deps;
+    const { eapIdentifier } = reason;
+    const plain: Reply = { name: "Access-Reject", message: PROMPTS[prompt].text };
+    const reply = eapIdentifier === undefined ? plain : { ...plain, eapIdentifier };
+    const jitterMs = ((random.bytes(1)[0] as number) / 256) * REJECT_JITTER_MS;
+    // A clock that was set back must not make the delay longer.
+    const delayMs = REJECT_DELAY_MS + jitterMs;
+    const waitMs = Math.min(delayMs, Math.max(0, request.receivedMs + delayMs - clock.nowMs()));
+    this.#delayed++;
+    clock.after(waitMs, () => {
+      this.#delayed--;
+      this.#deliver(request, reply, reason);
+    });
+  }
+
+  challenge(request: Request, conversation: Conversation, row: string): void {
+    const { orderedId, at, hasToken, prompt, numbers, numberToMatch } = conversation;
+    // The source address may be forged, and its owner gets the reply, so the reply must not be much larger than the request.
+    const asked = (prompt ?? "menu") === "menu" && !request.proven ? "short_menu" : prompt ?? "menu";
+    const message = renderPrompt(asked, { enabled: this.#deps.enabled, numberToMatch, numbers });
+    const state = hasToken ? `${at}.${this.#deps.tokenOf(orderedId, at)}` : at;
+    this.#deliver(request, { name: "Access-Challenge", message, state }, { row, conversation });
+  }
+
+  /** Leaves a request without an answer. `keepSlot`: its retransmissions stay unanswered too. Limits the log lines of a flood. */
+  drop(request: Request, reason: NoReplyReason, { keepSlot = false }: { keepSlot?: boolean } = {}): void {
+    const { counters, release, packets, folded, emit, clock } = this.#deps;
+    counters.drop(reason);
+    if (!keepSlot) release(request);
+    const { octets, source, client, slot } = request;
+    if (slot.recorded !== null) slot.recorded.verdict = reason;
+    else packets.dropped({ octets, reason, source, client: client.name });
+    if (reason === "too_busy" || reason === "rate_limited") {
+      const { level, sentence } = DROP_REASONS[reason];
+      const line = { level, message: `dropped: ${sentence}`, fields: { reason, ...senderOf(request) } };
+      if (!folded.write(reason, line)) return;
+    }
+    emit({ kind: "drop", atMs: clock.nowMs(), reason, source, client: client.name });
+  }
+
+  #deliver(request: Request, reply: Reply, { row, conversation, refusedFor }: ReplyReason): void {
+    const { log, send, counters, packets } = this.#deps;
     let octets: Uint8Array<ArrayBuffer>;
     try {
       octets = writeReply(request, reply);
     } catch (fault) {
       log.error("a reply could not be written", { row, fault: String(fault), ...senderOf(request) });
-      return drop(request, "too_busy", { keepSlot: true });
+      return this.drop(request, "too_busy", { keepSlot: true });
     }
     request.slot.reply = octets;
-    deps.send(request, octets);
+    send(request, octets);
     counters.count(COUNTED[reply.name]);
-    deps.packets.answered(conversation?.orderedId ?? null, request, { reply: octets, row });
+    packets.answered(conversation?.orderedId ?? null, request, { reply: octets, row });
     if (!log.enabled("info")) return;
     log.info(reply.name, {
       ...senderOf(request),
@@ -90,58 +133,6 @@ export function createAnswers(deps: AnswerDeps): Answers {
       tookMs: Math.round((performance.now() - request.startedAt) * 10) / 10,
     });
   }
-
-  function drop(request: Request, reason: NoAnswer, options: { keepSlot?: boolean } = {}): void {
-    counters.drop(reason);
-    if (options.keepSlot !== true) deps.release(request);
-    const { octets, source, client, slot } = request;
-    if (slot.recorded !== null) slot.recorded.verdict = reason;
-    else deps.packets.dropped({ octets, reason, source, client: client.name });
-    if (reason === "too_busy" || reason === "rate_limited") {
-      const { level, sentence } = DROP_REASONS[reason];
-      const line = { level, message: `dropped: ${sentence}`, fields: { reason, ...senderOf(request) } };
-      if (!deps.folded.write(reason, line)) return;
-    }
-    deps.emit({
-      kind: "drop",
-      atMs: clock.nowMs(),
-      reason,
-      source: request.source,
-      client: request.client.name,
-    });
-  }
-
-  return {
-    accept: (request, because) =>
-      deliver(request, { name: "Access-Accept", message: "", attributes: because.attributes }, because),
-    reject(request, prompt, because) {
-      if (delayed >= MOST_DELAYED) return drop(request, "too_busy", { keepSlot: true });
-      const { eapIdentifier } = because;
-      const plain: Reply = { name: "Access-Reject", message: PROMPTS[prompt].text };
-      const reply = eapIdentifier === undefined ? plain : { ...plain, eapIdentifier };
-      const jitterMs = ((deps.random.bytes(1)[0] as number) / 256) * REJECT_JITTER_MS;
-      // A clock that was set back meanwhile must not make it longer.
-      const delayMs = REJECT_DELAY_MS + jitterMs;
-      const waitMs = Math.min(delayMs, Math.max(0, request.receivedMs + delayMs - clock.nowMs()));
-      delayed++;
-      clock.after(waitMs, () => {
-        delayed--;
-        deliver(request, reply, because);
-      });
-    },
-    challenge(request, conversation, row) {
-      const { orderedId, at, hasToken, prompt, numbers, numberToMatch } = conversation;
-      // The source address may be invented, and its owner gets the reply: it must not be much larger than the request.
-      const asked = (prompt ?? "menu") === "menu" && !request.proven ? "short_menu" : prompt ?? "menu";
-      const message = renderPrompt(asked, { enabled: deps.enabled, numberToMatch, numbers });
-      const state = hasToken ? `${at}.${deps.tokenOf(orderedId, at)}` : at;
-      deliver(request, { name: "Access-Challenge", message, state }, { row, conversation });
-    },
-    drop,
-    get delayed() {
-      return delayed;
-    },
-  };
 }
 
 const COUNTED = {
@@ -150,7 +141,28 @@ const COUNTED = {
   "Access-Challenge": "challenges",
 } as const;
 
-/** Who sent a request, for a log line. */
+/** The sender of a request, for a log line. */
 export function senderOf({ client, source }: Request): { client: string; source: string } {
   return { client: client.name, source };
+}
+
+const ANY_ADDRESS =
+  "any client address is accepted: configure [[radius.client]] to accept only known clients";
+
+/** Logs a request that passed the gate. */
+export function logRequest({ log, folded }: { log: Log; folded: FoldedLog }, request: Request): void {
+  const { client, octets, signed } = request;
+  if (client.anyAddress) {
+    folded.write("any_address", { level: "warn", message: ANY_ADDRESS, fields: senderOf(request) });
+  }
+  if (!log.enabled("info")) return;
+  const { shown, unknown } = describeAttributes(octets, octets.length);
+  const fields = { ...senderOf(request), id: octets[1], attributes: shown };
+  // A signed request comes from a client, so each has its own line.
+  if (signed) log.info("Access-Request", fields);
+  else folded.write("unsigned_request", { level: "info", message: "Access-Request", fields });
+  for (const type of unknown) {
+    const message = `attribute ${type} is unknown, skipped`;
+    folded.write("unknown_attribute", { level: "info", message, fields: senderOf(request) });
+  }
 }

@@ -1,6 +1,7 @@
-// What `message_authenticator = "auto"` has learnt, per client and source address: an address that sent a signed Access-Request must sign from then
-// on, also after a restart. An address whose unsigned logins succeeded lately is never required to sign.
+// The source addresses that must sign under `message_authenticator = "auto"`, per client. An address that sent a signed Access-Request must sign
+// from then on, even after a restart. An address whose unsigned logins succeeded recently is never required to sign.
 
+import type { ClientSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
@@ -12,138 +13,187 @@ export interface SigningSource {
   readonly source: string;
 }
 
-export interface Learnt {
-  /** Clients of which an address was learnt. */
-  readonly names: ReadonlySet<string>;
-  /** Whether requests of this address must be signed. */
-  requires(from: SigningSource): boolean;
-  /** To be called for a signed Access-Request without EAP-Message. */
-  learn(from: SigningSource): void;
-  /** To be called for an Access-Accept that answers an unsigned request. */
-  noteUnsignedAccept(from: SigningSource): void;
-  /** The addresses that must sign, sorted. */
-  addressesOf(name: string): readonly string[];
-  /** What removes all addresses of a client from the store. */
-  forgetting(name: string): Mutation[];
-  /** `false` when nothing was learnt of that client. */
-  forget(name: string): Promise<boolean>;
-  load(): Promise<void>;
-}
-
-/** Addresses that are remembered; further ones are not required to sign. */
+/** Further addresses are not required to sign. */
 const MAX_ADDRESSES = 10_000;
 const DAY_MS = 24 * 3_600_000;
-/** An unsigned login that succeeded within this time keeps unsigned requests of its address accepted. */
+/** After a successful unsigned login, unsigned requests of its address stay accepted for this time. */
 const UNSIGNED_RECENT_MS = 7 * DAY_MS;
-/** How much older than the newest such login the stored time may be. */
+/** The stored time may be older than the last such login by this much. */
 const UNSIGNED_STALE_MS = DAY_MS / 2;
 
 const keyOf = (name: string, source: string): Deno.KvKey => ["learnt", name, source];
 /** Version 0.1.0 stored the name of a client with one address, without the address. */
 const nameKeyOf = (name: string): Deno.KvKey => ["learnt", name];
 
-export function createLearnt(
-  { store, log, clock }: { store: Store; log: Log; clock: Pick<Clock, "nowMs"> },
-): Learnt {
-  const addresses = new AddressTable<true>();
-  const namesAlone = new Set<string>();
-  const unsigned = new AddressTable<{ atMs: number; storedMs: number }>();
-  /** Sources that one of the warnings below was written for. */
-  const warned = new Set<string>();
+interface SigningClientsDeps {
+  readonly store: Store;
+  readonly log: Log;
+  readonly clock: Pick<Clock, "nowMs">;
+}
 
-  const record = (mutations: Mutation[], client: string): void => {
-    store.commit({ mutations }).catch((fault: unknown) =>
-      log.error("what was learnt of a client could not be recorded", { client, fault: String(fault) })
+export class SigningClients {
+  readonly #deps: SigningClientsDeps;
+  readonly #addresses = new AddressTable<true>();
+  /** Clients with a record of version 0.1.0. */
+  readonly #namesAlone = new Set<string>();
+  readonly #unsigned = new AddressTable<{ atMs: number; storedMs: number }>();
+  /** Warnings that were written. */
+  readonly #warned = new Set<string>();
+
+  constructor(deps: SigningClientsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Clients with a learnt address. */
+  get names(): ReadonlySet<string> {
+    return new Set([...this.#addresses.names(), ...this.#namesAlone]);
+  }
+
+  /** Whether requests of this address must be signed. */
+  requires({ client, source }: SigningSource): boolean {
+    if (this.#addresses.get(client.name, source) !== undefined) return true;
+    if (!this.#namesAlone.has(client.name) || client.onlyAddress !== source) return false;
+    // Replaces the record of an earlier version by one with the address.
+    this.#namesAlone.delete(client.name);
+    this.#addresses.set(client.name, source, true);
+    this.#record(client.name, [
+      { type: "set", key: keyOf(client.name, source), value: true },
+      { type: "delete", key: nameKeyOf(client.name) },
+    ]);
+    return true;
+  }
+
+  /** Call this for a signed Access-Request without EAP-Message. */
+  learn({ client: { name }, source }: SigningSource): void {
+    if (this.#isUnsignedRecent(name, source)) {
+      return this.#warnOnce(
+        "this address sends signed and unsigned requests: unsigned requests stay accepted, because unsigned logins succeeded recently",
+        { client: name, source },
+      );
+    }
+    if (this.#addresses.size >= MAX_ADDRESSES) {
+      return this.#warnOnce(
+        'too many addresses sign their requests: Message-Authenticator is not required from further addresses; set message_authenticator = "require"',
+        { client: name },
+      );
+    }
+    this.#addresses.set(name, source, true);
+    this.#deps.log.warn(
+      "this address signs its requests: Message-Authenticator is required from it from now on",
+      { client: name, source, forget: `deno task client forget ${name}` },
     );
-  };
-  const warnOnce = (message: string, fields: Record<string, string>): void => {
-    const key = JSON.stringify([message, fields]);
-    if (warned.size >= MAX_ADDRESSES || warned.has(key)) return;
-    warned.add(key);
-    log.warn(message, fields);
-  };
-  const forgetCommand = (name: string): string => `deno task client forget ${name}`;
-  const isUnsignedRecent = (name: string, source: string): boolean => {
-    const last = unsigned.get(name, source);
-    return last !== undefined && clock.nowMs() - last.atMs < UNSIGNED_RECENT_MS;
-  };
-  const forgetting = (name: string): Mutation[] => [
-    { type: "delete", key: nameKeyOf(name) },
-    ...addresses.sourcesOf(name).map((source) => ({ type: "delete" as const, key: keyOf(name, source) })),
-  ];
+    this.#record(name, [{ type: "set", key: keyOf(name, source), value: true }]);
+  }
 
+  /** Call this for an Access-Accept that answers an unsigned request. */
+  noteUnsignedAccept({ client: { name }, source }: SigningSource): void {
+    const atMs = this.#deps.clock.nowMs();
+    const last = this.#unsigned.get(name, source);
+    if (last !== undefined && atMs - last.storedMs < UNSIGNED_STALE_MS) {
+      last.atMs = atMs;
+      return;
+    }
+    if (last === undefined && this.#unsigned.size >= MAX_ADDRESSES) {
+      this.#unsigned.removeWhere(({ atMs: then }) => atMs - then >= UNSIGNED_RECENT_MS);
+      if (this.#unsigned.size >= MAX_ADDRESSES) return;
+    }
+    this.#unsigned.set(name, source, { atMs, storedMs: atMs });
+    const key = ["unsigned_login", name, source];
+    this.#record(name, [{ type: "set", key, value: atMs, expireInMs: UNSIGNED_RECENT_MS }]);
+  }
+
+  /** The addresses that must sign, sorted. */
+  addressesOf(name: string): readonly string[] {
+    return this.#addresses.sourcesOf(name).sort();
+  }
+
+  /** Removes all addresses of a client from the store. */
+  forgetMutations(name: string): Mutation[] {
+    return [
+      { type: "delete", key: nameKeyOf(name) },
+      ...this.#addresses.sourcesOf(name).map((source) => ({
+        type: "delete" as const,
+        key: keyOf(name, source),
+      })),
+    ];
+  }
+
+  /** `false` if the client has no learnt address. */
+  async forget(name: string): Promise<boolean> {
+    const mutations = this.forgetMutations(name);
+    const isKnown = this.#addresses.removeName(name) || this.#namesAlone.has(name);
+    this.#namesAlone.delete(name);
+    await this.#deps.store.commit({ mutations });
+    return isKnown;
+  }
+
+  async load(): Promise<void> {
+    const { store } = this.#deps;
+    for await (const { key: [, name, source] } of store.list<boolean>(["learnt"])) {
+      if (typeof name !== "string") continue;
+      if (typeof source === "string") this.#addresses.set(name, source, true);
+      else this.#namesAlone.add(name);
+    }
+    for await (const { key: [, name, source], value } of store.list<number>(["unsigned_login"])) {
+      if (typeof name !== "string" || typeof source !== "string" || value === null) continue;
+      this.#unsigned.set(name, source, { atMs: value, storedMs: value });
+    }
+  }
+
+  #record(client: string, mutations: Mutation[]): void {
+    this.#deps.store.commit({ mutations }).catch((fault: unknown) =>
+      this.#deps.log.error("the addresses of a client that sign could not be stored", {
+        client,
+        fault: String(fault),
+      })
+    );
+  }
+
+  #warnOnce(message: string, fields: Record<string, string>): void {
+    const key = JSON.stringify([message, fields]);
+    if (this.#warned.size >= MAX_ADDRESSES || this.#warned.has(key)) return;
+    this.#warned.add(key);
+    this.#deps.log.warn(message, fields);
+  }
+
+  #isUnsignedRecent(name: string, source: string): boolean {
+    const last = this.#unsigned.get(name, source);
+    return last !== undefined && this.#deps.clock.nowMs() - last.atMs < UNSIGNED_RECENT_MS;
+  }
+}
+
+/** Which requests of a client must be signed, by its settings and by the learnt addresses. */
+export interface ClientSigning {
+  /** `learnt`: requests from `addresses`; others are accepted unsigned. */
+  readonly required: "always" | "learnt" | "never";
+  /** At most 100. */
+  readonly addresses: readonly string[];
+  readonly count: number;
+  /** Whether unsigned requests of the client are accepted from some of its addresses. */
+  readonly acceptsUnsigned: boolean;
+}
+
+const MAX_SHOWN_ADDRESSES = 100;
+
+export function clientSigning(
+  { name, address, messageAuthenticator: mode }: Pick<
+    ClientSettings,
+    "name" | "address" | "messageAuthenticator"
+  >,
+  signing: Pick<SigningClients, "addressesOf" | "names">,
+): ClientSigning {
+  if (mode === "require") return { required: "always", addresses: [], count: 0, acceptsUnsigned: false };
+  if (mode === "off") return { required: "never", addresses: [], count: 0, acceptsUnsigned: true };
+  const [only] = address;
+  const isAlone = address.length === 1 && only !== undefined && !only.includes("/");
+  const known = signing.addressesOf(name);
+  // A record of an earlier version has no address. It means the only address of the client.
+  const addresses = known.length === 0 && isAlone && signing.names.has(name) ? [only] : known;
   return {
-    get names() {
-      return new Set([...addresses.names(), ...namesAlone]);
-    },
-    requires({ client, source }) {
-      if (addresses.get(client.name, source) !== undefined) return true;
-      if (!namesAlone.has(client.name) || client.onlyAddress !== source) return false;
-      // The record of an earlier version becomes one of the client's address.
-      namesAlone.delete(client.name);
-      addresses.set(client.name, source, true);
-      record([
-        { type: "set", key: keyOf(client.name, source), value: true },
-        { type: "delete", key: nameKeyOf(client.name) },
-      ], client.name);
-      return true;
-    },
-    learn({ client: { name }, source }) {
-      if (isUnsignedRecent(name, source)) {
-        return warnOnce(
-          "this address sends signed and unsigned requests: unsigned requests stay accepted, because unsigned logins succeeded lately",
-          { client: name, source },
-        );
-      }
-      if (addresses.size >= MAX_ADDRESSES) {
-        return warnOnce(
-          'too many addresses sign their requests: Message-Authenticator is not required from further ones; set message_authenticator = "require"',
-          { client: name },
-        );
-      }
-      addresses.set(name, source, true);
-      log.warn("this address signs its requests: Message-Authenticator is required from it from now on", {
-        client: name,
-        source,
-        forget: forgetCommand(name),
-      });
-      record([{ type: "set", key: keyOf(name, source), value: true }], name);
-    },
-    noteUnsignedAccept({ client: { name }, source }) {
-      const atMs = clock.nowMs();
-      const last = unsigned.get(name, source);
-      if (last !== undefined && atMs - last.storedMs < UNSIGNED_STALE_MS) {
-        last.atMs = atMs;
-        return;
-      }
-      if (last === undefined && unsigned.size >= MAX_ADDRESSES) {
-        unsigned.removeWhere(({ atMs: then }) => atMs - then >= UNSIGNED_RECENT_MS);
-        if (unsigned.size >= MAX_ADDRESSES) return;
-      }
-      unsigned.set(name, source, { atMs, storedMs: atMs });
-      const key = ["unsigned_login", name, source];
-      record([{ type: "set", key, value: atMs, expireInMs: UNSIGNED_RECENT_MS }], name);
-    },
-    addressesOf: (name) => addresses.sourcesOf(name).sort(),
-    forgetting,
-    async forget(name) {
-      const mutations = forgetting(name);
-      const isKnown = addresses.removeName(name) || namesAlone.has(name);
-      namesAlone.delete(name);
-      await store.commit({ mutations });
-      return isKnown;
-    },
-    async load() {
-      for await (const { key: [, name, source] } of store.list<boolean>(["learnt"])) {
-        if (typeof name !== "string") continue;
-        if (typeof source === "string") addresses.set(name, source, true);
-        else namesAlone.add(name);
-      }
-      for await (const { key: [, name, source], value } of store.list<number>(["unsigned_login"])) {
-        if (typeof name !== "string" || typeof source !== "string" || value === null) continue;
-        unsigned.set(name, source, { atMs: value, storedMs: value });
-      }
-    },
+    required: "learnt",
+    addresses: addresses.slice(0, MAX_SHOWN_ADDRESSES),
+    count: addresses.length,
+    acceptsUnsigned: !(isAlone && addresses.includes(only)),
   };
 }
 

@@ -1,72 +1,83 @@
-// Faults on their way to the border of a backend: inside, a step that fails throws one; at the border it becomes an outcome.
+// Errors of backends. Inside a backend, a failed step throws a BackendError. The public methods turn it into an outcome.
 
-import { blankControlCharacters } from "../../platform/control_characters.ts";
+import { sanitizeDetail } from "../../platform/control_characters.ts";
 import type { BackendFault, BackendOutcome } from "../backend_port.ts";
 
 const MAX_DETAIL_CHARACTERS = 300;
-/** A fault that is thrown inside a backend. Never leaves it. */
-export class Trouble extends Error {
+/** A fault that is thrown inside a backend and never leaves it. */
+export class BackendError extends Error {
   readonly fault: BackendFault;
 
   constructor(fault: BackendFault, options: { cause?: unknown } = {}) {
     super(fault.detail, options);
-    this.name = "Trouble";
+    this.name = "BackendError";
     this.fault = fault;
   }
 }
 
 /** @param detail a sentence without secrets. */
-export function unreachable(
+export function unreachableError(
   detail: string,
   { unsure = false, retryAfterMs }: { unsure?: boolean; retryAfterMs?: number } = {},
-): Trouble {
-  return new Trouble({ kind: "unreachable", detail, unsure, retry: true, ...optional({ retryAfterMs }) });
+): BackendError {
+  const fault = { kind: "unreachable", detail, unsure, retry: true } as const;
+  return new BackendError(retryAfterMs === undefined ? fault : { ...fault, retryAfterMs });
 }
 
-/** The backend answers, but not in its protocol or not sensibly. */
-export function nonsense(detail: string): Trouble {
-  return new Trouble({ kind: "nonsense", detail, unsure: false, retry: true });
+/** A response that does not follow the protocol. */
+export function malformedError(detail: string): BackendError {
+  return new BackendError({ kind: "nonsense", detail, unsure: false, retry: true });
 }
 
-/** What cannot be done at this backend, however often it is tried. */
-export function unsupported(detail: string): Trouble {
-  return new Trouble({ kind: "unsupported", detail, unsure: false, retry: false });
+/** An operation that this backend can never perform. */
+export function unsupportedError(detail: string): BackendError {
+  return new BackendError({ kind: "unsupported", detail, unsure: false, retry: false });
 }
 
-export function refused(detail: string, { retry = false }: { retry?: boolean } = {}): Trouble {
-  return new Trouble({ kind: "refused", detail, unsure: false, retry });
+export function refusedError(detail: string, { retry = false }: { retry?: boolean } = {}): BackendError {
+  return new BackendError({ kind: "refused", detail, unsure: false, retry });
 }
 
-export function busy(detail: string, { retryAfterMs }: { retryAfterMs?: number } = {}): Trouble {
-  return new Trouble({ kind: "busy", detail, unsure: false, retry: true, ...optional({ retryAfterMs }) });
+export function busyError(detail: string): BackendError {
+  return new BackendError({ kind: "busy", detail, unsure: false, retry: true });
 }
 
-function optional({ retryAfterMs }: { retryAfterMs: number | undefined }): { retryAfterMs?: number } {
-  return retryAfterMs === undefined ? {} : { retryAfterMs };
+/** The gateway gave up before it called the backend. */
+export function localError(kind: "busy" | "unreachable", detail: string): BackendError {
+  return new BackendError({ kind, detail, unsure: false, retry: true, isLocal: true });
 }
 
-/** Runs `task`; what it throws becomes a fault. An error that is no {@link Trouble} is a bug, told to `onBug`. */
-export async function outcomeOf<T>(
+/** Runs `task`, and returns its error as a fault. An error that is not a {@link BackendError} is a bug and is passed to `onBug`. */
+export async function toBackendOutcome<T>(
   task: () => Promise<T>,
   onBug: (bug: unknown) => void,
 ): Promise<BackendOutcome<T>> {
   try {
     return { ok: true, value: await task() };
   } catch (thrown) {
-    return { ok: false, fault: faultOf(thrown, onBug) };
+    return { ok: false, fault: toBackendFault(thrown, onBug) };
   }
 }
 
-/** The fault of whatever was thrown. After an unforeseen error, the operation may have been done: `unsure`. */
-export function faultOf(thrown: unknown, onBug: (bug: unknown) => void): BackendFault {
-  if (thrown instanceof Trouble) return thrown.fault;
+/** The fault of a thrown value. After an unexpected error, the operation may have taken effect: `unsure`. */
+export function toBackendFault(thrown: unknown, onBug: (bug: unknown) => void): BackendFault {
+  if (thrown instanceof BackendError) return thrown.fault;
   onBug(thrown);
   return { kind: "nonsense", detail: "something unforeseen went wrong here", unsure: true, retry: true };
 }
 
-/** A foreign sentence, short and on one line, without `secrets`. */
-export function cleanDetail(text: string, secrets: readonly string[] = []): string {
-  let clean = text;
-  for (const secret of secrets) if (secret !== "") clean = clean.replaceAll(secret, "…");
-  return blankControlCharacters(clean).trim().slice(0, MAX_DETAIL_CHARACTERS);
+/** A text of a backend for a fault: short, on one line, and without `secrets`. */
+export function foreignDetail(text: string, secrets: readonly string[] = []): string {
+  return sanitizeDetail(text, { secrets, maxCharacters: MAX_DETAIL_CHARACTERS }).trim();
+}
+
+/** Thrown by `Backend.list`, and by nothing else. What was given before it stands. */
+export class BackendListError extends Error {
+  readonly fault: BackendFault;
+
+  constructor(fault: BackendFault) {
+    super(fault.detail);
+    this.name = "BackendListFault";
+    this.fault = fault;
+  }
 }

@@ -1,16 +1,20 @@
-// A backend behind the guarded caller: bounded operations, a circuit breaker, a last deadline, and the state that health shows.
+// Limits around a backend: concurrent operations and connections, deadlines, a circuit breaker, and the state for health.
 
-import type { BreakerLimits } from "../../platform/circuit_breaker.ts";
-import { type CallOptions, type CallRefusal, createGuardedCaller } from "../../platform/guarded_caller.ts";
+import {
+  type BreakerLimits,
+  type CallOptions,
+  type CallRefusal,
+  createGuardedCaller,
+} from "../../platform/guarded_caller.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
-import type { Backend, BackendFault, BackendOutcome, Remote } from "../backend_port.ts";
-import { NOTHING_KEPT } from "../schema/read_only_attributes.ts";
-import { BackendListFault } from "./list_error.ts";
-import { busy, unreachable } from "./backend_error.ts";
+import type { Backend, BackendFault, BackendOutcome, RemoteResource } from "../backend_port.ts";
+import { NO_READ_ONLY } from "../schema/read_only_attributes.ts";
+import { type BackendError, BackendListError, localError, unreachableError } from "./backend_error.ts";
+import { Semaphore, type SemaphoreRefusal } from "../../platform/semaphore.ts";
 
 /** What is known of one backend since the start. */
-export interface BackendStanding {
+export interface BackendHealth {
   readonly lastGoodMs: number | null;
   readonly lastFault:
     | { readonly atMs: number; readonly kind: BackendFault["kind"]; readonly detail: string }
@@ -19,7 +23,7 @@ export interface BackendStanding {
 
 export interface GuardedBackend {
   readonly backend: Backend;
-  standing(): BackendStanding;
+  health(): BackendHealth;
 }
 
 const BREAKER: BreakerLimits = {
@@ -47,7 +51,7 @@ export function guardBackend(
   { connections, clock, random, log }: { connections: number; clock: Clock; random: Random; log: Log },
 ): GuardedBackend {
   let lastGoodMs: number | null = null;
-  let lastFault: BackendStanding["lastFault"] = null;
+  let lastFault: BackendHealth["lastFault"] = null;
 
   const caller = createGuardedCaller<BackendFault>({
     clock,
@@ -56,6 +60,7 @@ export function guardBackend(
     breaker: BREAKER,
     toFault: (refusal) => faultOfRefusal(refusal, inner.kind),
     isDown: ({ kind }) => kind === "unreachable",
+    isLocal: (fault) => fault.isLocal === true,
     onOpen: ({ detail }) => log.warn(`${inner.kind} backend unreachable`, { backend: inner.name, detail }),
     onHealth(outcome) {
       // A backend that refuses is reachable and works: the request was wrong.
@@ -72,7 +77,7 @@ export function guardBackend(
     kind: inner.kind,
     mode: inner.mode,
     covers: inner.covers,
-    keeps: inner.keeps ?? NOTHING_KEPT,
+    readOnly: inner.readOnly ?? NO_READ_ONLY,
     holds: inner.holds,
     read: (kind, name, hint) => caller.call(() => inner.read(kind, name, hint), OPERATION),
     put: (desired, hint) => caller.call(() => inner.put(desired, hint), OPERATION),
@@ -82,7 +87,7 @@ export function guardBackend(
       try {
         for (;;) {
           const page = await caller.call(() => nextPage(pages), DIRECT);
-          if (!page.ok) throw new BackendListFault(page.fault);
+          if (!page.ok) throw new BackendListError(page.fault);
           if (page.value === null) return;
           yield page.value;
         }
@@ -97,18 +102,18 @@ export function guardBackend(
       await Promise.all([caller.close(), inner.close()]);
     },
   };
-  return { backend, standing: () => ({ lastGoodMs, lastFault }) };
+  return { backend, health: () => ({ lastGoodMs, lastFault }) };
 }
 
 /** The next page of a listing, or `null` at its end. */
 async function nextPage(
-  pages: AsyncIterator<readonly Remote[]>,
-): Promise<BackendOutcome<readonly Remote[] | null>> {
+  pages: AsyncIterator<readonly RemoteResource[]>,
+): Promise<BackendOutcome<readonly RemoteResource[] | null>> {
   try {
     const { done, value } = await pages.next();
     return { ok: true, value: done === true ? null : value };
   } catch (thrown) {
-    if (thrown instanceof BackendListFault) return { ok: false, fault: thrown.fault };
+    if (thrown instanceof BackendListError) return { ok: false, fault: thrown.fault };
     throw thrown;
   }
 }
@@ -116,20 +121,51 @@ async function nextPage(
 function faultOfRefusal(refusal: CallRefusal, kind: Backend["kind"]): BackendFault {
   switch (refusal.reason) {
     case "circuit_open":
-      return unreachable(`the ${PEERS[kind]} did not answer lately and is left alone for a moment`, {
+      return unreachableError(`the ${PEERS[kind]} did not answer lately and is left alone for a moment`, {
         retryAfterMs: refusal.retryAfterMs,
       }).fault;
     case "queue_full":
     case "wait_timeout":
-      return busy("too many calls to this backend wait already").fault;
+      return localError("busy", "too many calls to this backend wait already").fault;
     case "closed":
-      return unreachable("the gateway is stopping").fault;
+      return localError("unreachable", "the gateway is stopping").fault;
     case "call_timeout":
-      return unreachable("the backend did not answer in time", { unsure: true }).fault;
+      return unreachableError("the backend did not answer in time", { unsure: true }).fault;
     case "call_threw": {
       const { error } = refusal;
       const name = error instanceof Error ? error.name : "an error";
-      return unreachable(`the call ended with ${name}`, { unsure: true }).fault;
+      return unreachableError(`the call ended with ${name}`, { unsure: true }).fault;
     }
+  }
+}
+
+const MAX_WAITING_FOR_CONNECTION = 10_000;
+
+const ERRORS: Readonly<Record<SemaphoreRefusal, () => BackendError>> = {
+  queue_full: () => localError("busy", "too many operations wait for the backend"),
+  wait_timeout: () => localError("busy", "no connection to the backend became free in time"),
+  closed: () => localError("unreachable", "the gateway is stopping"),
+};
+
+export class ConnectionLimit {
+  readonly #semaphore: Semaphore;
+
+  constructor({ clock, connections }: { clock: Clock; connections: number }) {
+    this.#semaphore = new Semaphore({
+      clock,
+      limits: { concurrent: connections, waiting: MAX_WAITING_FOR_CONNECTION },
+    });
+  }
+
+  /** Runs `task` when a connection is free. @throws BackendError if none is free before `deadlineMs` */
+  async run<T>(task: () => Promise<T>, deadlineMs: number): Promise<T> {
+    const turn = await this.#semaphore.run(task, deadlineMs);
+    if (!turn.ran) throw ERRORS[turn.reason]();
+    return turn.value;
+  }
+
+  /** Refuses the waiting tasks, and waits for the running ones. */
+  close(): Promise<void> {
+    return this.#semaphore.close();
   }
 }

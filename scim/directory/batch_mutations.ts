@@ -1,13 +1,13 @@
-// The mutations of one batch: changes of keys, changes of the counted indexes, changes of other parts, and checks; with their size.
+// The mutations of one batch with their size: keys, counted indexes, other parts, and checks.
 
 import type { Check, Mutation, Transaction } from "../../platform/store.ts";
 import type { ResourceKind } from "../schema/resource.ts";
 import type { IndexDraft } from "./counted_index.ts";
 import type { Indexes } from "./indexes.ts";
 
-/** About what a small value takes in the store, with its key. */
+/** The approximate size of a small value in the store, with its key. */
 export const SMALL_VALUE_OCTETS = 100;
-const FENCE_OCTETS = 700;
+const BUCKET_OCTETS = 700;
 
 /** Later changes of a key replace earlier ones. */
 export class BatchMutations {
@@ -16,18 +16,18 @@ export class BatchMutations {
   /** Changes of search words, by kind of resource. */
   readonly words: Readonly<Record<ResourceKind, IndexDraft>>;
   /** Changes of tombstones. */
-  readonly gone: IndexDraft;
+  readonly tombstones: IndexDraft;
   readonly #drafts: readonly IndexDraft[];
   readonly #own = new Map<string, Mutation>();
   readonly #foreign: Mutation[] = [];
   readonly #checks = new Map<string, Check>();
   #octets = 0;
 
-  constructor({ names, words, gone }: Indexes) {
+  constructor({ names, words, tombstones }: Indexes) {
     this.names = { user: names.user.draft(), group: names.group.draft() };
     this.words = { user: words.user.draft(), group: words.group.draft() };
-    this.gone = gone.draft();
-    this.#drafts = [this.names.user, this.names.group, this.words.user, this.words.group, this.gone];
+    this.tombstones = tombstones.draft();
+    this.#drafts = [this.names.user, this.names.group, this.words.user, this.words.group, this.tombstones];
   }
 
   set(key: Deno.KvKey, value: unknown, sizeOctets = SMALL_VALUE_OCTETS): void {
@@ -59,7 +59,7 @@ export class BatchMutations {
   }
 
   get sizeOctets(): number {
-    return this.#octets + this.#touchedFences * FENCE_OCTETS;
+    return this.#octets + this.#touchedFences * BUCKET_OCTETS;
   }
 
   /** Everything so far as one transaction. */
@@ -81,11 +81,11 @@ export class BatchMutations {
   }
 
   get #touchedFences(): number {
-    return this.#drafts.reduce((sum, { touched }) => sum + touched, 0);
+    return this.#drafts.reduce((sum, { changedBuckets }) => sum + changedBuckets, 0);
   }
 }
 
-/** What a foreign change takes in the store, roughly: it must only keep a commit below its limit. */
+/** The approximate size of a change of another part. It must only keep a commit below its limit. */
 function estimateOctets(mutation: Mutation): number {
   const value = mutation.type === "set" ? mutation.value : mutation.type === "audit" ? mutation.entry : null;
   return SMALL_VALUE_OCTETS + (value === null ? 0 : sizeOf(value, 6));

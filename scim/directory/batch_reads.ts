@@ -1,9 +1,9 @@
-// What the writes of one batch read from the store: each record and each user's memberships once.
+// Reads of one batch from the store: each record and the memberships of each user once.
 
 import type { Store } from "../../platform/store.ts";
 import type { ResourceKind } from "../schema/resource.ts";
 import type { Indexes } from "./indexes.ts";
-import type { Keys } from "./keys.ts";
+import type { DirectoryKeys } from "./keys.ts";
 import { type ReadRecord, readRecord } from "./records.ts";
 
 /** What stays of a deleted user. */
@@ -15,11 +15,11 @@ export interface Tombstone {
 
 export interface BatchReadDeps {
   readonly store: Store;
-  readonly keys: Keys;
+  readonly keys: DirectoryKeys;
   readonly indexes: Indexes;
 }
 
-/** Reads as of the first time that each is asked for. Names are canonical. */
+/** Each value is as of its first read. Names are canonical. */
 export class BatchReads {
   readonly #deps: BatchReadDeps;
   readonly #records = new Map<string, Promise<ReadRecord | null>>();
@@ -29,12 +29,12 @@ export class BatchReads {
     this.#deps = deps;
   }
 
-  /** Starts to read what a write of a resource asks for. */
-  expect(kind: ResourceKind, canonical: string): void {
+  /** Starts to read what the write of a resource needs. */
+  prefetch(kind: ResourceKind, canonical: string): void {
     // A later call reports a failure of this read; there may be no later call.
     this.record(kind, canonical).catch(() => undefined);
     // A new user may be a member already.
-    if (kind === "user" && !this.#deps.indexes.names.user.mayHave(canonical)) {
+    if (kind === "user" && !this.#deps.indexes.names.user.mayContain(canonical)) {
       this.memberships(canonical).catch(() => undefined);
     }
   }
@@ -44,15 +44,15 @@ export class BatchReads {
     const place = `${kind}\0${canonical}`;
     const known = this.#records.get(place);
     if (known !== undefined) return known;
-    // A name that no hash is known of has no record: most creations read nothing.
-    const reading = indexes.names[kind].mayHave(canonical)
+    // A name without a known hash has no record, so most creations read nothing.
+    const reading = indexes.names[kind].mayContain(canonical)
       ? readRecord({ store, keys }, { kind, canonical })
       : Promise.resolve(null);
     this.#records.set(place, reading);
     return reading;
   }
 
-  /** The sets of members that a user is in, with the canonical name of the group each was made for. */
+  /** The member sets that contain a user, with the canonical name of the group of each. */
   memberships(user: string): Promise<ReadonlyMap<string, string>> {
     const known = this.#memberships.get(user);
     if (known !== undefined) return known;
@@ -64,7 +64,7 @@ export class BatchReads {
   /** Each call reads the store again. */
   async tombstone(canonical: string): Promise<Tombstone | null> {
     const { store, keys, indexes } = this.#deps;
-    if (!indexes.gone.mayHave(canonical)) return null;
+    if (!indexes.tombstones.mayContain(canonical)) return null;
     return (await store.get<Tombstone>(keys.gone(canonical))).value;
   }
 

@@ -1,23 +1,33 @@
-// The directory: users and groups of one target, as the store keeps them (RFC 7643). Names, words and memberships are indexed, so that nothing
-// that is asked for walks over everybody.
+// The directory: users and groups of one target in the store (RFC 7643). Names, words and memberships are indexed, so that no request
+// reads all users.
 
 import type { PasswordHash } from "../../platform/password_hasher.ts";
 import type { Log } from "../../platform/log.ts";
 import { NO_CHANGE } from "../../platform/write_batch.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
-import type { Directory, PageOptions, PrepareGroupTurn, PrepareLeaving } from "../ports.ts";
+import type {
+  PageOptions,
+  PrepareGroupCleanup,
+  PrepareOffboarding,
+  Target,
+  TargetDirectory,
+} from "../ports.ts";
 import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
 import { createMapping } from "../schema/mapping.ts";
-import { createBigChanges } from "./large_group_update.ts";
+import { LargeGroupUpdate } from "./large_group_update.ts";
 import { DirectoryBatch } from "./directory_batch.ts";
 import { openNameIndexes, withWordIndexes } from "./indexes.ts";
-import { type Keys, keysOf } from "./keys.ts";
-import { createLoginView } from "./login_view.ts";
+import { createDirectoryKeys, type DirectoryKeys } from "./keys.ts";
+import { createLoginView, ResourceReader } from "./reader.ts";
 import { createMemberSets } from "./member_sets.ts";
-import { createReader } from "./reader.ts";
-import { createSearch } from "./search.ts";
-import { type Change, createWriter, type Writer } from "./write_queue.ts";
+import { DirectorySearch } from "./search.ts";
+import { type DirectoryChange, WriteQueue } from "./write_queue.ts";
+import {
+  createUserRecordFinder,
+  type FindUserRecord,
+  type RecordDirectory,
+} from "../../platform/user_record.ts";
 
 export interface DirectoryDeps {
   readonly store: Store;
@@ -26,43 +36,43 @@ export interface DirectoryDeps {
   readonly log: Log;
   /** The `<target_id>`. */
   readonly target: string;
-  readonly prepareLeaving: PrepareLeaving;
-  /** Absent: nothing is kept for groups elsewhere. */
-  readonly prepareGroupTurn?: PrepareGroupTurn;
-  /** For filters that name attributes of the mapping; by default the document's. */
+  readonly prepareOffboarding: PrepareOffboarding;
+  /** Absent: other parts store nothing for groups. */
+  readonly prepareGroupCleanup?: PrepareGroupCleanup;
+  /** For filters on mapped attributes. Default: the default mapping. */
   readonly mapping?: Mapping;
-  /** How many deleted users are remembered; beyond, the oldest are forgotten. */
-  readonly tombstonesKept?: number;
+  /** How many tombstones of deleted users remain. Beyond, the oldest are deleted. */
+  readonly maxTombstones?: number;
 }
 
-const TOMBSTONES_KEPT = 1_000_000;
+const MAX_TOMBSTONES = 1_000_000;
 
-/** What waits for the counts of words: everything that writes or searches. */
-interface Work {
-  readonly writer: Writer;
-  readonly search: Directory["search"];
+/** What needs the word indexes. */
+interface WritesAndSearch {
+  readonly writes: WriteQueue;
+  readonly search: DirectorySearch;
 }
 
 /**
- * Opens a target's directory. Logins and pages can be answered when it resolves; the counts of search words, which are most of what is loaded,
- * follow, and callers that write or search before wait for them. What a crash cut off is finished first.
+ * Opens the directory of a target. When it resolves, logins and pages work. The word indexes, which are most of the data, load afterwards; writes
+ * and searches wait for them. Updates that a crash interrupted are finished first.
  *
- * One process a target: what is in memory must be what is in the store.
+ * Only one process may open a target, because memory mirrors the store.
  */
-export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
+export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirectory> {
   const { store, clock, log, target } = deps;
-  const keys = keysOf(target);
+  const keys = createDirectoryKeys(target);
   const names = await openNameIndexes({ store, keys });
   const memberSets = createMemberSets({ store, keys });
   const view = createLoginView({ store, keys, indexes: names });
-  const reader = createReader({ store, keys, indexes: names, memberSets });
-  const observers = new Set<(change: Change) => void>();
-  const tell = (change: Change): void => {
+  const reader = new ResourceReader({ store, keys, indexes: names, memberSets });
+  const observers = new Set<(change: DirectoryChange) => void>();
+  const notify = (change: DirectoryChange): void => {
     for (const observer of observers) {
       try {
         observer(change);
       } catch (fault) {
-        // The write is durable: an observer that throws must not make it look refused.
+        // The write is durable. An error of an observer must not look like a refusal.
         log.error("an observer of the directory failed", { fault: String(fault) });
       }
     }
@@ -72,12 +82,12 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
   const nextNumber = (): number => lastNumber = Math.max(lastNumber + 1, clock.nowMs() * 1024);
   const newSetId = (): string => `${nextNumber().toString(36)}-${deps.random.bytes(4).toHex()}`;
 
-  const openWork = async (): Promise<Work> => {
+  const openWritesAndSearch = async (): Promise<WritesAndSearch> => {
     const indexes = await withWordIndexes(names, { store, keys });
-    const batchDeps = { store, keys, indexes, memberSets, nextNumber, onUser: view.changed };
+    const batchDeps = { store, keys, indexes, memberSets, nextNumber, onUser: view.update };
     const newBatch = () => new DirectoryBatch(batchDeps);
-    const prepareGroupTurn = deps.prepareGroupTurn ?? (() => NO_CHANGE);
-    const writer = createWriter({
+    const prepareGroupCleanup = deps.prepareGroupCleanup ?? (() => NO_CHANGE);
+    const writes = new WriteQueue({
       keys,
       clock,
       log,
@@ -85,42 +95,42 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
       nextNumber,
       newSetId,
       newBatch,
-      prepareLeaving: deps.prepareLeaving,
-      prepareGroupTurn,
-      big: createBigChanges({ ...batchDeps, newBatch, newSetId, prepareGroupTurn }),
-      tombstonesKept: deps.tombstonesKept ?? TOMBSTONES_KEPT,
-      onChange: tell,
+      prepareOffboarding: deps.prepareOffboarding,
+      prepareGroupCleanup,
+      largeGroups: new LargeGroupUpdate({ ...batchDeps, newBatch, newSetId, prepareGroupCleanup }),
+      maxTombstones: deps.maxTombstones ?? MAX_TOMBSTONES,
+      onChange: notify,
     });
     const mapping = deps.mapping ?? createMapping({ user: {}, group: {} });
-    const search = createSearch({ store, keys, indexes, memberSets, reader, mapping });
-    await writer.finishChores();
-    return { writer, search };
+    const search = new DirectorySearch({ store, keys, indexes, memberSets, reader, mapping });
+    await writes.recover();
+    return { writes, search };
   };
-  const work = openWork();
-  // The callers that wait for it receive the error as well.
+  const work = openWritesAndSearch();
+  // The callers that wait for it receive the error, too.
   work.catch((fault: unknown) =>
-    log.error("the directory can be read and not written: its counts of words could not be loaded", {
+    log.error("the directory is read-only: its word indexes could not be loaded", {
       target,
       fault: String(fault),
     })
   );
-  // Half of a big change may be waiting; a login must not see it.
-  if (await hasChores({ store, keys })) await work;
+  // A login must not see half of an interrupted update.
+  if (await hasRecoveryTasks({ store, keys })) await work;
 
-  const write: Directory["write"] = async (asked) => await (await work).writer.write(asked);
+  const write: TargetDirectory["write"] = async (asked) => await (await work).writes.write(asked);
   return {
     target,
-    read: reader.read,
+    read: (kind, canonical) => reader.read(kind, canonical),
     async readPassword(canonical) {
       return (await store.get<PasswordHash>(keys.password(canonical))).value;
     },
     page: (kind: ResourceKind, options: PageOptions) => reader.page(kind, options),
-    search: async (...asked) => await (await work).search(...asked),
+    search: async (...asked) => await (await work).search.search(...asked),
     count: (kind) => names.names[kind].total,
     all: (kind): AsyncIterable<Stored> => reader.all(kind),
     write,
     writeMany: (writes) => Promise.all(writes.map(write)),
-    changeMembers: async (change) => await (await work).writer.changeMembers(change),
+    changeMembers: async (change) => await (await work).writes.changeMembers(change),
     login: view.login,
     prepareLogin: view.prepare,
     observe(observer) {
@@ -130,7 +140,28 @@ export async function createDirectory(deps: DirectoryDeps): Promise<Directory> {
   };
 }
 
-async function hasChores({ store, keys }: { store: Store; keys: Keys }): Promise<boolean> {
-  for await (const _chore of store.list(keys.chores, { limit: 1 })) return true;
+async function hasRecoveryTasks({ store, keys }: { store: Store; keys: DirectoryKeys }): Promise<boolean> {
+  for await (const _task of store.list(keys.chores, { limit: 1 })) return true;
   return false;
+}
+
+/** @param target the target whose users sign in. */
+export function findUserRecordIn(target: Pick<Target, "name" | "directory">, store: Store): FindUserRecord {
+  return createUserRecordFinder({ store, target: target.name, directory: recordDirectoryOf(target) });
+}
+
+/** @param target the target whose users sign in. */
+export function recordDirectoryOf({ directory }: Pick<Target, "directory">): RecordDirectory {
+  return {
+    async read(canonical) {
+      const stored = await directory.read("user", canonical);
+      return stored?.content.kind === "user"
+        ? { createdMs: stored.createdMs, active: stored.content.active }
+        : null;
+    },
+    async isDeleted(canonical) {
+      await directory.prepareLogin(canonical);
+      return directory.login(canonical).status === "deleted";
+    },
+  };
 }

@@ -1,22 +1,21 @@
-// The changes of one or several writes for one commit, laid over what the store says. Memory is brought up to date when the commit is
-// durable, never before.
+// The changes of one or several writes for one commit, on top of the stored state. Memory is updated after the commit
+// is durable.
 
-import type { CommitOutcome } from "../../platform/transaction.ts";
+import type { CommitOutcome } from "../../platform/commit_queue.ts";
 import { type PreparedChange, WriteBatch } from "../../platform/write_batch.ts";
 import type { Mutation } from "../../platform/store.ts";
 import type { ResourceKind } from "../schema/resource.ts";
 import { BatchMutations, SMALL_VALUE_OCTETS } from "./batch_mutations.ts";
 import { type BatchReadDeps, BatchReads, type Tombstone } from "./batch_reads.ts";
 import { type MemberChange, type MemberSet, type MemberSets, withChanges } from "./member_sets.ts";
-import { hasSameWords, indexedWords } from "./record_words.ts";
-import { encodeRecord, type KeptRecord, octetsOf } from "./records.ts";
+import { encodeRecord, hasSameWords, indexedWords, type ResourceRecord, textSizeOctets } from "./records.ts";
 
 export interface DirectoryBatchDeps extends BatchReadDeps {
   readonly memberSets: MemberSets;
   /** Grows; never the same twice. */
   readonly nextNumber: () => number;
   /** Told of each user's record that changed, when that is durable; `null`: deleted. */
-  readonly onUser: (canonical: string, record: KeptRecord | null) => void;
+  readonly onUser: (canonical: string, record: ResourceRecord | null) => void;
 }
 
 /** The changes of one or several writes, for one commit. */
@@ -24,7 +23,7 @@ export class DirectoryBatch {
   readonly #deps: DirectoryBatchDeps;
   readonly #reads: BatchReads;
   readonly #changes: BatchMutations;
-  readonly #records = new Map<string, KeptRecord | null>();
+  readonly #records = new Map<string, ResourceRecord | null>();
   readonly #sets = new Map<string, MemberSet>();
   readonly #memberships = new Map<string, Map<string, string | null>>();
   readonly #tombstones = new Map<string, Tombstone | null>();
@@ -37,18 +36,21 @@ export class DirectoryBatch {
     this.#batch.whenCommitted(() => this.#changes.applyIndexes());
   }
 
-  /** Reads ahead what a write will ask for. */
-  expect(kind: ResourceKind, canonical: string): void {
-    this.#reads.expect(kind, canonical);
+  /** Reads ahead what a write will need. */
+  prefetch(kind: ResourceKind, canonical: string): void {
+    this.#reads.prefetch(kind, canonical);
   }
 
-  async record(kind: ResourceKind, canonical: string): Promise<KeptRecord | null> {
+  async record(kind: ResourceKind, canonical: string): Promise<ResourceRecord | null> {
     const changed = this.#records.get(`${kind}\0${canonical}`);
     return changed === undefined ? (await this.#reads.record(kind, canonical))?.record ?? null : changed;
   }
 
-  /** Puts a record, or `null` in its place, and keeps the indexes in step. @throws RangeError when it is too large. */
-  async keep(place: { kind: ResourceKind; canonical: string }, next: KeptRecord | null): Promise<void> {
+  /** Replaces a record (`null` deletes it) and updates the indexes. @throws RangeError if it is too large. */
+  async putRecord(
+    place: { kind: ResourceKind; canonical: string },
+    next: ResourceRecord | null,
+  ): Promise<void> {
     const { kind, canonical } = place;
     const before = await this.record(kind, canonical);
     const key = this.#deps.keys.record(kind, canonical);
@@ -67,7 +69,7 @@ export class DirectoryBatch {
   }
 
   /** The commit fails when another request writes this record before. */
-  async guard(kind: ResourceKind, canonical: string): Promise<void> {
+  async checkUnchanged(kind: ResourceKind, canonical: string): Promise<void> {
     const key = this.#deps.keys.record(kind, canonical);
     const versionstamp = (await this.#reads.record(kind, canonical))?.versionstamp ?? null;
     this.#changes.check({ key, versionstamp });
@@ -101,7 +103,7 @@ export class DirectoryBatch {
     this.#batch.whenCommitted(() => memberSets.keep(setId, after));
   }
 
-  /** A user's sets, with the canonical name of the group each was made for. */
+  /** The member sets of a user, with the canonical name of the group of each. */
   async memberships(user: string): Promise<Map<string, string>> {
     const found = new Map(await this.#reads.memberships(user));
     for (const [setId, group] of this.#memberships.get(user) ?? []) {
@@ -112,7 +114,7 @@ export class DirectoryBatch {
   }
 
   /** Marks a name as deleted, or as not deleted any more. */
-  async tombstone(canonical: string, value: Tombstone | null): Promise<void> {
+  async setTombstone(canonical: string, value: Tombstone | null): Promise<void> {
     const { keys } = this.#deps;
     const changed = this.#tombstones.get(canonical);
     const before = changed === undefined ? await this.#reads.tombstone(canonical) : changed;
@@ -120,10 +122,10 @@ export class DirectoryBatch {
     if (value !== null) {
       this.set(keys.gone(canonical), value, textOctets(value.name));
       this.set(keys.departure(value.order), canonical, textOctets(canonical));
-      if (before === null) this.#changes.gone.add(canonical);
+      if (before === null) this.#changes.tombstones.add(canonical);
     } else if (before !== null) {
       this.remove(keys.gone(canonical));
-      this.#changes.gone.remove(canonical);
+      this.#changes.tombstones.remove(canonical);
     }
     this.#tombstones.set(canonical, value);
   }
@@ -165,7 +167,7 @@ export class DirectoryBatch {
     return this.#changes.sizeOctets;
   }
 
-  /** Writes everything; then memory follows, or is taken back. */
+  /** Commits everything. Afterwards memory is updated, or discards the changes. */
   async commit(): Promise<CommitOutcome> {
     try {
       const outcome = await this.#deps.store.commit(this.#changes.toTransaction());
@@ -178,14 +180,14 @@ export class DirectoryBatch {
     }
   }
 
-  /** Gives up: nothing was written. */
+  /** Discards the changes. Nothing was written. */
   rollBack(): void {
     this.#batch.rollBack();
   }
 
   #changeWords(
     { kind, canonical }: { kind: ResourceKind; canonical: string },
-    records: { before: KeptRecord | null; next: KeptRecord | null },
+    records: { before: ResourceRecord | null; next: ResourceRecord | null },
   ): void {
     const { keys } = this.#deps;
     const before = indexedWords(kind, records.before);
@@ -205,14 +207,14 @@ export class DirectoryBatch {
 
   #writeParts(
     { kind, canonical }: { kind: ResourceKind; canonical: string },
-    { before, parts, name }: { before: KeptRecord | null; parts: readonly string[]; name: string },
+    { before, parts, name }: { before: ResourceRecord | null; parts: readonly string[]; name: string },
   ): void {
     const { keys } = this.#deps;
     for (let number = 0; number < (before?.partCount ?? 0); number++) {
       this.remove(keys.part(kind, canonical, { parts: before?.parts ?? "", number }));
     }
     for (const [number, text] of parts.entries()) {
-      this.set(keys.part(kind, canonical, { parts: name, number }), text, octetsOf(text));
+      this.set(keys.part(kind, canonical, { parts: name, number }), text, textSizeOctets(text));
     }
   }
 }

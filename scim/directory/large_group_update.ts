@@ -1,18 +1,18 @@
-// Changes of members that do not fit into one commit. A new set of members is written beside the old one, one commit exchanges them, and
-// the rest (users' records, the old set) follows. A chore in the store makes a later start finish what a crash cut off.
+// Updates of groups that do not fit into one commit. First a new set of members is written beside the old one. Then one commit switches to
+// the new set. The users' records and the old set follow. A recovery task in the store lets a later start finish after a crash.
 
 import type { Mutation } from "../../platform/store.ts";
-import type { PrepareGroupTurn, WriteResult } from "../ports.ts";
-import type { MemberChange } from "./member_sets.ts";
+import type { PrepareGroupCleanup, WriteResult } from "../ports.ts";
+import { type MemberChange, NO_MEMBERS } from "./member_sets.ts";
 import type { DirectoryBatch, DirectoryBatchDeps } from "./directory_batch.ts";
-import { type GroupChange, regroup, turnGroup } from "./write_plan.ts";
-import { readRecord, storedOf } from "./records.ts";
+import { cleanUpGroup, type GroupUpdate, updateUserGroups } from "./write_plan.ts";
+import { readRecord, toStored } from "./records.ts";
 
-/** What is owed, under ["chore", target, id]. */
-export type Chore =
-  /** A set that no group has, or will have. */
+/** The value under ["chore", target, id]. */
+export type RecoveryTask =
+  /** A set that no group uses. */
   | { readonly kind: "sweep"; readonly setId: string }
-  /** A group was given another set, or none: users' records follow, then the old set goes. "" stands for no set. */
+  /** A group has another set, or none: update the users' records, then delete the old set. "" means no set. */
   | {
     readonly kind: "flip";
     readonly group: string;
@@ -20,180 +20,200 @@ export type Chore =
     readonly from: string;
     readonly to: string;
   }
-  /** A user who left is still a member of groups. */
+  /** A deleted or deactivated user is still a member of groups. */
   | { readonly kind: "leave"; readonly user: string };
 
-export interface BigChangeDeps extends DirectoryBatchDeps {
+export interface LargeGroupUpdateDeps extends DirectoryBatchDeps {
   readonly newBatch: () => DirectoryBatch;
   readonly newSetId: () => string;
-  readonly prepareGroupTurn: PrepareGroupTurn;
+  readonly prepareGroupCleanup: PrepareGroupCleanup;
 }
 
-export interface BigChanges {
-  /** All or nothing for readers; complete when it resolves. */
-  changeGroup(change: GroupChange, also: readonly Mutation[]): Promise<WriteResult>;
-  /** Takes a user who left out of all groups. */
-  leave(user: string): Promise<void>;
-  /** Does every chore that is there; called when nothing else writes. @returns how many there were. */
-  finish(): Promise<number>;
-  /** Drops the oldest tombstones above `kept`, a few at a time. */
-  trimTombstones(kept: number): Promise<void>;
-}
+const MAX_MEMBERS_PER_COMMIT = 200;
+const MAX_MEMBERSHIPS_PER_COMMIT = 50;
+const MAX_MUTATIONS_PER_COMMIT = 400;
+const MAX_OCTETS_PER_COMMIT = 350_000;
+const MAX_TOMBSTONES_PER_TURN = 20;
 
-const MEMBERS_A_COMMIT = 200;
-const MEMBERSHIPS_A_COMMIT = 50;
-const MUTATIONS_A_COMMIT = 400;
-const OCTETS_A_COMMIT = 350_000;
-const TOMBSTONES_A_TURN = 20;
+export class LargeGroupUpdate {
+  readonly #deps: LargeGroupUpdateDeps;
 
-export function createBigChanges(deps: BigChangeDeps): BigChanges {
-  const { store, keys, memberSets, newBatch } = deps;
+  constructor(deps: LargeGroupUpdateDeps) {
+    this.#deps = deps;
+  }
 
-  const writeSet = async (setId: string, change: GroupChange): Promise<void> => {
+  /** Replaces the members of a group: all or nothing for readers, complete when it resolves. */
+  async changeGroup(change: GroupUpdate, also: readonly Mutation[]): Promise<WriteResult> {
+    const { store, keys, newSetId, nextNumber } = this.#deps;
+    const to = change.after === null ? "" : newSetId();
+    const sweepKey = keys.chore(`sweep ${to}`);
+    const sweep: RecoveryTask = { kind: "sweep", setId: to };
+    if (to !== "") {
+      await store.commit({ mutations: [{ type: "set", key: sweepKey, value: sweep }] });
+      await this.#writeSet(to, change);
+    }
+    const after = change.after === null ? null : { ...change.after, setId: to };
+    const flipKey = keys.chore(`flip ${nextNumber()}`);
+    const flip = {
+      kind: "flip",
+      group: change.canonical,
+      name: change.before?.name ?? after?.name ?? change.canonical,
+      from: change.before?.setId ?? "",
+      to,
+    } as const satisfies RecoveryTask;
+    const batch = await this.#flipBatch(change, { after, also, sweepKey, flipKey, flip });
+    if (!(await batch.commit()).ok) {
+      await this.#run(sweepKey, sweep);
+      return { ok: false, reason: "changed" };
+    }
+    await this.#finishFlip(flip, change.changes);
+    await store.commit({ mutations: [{ type: "delete", key: flipKey }] });
+    return { ok: true, stored: after === null ? null : toStored("group", after, change.membersAfter) };
+  }
+
+  /** Removes a user from all groups. */
+  async leaveGroups(user: string): Promise<void> {
+    const { newBatch, keys } = this.#deps;
+    let isMore = true;
+    while (isMore) {
+      const batch = newBatch();
+      const memberships = [...await batch.memberships(user)];
+      for (const [setId, group] of memberships.slice(0, MAX_MEMBERSHIPS_PER_COMMIT)) {
+        await batch.changeMembers({ setId, group }, [{ canonical: user, name: null }]);
+      }
+      isMore = memberships.length > MAX_MEMBERSHIPS_PER_COMMIT;
+      if (!isMore) batch.remove(keys.chore(`leave ${user}`));
+      await batch.commit();
+    }
+  }
+
+  /** Runs all recovery tasks, and returns how many there were. Call it only when no write is in progress. */
+  async recover(): Promise<number> {
+    const { store, keys } = this.#deps;
+    const tasks: { key: Deno.KvKey; task: RecoveryTask }[] = [];
+    for await (const { key, value } of store.list<RecoveryTask>(keys.chores)) {
+      if (value !== null) tasks.push({ key, task: value });
+    }
+    for (const { key, task } of tasks) await this.#run(key, task);
+    return tasks.length;
+  }
+
+  /** Deletes the oldest tombstones above `maxTombstones`, a few at a time. */
+  async trimTombstones(maxTombstones: number): Promise<void> {
+    const { store, keys, indexes, newBatch } = this.#deps;
+    const excess = Math.min(indexes.tombstones.total - maxTombstones, MAX_TOMBSTONES_PER_TURN);
+    if (excess <= 0) return;
+    const batch = newBatch();
+    for await (const { key, value } of store.list<string>(keys.departures, { limit: excess })) {
+      if (value === null) continue;
+      await batch.setTombstone(value, null);
+      batch.remove(key);
+    }
+    await batch.commit();
+  }
+
+  /** The commit that switches a group to its new set. */
+  async #flipBatch(
+    change: GroupUpdate,
+    { after, also, sweepKey, flipKey, flip }: {
+      after: GroupUpdate["after"];
+      also: readonly Mutation[];
+      sweepKey: Deno.KvKey;
+      flipKey: Deno.KvKey;
+      flip: RecoveryTask & { kind: "flip" };
+    },
+  ): Promise<DirectoryBatch> {
+    const { newBatch, memberSets, prepareGroupCleanup } = this.#deps;
+    const { canonical, membersAfter } = change;
+    const batch = newBatch();
+    await batch.checkUnchanged("group", canonical);
+    await batch.putRecord({ kind: "group", canonical }, after);
+    batch.remove(sweepKey);
+    batch.set(flipKey, flip, 2000);
+    cleanUpGroup(prepareGroupCleanup, batch, change);
+    batch.also(also);
+    if (flip.to !== "") batch.whenCommitted(() => memberSets.keep(flip.to, membersAfter));
+    return batch;
+  }
+
+  async #writeSet(setId: string, change: GroupUpdate): Promise<void> {
+    const { store, keys } = this.#deps;
     const { canonicals, names } = change.membersAfter;
-    for (let at = 0; at < canonicals.length; at += MEMBERS_A_COMMIT) {
+    for (let at = 0; at < canonicals.length; at += MAX_MEMBERS_PER_COMMIT) {
       const mutations: Mutation[] = [];
       let sizeOctets = 0;
-      for (const [i, user] of canonicals.slice(at, at + MEMBERS_A_COMMIT).entries()) {
+      for (const [i, user] of canonicals.slice(at, at + MAX_MEMBERS_PER_COMMIT).entries()) {
         mutations.push({ type: "set", key: keys.member(setId, user), value: names[at + i] ?? user });
         mutations.push({ type: "set", key: keys.memberOf(user, setId), value: change.canonical });
         sizeOctets += 8 * user.length + 2 * change.canonical.length + 200;
       }
       await store.commit({ mutations, sizeOctets });
     }
-  };
+  }
 
-  const sweep = async (setId: string): Promise<void> => {
+  async #deleteSet(setId: string): Promise<void> {
     if (setId === "") return;
+    const { store, keys, memberSets } = this.#deps;
     let isMore = true;
     while (isMore) {
       const mutations: Mutation[] = [];
-      for await (const { key } of store.list(keys.members(setId), { limit: MEMBERS_A_COMMIT })) {
-        mutations.push({ type: "delete", key }, {
-          type: "delete",
-          key: keys.memberOf(String(key[3]), setId),
-        });
+      for await (const { key } of store.list(keys.members(setId), { limit: MAX_MEMBERS_PER_COMMIT })) {
+        const reverseKey = keys.memberOf(String(key[3]), setId);
+        mutations.push({ type: "delete", key }, { type: "delete", key: reverseKey });
       }
       isMore = mutations.length > 0;
       if (isMore) await store.commit({ mutations });
     }
     memberSets.forget(setId);
-  };
+  }
 
-  /** Both sets as a change, for a caller that no longer has the change. */
-  const changesBetween = async (from: string, to: string): Promise<MemberChange[]> => {
-    const gone = from === "" ? [] : (await memberSets.load(from)).canonicals;
-    const { canonicals, names } = to === "" ? { canonicals: [], names: [] } : await memberSets.load(to);
+  /** The difference of two sets, for a recovery task, which no longer has the update. */
+  async #changesBetween(from: string, to: string): Promise<MemberChange[]> {
+    const { memberSets } = this.#deps;
+    const before = from === "" ? NO_MEMBERS : await memberSets.load(from);
+    const after = to === "" ? NO_MEMBERS : await memberSets.load(to);
     return [
-      ...gone.map((canonical) => ({ canonical, name: null })),
-      ...canonicals.map((canonical, at) => ({ canonical, name: names[at] ?? canonical })),
+      ...before.canonicals.map((canonical) => ({ canonical, name: null })),
+      ...after.canonicals.map((canonical, at) => ({ canonical, name: after.names[at] ?? canonical })),
     ];
-  };
+  }
 
-  const regroupAll = async (changes: readonly MemberChange[], names: { before: string; after: string }) => {
+  async #updateUsers(
+    changes: readonly MemberChange[],
+    names: { before: string; after: string },
+  ): Promise<void> {
     const isMember = new Map(changes.map(({ canonical, name }) => [canonical, name !== null]));
     const users = [...isMember.keys()];
     for (let at = 0; at < users.length;) {
-      const batch = newBatch();
-      for (const user of users.slice(at, at + MEMBERS_A_COMMIT)) batch.expect("user", user);
-      const end = Math.min(at + MEMBERS_A_COMMIT, users.length);
-      while (at < end && batch.mutationCount < MUTATIONS_A_COMMIT && batch.sizeOctets < OCTETS_A_COMMIT) {
+      const batch = this.#deps.newBatch();
+      for (const user of users.slice(at, at + MAX_MEMBERS_PER_COMMIT)) batch.prefetch("user", user);
+      const end = Math.min(at + MAX_MEMBERS_PER_COMMIT, users.length);
+      while (
+        at < end && batch.mutationCount < MAX_MUTATIONS_PER_COMMIT && batch.sizeOctets < MAX_OCTETS_PER_COMMIT
+      ) {
         const user = users[at++] ?? "";
         const stays = isMember.get(user) === true;
-        await regroup(batch, user, { name: stays ? names.after : names.before, isMember: stays });
+        await updateUserGroups(batch, user, { name: stays ? names.after : names.before, isMember: stays });
       }
       if (batch.mutationCount > 0) await batch.commit();
-      for (const index of deps.indexes.all) await index.divide();
+      for (const index of this.#deps.indexes.all) await index.splitLargeBuckets();
     }
-  };
+  }
 
-  const finishFlip = async (
-    { group, name, from }: Chore & { kind: "flip" },
+  async #finishFlip(
+    { group, name, from }: RecoveryTask & { kind: "flip" },
     known: readonly MemberChange[] | null,
-  ): Promise<void> => {
-    const now = await readRecord({ store, keys }, { kind: "group", canonical: group });
-    const changes = known ?? await changesBetween(from, now?.record.setId ?? "");
-    await regroupAll(changes, { before: name, after: now?.record.name ?? name });
-    await sweep(from);
-  };
+  ): Promise<void> {
+    const now = await readRecord(this.#deps, { kind: "group", canonical: group });
+    const changes = known ?? await this.#changesBetween(from, now?.record.setId ?? "");
+    await this.#updateUsers(changes, { before: name, after: now?.record.name ?? name });
+    await this.#deleteSet(from);
+  }
 
-  const leave = async (user: string): Promise<void> => {
-    let isMore = true;
-    while (isMore) {
-      const batch = newBatch();
-      const memberships = [...await batch.memberships(user)];
-      for (const [setId, group] of memberships.slice(0, MEMBERSHIPS_A_COMMIT)) {
-        await batch.changeMembers({ setId, group }, [{ canonical: user, name: null }]);
-      }
-      isMore = memberships.length > MEMBERSHIPS_A_COMMIT;
-      if (!isMore) batch.remove(keys.chore(`leave ${user}`));
-      await batch.commit();
-    }
-  };
-
-  const doChore = async (key: Deno.KvKey, chore: Chore): Promise<void> => {
-    if (chore.kind === "leave") return await leave(chore.user);
-    if (chore.kind === "sweep") await sweep(chore.setId);
-    else await finishFlip(chore, null);
-    await store.commit({ mutations: [{ type: "delete", key }] });
-  };
-
-  return {
-    async changeGroup(change, also) {
-      const { canonical, before, changes, membersAfter } = change;
-      const to = change.after === null ? "" : deps.newSetId();
-      const sweeping = keys.chore(`sweep ${to}`);
-      if (to !== "") {
-        await store.commit({
-          mutations: [{ type: "set", key: sweeping, value: { kind: "sweep", setId: to } satisfies Chore }],
-        });
-        await writeSet(to, change);
-      }
-      const after = change.after === null ? null : { ...change.after, setId: to };
-      const flipped = keys.chore(`flip ${deps.nextNumber()}`);
-      const chore = {
-        kind: "flip",
-        group: canonical,
-        name: before?.name ?? after?.name ?? canonical,
-        from: before?.setId ?? "",
-        to,
-      } as const satisfies Chore;
-      const batch = newBatch();
-      await batch.guard("group", canonical);
-      await batch.keep({ kind: "group", canonical }, after);
-      batch.remove(sweeping);
-      batch.set(flipped, chore, 2000);
-      turnGroup(deps.prepareGroupTurn, batch, change);
-      batch.also(also);
-      if (to !== "") batch.whenCommitted(() => memberSets.keep(to, membersAfter));
-      const outcome = await batch.commit();
-      if (!outcome.ok) {
-        await doChore(sweeping, { kind: "sweep", setId: to });
-        return { ok: false, reason: "changed" };
-      }
-      await finishFlip(chore, changes);
-      await store.commit({ mutations: [{ type: "delete", key: flipped }] });
-      return { ok: true, stored: after === null ? null : storedOf("group", after, membersAfter) };
-    },
-    leave,
-    async finish() {
-      const owed: { key: Deno.KvKey; chore: Chore }[] = [];
-      for await (const { key, value } of store.list<Chore>(keys.chores)) {
-        if (value !== null) owed.push({ key, chore: value });
-      }
-      for (const { key, chore } of owed) await doChore(key, chore);
-      return owed.length;
-    },
-    async trimTombstones(kept) {
-      const over = Math.min(deps.indexes.gone.total - kept, TOMBSTONES_A_TURN);
-      if (over <= 0) return;
-      const batch = newBatch();
-      for await (const { key, value } of store.list<string>(keys.departures, { limit: over })) {
-        if (value === null) continue;
-        await batch.tombstone(value, null);
-        batch.remove(key);
-      }
-      await batch.commit();
-    },
-  };
+  async #run(key: Deno.KvKey, task: RecoveryTask): Promise<void> {
+    if (task.kind === "leave") return await this.leaveGroups(task.user);
+    if (task.kind === "sweep") await this.#deleteSet(task.setId);
+    else await this.#finishFlip(task, null);
+    await this.#deps.store.commit({ mutations: [{ type: "delete", key }] });
+  }
 }

@@ -1,10 +1,9 @@
-// The members of a group: an immutable value, so that a reader can go on while the group is written.
+// The members of a group: an immutable value, so that a reader can continue while the group is written.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Store } from "../../platform/store.ts";
-import type { Keys } from "./keys.ts";
+import { compareText, type DirectoryKeys } from "./keys.ts";
 import { nameHash } from "./name_hashes.ts";
-import { compareText } from "./order.ts";
 
 /** In order of canonical name; both lists have the same length. */
 export interface MemberSet {
@@ -23,8 +22,8 @@ export interface MemberChange {
 
 export const NO_MEMBERS: MemberSet = { canonicals: [], names: [], digest: 0 };
 
-/** Of names as given; of two with the same canonical form the first counts. */
-export function memberSetOf(names: readonly string[]): MemberSet {
+/** From names as sent. If two have the same canonical form, the first counts. */
+export function toMemberSet(names: readonly string[]): MemberSet {
   const byCanonical = new Map<string, string>();
   for (const name of names) {
     const canonical = canonicalName(name);
@@ -75,7 +74,7 @@ export function withChanges(set: MemberSet, changes: readonly MemberChange[]): M
 }
 
 /** What turns `from` into `to`, in order of name. */
-export function memberChanges(from: MemberSet, to: MemberSet): MemberChange[] {
+export function diffMembers(from: MemberSet, to: MemberSet): MemberChange[] {
   const changes: MemberChange[] = [];
   let i = 0;
   let j = 0;
@@ -102,13 +101,13 @@ export interface MemberSets {
   forget(setId: string): void;
 }
 
-/** @param maxNames how many names are kept in memory. */
+/** @param maxNames how many names are cached in memory. */
 export function createMemberSets(
-  { store, keys, maxNames = 400_000 }: { store: Store; keys: Keys; maxNames?: number },
+  { store, keys, maxNames = 400_000 }: { store: Store; keys: DirectoryKeys; maxNames?: number },
 ): MemberSets {
   const kept = new Map<string, MemberSet>();
   let names = 0;
-  /** Changes with every write, so that what was read before a write is not kept after it. */
+  /** Changes with every write, so that a read from before a write is not cached after it. */
   let writes = 0;
 
   const forget = (setId: string): void => {
@@ -158,4 +157,22 @@ export function createMemberSets(
       forget(setId);
     },
   };
+}
+
+/** The record, which must fit into the store, omits further memberships. They are stored elsewhere. */
+export const MAX_GROUPS_OF_A_USER = 1000;
+
+/** The list with the group, or without it. Returns the same list if nothing changes. */
+export function withGroup(
+  groups: readonly string[],
+  { name, isMember }: { name: string; isMember: boolean },
+): readonly string[] {
+  const canonical = canonicalName(name);
+  const at = groups.findIndex((group) => canonicalName(group) === canonical);
+  if (!isMember) return at < 0 ? groups : groups.toSpliced(at, 1);
+  if (groups[at] === name) return groups;
+  if (at >= 0) return groups.with(at, name);
+  if (groups.length >= MAX_GROUPS_OF_A_USER) return groups;
+  const place = groups.findIndex((group) => compareText(canonicalName(group), canonical) > 0);
+  return place < 0 ? [...groups, name] : groups.toSpliced(place, 0, name);
 }

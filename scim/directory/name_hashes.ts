@@ -1,7 +1,6 @@
-// A set of name hashes: finds that no user has a name, without a read of the store. Four octets a name; one unknown name in thousands is
-// taken for a known one, and then the store is asked.
+// Sets of name hashes: a filter that answers "no such user" without a read of the store, and the names of a file or of a listing.
 
-/** 32 bits of a text. It is kept in the store, so it must stay as it is. FNV-1a with the last step of MurmurHash3. */
+/** 32 bits of a text: FNV-1a with the last step of MurmurHash3. The store contains these hashes, so the function must not change. */
 export function nameHash(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
@@ -10,42 +9,59 @@ export function nameHash(text: string): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-export interface HashBag {
-  readonly size: number;
-  has(hash: number): boolean;
-  add(hash: number): void;
-  /** Takes one of it out; nothing happens when there is none. */
-  remove(hash: number): void;
-}
+const MIN_SLOTS = 64;
 
-const SMALLEST_SLOTS = 64;
+/** A multiset of 32-bit hashes with open addressing, at most 60 % full. A hash that was added twice must be removed twice. */
+export class HashMultiset {
+  /** Zero marks a free slot. */
+  #slots = new Uint32Array(MIN_SLOTS);
+  #size = 0;
 
-/** A bag (what was added twice must be removed twice) of 32-bit hashes by open addressing; at most 60 % full. */
-export function createHashBag(): HashBag {
-  let slots = new Uint32Array(SMALLEST_SLOTS);
-  let size = 0;
-  // Zero marks a free slot.
-  const kept = (hash: number): number => hash === 0 ? 1 : hash;
+  get size(): number {
+    return this.#size;
+  }
 
-  const find = (hash: number): number => {
-    const mask = slots.length - 1;
+  has(hash: number): boolean {
+    return this.#slots[this.#find(toSlotValue(hash))] !== 0;
+  }
+
+  add(hash: number): void {
+    if ((this.#size + 1) * 10 > this.#slots.length * 6) this.#grow();
+    this.#insert(toSlotValue(hash));
+    this.#size += 1;
+  }
+
+  /** Removes one occurrence, if there is one. */
+  remove(hash: number): void {
+    const at = this.#find(toSlotValue(hash));
+    if (this.#slots[at] === 0) return;
+    this.#close(at);
+    this.#size -= 1;
+  }
+
+  #find(hash: number): number {
+    const mask = this.#slots.length - 1;
     let at = hash & mask;
-    while (slots[at] !== 0 && slots[at] !== hash) at = (at + 1) & mask;
+    while (this.#slots[at] !== 0 && this.#slots[at] !== hash) at = (at + 1) & mask;
     return at;
-  };
-  const insert = (hash: number): void => {
-    const mask = slots.length - 1;
+  }
+
+  #insert(hash: number): void {
+    const mask = this.#slots.length - 1;
     let at = hash & mask;
-    while (slots[at] !== 0) at = (at + 1) & mask;
-    slots[at] = hash;
-  };
-  const grow = (): void => {
-    const old = slots;
-    slots = new Uint32Array(old.length * 2);
-    for (const hash of old) if (hash !== 0) insert(hash);
-  };
-  /** Moves up what had been pushed past the freed slot, so that searches need no marks of what was deleted. */
-  const close = (freed: number): void => {
+    while (this.#slots[at] !== 0) at = (at + 1) & mask;
+    this.#slots[at] = hash;
+  }
+
+  #grow(): void {
+    const old = this.#slots;
+    this.#slots = new Uint32Array(old.length * 2);
+    for (const hash of old) if (hash !== 0) this.#insert(hash);
+  }
+
+  /** Moves later hashes into the freed slot, so that no marks of deleted slots are needed. */
+  #close(freed: number): void {
+    const slots = this.#slots;
     const mask = slots.length - 1;
     let hole = freed;
     for (let at = (hole + 1) & mask; slots[at] !== 0; at = (at + 1) & mask) {
@@ -56,23 +72,65 @@ export function createHashBag(): HashBag {
       hole = at;
     }
     slots[hole] = 0;
-  };
+  }
+}
 
-  return {
-    get size() {
-      return size;
-    },
-    has: (hash) => slots[find(kept(hash))] !== 0,
-    add(hash) {
-      if ((size + 1) * 10 > slots.length * 6) grow();
-      insert(kept(hash));
-      size += 1;
-    },
-    remove(hash) {
-      const at = find(kept(hash));
-      if (slots[at] === 0) return;
-      close(at);
-      size -= 1;
-    },
-  };
+function toSlotValue(hash: number): number {
+  return hash === 0 ? 1 : hash;
+}
+
+const MIN_NAME_SLOTS = 4096;
+const MAX_LOAD = 0.6;
+
+/** A set of canonical names as 53-bit hashes. Two names of a million collide once in some ten thousand runs. */
+export class NameHashSet {
+  readonly #seed: number;
+  #slots = new Float64Array(MIN_NAME_SLOTS);
+  #size = 0;
+
+  /** @param seed a different one for each run, so that no file can contain names that collide. */
+  constructor(seed: number) {
+    this.#seed = seed;
+  }
+
+  has(canonical: string): boolean {
+    return this.#slots[place(this.#slots, seededHash(canonical, this.#seed))] !== 0;
+  }
+
+  /** Returns whether the name was new. */
+  add(canonical: string): boolean {
+    const hash = seededHash(canonical, this.#seed);
+    const at = place(this.#slots, hash);
+    if (this.#slots[at] === hash) return false;
+    this.#slots[at] = hash;
+    this.#size++;
+    if (this.#size > this.#slots.length * MAX_LOAD) this.#grow();
+    return true;
+  }
+
+  #grow(): void {
+    const larger = new Float64Array(this.#slots.length * 2);
+    for (const hash of this.#slots) if (hash !== 0) larger[place(larger, hash)] = hash;
+    this.#slots = larger;
+  }
+}
+
+function place(slots: Float64Array, hash: number): number {
+  let at = hash % slots.length;
+  while (slots[at] !== 0 && slots[at] !== hash) at = (at + 1) % slots.length;
+  return at;
+}
+
+/** 53 bits of two multiplicative hashes; never 0, which marks a free slot. */
+function seededHash(text: string, seed: number): number {
+  let low = seed | 0;
+  let high = ~seed | 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    low = Math.imul(low ^ unit, 0x01000193) ^ (low >>> 15);
+    high = Math.imul(high ^ unit, 0x5bd1e995) ^ (high >>> 13);
+  }
+  low = Math.imul(low ^ (low >>> 16), 0x85ebca6b);
+  high = Math.imul(high ^ (high >>> 16), 0xc2b2ae35);
+  return ((low ^ (low >>> 13)) >>> 0) * 2 ** 21 + ((high ^ (high >>> 15)) >>> 11) + 1;
 }

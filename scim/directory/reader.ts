@@ -1,120 +1,227 @@
-// Reads resources: one by its name, a page by its rank, or all in bounded steps.
+// Reads resources: one by its name, a page by its rank, all in bounded steps, or a user for a login.
 
 import type { Store } from "../../platform/store.ts";
-import type { Page, PageOptions } from "../ports.ts";
-import type { ResourceKind, Stored } from "../schema/resource.ts";
+import type { LoginUser, Page, PageOptions } from "../ports.ts";
+import type { JsonObject, JsonValue, ResourceKind, Stored } from "../schema/resource.ts";
 import type { NameIndexes } from "./indexes.ts";
-import type { Keys } from "./keys.ts";
+import type { DirectoryKeys } from "./keys.ts";
 import { type MemberSets, NO_MEMBERS } from "./member_sets.ts";
-import { joinParts, type KeptRecord, readRecord, storedOf } from "./records.ts";
+import { joinParts, readRecord, type ResourceRecord, toStored } from "./records.ts";
+import type { Tombstone } from "./batch_reads.ts";
 
-export interface ReaderDeps {
+export interface ResourceReaderDeps {
   readonly store: Store;
-  readonly keys: Keys;
+  readonly keys: DirectoryKeys;
   readonly indexes: NameIndexes;
   readonly memberSets: MemberSets;
 }
 
-export interface NamedRecord {
+interface NamedRecord {
   readonly canonical: string;
-  readonly record: KeptRecord;
+  readonly record: ResourceRecord;
 }
 
-export interface Reader {
-  read(kind: ResourceKind, canonical: string): Promise<Stored | null>;
-  /** Several at once, in the order asked; who is gone is left out. */
-  readMany(kind: ResourceKind, canonicals: readonly string[]): Promise<Stored[]>;
-  record(kind: ResourceKind, canonical: string): Promise<KeptRecord | null>;
-  page(kind: ResourceKind, options: PageOptions): Promise<Page>;
-  all(kind: ResourceKind): AsyncGenerator<Stored>;
-}
+/** How many resources {@link ResourceReader.all} reads at a time. */
+const BATCH_SIZE = 200;
+const MAX_ATTEMPTS = 5;
 
-/** How many resources a step of {@link Reader.all} reads. */
-const STEP = 200;
-const MAX_TRIES = 5;
+export class ResourceReader {
+  readonly #deps: ResourceReaderDeps;
 
-export function createReader({ store, keys, indexes, memberSets }: ReaderDeps): Reader {
-  const record = async (kind: ResourceKind, canonical: string): Promise<KeptRecord | null> => {
-    if (!indexes.names[kind].mayHave(canonical)) return null;
-    return (await readRecord({ store, keys }, { kind, canonical }))?.record ?? null;
-  };
-  /** `null` when the group went meanwhile. */
-  const complete = async (kind: ResourceKind, found: NamedRecord): Promise<Stored | null> => {
-    if (kind === "user") return storedOf(kind, found.record, NO_MEMBERS);
-    let current: KeptRecord | null = found.record;
-    for (let tries = 0; tries < MAX_TRIES && current !== null; tries++) {
-      const { setId }: KeptRecord = current;
+  constructor(deps: ResourceReaderDeps) {
+    this.#deps = deps;
+  }
+
+  async read(kind: ResourceKind, canonical: string): Promise<Stored | null> {
+    const record = await this.record(kind, canonical);
+    return record === null ? null : await this.#complete(kind, { canonical, record });
+  }
+
+  /** Reads several resources, in this order. Resources that do not exist are left out. */
+  async readMany(kind: ResourceKind, canonicals: readonly string[]): Promise<Stored[]> {
+    const found = await Promise.all(canonicals.map((canonical) => this.read(kind, canonical)));
+    return found.filter((stored) => stored !== null);
+  }
+
+  async record(kind: ResourceKind, canonical: string): Promise<ResourceRecord | null> {
+    if (!this.#deps.indexes.names[kind].mayContain(canonical)) return null;
+    return (await readRecord(this.#deps, { kind, canonical }))?.record ?? null;
+  }
+
+  async page(kind: ResourceKind, { page, size }: PageOptions): Promise<Page> {
+    const { indexes, keys } = this.#deps;
+    const { total } = indexes.names[kind];
+    const first = (page - 1) * size;
+    if (first >= total) return { total, startIndex: first + 1, resources: [] };
+    const { bound, skip } = indexes.names[kind].seek(first);
+    const found = await this.#readFrom(kind, { start: keys.record(kind, bound), skip, limit: size });
+    const resources: Stored[] = [];
+    for (const one of found) {
+      const stored = await this.#complete(kind, one);
+      if (stored !== null) resources.push(stored);
+    }
+    return { total, startIndex: first + 1, resources };
+  }
+
+  async *all(kind: ResourceKind): AsyncGenerator<Stored> {
+    const { keys } = this.#deps;
+    let start = keys.records(kind);
+    for (let left = Infinity; left > 0;) {
+      const found = await this.#readFrom(kind, { start, skip: 0, limit: BATCH_SIZE });
+      for (const one of found) {
+        // One by one, so that memory never holds the members of two hundred groups.
+        const stored = await this.#complete(kind, one);
+        if (stored !== null) yield stored;
+      }
+      left = found.length;
+      // The key that follows the last one.
+      start = keys.record(kind, `${found.at(-1)?.canonical ?? ""}\0`);
+    }
+  }
+
+  /** Adds the members of a group. `null` if the group was deleted in the meantime. */
+  async #complete(kind: ResourceKind, found: NamedRecord): Promise<Stored | null> {
+    if (kind === "user") return toStored(kind, found.record, NO_MEMBERS);
+    const { memberSets } = this.#deps;
+    let current: ResourceRecord | null = found.record;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS && current !== null; attempt++) {
+      const { setId }: ResourceRecord = current;
       const members = await memberSets.load(setId);
-      if (memberSets.has(setId)) return storedOf(kind, current, members);
-      // It was read from the store: the group may have been given another set, and this one may be half swept away.
-      current = await record(kind, found.canonical);
-      if (current?.setId === setId) return storedOf(kind, current, members);
+      if (memberSets.has(setId)) return toStored(kind, current, members);
+      // The set came from the store. If the group has another set now, this one may be partly deleted.
+      current = await this.record(kind, found.canonical);
+      if (current?.setId === setId) return toStored(kind, current, members);
     }
     if (current === null) return null;
-    throw new Error(`Cannot read the group "${found.canonical}": it is written all the time`);
-  };
-  const read = async (kind: ResourceKind, canonical: string): Promise<Stored | null> => {
-    const found = await record(kind, canonical);
-    return found === null ? null : await complete(kind, { canonical, record: found });
-  };
+    throw new Error(`Cannot read the group "${found.canonical}": it changes all the time`);
+  }
 
-  /** The records from `start` on, in order of name; at most `limit`. */
-  const from = async (
+  /** Reads the records from `start` on, in order of name, at most `limit`. */
+  async #readFrom(
     kind: ResourceKind,
     { start, skip, limit }: { start: Deno.KvKey; skip: number; limit: number },
-  ): Promise<NamedRecord[]> => {
+  ): Promise<NamedRecord[]> {
+    const { store, keys } = this.#deps;
     const selector = { start, end: keys.recordsEnd(kind) };
     const heads: NamedRecord[] = [];
     let at = 0;
-    for await (const { key, value } of store.range<KeptRecord>(selector, { limit: skip + limit })) {
+    for await (const { key, value } of store.range<ResourceRecord>(selector, { limit: skip + limit })) {
       if (at++ < skip || value === null) continue;
       heads.push({ canonical: String(key[2]), record: value });
     }
     const whole = await Promise.all(heads.map(async ({ canonical, record: head }) => {
-      const joined = head.parts === ""
+      const record = head.parts === ""
         ? head
-        : await joinParts({ store, keys }, { kind, canonical, head }) ?? await record(kind, canonical);
-      return joined === null ? [] : [{ canonical, record: joined }];
+        : await joinParts(this.#deps, { kind, canonical, head }) ?? await this.record(kind, canonical);
+      return record === null ? [] : [{ canonical, record }];
     }));
     return whole.flat();
-  };
-  const completeAll = async (kind: ResourceKind, found: readonly NamedRecord[]): Promise<Stored[]> => {
-    const whole: Stored[] = [];
-    for (const one of found) {
-      const stored = await complete(kind, one);
-      if (stored !== null) whole.push(stored);
+  }
+}
+
+export interface LoginUserView {
+  /** @throws Error if {@link LoginUserView.prepare} was not called before. */
+  login(canonical: string): LoginUser;
+  prepare(canonical: string): Promise<void> | null;
+  /** A user's record is now this one, durably; `null`: there is none any more. */
+  update(canonical: string, record: ResourceRecord | null): void;
+}
+
+export interface LoginViewDeps {
+  readonly store: Store;
+  readonly keys: DirectoryKeys;
+  readonly indexes: NameIndexes;
+  /** The minimum number of cached users. The maximum is twice as many. */
+  readonly maxUsers?: number;
+}
+
+export function createLoginView({ store, keys, indexes, maxUsers = 25_000 }: LoginViewDeps): LoginUserView {
+  // Two generations: a lookup moves a user to the young one. When that is full, the old one is dropped.
+  let young = new Map<string, LoginUser>();
+  let old = new Map<string, LoginUser>();
+  const loading = new Map<string, { isStale: boolean; done: Promise<void> }>();
+
+  const keep = (canonical: string, user: LoginUser): void => {
+    if (young.size >= maxUsers) {
+      old = young;
+      young = new Map();
     }
-    return whole;
+    young.set(canonical, user);
+  };
+  const find = (canonical: string): LoginUser | undefined => {
+    const known = young.get(canonical);
+    if (known !== undefined) return known;
+    const older = old.get(canonical);
+    if (older !== undefined) keep(canonical, older);
+    return older;
+  };
+  const isUnknown = (canonical: string): boolean =>
+    !indexes.names.user.mayContain(canonical) && !indexes.tombstones.mayContain(canonical);
+
+  const readUser = async (canonical: string): Promise<LoginUser> => {
+    const found = await readRecord({ store, keys }, { kind: "user", canonical });
+    if (found !== null) return loginUserOf(found.record);
+    if (!indexes.tombstones.mayContain(canonical)) return unknownUser(canonical);
+    const { value } = await store.get<Tombstone>(keys.gone(canonical));
+    return value === null ? unknownUser(canonical) : { ...unknownUser(value.name), status: "deleted" };
+  };
+  const load = async (canonical: string, state: { isStale: boolean }): Promise<void> => {
+    for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
+      state.isStale = false;
+      const user = await readUser(canonical);
+      // A write in the meantime may be newer than this read.
+      if (!state.isStale) return keep(canonical, user);
+    }
+    throw new Error(`Cannot read the user "${canonical}": it is written all the time`);
   };
 
   return {
-    read,
-    record,
-    async readMany(kind, canonicals) {
-      const found = await Promise.all(canonicals.map((canonical) => read(kind, canonical)));
-      return found.filter((stored) => stored !== null);
+    login(canonical) {
+      const known = find(canonical);
+      if (known !== undefined) return known;
+      if (isUnknown(canonical)) return unknownUser(canonical);
+      // To say "unknown" here could let in a user who was deleted.
+      throw new Error("Cannot tell who logs in: the user was not prepared");
     },
-    async page(kind, { page, size }) {
-      const { total } = indexes.names[kind];
-      const first = (page - 1) * size;
-      if (first >= total) return { total, startIndex: first + 1, resources: [] };
-      const { bound, skip } = indexes.names[kind].seek(first);
-      const found = await from(kind, { start: keys.record(kind, bound), skip, limit: size });
-      return { total, startIndex: first + 1, resources: await completeAll(kind, found) };
+    prepare(canonical) {
+      const under = loading.get(canonical);
+      if (under !== undefined) return under.done;
+      if (find(canonical) !== undefined || isUnknown(canonical)) return null;
+      const state = { isStale: false, done: Promise.resolve() };
+      state.done = load(canonical, state).finally(() => loading.delete(canonical));
+      loading.set(canonical, state);
+      return state.done;
     },
-    async *all(kind) {
-      let start = keys.records(kind);
-      for (let left = Infinity; left > 0;) {
-        const found = await from(kind, { start, skip: 0, limit: STEP });
-        for (const one of found) {
-          // One by one: the members of two hundred groups need not be in memory together.
-          const stored = await complete(kind, one);
-          if (stored !== null) yield stored;
-        }
-        left = found.length;
-        // Just after the last one.
-        start = keys.record(kind, `${found.at(-1)?.canonical ?? ""}\0`);
-      }
+    update(canonical, record) {
+      const state = loading.get(canonical);
+      if (state !== undefined) state.isStale = true;
+      const known = find(canonical);
+      if (known === undefined) return;
+      keep(
+        canonical,
+        record === null ? { ...unknownUser(known.name), status: "deleted" } : loginUserOf(record),
+      );
     },
   };
+}
+
+function unknownUser(name: string): LoginUser {
+  return { status: "unknown", name, phoneNumbers: [], groups: [] };
+}
+
+function loginUserOf({ name, active, text, groups }: ResourceRecord): LoginUser {
+  return { status: active ? "active" : "inactive", name, phoneNumbers: phoneNumbersOf(text), groups };
+}
+
+function phoneNumbersOf(text: string): readonly string[] {
+  // Most people have none, or the text is long for other reasons.
+  if (!text.includes('"phoneNumbers"')) return [];
+  const attributes: JsonObject = JSON.parse(text);
+  const entries: JsonValue | undefined = attributes.phoneNumbers;
+  if (!Array.isArray(entries)) return [];
+  return entries.flatMap((entry: JsonValue) =>
+    typeof entry === "object" && entry !== null && "value" in entry && typeof entry.value === "string"
+      ? [entry.value]
+      : []
+  );
 }

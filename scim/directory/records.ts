@@ -1,5 +1,5 @@
-// Resources as the store keeps them: one value each, with the attributes as JSON text, because answers are spliced from it. What does not
-// fit into a value lies beside it in parts.
+// Resources in the store: one value each, with the attributes as JSON text that responses insert unchanged. What does
+// not fit into one value is stored in parts.
 
 import type { Store } from "../../platform/store.ts";
 import type {
@@ -11,26 +11,27 @@ import type {
   Stored,
   UserContent,
 } from "../schema/resource.ts";
-import type { Keys } from "./keys.ts";
+import type { DirectoryKeys } from "./keys.ts";
 import { type MemberSet, NO_MEMBERS } from "./member_sets.ts";
 import { nameHash } from "./name_hashes.ts";
+import { groupWords, indexWords, userWords } from "../filter/search_terms.ts";
 
 /** The value under ["user" or "group", target, canonical]. */
-export interface KeptRecord {
+export interface ResourceRecord {
   readonly name: string;
   readonly active: boolean;
   /** The JSON text of the attributes. */
   readonly text: string;
   /** Names of the user's groups, in order of name: derived from the memberships, so that one read serves a login. */
   readonly groups: readonly string[];
-  /** Under which a group's members are kept; "" for a user. */
+  /** The key of a group's members; "" for a user. */
   readonly setId: string;
   readonly backends: BackendStates;
   readonly createdMs: number;
   readonly modifiedMs: number;
   /** Grows with every write of the resource itself. */
   readonly revision: number;
-  /** Counts what was recorded of its backends since that write; absent: nothing. */
+  /** Counts the backend states that were recorded since that write. Absent: 0. */
   readonly recorded?: number;
   /** Names the parts that hold `text` and `groups`, which are empty then; "" when there are none. */
   readonly parts: string;
@@ -46,7 +47,7 @@ const MAX_TRIES = 5;
 
 /** A record as it is written: the value itself, and its parts. */
 export interface EncodedRecord {
-  readonly head: KeptRecord;
+  readonly head: ResourceRecord;
   readonly parts: readonly string[];
   /** What the value takes in the store, without the parts. */
   readonly sizeOctets: number;
@@ -56,10 +57,10 @@ export interface EncodedRecord {
  * @param partsName names the parts if there must be some; never used before.
  * @throws RangeError when the attributes are larger than a resource may be.
  */
-export function encodeRecord(record: KeptRecord, partsName: () => string): EncodedRecord {
+export function encodeRecord(record: ResourceRecord, partsName: () => string): EncodedRecord {
   const bare = { ...record, parts: "", partCount: 0 };
   const whole = `${JSON.stringify(record.groups)}\n${record.text}`;
-  const sizeOctets = octetsOf(whole) + 800;
+  const sizeOctets = textSizeOctets(whole) + 800;
   if (whole.length <= MAX_INLINE_CHARACTERS) return { head: bare, parts: [], sizeOctets };
   if (sizeOctets > MAX_RECORD_OCTETS) {
     throw new RangeError(
@@ -75,7 +76,7 @@ export function encodeRecord(record: KeptRecord, partsName: () => string): Encod
 }
 
 /** What a text takes in the store: one octet a character, or two when one of them needs it. */
-export function octetsOf(text: string): number {
+export function textSizeOctets(text: string): number {
   return hasWide(text) ? text.length * 2 : text.length;
 }
 
@@ -84,19 +85,19 @@ function hasWide(text: string): boolean {
   return false;
 }
 
-/** A record with what lies in parts put back, and the versionstamp of its value. */
+/** A record joined with its parts, and the versionstamp of its value. */
 export interface ReadRecord {
-  readonly record: KeptRecord;
+  readonly record: ResourceRecord;
   readonly versionstamp: string;
 }
 
 /** Reads one resource; `null` when there is none. */
 export async function readRecord(
-  { store, keys }: { store: Store; keys: Keys },
+  { store, keys }: { store: Store; keys: DirectoryKeys },
   { kind, canonical }: { kind: ResourceKind; canonical: string },
 ): Promise<ReadRecord | null> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const { value, versionstamp } = await store.get<KeptRecord>(keys.record(kind, canonical));
+    const { value, versionstamp } = await store.get<ResourceRecord>(keys.record(kind, canonical));
     if (value === null || versionstamp === null) return null;
     const record = await joinParts({ store, keys }, { kind, canonical, head: value });
     if (record !== null) return { record, versionstamp };
@@ -106,11 +107,11 @@ export async function readRecord(
   );
 }
 
-/** `null` when the parts are gone, which means that the record was written meanwhile. */
+/** `null` if the parts no longer exist, because the record was written in the meantime. */
 export async function joinParts(
-  { store, keys }: { store: Store; keys: Keys },
-  { kind, canonical, head }: { kind: ResourceKind; canonical: string; head: KeptRecord },
-): Promise<KeptRecord | null> {
+  { store, keys }: { store: Store; keys: DirectoryKeys },
+  { kind, canonical, head }: { kind: ResourceKind; canonical: string; head: ResourceRecord },
+): Promise<ResourceRecord | null> {
   if (head.parts === "") return head;
   const numbers = Array.from({ length: head.partCount }, (_, number) => number);
   const parts = await Promise.all(
@@ -123,18 +124,22 @@ export async function joinParts(
   return { ...head, text: whole.slice(end + 1), groups };
 }
 
-/** The version that stands for a write of the resource itself, whatever became of memberships since. */
+/** The version of a write of the resource itself. Later changes of memberships do not change it. */
 export function revisionText(revision: number): string {
   return revision.toString(36);
 }
 
-/** Whether `version`, as {@link storedOf} gave it, is of the record as it stands. Memberships may have changed since. */
+/** Whether `version` from {@link toStored} is the current one. Memberships may have changed since. */
 export function isRevision(version: string, revision: number): boolean {
   return version.split(".", 1)[0] === revisionText(revision);
 }
 
-/** A record as the rest of the program sees it. Attributes are parsed when they are asked for. */
-export function storedOf(kind: ResourceKind, record: KeptRecord, members: MemberSet = NO_MEMBERS): Stored {
+/** A record for the rest of the program. Attributes are parsed on first use. */
+export function toStored(
+  kind: ResourceKind,
+  record: ResourceRecord,
+  members: MemberSet = NO_MEMBERS,
+): Stored {
   const { groups, backends, createdMs, modifiedMs, revision, text } = record;
   let digest = members.digest;
   if (kind === "user") { for (const name of groups) digest = (digest + nameHash(name)) >>> 0; }
@@ -151,13 +156,13 @@ export function storedOf(kind: ResourceKind, record: KeptRecord, members: Member
 }
 
 /** Parses once, on the first access. */
-export function lazily<T>(make: () => T): () => T {
+export function once<T>(make: () => T): () => T {
   let made: { value: T } | null = null;
   return () => (made ??= { value: make() }).value;
 }
 
-function userContent({ name, active, text }: KeptRecord): UserContent {
-  const attributes = lazily((): JsonObject => JSON.parse(text));
+function userContent({ name, active, text }: ResourceRecord): UserContent {
+  const attributes = once((): JsonObject => JSON.parse(text));
   return {
     kind: "user",
     name,
@@ -168,8 +173,8 @@ function userContent({ name, active, text }: KeptRecord): UserContent {
   };
 }
 
-function groupContent({ name, text }: KeptRecord, { names }: MemberSet): GroupContent {
-  const attributes = lazily((): JsonObject => JSON.parse(text));
+function groupContent({ name, text }: ResourceRecord, { names }: MemberSet): GroupContent {
+  const attributes = once((): JsonObject => JSON.parse(text));
   return {
     kind: "group",
     name,
@@ -181,13 +186,13 @@ function groupContent({ name, text }: KeptRecord, { names }: MemberSet): GroupCo
 }
 
 /** What a write makes of a resource; memberships are the caller's. */
-export function recordOf(
+export function toRecord(
   content: Content,
   { backends, groups, setId, createdMs, modifiedMs, revision, recorded }: Pick<
-    KeptRecord,
+    ResourceRecord,
     "backends" | "groups" | "setId" | "createdMs" | "modifiedMs" | "revision" | "recorded"
   >,
-): KeptRecord {
+): ResourceRecord {
   return {
     name: content.name,
     active: content.kind === "group" || content.active,
@@ -202,4 +207,21 @@ export function recordOf(
     parts: "",
     partCount: 0,
   };
+}
+
+/** The words that a resource is found by. */
+export function recordWords(kind: ResourceKind, { name, text, groups }: ResourceRecord): string[] {
+  return kind === "group" ? groupWords(name) : userWords({ name, attributes: JSON.parse(text), groups });
+}
+
+/** The same words with the depth of each in the index; `null` has none. */
+export function indexedWords(kind: ResourceKind, record: ResourceRecord | null): Map<string, number> {
+  return indexWords(record === null ? [] : recordWords(kind, record));
+}
+
+/** Whether two records are found by the same words, without working them out. */
+export function hasSameWords(before: ResourceRecord | null, after: ResourceRecord | null): boolean {
+  return before !== null && after !== null && before.name === after.name && before.text === after.text &&
+    before.groups.length === after.groups.length &&
+    before.groups.every((name, at) => name === after.groups[at]);
 }

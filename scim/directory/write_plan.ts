@@ -1,46 +1,50 @@
-// What a write means: who must still be as the writer read it, and what goes into the commit. Each plan fills a batch and writes nothing itself.
+// Plans a write: the checks and the mutations of its commit. A plan fills a batch and writes nothing itself.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation } from "../../platform/store.ts";
-import type { DirectoryWrite, PrepareGroupTurn, PrepareLeaving } from "../ports.ts";
+import type { DirectoryWrite, PrepareGroupCleanup, PrepareOffboarding } from "../ports.ts";
 import type { Content, GroupContent, Stored } from "../schema/resource.ts";
-import { wordsOfGroup } from "../filter/search_terms.ts";
-import type { Keys } from "./keys.ts";
+import { groupWords } from "../filter/search_terms.ts";
+import type { DirectoryKeys } from "./keys.ts";
 import {
+  diffMembers,
   findMember,
   type MemberChange,
-  memberChanges,
   type MemberSet,
-  memberSetOf,
   NO_MEMBERS,
+  toMemberSet,
   withChanges,
+  withGroup,
 } from "./member_sets.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
-import { isRevision, type KeptRecord, recordOf, storedOf } from "./records.ts";
-import { withGroup } from "./user_groups.ts";
+import { isRevision, type ResourceRecord, toRecord, toStored } from "./records.ts";
 
-export interface PlanDeps {
-  readonly keys: Keys;
+export interface WritePlanDeps {
+  readonly keys: DirectoryKeys;
   readonly clock: Clock;
-  readonly prepareLeaving: PrepareLeaving;
-  readonly prepareGroupTurn: PrepareGroupTurn;
+  readonly prepareOffboarding: PrepareOffboarding;
+  readonly prepareGroupCleanup: PrepareGroupCleanup;
   /** Grows; never the same twice. */
   readonly nextNumber: () => number;
   readonly newSetId: () => string;
 }
 
 /**
- * `changed`: the writer read something older. `alone`: too much for one commit; nothing was put into the batch. `owes`: users who have to be taken out
- * of more groups when the commit is durable.
+ * `changed`: the writer read an older version. `alone`: too large for one commit; the batch is unchanged. `owes`: users who must be
+ * removed from more groups after the commit.
  */
-export type Planned =
-  | { readonly kind: "planned"; readonly stored: () => Stored | null; readonly owes: string | null }
+export type PlannedWrite =
+  | {
+    readonly kind: "planned";
+    readonly stored: () => Stored | null;
+    readonly leavesMoreGroups: string | null;
+  }
   | { readonly kind: "changed" }
   | { readonly kind: "alone" };
 
 /** A change of a group's members, as the directory's port has it. */
-export interface MembersChange {
+export interface MembersUpdate {
   readonly group: string;
   readonly add: readonly string[];
   readonly remove: readonly string[];
@@ -55,9 +59,9 @@ const MAX_MEMBER_MUTATIONS = 500;
 
 const CHANGED = { kind: "changed" } as const;
 
-/** Whether the resource stands as the writer read it. */
+/** Whether the resource is still as the writer read it. */
 export function isExpected(
-  record: KeptRecord | null,
+  record: ResourceRecord | null,
   { expected, recorded }: Pick<DirectoryWrite, "expected" | "recorded">,
 ): boolean {
   if (record === null || expected === null) return record === null && expected === null;
@@ -67,52 +71,52 @@ export function isExpected(
 
 /** Plans the write of one user. */
 export async function planUser(
-  deps: PlanDeps,
+  deps: WritePlanDeps,
   batch: DirectoryBatch,
   write: DirectoryWrite,
-): Promise<Planned> {
+): Promise<PlannedWrite> {
   const canonical = canonicalName(write.name);
   const before = await batch.record("user", canonical);
   if (!isExpected(before, write) || (before === null && write.next === null)) return CHANGED;
-  await batch.guard("user", canonical);
+  await batch.checkUnchanged("user", canonical);
   const isLeaving = before !== null &&
     (write.next === null || (before.active && !isActive(write.next.content)));
   const place = { kind: "user", canonical } as const;
-  let after: KeptRecord | null = null;
+  let after: ResourceRecord | null = null;
   if (write.next !== null) {
     const groups = isLeaving ? [] : before?.groups ?? await groupsOf(batch, canonical);
-    after = recordOf(write.next.content, {
-      ...times(deps, before, write),
+    after = toRecord(write.next.content, {
+      ...nextTimes(deps, before, write),
       backends: write.next.backends,
       groups,
       setId: "",
     });
   }
-  // First what can refuse: a batch must not be left half filled.
-  await batch.keep(place, after);
-  let owes: string | null = null;
-  if (isLeaving && await leave(deps, batch, canonical)) owes = canonical;
+  // Checks that can refuse come first, so that a batch is not left incomplete.
+  await batch.putRecord(place, after);
+  let leavesMoreGroups: string | null = null;
+  if (isLeaving && await leaveGroups(deps, batch, canonical)) leavesMoreGroups = canonical;
   if (after === null) {
     batch.remove(deps.keys.password(canonical));
-    await batch.tombstone(canonical, { name: before?.name ?? canonical, order: deps.nextNumber() });
-  } else if (before === null) await batch.tombstone(canonical, null);
+    await batch.setTombstone(canonical, { name: before?.name ?? canonical, order: deps.nextNumber() });
+  } else if (before === null) await batch.setTombstone(canonical, null);
   if (write.password !== undefined && after !== null) {
     batch.set(deps.keys.password(canonical), write.password, 400);
   }
   batch.also(write.also ?? []);
-  return { kind: "planned", stored: () => after === null ? null : storedOf("user", after), owes };
+  return { kind: "planned", stored: () => after === null ? null : toStored("user", after), leavesMoreGroups };
 }
 
 function isActive(content: Content): boolean {
   return content.kind === "group" || content.active;
 }
 
-/** A client that reads a resource and writes it again gets no conflict when only a delivery was recorded. */
-function times(
-  { clock, nextNumber }: PlanDeps,
-  before: KeptRecord | null,
+/** A client that reads a resource and writes it again has no conflict if only a delivery was recorded. */
+function nextTimes(
+  { clock, nextNumber }: WritePlanDeps,
+  before: ResourceRecord | null,
   { statesOnly = false }: Pick<DirectoryWrite, "statesOnly"> = {},
-): Pick<KeptRecord, "createdMs" | "modifiedMs" | "revision" | "recorded"> {
+): Pick<ResourceRecord, "createdMs" | "modifiedMs" | "revision" | "recorded"> {
   if (statesOnly && before !== null) {
     const { createdMs, modifiedMs, revision, recorded = 0 } = before;
     return { createdMs, modifiedMs, revision, recorded: recorded + 1 };
@@ -131,9 +135,9 @@ async function groupsOf(batch: DirectoryBatch, canonical: string): Promise<reado
   return groups;
 }
 
-/** Takes a user out of groups, and out of what else knows it. @returns whether groups are left over. */
-async function leave(deps: PlanDeps, batch: DirectoryBatch, canonical: string): Promise<boolean> {
-  batch.include(deps.prepareLeaving(canonical));
+/** Removes a user from groups and from other records. @returns whether more groups remain. */
+async function leaveGroups(deps: WritePlanDeps, batch: DirectoryBatch, canonical: string): Promise<boolean> {
+  batch.include(deps.prepareOffboarding(canonical));
   const memberships = [...await batch.memberships(canonical)];
   for (const [setId, group] of memberships.slice(0, MAX_GROUPS_LEFT_AT_ONCE)) {
     await batch.changeMembers({ setId, group }, [{ canonical, name: null }]);
@@ -143,30 +147,30 @@ async function leave(deps: PlanDeps, batch: DirectoryBatch, canonical: string): 
   return true;
 }
 
-/** What a write makes of a group: its records, and what changes among its members. */
-export interface GroupChange {
+/** The records of a group after a write, and the changes of its members. */
+export interface GroupUpdate {
   readonly canonical: string;
-  readonly before: KeptRecord | null;
-  readonly after: KeptRecord | null;
+  readonly before: ResourceRecord | null;
+  readonly after: ResourceRecord | null;
   readonly membersBefore: MemberSet;
   readonly membersAfter: MemberSet;
   readonly changes: readonly MemberChange[];
 }
 
-/** Reads what a write of a group changes; `null` when it stands otherwise than the writer read. */
-export async function groupChange(
-  deps: PlanDeps,
+/** Reads what a write of a group changes. `null` if the group is not as the writer read it. */
+export async function readGroupUpdate(
+  deps: WritePlanDeps,
   batch: DirectoryBatch,
   write: DirectoryWrite,
-): Promise<GroupChange | null> {
+): Promise<GroupUpdate | null> {
   const canonical = canonicalName(write.name);
   const before = await batch.record("group", canonical);
   if (!isExpected(before, write) || (before === null && write.next === null)) return null;
   const membersBefore = before === null ? NO_MEMBERS : await batch.members(before.setId);
   const content = write.next?.content;
-  const membersAfter = content === undefined ? NO_MEMBERS : memberSetOf(membersOf(content));
-  const after = write.next === null ? null : recordOf(write.next.content, {
-    ...times(deps, before, write),
+  const membersAfter = content === undefined ? NO_MEMBERS : toMemberSet(membersOf(content));
+  const after = write.next === null ? null : toRecord(write.next.content, {
+    ...nextTimes(deps, before, write),
     backends: write.next.backends,
     groups: [],
     setId: before?.setId ?? deps.newSetId(),
@@ -174,8 +178,8 @@ export async function groupChange(
   const isRespelled = before !== null && after !== null && before.name !== after.name;
   const changes = isRespelled
     // Every member's record names the group.
-    ? [...memberChanges(membersBefore, NO_MEMBERS), ...memberChanges(NO_MEMBERS, membersAfter)]
-    : memberChanges(membersBefore, membersAfter);
+    ? [...diffMembers(membersBefore, NO_MEMBERS), ...diffMembers(NO_MEMBERS, membersAfter)]
+    : diffMembers(membersBefore, membersAfter);
   return { canonical, before, after, membersBefore, membersAfter, changes };
 }
 
@@ -184,37 +188,37 @@ function membersOf(content: Content): readonly string[] {
   return members;
 }
 
-/** Reads what a change of members does; `null` when there is no such group. */
-export async function membersChange(
-  deps: PlanDeps,
+/** Reads the effect of a change of members. `null` if the group does not exist. */
+export async function readMembersUpdate(
+  deps: WritePlanDeps,
   batch: DirectoryBatch,
-  change: MembersChange,
-): Promise<GroupChange | null> {
+  change: MembersUpdate,
+): Promise<GroupUpdate | null> {
   const canonical = canonicalName(change.group);
   const before = await batch.record("group", canonical);
   if (before === null) return null;
   const membersBefore = await batch.members(before.setId);
   const asked = [
-    ...memberSetOf(change.remove).canonicals.map((name) => ({ canonical: name, name: null })),
-    ...memberChanges(NO_MEMBERS, memberSetOf(change.add)),
+    ...toMemberSet(change.remove).canonicals.map((name) => ({ canonical: name, name: null })),
+    ...diffMembers(NO_MEMBERS, toMemberSet(change.add)),
   ];
   const membersAfter = withChanges(membersBefore, asked);
   const { recorded: _former, ...rest } = before;
-  const after = { ...rest, ...times(deps, before) };
+  const after = { ...rest, ...nextTimes(deps, before) };
   return {
     canonical,
     before,
     after,
     membersBefore,
     membersAfter,
-    changes: memberChanges(membersBefore, membersAfter),
+    changes: diffMembers(membersBefore, membersAfter),
   };
 }
 
-/** What goes with a change: of a member that is only spelled differently, nothing is said. */
-export function mutationsBeside(
-  { also }: Pick<MembersChange, "also">,
-  { membersBefore, changes }: GroupChange,
+/** The mutations for changed members. A member with another spelling is not a change. */
+export function membersMutations(
+  { also }: Pick<MembersUpdate, "also">,
+  { membersBefore, changes }: GroupUpdate,
 ): readonly Mutation[] {
   const before = (canonical: string) => membersBefore.names[findMember(membersBefore, canonical)];
   const added = changes.flatMap(({ canonical, name }) =>
@@ -227,49 +231,49 @@ export function mutationsBeside(
 }
 
 /** Whether a change fits into one commit with the records of the users whom it concerns. */
-export function fitsOneCommit({ before, after, changes }: GroupChange): boolean {
+export function fitsOneCommit({ before, after, changes }: GroupUpdate): boolean {
   const words = Math.max(
-    ...[before, after].map((record) => record === null ? 0 : wordsOfGroup(record.name).length),
+    ...[before, after].map((record) => record === null ? 0 : groupWords(record.name).length),
   );
   return changes.length * (4 + 2 * words) <= MAX_MEMBER_MUTATIONS;
 }
 
 /** Puts a change of a group that fits into one commit into the batch. */
 export async function planGroup(
-  { prepareGroupTurn }: Pick<PlanDeps, "prepareGroupTurn">,
+  { prepareGroupCleanup }: Pick<WritePlanDeps, "prepareGroupCleanup">,
   batch: DirectoryBatch,
-  { also, ...change }: GroupChange & { also: readonly Mutation[] },
-): Promise<Planned> {
+  { also, ...change }: GroupUpdate & { also: readonly Mutation[] },
+): Promise<PlannedWrite> {
   const { canonical, before, after, membersAfter, changes } = change;
   const setId = after?.setId ?? before?.setId ?? "";
-  for (const { canonical: user } of changes) batch.expect("user", user);
-  await batch.guard("group", canonical);
-  await batch.keep({ kind: "group", canonical }, after);
+  for (const { canonical: user } of changes) batch.prefetch("user", user);
+  await batch.checkUnchanged("group", canonical);
+  await batch.putRecord({ kind: "group", canonical }, after);
   await batch.changeMembers({ setId, group: canonical }, changes);
   for (const { canonical: user, name } of changes) {
     const group = name === null ? before?.name : after?.name;
-    await regroup(batch, user, { name: group ?? canonical, isMember: name !== null });
+    await updateUserGroups(batch, user, { name: group ?? canonical, isMember: name !== null });
   }
-  turnGroup(prepareGroupTurn, batch, change);
+  cleanUpGroup(prepareGroupCleanup, batch, change);
   batch.also(also);
   return {
     kind: "planned",
-    stored: () => after === null ? null : storedOf("group", after, membersAfter),
-    owes: null,
+    stored: () => after === null ? null : toStored("group", after, membersAfter),
+    leavesMoreGroups: null,
   };
 }
 
-/** A group that begins inherits nothing from one of its name, and one that ends leaves nothing behind. */
-export function turnGroup(
-  prepare: PrepareGroupTurn,
+/** A new group inherits nothing from an earlier one with its name, and a deleted group leaves nothing. */
+export function cleanUpGroup(
+  prepare: PrepareGroupCleanup,
   batch: DirectoryBatch,
-  { canonical, before, after }: Pick<GroupChange, "canonical" | "before" | "after">,
+  { canonical, before, after }: Pick<GroupUpdate, "canonical" | "before" | "after">,
 ): void {
   if (before === null || after === null) batch.include(prepare(canonical));
 }
 
-/** Brings the groups in a user's record in step; nothing happens where there is no such user. */
-export async function regroup(
+/** Updates the groups in a user's record. Does nothing if the user does not exist. */
+export async function updateUserGroups(
   batch: DirectoryBatch,
   canonical: string,
   group: { name: string; isMember: boolean },
@@ -277,5 +281,5 @@ export async function regroup(
   const record = await batch.record("user", canonical);
   if (record === null) return;
   const groups = withGroup(record.groups, group);
-  if (groups !== record.groups) await batch.keep({ kind: "user", canonical }, { ...record, groups });
+  if (groups !== record.groups) await batch.putRecord({ kind: "user", canonical }, { ...record, groups });
 }

@@ -1,262 +1,272 @@
-// One writer a target: writes are taken in order of asking, several into one commit where they fit, and each is all or nothing.
+// The write queue of one target. Writes run in the order of the calls. Several share a commit if they fit. Each is all or nothing.
 
 import type { Log } from "../../platform/log.ts";
 import type { DirectoryWrite, WriteResult } from "../ports.ts";
 import type { ResourceKind } from "../schema/resource.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { BigChanges } from "./large_group_update.ts";
+import type { LargeGroupUpdate } from "./large_group_update.ts";
 import type { Indexes } from "./indexes.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
 import {
   fitsOneCommit,
-  type GroupChange,
-  groupChange,
-  type MembersChange,
-  membersChange,
-  mutationsBeside,
-  type PlanDeps,
+  type GroupUpdate,
+  membersMutations,
+  type MembersUpdate,
   planGroup,
-  type Planned,
+  type PlannedWrite,
   planUser,
+  readGroupUpdate,
+  readMembersUpdate,
+  type WritePlanDeps,
 } from "./write_plan.ts";
 
-export interface Change {
+export interface DirectoryChange {
   readonly kind: ResourceKind;
   readonly name: string;
   readonly deleted: boolean;
 }
 
-export interface WriterDeps extends PlanDeps {
+export interface WriteQueueDeps extends WritePlanDeps {
   readonly log: Log;
   readonly indexes: Indexes;
-  readonly big: BigChanges;
+  readonly largeGroups: LargeGroupUpdate;
   readonly newBatch: () => DirectoryBatch;
-  readonly tombstonesKept: number;
-  /** Told of each write that is durable; must not throw. */
-  readonly onChange: (change: Change) => void;
+  readonly maxTombstones: number;
+  /** Called after each durable write; it must not throw. */
+  readonly onChange: (change: DirectoryChange) => void;
 }
 
-export interface Writer {
-  write(write: DirectoryWrite): Promise<WriteResult>;
-  changeMembers(change: MembersChange): Promise<WriteResult>;
-  /** What a crash or a failing store left undone. */
-  finishChores(): Promise<void>;
-}
+type WriteCall = { readonly write: DirectoryWrite } | { readonly members: MembersUpdate };
 
-type Asked = { readonly write: DirectoryWrite } | { readonly members: MembersChange };
-
-interface Job {
-  readonly asked: Asked;
+interface QueuedWrite {
+  readonly call: WriteCall;
   readonly resolve: (result: WriteResult) => void;
   readonly reject: (fault: unknown) => void;
-  /** Failed among others, or is too much to be with others: tried with nothing beside it. */
+  /** It failed together with others, or is too large to share a commit, so it runs alone. */
   isAlone: boolean;
 }
 
 /** A write that is in a batch. */
-interface Packed {
-  readonly job: Job;
-  readonly planned: Planned;
+interface BatchedWrite {
+  readonly write: QueuedWrite;
+  readonly planned: PlannedWrite;
 }
 
-/** Beyond these a batch takes no further write; one write may bring as much again. */
-const FULL_MUTATIONS = 600;
-const FULL_OCTETS = 250_000;
-const FULL_CHECKS = 80;
-/** Deno KV takes 1,000 changes and 800 KiB. */
+/** Beyond these limits a batch takes no further write. A single write may add as much again. */
+const MAX_BATCH_MUTATIONS = 600;
+const MAX_BATCH_OCTETS = 250_000;
+const MAX_BATCH_CHECKS = 80;
+/** Deno KV accepts 1,000 mutations and 800 KiB. */
 const MAX_MUTATIONS = 990;
 const MAX_OCTETS = 780_000;
-/** How far ahead records are read. */
-const MAX_AHEAD = 32;
+/** For how many queued writes records are read ahead. */
+const MAX_PREFETCHED = 32;
 
-export function createWriter(deps: WriterDeps): Writer {
-  const { big, indexes, log } = deps;
-  let queue: Job[] = [];
-  let runs = false;
-  let owesChores = false;
+export class WriteQueue {
+  readonly #deps: WriteQueueDeps;
+  #queue: QueuedWrite[] = [];
+  #isRunning = false;
+  #needsRecovery = false;
 
-  const expectAll = (batch: DirectoryBatch): void => {
-    for (const { asked } of queue.slice(0, MAX_AHEAD)) {
-      if ("write" in asked) batch.expect(asked.write.kind, canonicalName(asked.write.name));
-      else batch.expect("group", canonicalName(asked.members.group));
-    }
-  };
+  constructor(deps: WriteQueueDeps) {
+    this.#deps = deps;
+  }
 
-  const readGroup = (batch: DirectoryBatch, asked: Asked): Promise<GroupChange | null> =>
-    "write" in asked ? groupChange(deps, batch, asked.write) : membersChange(deps, batch, asked.members);
+  write(write: DirectoryWrite): Promise<WriteResult> {
+    return this.#enqueue({ write });
+  }
 
-  const plan = async (batch: DirectoryBatch, { asked }: Job): Promise<Planned> => {
-    if ("write" in asked && asked.write.kind === "user") return await planUser(deps, batch, asked.write);
-    const change = await readGroup(batch, asked);
-    if (change === null) return { kind: "changed" };
-    if (!fitsOneCommit(change)) return { kind: "alone" };
-    return await planGroup(deps, batch, { ...change, also: alsoOf(asked, change) });
-  };
+  changeMembers(members: MembersUpdate): Promise<WriteResult> {
+    return this.#enqueue({ members });
+  }
 
-  const runBig = async (job: Job): Promise<void> => {
-    try {
-      const change = await readGroup(deps.newBatch(), job.asked);
-      const result = change === null
-        ? { ok: false, reason: "changed" } as const
-        : await big.changeGroup(change, alsoOf(job.asked, change));
-      settle(job, result);
-    } catch (fault) {
-      owesChores = true;
-      job.reject(fault);
-    }
-  };
+  /** Finishes what a crash interrupted. */
+  async recover(): Promise<void> {
+    const tasks = await this.#deps.largeGroups.recover();
+    if (tasks > 0) this.#deps.log.info("the directory finished interrupted updates", { tasks });
+  }
 
-  const settle = (job: Job, result: WriteResult): void => {
-    if (result.ok) {
-      const { asked } = job;
-      const { kind, name } = "write" in asked
-        ? asked.write
-        : { kind: "group" as const, name: asked.members.group };
-      deps.onChange({ kind, name, deleted: result.stored === null });
-    }
-    job.resolve(result);
-  };
+  #enqueue(call: WriteCall): Promise<WriteResult> {
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ call, resolve, reject, isAlone: false });
+      if (this.#isRunning) return;
+      this.#isRunning = true;
+      // Writes of the same turn of the event loop share a commit.
+      queueMicrotask(() => void this.#run());
+    });
+  }
 
-  /** Puts writes back in front: they are planned again, each by itself where it might be to blame. */
-  const putBack = (packed: readonly Packed[], { isAlone }: { isAlone: boolean }): void => {
-    for (const { job } of packed) job.isAlone ||= isAlone;
-    queue = [...packed.map(({ job }) => job), ...queue];
-  };
-
-  /** Fills a batch from the front of the queue. `null`: what it held was put back, or dealt with otherwise. */
-  const fill = async (batch: DirectoryBatch): Promise<Packed[] | null> => {
-    const packed: Packed[] = [];
-    expectAll(batch);
-    while (packed.length === 0 || hasRoom(batch)) {
-      const job = queue[0];
-      if (job === undefined || (job.isAlone && packed.length > 0)) break;
-      queue.shift();
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) {
       try {
-        const planned = await plan(batch, job);
-        if (planned.kind === "changed") job.resolve({ ok: false, reason: "changed" });
-        else if (planned.kind === "planned" && fits(batch)) packed.push({ job, planned });
-        else return await handleTooMuch(batch, { job, packed, planned });
-        if (job.isAlone) break;
+        await this.#maintain();
       } catch (fault) {
-        // The batch may hold half of it.
-        batch.rollBack();
-        putBack(packed, { isAlone: false });
-        job.reject(fault);
-        return null;
-      }
-    }
-    return packed;
-  };
-
-  const handleTooMuch = async (
-    batch: DirectoryBatch,
-    { job, packed, planned }: { job: Job; packed: Packed[]; planned: Planned },
-  ): Promise<Packed[] | null> => {
-    if (planned.kind === "alone") {
-      // Nothing of it is in the batch: what is, goes first.
-      if (packed.length > 0) {
-        putBack([{ job, planned }], { isAlone: true });
-        return packed;
-      }
-      batch.rollBack();
-      await runBig(job);
-      return null;
-    }
-    batch.rollBack();
-    if (packed.length > 0) putBack([...packed, { job, planned }], { isAlone: true });
-    else if (isOfGroup(job.asked)) await runBig(job);
-    else job.reject(new RangeError("Cannot keep a resource with all that belongs to it: it is too large"));
-    return null;
-  };
-
-  /** Resolves what is durable; the removal from more groups waits for that. */
-  const finish = async ({ job, planned }: Packed): Promise<void> => {
-    if (planned.kind !== "planned") return;
-    try {
-      if (planned.owes !== null) await big.leave(planned.owes);
-      settle(job, { ok: true, stored: planned.stored() });
-    } catch (fault) {
-      owesChores = true;
-      job.reject(fault);
-    }
-  };
-
-  const turn = async (): Promise<void> => {
-    const batch = deps.newBatch();
-    const packed = await fill(batch);
-    if (packed === null || packed.length === 0) return;
-    try {
-      const outcome = await batch.commit();
-      if (outcome.ok) {
-        for (const one of packed) await finish(one);
-        return;
-      }
-      if (packed.length > 1) putBack(packed, { isAlone: true });
-      else packed[0]?.job.resolve({ ok: false, reason: "changed" });
-    } catch (fault) {
-      if (packed.length > 1) putBack(packed, { isAlone: true });
-      else packed[0]?.job.reject(fault);
-    }
-  };
-
-  const upkeep = async (): Promise<void> => {
-    if (owesChores) {
-      await big.finish();
-      owesChores = false;
-    }
-    for (const index of indexes.all) await index.divide();
-    if (indexes.gone.total > deps.tombstonesKept) await big.trimTombstones(deps.tombstonesKept);
-  };
-
-  const run = async (): Promise<void> => {
-    while (queue.length > 0) {
-      try {
-        await upkeep();
-      } catch (fault) {
-        log.warn("the directory's upkeep failed; it is tried again with the next write", {
+        this.#deps.log.warn("maintenance of the directory failed; the next write retries it", {
           fault: fault instanceof Error ? fault.message : String(fault),
         });
-        if (owesChores) {
-          // What is owed comes first, else a later write would build on records that are not in step.
-          queue.shift()?.reject(fault);
+        if (this.#needsRecovery) {
+          // Recovery comes first: a later write would build on inconsistent records.
+          this.#queue.shift()?.reject(fault);
           continue;
         }
       }
-      await turn();
+      await this.#commitBatch();
     }
-    runs = false;
-  };
+    this.#isRunning = false;
+  }
 
-  const ask = (asked: Asked): Promise<WriteResult> =>
-    new Promise((resolve, reject) => {
-      queue.push({ asked, resolve, reject, isAlone: false });
-      if (runs) return;
-      runs = true;
-      // What is asked for in the same turn shares a commit.
-      queueMicrotask(() => void run());
-    });
+  async #maintain(): Promise<void> {
+    const { largeGroups, indexes, maxTombstones } = this.#deps;
+    if (this.#needsRecovery) {
+      await largeGroups.recover();
+      this.#needsRecovery = false;
+    }
+    for (const index of indexes.all) await index.splitLargeBuckets();
+    if (indexes.tombstones.total > maxTombstones) await largeGroups.trimTombstones(maxTombstones);
+  }
 
-  return {
-    write: (write) => ask({ write }),
-    changeMembers: (members) => ask({ members }),
-    async finishChores() {
-      const count = await big.finish();
-      if (count > 0) log.info("the directory finished what a stop had cut off", { chores: count });
-    },
-  };
+  async #commitBatch(): Promise<void> {
+    const batch = this.#deps.newBatch();
+    const batched = await this.#fill(batch);
+    if (batched === null || batched.length === 0) return;
+    try {
+      const outcome = await batch.commit();
+      if (outcome.ok) {
+        for (const one of batched) await this.#finish(one);
+        return;
+      }
+      if (batched.length > 1) this.#putBack(batched, { isAlone: true });
+      else batched[0]?.write.resolve({ ok: false, reason: "changed" });
+    } catch (fault) {
+      if (batched.length > 1) this.#putBack(batched, { isAlone: true });
+      else batched[0]?.write.reject(fault);
+    }
+  }
+
+  /** Fills a batch from the front of the queue; `null` if its writes went back to the queue, or ended in another way. */
+  async #fill(batch: DirectoryBatch): Promise<BatchedWrite[] | null> {
+    const batched: BatchedWrite[] = [];
+    this.#prefetch(batch);
+    while (batched.length === 0 || hasRoom(batch)) {
+      const write = this.#queue[0];
+      if (write === undefined || (write.isAlone && batched.length > 0)) break;
+      this.#queue.shift();
+      try {
+        const planned = await this.#plan(batch, write.call);
+        if (planned.kind === "changed") write.resolve({ ok: false, reason: "changed" });
+        else if (planned.kind === "planned" && fits(batch)) batched.push({ write, planned });
+        else return await this.#handleOversize(batch, { write, batched, planned });
+        if (write.isAlone) break;
+      } catch (fault) {
+        // The batch may contain a part of the write.
+        batch.rollBack();
+        this.#putBack(batched, { isAlone: false });
+        write.reject(fault);
+        return null;
+      }
+    }
+    return batched;
+  }
+
+  #prefetch(batch: DirectoryBatch): void {
+    for (const { call } of this.#queue.slice(0, MAX_PREFETCHED)) {
+      if ("write" in call) batch.prefetch(call.write.kind, canonicalName(call.write.name));
+      else batch.prefetch("group", canonicalName(call.members.group));
+    }
+  }
+
+  async #plan(batch: DirectoryBatch, call: WriteCall): Promise<PlannedWrite> {
+    if ("write" in call && call.write.kind === "user") return await planUser(this.#deps, batch, call.write);
+    const change = await this.#readGroupUpdate(batch, call);
+    if (change === null) return { kind: "changed" };
+    if (!fitsOneCommit(change)) return { kind: "alone" };
+    return await planGroup(this.#deps, batch, { ...change, also: extraMutations(call, change) });
+  }
+
+  #readGroupUpdate(batch: DirectoryBatch, call: WriteCall): Promise<GroupUpdate | null> {
+    return "write" in call
+      ? readGroupUpdate(this.#deps, batch, call.write)
+      : readMembersUpdate(this.#deps, batch, call.members);
+  }
+
+  async #handleOversize(
+    batch: DirectoryBatch,
+    { write, batched, planned }: { write: QueuedWrite; batched: BatchedWrite[]; planned: PlannedWrite },
+  ): Promise<BatchedWrite[] | null> {
+    if (planned.kind === "alone") {
+      // The batch contains nothing of this write, so the batch is committed first.
+      if (batched.length > 0) {
+        this.#putBack([{ write, planned }], { isAlone: true });
+        return batched;
+      }
+      batch.rollBack();
+      await this.#runLargeUpdate(write);
+      return null;
+    }
+    batch.rollBack();
+    if (batched.length > 0) this.#putBack([...batched, { write, planned }], { isAlone: true });
+    else if (isOfGroup(write.call)) await this.#runLargeUpdate(write);
+    else {write.reject(
+        new RangeError("Cannot store a resource with everything that belongs to it: it is too large"),
+      );}
+    return null;
+  }
+
+  async #runLargeUpdate(write: QueuedWrite): Promise<void> {
+    try {
+      const change = await this.#readGroupUpdate(this.#deps.newBatch(), write.call);
+      const result = change === null
+        ? { ok: false, reason: "changed" } as const
+        : await this.#deps.largeGroups.changeGroup(change, extraMutations(write.call, change));
+      this.#resolve(write, result);
+    } catch (fault) {
+      this.#needsRecovery = true;
+      write.reject(fault);
+    }
+  }
+
+  /** Puts writes back at the front to plan them again. `isAlone`: one by one, because one of them failed. */
+  #putBack(batched: readonly BatchedWrite[], { isAlone }: { isAlone: boolean }): void {
+    for (const { write } of batched) write.isAlone ||= isAlone;
+    this.#queue = [...batched.map(({ write }) => write), ...this.#queue];
+  }
+
+  /** Resolves a durable write, after the user has left all groups. */
+  async #finish({ write, planned }: BatchedWrite): Promise<void> {
+    if (planned.kind !== "planned") return;
+    try {
+      if (planned.leavesMoreGroups !== null) {
+        await this.#deps.largeGroups.leaveGroups(planned.leavesMoreGroups);
+      }
+      this.#resolve(write, { ok: true, stored: planned.stored() });
+    } catch (fault) {
+      this.#needsRecovery = true;
+      write.reject(fault);
+    }
+  }
+
+  #resolve({ call, resolve }: QueuedWrite, result: WriteResult): void {
+    if (result.ok) {
+      const { kind, name } = "write" in call
+        ? call.write
+        : { kind: "group" as const, name: call.members.group };
+      this.#deps.onChange({ kind, name, deleted: result.stored === null });
+    }
+    resolve(result);
+  }
 }
 
-function alsoOf(asked: Asked, change: GroupChange) {
-  return "write" in asked ? asked.write.also ?? [] : mutationsBeside(asked.members, change);
+function extraMutations(call: WriteCall, change: GroupUpdate) {
+  return "write" in call ? call.write.also ?? [] : membersMutations(call.members, change);
 }
 
-function isOfGroup(asked: Asked): boolean {
-  return !("write" in asked) || asked.write.kind === "group";
+function isOfGroup(call: WriteCall): boolean {
+  return !("write" in call) || call.write.kind === "group";
 }
 
 function hasRoom(batch: DirectoryBatch): boolean {
-  return batch.mutationCount < FULL_MUTATIONS && batch.sizeOctets < FULL_OCTETS &&
-    batch.checkCount < FULL_CHECKS;
+  return batch.mutationCount < MAX_BATCH_MUTATIONS && batch.sizeOctets < MAX_BATCH_OCTETS &&
+    batch.checkCount < MAX_BATCH_CHECKS;
 }
 
 function fits(batch: DirectoryBatch): boolean {

@@ -1,18 +1,25 @@
-// Filters (RFC 7644 §3.4.2.2): from text to a tree. Written by hand, so that it reads each token once, whatever a client sends.
+// Parses filters (RFC 7644 §3.4.2.2) into a tree. The parser reads each token once, whatever a client sends.
 
-import { type FilterPath, isKnownSomewhere, readFilterPath, readSubPath } from "./filter_path.ts";
-import { type FilterToken, readTokens } from "./filter_tokens.ts";
-import { COMPARE_OPERATORS, type Filter, type FilterValue, pathsOf } from "./filter_tree.ts";
+import {
+  COMPARE_OPERATORS,
+  type FilterPath,
+  filterPaths,
+  type FilterValue,
+  isKnownSomewhere,
+  readFilterPath,
+  readSubPath,
+  type ScimFilter,
+} from "./filter_tree.ts";
 
-export { type FilterPath, knownPath, pathText } from "./filter_path.ts";
-export { filterProblem } from "./filter_problem.ts";
-export { COMPARE_OPERATORS, type CompareOperator, type Filter, type FilterValue } from "./filter_tree.ts";
+export { type FilterPath, isKnownPath, pathText } from "./filter_tree.ts";
+export { filterProblem } from "./filter_tree.ts";
+export { COMPARE_OPERATORS, type CompareOperator, type FilterValue, type ScimFilter } from "./filter_tree.ts";
 
 export type FilterOutcome =
-  | { readonly ok: true; readonly filter: Filter }
+  | { readonly ok: true; readonly filter: ScimFilter }
   | { readonly ok: false; readonly problem: string };
 
-/** What is taken from clients beyond the grammar. */
+/** Deviations from the grammar that are accepted. */
 export const FILTER_QUIRKS = {
   "a value without quotes, where everything else is right": {
     who: "Entra ID",
@@ -37,120 +44,211 @@ const NUMBER = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 const LITERALS = new Map<string, FilterValue>([["true", true], ["false", false], ["null", null]]);
 
 /**
- * Reads a filter: at most 2,048 characters, 10 levels, 50 comparisons. Words alone are none, whatever they are.
+ * Parses a filter: at most 2,048 characters, 10 levels, 50 comparisons. Words alone are not a filter.
  *
- * @returns the tree, or half a sentence that says why it is none and quotes nothing. Attributes need not be known: see `filterProblem`.
+ * @returns the tree, or a part of a sentence that explains the problem without a quote. For unknown attributes see `filterProblem`.
  */
 export function parseFilter(text: string): FilterOutcome {
   const read = readTokens(text);
   if (!read.ok) return read;
-  const strict = createParser(read.tokens, { bareValues: false }).parse();
+  const strict = new FilterParser(read.tokens, { bareValues: false }).parse();
   if (strict.ok) return strict;
-  const lenient = createParser(read.tokens, { bareValues: true }).parse();
-  // "Anna Le Smith" is a person, not a comparison: without quotes, only a text that names attributes is a filter.
-  return lenient.ok && pathsOf(lenient.filter).every(isKnownSomewhere) ? lenient : strict;
+  const lenient = new FilterParser(read.tokens, { bareValues: true }).parse();
+  // "Anna Le Smith" is a name, not a comparison. Without quotes, a text is a filter only if it names known attributes.
+  return lenient.ok && filterPaths(lenient.filter).every(isKnownSomewhere) ? lenient : strict;
 }
 
-/** Ends the reading of what is no filter; never leaves {@link createParser}. */
+/** Thrown inside {@link FilterParser} for a text that is not a filter. */
 class NoFilter extends Error {
   override readonly name = "NoFilter";
 }
 
-function createParser(
-  tokens: readonly FilterToken[],
-  { bareValues }: { bareValues: boolean },
-): { parse(): FilterOutcome } {
-  let at = 0;
-  let levels = 0;
-  let comparisons = 0;
+class FilterParser {
+  readonly #tokens: readonly FilterToken[];
+  readonly #bareValues: boolean;
+  #at = 0;
+  #levels = 0;
+  #comparisons = 0;
 
-  const fail = (problem: string): never => {
-    throw new NoFilter(problem);
-  };
-  const wordAt = (place: number): string | null => {
-    const token = tokens[place];
-    return token?.kind === "word" ? token.text : null;
-  };
-  const takeKeyword = (keyword: string): boolean => {
-    const found = wordAt(at)?.toLowerCase() === keyword;
-    if (found) at++;
-    return found;
-  };
-  const take = (kind: "(" | ")" | "[" | "]"): boolean => {
-    const found = tokens[at]?.kind === kind;
-    if (found) at++;
-    return found;
-  };
-  const nested = (closing: ")" | "]", parent: FilterPath | null): Filter => {
-    if (++levels > MAX_LEVELS) fail(`a filter has at most ${MAX_LEVELS} levels`);
-    const filter = readOr(parent);
-    if (!take(closing)) fail(`a "${closing}" is missing`);
-    levels--;
-    return filter;
-  };
-  const chain = (kind: "and" | "or", read: () => Filter): Filter => {
+  /** @param options.bareValues whether a value may have no quotes. */
+  constructor(tokens: readonly FilterToken[], { bareValues }: { bareValues: boolean }) {
+    this.#tokens = tokens;
+    this.#bareValues = bareValues;
+  }
+
+  parse(): FilterOutcome {
+    try {
+      const filter = this.#or(null);
+      if (this.#at < this.#tokens.length) fail("something stands behind the end");
+      return { ok: true, filter };
+    } catch (fault) {
+      if (fault instanceof NoFilter) return { ok: false, problem: fault.message };
+      throw fault;
+    }
+  }
+
+  /** "and" binds tighter than "or" (RFC 7644 §3.4.2.2). */
+  #or(parent: FilterPath | null): ScimFilter {
+    return this.#chain("or", () => this.#chain("and", () => this.#factor(parent)));
+  }
+
+  #chain(kind: "and" | "or", read: () => ScimFilter): ScimFilter {
     const first = read();
     const filters = [first];
-    while (takeKeyword(kind)) filters.push(read());
+    while (this.#takeKeyword(kind)) filters.push(read());
     return filters.length === 1 ? first : { kind, filters };
-  };
-  /** "and" binds tighter than "or" (RFC 7644 §3.4.2.2). */
-  const readOr = (parent: FilterPath | null): Filter =>
-    chain("or", () => chain("and", () => readFactor(parent)));
+  }
 
-  const readFactor = (parent: FilterPath | null): Filter => {
-    if (take("(")) return nested(")", parent);
-    if (wordAt(at)?.toLowerCase() === "not" && tokens[at + 1]?.kind === "(") {
-      at += 2;
-      return { kind: "not", filter: nested(")", parent) };
+  #factor(parent: FilterPath | null): ScimFilter {
+    if (this.#take("(")) return this.#nested(")", parent);
+    if (this.#wordAt(this.#at)?.toLowerCase() === "not" && this.#tokens[this.#at + 1]?.kind === "(") {
+      this.#at += 2;
+      return { kind: "not", filter: this.#nested(")", parent) };
     }
-    return readExpression(parent);
-  };
-  const readExpression = (parent: FilterPath | null): Filter => {
-    if (++comparisons > MAX_COMPARISONS) fail(`a filter has at most ${MAX_COMPARISONS} comparisons`);
-    const word = wordAt(at++) ?? fail("an attribute is missing");
+    return this.#expression(parent);
+  }
+
+  #nested(closing: ")" | "]", parent: FilterPath | null): ScimFilter {
+    if (++this.#levels > MAX_LEVELS) fail(`a filter has at most ${MAX_LEVELS} levels`);
+    const filter = this.#or(parent);
+    if (!this.#take(closing)) fail(`a "${closing}" is missing`);
+    this.#levels--;
+    return filter;
+  }
+
+  #expression(parent: FilterPath | null): ScimFilter {
+    if (++this.#comparisons > MAX_COMPARISONS) fail(`a filter has at most ${MAX_COMPARISONS} comparisons`);
+    const word = this.#wordAt(this.#at++) ?? fail("an attribute is missing");
     const path = (parent === null ? readFilterPath(word) : readSubPath(word, parent)) ??
       fail("an attribute's name is none");
-    return parent === null && path.sub === null && take("[") ? readEach(path) : readOperation(path);
-  };
-  const readEach = (path: FilterPath): Filter => {
-    const filter = nested("]", path);
-    const token = tokens[at];
+    return parent === null && path.sub === null && this.#take("[") ? this.#each(path) : this.#operation(path);
+  }
+
+  #each(path: FilterPath): ScimFilter {
+    const filter = this.#nested("]", path);
+    const token = this.#tokens[this.#at];
     if (token?.kind !== "word" || !token.tight || !token.text.startsWith(".")) {
       return { kind: "each", path, filter };
     }
-    at++;
+    this.#at++;
     const sub = readSubPath(token.text.slice(1), path) ?? fail("a sub-attribute's name is none");
-    return { kind: "each", path, filter: { kind: "and", filters: [filter, readOperation(sub)] } };
-  };
-  const readOperation = (path: FilterPath): Filter => {
-    const word = wordAt(at++)?.toLowerCase() ?? fail("an operator is missing");
+    return { kind: "each", path, filter: { kind: "and", filters: [filter, this.#operation(sub)] } };
+  }
+
+  #operation(path: FilterPath): ScimFilter {
+    const word = this.#wordAt(this.#at++)?.toLowerCase() ?? fail("an operator is missing");
     if (word === "pr") return { kind: "present", path };
     const operator = COMPARE_OPERATORS.find((one) => one === word) ?? fail("an operator is none");
-    return { kind: "compare", path, operator, value: readValue() };
-  };
-  const readValue = (): FilterValue => {
-    const token = tokens[at++];
+    return { kind: "compare", path, operator, value: this.#value() };
+  }
+
+  #value(): FilterValue {
+    const token = this.#tokens[this.#at++];
     if (token?.kind === "text") return token.text;
     if (token?.kind !== "word") return fail("a value is missing");
     const literal = LITERALS.get(token.text);
     if (literal !== undefined) return literal;
     if (NUMBER.test(token.text)) return Number(token.text);
-    // A text in single quotes is a mistake to be told of, not a value with quotes in it.
-    const isBare = bareValues && !token.text.startsWith("'");
+    // A text in single quotes is a mistake to report, not a value that contains quotes.
+    const isBare = this.#bareValues && !token.text.startsWith("'");
     return isBare ? token.text : fail("a value is neither quoted, nor a number, true, false or null");
-  };
+  }
 
-  return {
-    parse() {
-      try {
-        const filter = readOr(null);
-        if (at < tokens.length) fail("something stands behind the end");
-        return { ok: true, filter };
-      } catch (fault) {
-        if (fault instanceof NoFilter) return { ok: false, problem: fault.message };
-        throw fault;
-      }
-    },
-  };
+  #wordAt(place: number): string | null {
+    const token = this.#tokens[place];
+    return token?.kind === "word" ? token.text : null;
+  }
+
+  #takeKeyword(keyword: string): boolean {
+    const found = this.#wordAt(this.#at)?.toLowerCase() === keyword;
+    if (found) this.#at++;
+    return found;
+  }
+
+  #take(kind: "(" | ")" | "[" | "]"): boolean {
+    const found = this.#tokens[this.#at]?.kind === kind;
+    if (found) this.#at++;
+    return found;
+  }
+}
+
+function fail(problem: string): never {
+  throw new NoFilter(problem);
+}
+
+export type FilterToken =
+  | { readonly kind: "(" | ")" | "[" | "]" }
+  /** `tight`: no blank precedes it. */
+  | { readonly kind: "word"; readonly text: string; readonly tight: boolean }
+  /** A JSON text, decoded. */
+  | { readonly kind: "text"; readonly text: string };
+
+export type TokensOutcome =
+  | { readonly ok: true; readonly tokens: readonly FilterToken[] }
+  | { readonly ok: false; readonly problem: string };
+
+const MAX_CHARACTERS = 2048;
+const BLANKS = " \t";
+const BRACKETS = "()[]";
+const QUOTE = '"';
+
+/** Splits a text into tokens in one pass. */
+export function readTokens(text: string): TokensOutcome {
+  if (text.length > MAX_CHARACTERS) {
+    return { ok: false, problem: `a filter has at most ${MAX_CHARACTERS} characters` };
+  }
+  const tokens: FilterToken[] = [];
+  let at = 0;
+  while (at < text.length) {
+    const character = text.charAt(at);
+    if (BLANKS.includes(character)) at++;
+    else if (isBracket(character)) {
+      tokens.push({ kind: character });
+      at++;
+    } else {
+      const end = character === QUOTE ? endOfText(text, at) : endOfWord(text, at);
+      const token = character === QUOTE ? decodeText(text.slice(at, end)) : {
+        kind: "word",
+        text: text.slice(at, end),
+        tight: at > 0 && !BLANKS.includes(text.charAt(at - 1)),
+      } as const;
+      if (token === null) return { ok: false, problem: "a quoted value is not a JSON text" };
+      tokens.push(token);
+      at = end;
+    }
+  }
+  return { ok: true, tokens };
+}
+
+function isBracket(character: string): character is "(" | ")" | "[" | "]" {
+  return BRACKETS.includes(character);
+}
+
+/** Just past the closing quote, or the end of the filter. */
+function endOfText(text: string, from: number): number {
+  for (let at = from + 1; at < text.length; at++) {
+    if (text.charAt(at) === "\\") at++;
+    else if (text.charAt(at) === QUOTE) return at + 1;
+  }
+  return text.length;
+}
+
+function endOfWord(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && !BLANKS.includes(text.charAt(at)) && !isEnd(text.charAt(at))) at++;
+  return at;
+}
+
+function isEnd(character: string): boolean {
+  return character === QUOTE || isBracket(character);
+}
+
+function decodeText(json: string): FilterToken | null {
+  try {
+    const text: unknown = JSON.parse(json);
+    return typeof text === "string" ? { kind: "text", text } : null;
+  } catch (fault) {
+    if (fault instanceof SyntaxError) return null;
+    throw fault;
+  }
 }

@@ -1,16 +1,19 @@
-// Whether a resource is what a filter asks for (RFC 7644 §3.4.2.2).
+// Evaluates a filter for a resource (RFC 7644 §3.4.2.2).
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { JsonObject, JsonValue, Mapping, Stored } from "../schema/resource.ts";
-import { property } from "../schema/attribute_path.ts";
+import { type KnownAttribute, property } from "../schema/attributes.ts";
 import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
-import type { KnownAttribute } from "../schema/attributes.ts";
-import { attributeAt, type FilterPath } from "./filter_path.ts";
-import type { CompareOperator, Filter, FilterValue } from "./filter_tree.ts";
-import { isArray, isObject } from "../schema/json_limits.ts";
+import {
+  type CompareOperator,
+  type FilterPath,
+  type FilterValue,
+  findAttributeAt,
+  type ScimFilter,
+} from "./filter_tree.ts";
+import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
 import { resourceIds } from "../schema/mapping.ts";
-import { etagOf, schemasOf } from "../schema/render_resource.ts";
-import { isoTime } from "../schema/timestamps.ts";
+import { etagOf, isoTime, schemasOf } from "../schema/render_resource.ts";
 
 /** The resource as the interface answers it, as a value; what filters are matched against. `meta` has no location. */
 export function filterView(stored: Stored, mapping: Mapping): JsonObject {
@@ -38,12 +41,12 @@ export function filterView(stored: Stored, mapping: Mapping): JsonObject {
  *
  * @param view what {@link filterView} gives.
  */
-export function matchesFilter(filter: Filter, view: JsonObject): boolean {
+export function matchesFilter(filter: ScimFilter, view: JsonObject): boolean {
   return matchesIn(filter, view, null);
 }
 
 /** @param parent the attribute whose entry `view` is. */
-function matchesIn(filter: Filter, view: JsonObject, parent: FilterPath | null): boolean {
+function matchesIn(filter: ScimFilter, view: JsonObject, parent: FilterPath | null): boolean {
   switch (filter.kind) {
     case "and":
       return filter.filters.every((one) => matchesIn(one, view, parent));
@@ -55,11 +58,11 @@ function matchesIn(filter: Filter, view: JsonObject, parent: FilterPath | null):
       return valuesAt(filter.path, view).some(isFilled);
     case "each":
       return entriesAt(filter.path, view).some((entry) =>
-        isObject(entry) && matchesIn(filter.filter, entry, filter.path)
+        isJsonObject(entry) && matchesIn(filter.filter, entry, filter.path)
       );
     case "compare": {
       const path = parent === null ? filter.path : { ...parent, sub: filter.path.attribute };
-      return compare(valuesAt(filter.path, view), filter, attributeAt(path));
+      return compare(valuesAt(filter.path, view), filter, findAttributeAt(path));
     }
   }
 }
@@ -70,18 +73,18 @@ function valuesAt(path: FilterPath, view: JsonObject): JsonValue[] {
   const { sub } = path;
   if (sub === null) return entries;
   return entries.flatMap((entry) => {
-    const value = isObject(entry) ? propertyNamed(entry, sub) : undefined;
+    const value = isJsonObject(entry) ? propertyNamed(entry, sub) : undefined;
     return value === undefined ? [] : [value];
   });
 }
 
 function entriesAt({ schema, attribute }: FilterPath, view: JsonObject): JsonValue[] {
   const extension = property(view, schema ?? ENTERPRISE_SCHEMA);
-  const inside = isObject(extension) ? propertyNamed(extension, attribute) : undefined;
+  const inside = isJsonObject(extension) ? propertyNamed(extension, attribute) : undefined;
   // The manager stands beside the core attributes or in the extension; a filter need not know.
   const value = schema === null ? propertyNamed(view, attribute) ?? inside : inside;
   if (value === undefined) return [];
-  return isArray(value) ? [...value] : [value];
+  return isJsonArray(value) ? [...value] : [value];
 }
 
 /** Names of the table are spelled alike in filter and resource; others are looked for without case. */
@@ -95,8 +98,8 @@ function propertyNamed(object: JsonObject, name: string): JsonValue | undefined 
 
 /** RFC 7644 §3.4.2.2, `pr`: a value that is neither empty nor null; of a complex attribute, some part. */
 function isFilled(value: JsonValue): boolean {
-  if (isArray(value)) return value.some(isFilled);
-  if (isObject(value)) return Object.values(value).some(isFilled);
+  if (isJsonArray(value)) return value.some(isFilled);
+  if (isJsonObject(value)) return Object.values(value).some(isFilled);
   return value !== null && value !== "";
 }
 
@@ -113,7 +116,7 @@ function compare(
   const named = known?.type === "complex" ? known.sub.get(plain) : known;
   // The year that a date starts with is a text.
   const about = named?.type === "dateTime" && TEXTUAL.has(operator) ? undefined : named;
-  const scalars = found.flatMap((one) => isObject(one) ? [property(one, plain) ?? null] : [one]);
+  const scalars = found.flatMap((one) => isJsonObject(one) ? [property(one, plain) ?? null] : [one]);
   const wanted = prepare(value, about);
   if (operator === "ne" && scalars.length === 0) return true;
   const test = TESTS[operator];

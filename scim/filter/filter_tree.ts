@@ -1,6 +1,14 @@
-// What a filter is once it is read.
+// The syntax tree of a filter (RFC 7644 §3.4.2.2).
 
-import type { FilterPath } from "./filter_path.ts";
+import type { Mapping, ResourceKind } from "../schema/resource.ts";
+import {
+  type AttributeSet,
+  findAttribute,
+  type KnownAttribute,
+  readPath,
+  SCIM_ATTRIBUTES,
+  withoutCoreSchema,
+} from "../schema/attributes.ts";
 
 export const COMPARE_OPERATORS = ["eq", "ne", "co", "sw", "ew", "gt", "ge", "lt", "le"] as const;
 export type CompareOperator = typeof COMPARE_OPERATORS[number];
@@ -9,9 +17,9 @@ export type CompareOperator = typeof COMPARE_OPERATORS[number];
 export type FilterValue = null | boolean | number | string;
 
 /** A filter as a tree. Inside of `each`, paths name sub-attributes: `attribute` is the sub-attribute, `sub` is `null`. */
-export type Filter =
-  | { readonly kind: "and" | "or"; readonly filters: readonly Filter[] }
-  | { readonly kind: "not"; readonly filter: Filter }
+export type ScimFilter =
+  | { readonly kind: "and" | "or"; readonly filters: readonly ScimFilter[] }
+  | { readonly kind: "not"; readonly filter: ScimFilter }
   | { readonly kind: "present"; readonly path: FilterPath }
   | {
     readonly kind: "compare";
@@ -20,16 +28,16 @@ export type Filter =
     readonly value: FilterValue;
   }
   /** `emails[type eq "work"]`: some entry for which `filter` holds. */
-  | { readonly kind: "each"; readonly path: FilterPath; readonly filter: Filter };
+  | { readonly kind: "each"; readonly path: FilterPath; readonly filter: ScimFilter };
 
 /** The filter of an entry with its attribute written out: `emails[type …]` as `emails.type …`. */
-export function inside(parent: FilterPath, filter: Filter): Filter {
+export function qualifyPaths(parent: FilterPath, filter: ScimFilter): ScimFilter {
   switch (filter.kind) {
     case "and":
     case "or":
-      return { kind: filter.kind, filters: filter.filters.map((one) => inside(parent, one)) };
+      return { kind: filter.kind, filters: filter.filters.map((one) => qualifyPaths(parent, one)) };
     case "not":
-      return { kind: "not", filter: inside(parent, filter.filter) };
+      return { kind: "not", filter: qualifyPaths(parent, filter.filter) };
     case "each":
       return filter;
     case "present":
@@ -39,17 +47,143 @@ export function inside(parent: FilterPath, filter: Filter): Filter {
 }
 
 /** Every attribute that a filter names. */
-export function pathsOf(filter: Filter): FilterPath[] {
+export function filterPaths(filter: ScimFilter): FilterPath[] {
   switch (filter.kind) {
     case "and":
     case "or":
-      return filter.filters.flatMap(pathsOf);
+      return filter.filters.flatMap(filterPaths);
     case "not":
-      return pathsOf(filter.filter);
+      return filterPaths(filter.filter);
     case "each":
-      return [filter.path, ...pathsOf(inside(filter.path, filter.filter))];
+      return [filter.path, ...filterPaths(qualifyPaths(filter.path, filter.filter))];
     case "present":
     case "compare":
       return [filter.path];
   }
+}
+
+/** The first attribute or comparison that makes no sense for that kind of resource, as a sentence; `null` when all do. */
+export function filterProblem(kind: ResourceKind, filter: ScimFilter, mapping?: Mapping): string | null {
+  switch (filter.kind) {
+    case "and":
+    case "or":
+      return filter.filters.map((one) => filterProblem(kind, one, mapping)).find((one) => one !== null) ??
+        null;
+    case "not":
+      return filterProblem(kind, filter.filter, mapping);
+    case "each":
+      return filterProblem(kind, qualifyPaths(filter.path, filter.filter), mapping);
+    case "present":
+      return pathProblem(kind, filter.path, mapping);
+    case "compare":
+      return pathProblem(kind, filter.path, mapping) ?? comparisonProblem(kind, filter);
+  }
+}
+
+function pathProblem(kind: ResourceKind, path: FilterPath, mapping: Mapping | undefined): string | null {
+  return isKnownPath(kind, path, mapping) ? null : `No ${kind} has the attribute "${pathText(path)}".`;
+}
+
+/** RFC 7644 §3.4.2.2: an order that a type does not have is an invalid filter. */
+function comparisonProblem(
+  kind: ResourceKind,
+  { path, operator, value }: Extract<ScimFilter, { kind: "compare" }>,
+): string | null {
+  const known = findAttributeOf(kind, path);
+  if (operator === "eq" || operator === "ne") return null;
+  if (known?.type === "boolean" || typeof value === "boolean" || value === null) {
+    return `"${operator}" compares no truth values and no null.`;
+  }
+  const isOrder = operator.startsWith("g") || operator.startsWith("l");
+  if (!isOrder && typeof value !== "string") return `"${operator}" needs a quoted value.`;
+  const isDate = known?.type === "dateTime" && isOrder;
+  return isDate && Number.isNaN(Date.parse(String(value)))
+    ? `"${pathText(path)}" is compared with a date and time.`
+    : null;
+}
+
+/** An attribute as a filter names it. Names of the table are spelled as they are stored; others as given. */
+export interface FilterPath {
+  /** The URN of an extension; `null` for attributes of the resource itself. */
+  readonly schema: string | null;
+  readonly attribute: string;
+  readonly sub: string | null;
+}
+
+/** RFC 7643 §2.1, and `$ref`. */
+const ATTRIBUTE_NAME = /^[A-Za-z$][A-Za-z0-9_$-]*$/;
+const NOTHING: AttributeSet = new Map();
+const KINDS = ["user", "group"] as const;
+
+/** `emails.value`, with the schema's URN in front where there is one: for looking up what is indexed. */
+export function pathText({ schema, attribute, sub }: FilterPath): string {
+  return `${schema === null ? "" : `${schema}:`}${attribute}${sub === null ? "" : `.${sub}`}`;
+}
+
+/** Reads a path; `null` when it cannot be one. */
+export function readFilterPath(text: string): FilterPath | null {
+  const plain = withoutCoreSchema("group", withoutCoreSchema("user", text));
+  const isExtension = plain.slice(0, 4).toLowerCase() === "urn:";
+  const colon = isExtension ? plain.lastIndexOf(":") : -1;
+  const schema = isExtension ? plain.slice(0, colon) : null;
+  const [attribute = "", sub = null, ...more] = plain.slice(colon + 1).split(".");
+  if (more.length > 0 || !ATTRIBUTE_NAME.test(attribute)) return null;
+  if (sub !== null && !ATTRIBUTE_NAME.test(sub)) return null;
+  if (schema !== null && schema.length <= "urn:".length) return null;
+  const extension = schema === null ? undefined : findInAny(schema);
+  const known = schema === null ? findInAny(attribute) : findAttribute(extension?.sub ?? NOTHING, attribute);
+  return {
+    schema: extension?.name ?? schema,
+    attribute: known?.name ?? attribute,
+    sub: sub === null ? null : findAttribute(known?.sub ?? NOTHING, sub)?.name ?? sub,
+  };
+}
+
+/** A path inside of `emails[…]`: one of its sub-attributes. */
+export function readSubPath(text: string, parent: FilterPath): FilterPath | null {
+  if (!ATTRIBUTE_NAME.test(text)) return null;
+  const known = findAttribute(findAttributeAt(parent)?.sub ?? NOTHING, text);
+  return { schema: null, attribute: known?.name ?? text, sub: null };
+}
+
+/** What is known of the attribute at a path, whichever kind of resource has it. Names mean the same in both. */
+export function findAttributeAt(path: FilterPath): KnownAttribute | undefined {
+  return findAttributeOf("user", path) ?? findAttributeOf("group", path);
+}
+
+/** What is known of the attribute at a path of one kind of resource. */
+export function findAttributeOf(
+  kind: ResourceKind,
+  { schema, attribute, sub }: FilterPath,
+): KnownAttribute | undefined {
+  const set = schema === null
+    ? SCIM_ATTRIBUTES[kind]
+    : findAttribute(SCIM_ATTRIBUTES[kind], schema)?.sub ?? NOTHING;
+  const known = findAttribute(set, attribute);
+  return sub === null ? known : findAttribute(known?.sub ?? NOTHING, sub);
+}
+
+/**
+ * Whether a resource of that kind can have the attribute.
+ *
+ * @param mapping adds the attributes that the settings name. Others that bodies bring are kept, but it is not announced that they can be searched: a
+ * search that misses silently makes provisioning programs create everybody twice.
+ */
+export function isKnownPath(kind: ResourceKind, path: FilterPath, mapping?: Mapping): boolean {
+  const known = findAttributeOf(kind, path);
+  if (known !== undefined) return known.mutability !== "writeOnly";
+  return mapping !== undefined && mapping[kind].some(({ scim }) => {
+    const row = readPath(kind, scim);
+    return row.attribute.toLowerCase() === path.attribute.toLowerCase() && row.schema === path.schema &&
+      (path.sub === null || row.sub?.toLowerCase() === path.sub.toLowerCase());
+  });
+}
+
+/** {@link isKnownPath} for some kind, and without a mapping: whether words look like a filter at all. */
+export function isKnownSomewhere(path: FilterPath): boolean {
+  return KINDS.some((kind) => isKnownPath(kind, path));
+}
+
+function findInAny(name: string): KnownAttribute | undefined {
+  return findAttribute(SCIM_ATTRIBUTES.user, name) ?? findAttribute(SCIM_ATTRIBUTES.group, name);
 }

@@ -1,4 +1,4 @@
-// The words that a search finds a resource by: pieces of names, e-mail addresses, phone numbers and groups, compared by their beginning.
+// Search terms of a resource: parts of names, e-mail addresses, phone numbers and groups, matched by prefix.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { JsonObject, JsonValue } from "../schema/resource.ts";
@@ -26,7 +26,7 @@ export interface WordSource {
 }
 
 /** Words of a user in order, none the beginning of another: a search for the beginning finds the longer one. */
-export function wordsOfUser({ name, attributes, groups }: WordSource): string[] {
+export function userWords({ name, attributes, groups }: WordSource): string[] {
   const own = new Set<string>();
   addText(own, name);
   const names = isObject(attributes.name) ? attributes.name : {};
@@ -47,7 +47,7 @@ export function wordsOfUser({ name, attributes, groups }: WordSource): string[] 
 }
 
 /** Words of a group: those of its name. */
-export function wordsOfGroup(name: string): string[] {
+export function groupWords(name: string): string[] {
   const words = new Set<string>();
   addText(words, name);
   return longest([...words]).slice(0, MAX_OWN_WORDS);
@@ -75,7 +75,7 @@ export function firstWord(text: string, manner: "text" | "phone"): string | null
 }
 
 /** Whether one of `words` begins with `start`. */
-export function someBegin(words: readonly string[], start: string): boolean {
+export function hasPrefix(words: readonly string[], start: string): boolean {
   return words.some((word) => word.startsWith(start));
 }
 
@@ -83,7 +83,7 @@ export function someBegin(words: readonly string[], start: string): boolean {
  * What the index keeps: each word cut to {@link MAX_WORD_CHARACTERS}, with the number of characters that it has in common with the one before
  * it. A resource is found once for a beginning of n characters: by the one entry whose number is under n.
  *
- * @param words as {@link wordsOfUser} gives them.
+ * @param words as {@link userWords} gives them.
  */
 export function indexWords(words: readonly string[]): Map<string, number> {
   const entries = new Map<string, number>();

@@ -1,5 +1,5 @@
-// The identity interface over HTTP (RFC 7644), below /idm/scim: authentication, the target, then the route. The routes
-// are made from the table SCIM_ROUTES.
+// The SCIM interface over HTTP (RFC 7644), below /idm/scim: authentication, the target, and the routes of the table
+// SCIM_ROUTES.
 
 import { type Context, type ErrorHandler, Hono } from "hono";
 import { matchedRoutes } from "hono/route";
@@ -9,11 +9,9 @@ import type { Clock, Random } from "../../platform/runtime.ts";
 import { ScimRefusal } from "./refusals.ts";
 import { type RouteRow, SCIM_PREFIX, SCIM_ROUTES } from "./routes.ts";
 import type { Target, Targets } from "../ports.ts";
-import { errorAnswer, faultAnswer } from "./responses.ts";
-import { BASIC_CHALLENGE, readBasic } from "./basic_auth.ts";
+import { errorResponse, faultResponse } from "./responses.ts";
 import type { Credential, Credentials } from "./credentials.ts";
-import { createCrossSiteCheck } from "./cross_site.ts";
-import { DEEDS } from "./handlers.ts";
+import { HANDLERS } from "./handlers.ts";
 
 export interface ScimAppDeps {
   readonly targets: Targets;
@@ -31,7 +29,7 @@ export interface ScimEnv {
   Variables: { body: RequestBody; credential: Credential; target: Target };
 }
 
-/** A part of the HTTP application with errors in a format of its own (RFC 7644 §3.12). */
+/** A part of the HTTP application with its own error format (RFC 7644 §3.12). */
 export interface ScimApp {
   /** Every path below it belongs to this interface. */
   readonly prefix: string;
@@ -47,7 +45,7 @@ export function createScimApp(deps: ScimAppDeps): ScimApp {
     onError: (fault, c) =>
       fault instanceof HttpError && !(fault instanceof ScimRefusal)
         ? refusedByServer(fault, c, deps)
-        : faultAnswer(fault, deps),
+        : faultResponse(fault, deps),
   };
 }
 
@@ -67,7 +65,7 @@ function createRoutes(deps: ScimAppDeps): Hono<ScimEnv> {
     });
   for (const [path, rows] of ROWS_BY_PATH) {
     for (const row of rows) {
-      // A search is told from a creation by its body, so its row has no route of its own.
+      // The body distinguishes a search from a creation, so its row has no route.
       if (rows.some((one) => one !== row && one.method === row.method && one.supported)) continue;
       app.on(row.method === "any" ? "ALL" : row.method, path, (c) => run(row, c, deps));
     }
@@ -101,7 +99,7 @@ function findTarget(c: Context<ScimEnv>, { targets }: Pick<ScimAppDeps, "targets
   return target;
 }
 
-/** Does what a row says, if the credential may. */
+/** Runs the operation of a row if the credential allows it. */
 function run(row: RouteRow, c: Context<ScimEnv>, deps: ScimAppDeps): Promise<Response> {
   const { credential, target, body } = c.var;
   if (row.kind === null || !row.supported) throw new ScimRefusal("unsupported");
@@ -112,17 +110,17 @@ function run(row: RouteRow, c: Context<ScimEnv>, deps: ScimAppDeps): Promise<Res
   const { raw: { url: text, headers } } = c.req;
   const url = new URL(text);
   const segment = url.pathname.slice(url.pathname.lastIndexOf("/") + 1);
-  return DEEDS[row.does]({ headers, body, url, row, kind: row.kind, target, actor, segment }, deps);
+  return HANDLERS[row.handler]({ headers, body, url, row, kind: row.kind, target, actor, segment }, deps);
 }
 
-/** A refusal of the HTTP server. A method that it does not know is answered by what the path supports. */
+/** A refusal of the HTTP server. For an unknown method, the response lists the methods of the path. */
 function refusedByServer(fault: HttpError, c: Context<ScimEnv>, deps: ScimAppDeps): Response {
   const { status, message: detail, headers } = fault;
-  if (status !== 405) return errorAnswer({ status, detail, headers });
+  if (status !== 405) return errorResponse({ status, detail, headers });
   const rows = rowsAt(c);
-  if (rows.length === 0) return faultAnswer(new ScimRefusal("no_such_path"), deps);
-  if (!rows.some(({ supported }) => supported)) return faultAnswer(new ScimRefusal("unsupported"), deps);
-  return errorAnswer({ status, detail, headers: { ...headers, allow: allowOf(rows) } });
+  if (rows.length === 0) return faultResponse(new ScimRefusal("no_such_path"), deps);
+  if (!rows.some(({ supported }) => supported)) return faultResponse(new ScimRefusal("unsupported"), deps);
+  return errorResponse({ status, detail, headers: { ...headers, allow: allowOf(rows) } });
 }
 
 const ANY_PREFIX = "[prefix]";
@@ -140,7 +138,7 @@ function isUnsupportedAnywhere(c: Context<ScimEnv>): boolean {
   return ROWS_ANYWHERE.some(({ path }) => pathname.endsWith(path.slice(ANY_PREFIX.length)));
 }
 
-/** The rows of the request's path; none where the interface has nothing. */
+/** The rows of the request's path. Empty for an unknown path. */
 function rowsAt(c: Context<ScimEnv>): readonly RouteRow[] {
   if (isUnsupportedAnywhere(c)) return ROWS_ANYWHERE;
   const paths = new Set(matchedRoutes(c).map(({ path }) => path.slice(SCIM_PREFIX.length)));
@@ -153,4 +151,64 @@ function allowOf(rows: readonly RouteRow[]): string {
     method === "GET" ? ["GET", "HEAD"] : [method]
   );
   return [...new Set(methods)].join(", ");
+}
+
+/** Base64 of a name, a colon and a password. */
+const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
+const MAX_HEADER_CHARACTERS = 8192;
+const CONTROL = /\p{Cc}/u;
+
+/** The challenge for a caller without a valid credential (RFC 7617 §2 and §2.1). */
+export const BASIC_CHALLENGE = 'Basic realm="Countersign", charset="UTF-8"';
+
+/**
+ * The name and password of an Authorization header, or `null` when it is absent, of another scheme, or malformed: bad base64, no UTF-8,
+ * no colon, a control character (RFC 7617 §2).
+ */
+export function readBasic(header: string | null): { name: string; password: string } | null {
+  if (header === null || header.length > MAX_HEADER_CHARACTERS) return null;
+  const encoded = BASIC.exec(header)?.[1];
+  const text = encoded === undefined ? null : decodeText(encoded);
+  if (text === null || CONTROL.test(text)) return null;
+  const colon = text.indexOf(":");
+  if (colon < 0) return null;
+  return { name: text.slice(0, colon).normalize("NFC"), password: text.slice(colon + 1) };
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function decodeText(base64: string): string | null {
+  try {
+    return decoder.decode(Uint8Array.fromBase64(base64));
+  } catch (_notBase64OrUtf8) {
+    return null;
+  }
+}
+
+/** Content types that an HTML form can send. curl -d and fetch() send them too, so only browsers are refused. */
+const FORM_TYPES = new Set(["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"]);
+
+/**
+ * @param deps.publicUrl the address that browsers use; a proxy may have changed the scheme of the request's own.
+ * @returns a check that throws the refusal `cross_site` or `media_type`.
+ */
+export function createCrossSiteCheck({ publicUrl }: { publicUrl: string }): (request: Request) => void {
+  const publicOrigin = new URL(publicUrl).origin;
+  return (request) => {
+    const site = request.headers.get("sec-fetch-site");
+    if (site === "cross-site" || site === "same-site") throw new ScimRefusal("cross_site");
+    const origin = request.headers.get("origin");
+    if (origin !== null && origin !== publicOrigin && origin !== new URL(request.url).origin) {
+      throw new ScimRefusal("cross_site");
+    }
+    if (request.body === null || !isBrowser(request)) return;
+    const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+    if (FORM_TYPES.has(type)) throw new ScimRefusal("media_type");
+  };
+}
+
+/** Every browser names Mozilla; current ones also send Origin or Sec-Fetch-Site with a form. */
+function isBrowser({ headers }: Request): boolean {
+  return headers.has("origin") || headers.has("sec-fetch-site") ||
+    headers.get("user-agent")?.startsWith("Mozilla/") === true;
 }

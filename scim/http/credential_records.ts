@@ -1,4 +1,4 @@
-// Credentials of the identity interface as the store keeps them: made, listed and ended, each change with its audit record in one commit.
+// SCIM credentials in the store: creates, lists and revokes them, each with an audit entry in the same commit.
 
 import { HasherBusy, type PasswordHash, type PasswordHasher } from "../../platform/password_hasher.ts";
 import { auditEntry, type AuditValues } from "../../platform/audit.ts";
@@ -7,7 +7,7 @@ import { type Clock, type Random, toBase64Url } from "../../platform/runtime.ts"
 import type { Mutation, Store } from "../../platform/store.ts";
 import type { Actor } from "../ports.ts";
 
-/** Who a request comes from, and what it may do. */
+/** The caller of a request, and its permissions. */
 export interface Credential {
   readonly name: string;
   /** Names of targets. */
@@ -15,46 +15,52 @@ export interface Credential {
   readonly access: "read" | "write";
 }
 
-/** Why a credential is not made. */
-export type AddProblem = "bad_name" | "bad_password" | "no_targets" | "in_settings" | "taken" | "busy";
-export type AddOutcome =
+/** The reason why a credential is not created. */
+export type AddCredentialProblem =
+  | "bad_name"
+  | "bad_password"
+  | "no_targets"
+  | "in_settings"
+  | "taken"
+  | "busy";
+export type AddCredentialOutcome =
   | { readonly ok: true; /** In clear, this once. */ readonly password: string }
-  | { readonly ok: false; readonly reason: AddProblem };
-export type RevokeOutcome = "revoked" | "unknown" | "in_settings";
+  | { readonly ok: false; readonly reason: AddCredentialProblem };
+export type RevokeCredentialOutcome = "revoked" | "unknown" | "in_settings";
 
 export interface CredentialRecord extends Credential {
   readonly hash: PasswordHash;
   readonly createdMs: number;
 }
 
-export interface RecordsDeps {
+export interface CredentialRecordsDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
   readonly hasher: PasswordHasher;
 }
 
-/** The records; what the settings say is not among them. */
+/** The stored records. Credentials of the settings are not included. */
 export interface CredentialRecords {
   read(name: string): Promise<CredentialRecord | null>;
   add(
     wanted: Credential & { readonly password?: string },
     actor: Actor,
-  ): Promise<AddOutcome>;
+  ): Promise<AddCredentialOutcome>;
   list(): Promise<CredentialRecord[]>;
-  revoke(name: string, actor: Actor): Promise<Exclude<RevokeOutcome, "in_settings">>;
+  revoke(name: string, actor: Actor): Promise<Exclude<RevokeCredentialOutcome, "in_settings">>;
 }
 
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
 const PASSWORD_OCTETS = 24;
 const MIN_PASSWORD_CHARACTERS = 12;
-/** Longer than anybody's; a header has no room for much more. */
+/** Longer than any real password. The Authorization header has a similar limit. */
 export const MAX_PASSWORD_CHARACTERS = 1024;
 const MAX_LISTED = 1000;
 
 const keyOf = (name: string): Deno.KvKey => ["scim_credential", name];
 
-export function createCredentialRecords(deps: RecordsDeps): CredentialRecords {
+export function createCredentialRecords(deps: CredentialRecordsDeps): CredentialRecords {
   const { store, clock, hasher } = deps;
   return {
     async read(name) {
@@ -118,7 +124,7 @@ function addProblem(
     targets: readonly string[];
     password: string | undefined;
   },
-): AddProblem | null {
+): AddCredentialProblem | null {
   if (!NAME.test(name)) return "bad_name";
   if (targets.length === 0) return "no_targets";
   return password === undefined || isPassword(password) ? null : "bad_password";
@@ -143,9 +149,9 @@ function scopeValues({ access, targets }: Credential): AuditValues {
   return { access, targets };
 }
 
-/** The record of a deed, for the commit of the deed; it is found by each target that the credential opens. */
+/** The audit entry of a change, for the commit of the change. Each target of the credential lists it. */
 function auditOf(
-  { credential, ...deed }: {
+  { credential, ...change }: {
     readonly action: AuditAction;
     readonly credential: Pick<Credential, "name" | "targets">;
     readonly before?: AuditValues;
@@ -154,5 +160,5 @@ function auditOf(
   { name, source }: Actor,
 ): Mutation {
   const objects = credential.targets.map((target) => `credential:${target}/${credential.name}`);
-  return auditEntry({ ...deed, actor: name, source, objects });
+  return auditEntry({ ...change, actor: name, source, objects });
 }

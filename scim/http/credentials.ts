@@ -1,62 +1,48 @@
-// Credentials of the identity interface, of the settings and of the store. A password is checked against a memory-hard hash, and what was right is
-// remembered for a minute as a keyed hash, so that a request costs no half second.
+// SCIM credentials, from the settings and from the store. A password is checked against a memory-hard hash. A correct one
+// is cached for a minute as a keyed hash, so that a request does not take half a second.
 
 import type { ScimCredentialSettings } from "../../platform/config/config.ts";
-import { createProvenDigests } from "../../platform/failure_limit.ts";
+import { type FailureKey, FailureLimit, ProvenDigests } from "../../platform/failure_limit.ts";
 import type { Log } from "../../platform/log.ts";
 import { HasherBusy } from "../../platform/password_hasher.ts";
 import { equalDigests, type Vault } from "../../platform/vault.ts";
 import { ScimRefusal } from "./refusals.ts";
 import type { Actor } from "../ports.ts";
 import {
-  type AddOutcome,
+  type AddCredentialOutcome,
   createCredentialRecords,
   type Credential,
+  type CredentialRecord,
+  type CredentialRecords,
+  type CredentialRecordsDeps,
   MAX_PASSWORD_CHARACTERS,
-  type RecordsDeps,
-  type RevokeOutcome,
+  type RevokeCredentialOutcome,
 } from "./credential_records.ts";
-import { createSourceLimit } from "./auth_rate_limit.ts";
+import type { Clock } from "../../platform/runtime.ts";
+import { sourceKey } from "../../platform/addresses.ts";
 
-export type { AddOutcome, AddProblem, Credential, RevokeOutcome } from "./credential_records.ts";
+export type {
+  AddCredentialOutcome,
+  AddCredentialProblem,
+  Credential,
+  RevokeCredentialOutcome,
+} from "./credential_records.ts";
 
-/** A credential as it is listed; its password cannot be shown. */
-export interface ShownCredential extends Credential {
-  /** Those of the settings are changed there. */
+/** A credential in a list, without its password. */
+export interface ListedCredential extends Credential {
+  /** Credentials of the settings are changed in the settings. */
   readonly from: "settings" | "store";
   /** `null` for one of the settings. */
   readonly createdMs: number | null;
 }
 
-export interface Credentials {
-  /**
-   * Who the name and password belong to, or `null`. At once when they were right within the last minute; else it takes the same time
-   * whether the name is known or not.
-   *
-   * @throws ScimRefusal `too_many_failures`, `busy`, both with Retry-After.
-   */
-  check(
-    given: { readonly name: string; readonly password: string },
-    source: string,
-  ): Credential | Promise<Credential | null>;
-  /** Makes a credential; without a password one of 192 bits is generated. Durable when it resolves, with its audit record. */
-  add(
-    wanted: Credential & { readonly password?: string },
-    actor: Actor,
-  ): Promise<AddOutcome>;
-  /** All of them, in order of name. */
-  list(): Promise<ShownCredential[]>;
-  /** Ends a credential: the next request with it is refused. */
-  revoke(name: string, actor: Actor): Promise<RevokeOutcome>;
-}
-
-export interface CredentialsDeps extends RecordsDeps {
+export interface CredentialsDeps extends CredentialRecordsDeps {
   readonly vault: Vault;
   readonly settings: readonly ScimCredentialSettings[];
   readonly log: Log;
 }
 
-const REMEMBERED_MS = 60_000;
+const CACHE_TTL_MS = 60_000;
 
 interface Given {
   readonly name: string;
@@ -64,140 +50,169 @@ interface Given {
   readonly digest: string;
 }
 
-export function createCredentials(deps: CredentialsDeps): Credentials {
-  const { vault, clock, hasher, log } = deps;
-  const records = createCredentialRecords(deps);
-  const limit = createSourceLimit(deps);
-  const proven = createProvenDigests(deps);
-  const digestOf = (name: string, password: string): string =>
-    vault.digest("scim credential", `${name}\0${password.normalize("NFC")}`);
-  const settings = new Map(
-    deps.settings.filter(({ password }) => password !== "")
-      .map(({ name, password, targets, access }) => [
-        name,
-        { credential: { name, targets, access }, digest: digestOf(name, password) },
-      ]),
-  );
-  const remembered = new Map<string, { credential: Credential; digest: string; untilMs: number }>();
-  const underWay = new Map<string, Promise<Credential | null>>();
-  /** Grows when a credential is made or ended: what was read before may be gone. */
-  let changes = 0;
+export class Credentials {
+  readonly #deps: CredentialsDeps;
+  readonly #records: CredentialRecords;
+  readonly #limit: SourceLimit;
+  readonly #proven: ProvenDigests;
+  /** The credentials of the settings. Their passwords are known in clear, so a digest is enough. */
+  readonly #settings: ReadonlyMap<string, { credential: Credential; digest: string }>;
+  readonly #cache = new Map<string, { credential: Credential; digest: string; untilMs: number }>();
+  readonly #running = new Map<string, Promise<Credential | null>>();
+  /** Grows when a credential is added or revoked, so that a running check reads the record again. */
+  #changes = 0;
 
-  const recall = (name: string, digest: string): Credential | null => {
-    const setting = settings.get(name);
-    // A password of the settings is known in clear anyway, so its digest is enough.
-    if (setting !== undefined) return equalDigests(setting.digest, digest) ? setting.credential : null;
-    const known = remembered.get(name);
-    if (known === undefined || clock.nowMs() >= known.untilMs) return null;
-    return equalDigests(known.digest, digest) ? known.credential : null;
-  };
+  constructor(deps: CredentialsDeps) {
+    this.#deps = deps;
+    this.#records = createCredentialRecords(deps);
+    this.#limit = new SourceLimit(deps);
+    this.#proven = new ProvenDigests(deps);
+    this.#settings = new Map(
+      deps.settings.filter(({ password }) => password !== "")
+        .map(({ name, password, targets, access }) => [
+          name,
+          { credential: { name, targets, access }, digest: this.#digestOf(name, password) },
+        ]),
+    );
+  }
 
-  const recordOf = (name: string) => settings.has(name) ? Promise.resolve(null) : records.read(name);
-
-  const verify = async ({ name, password, digest }: Given): Promise<Credential | null> => {
-    const before = changes;
-    const record = await recordOf(name);
-    // Too long for any that is stored: the empty one, which no credential has, takes as long and costs less.
-    const hashed = password.length > MAX_PASSWORD_CHARACTERS ? "" : password;
-    const isRight = await hasher.check(hashed, record?.hash ?? null);
-    if (!isRight || record === null) return null;
-    // Revoked, or replaced, while the hash was computed.
-    if (changes !== before && (await recordOf(name))?.hash.hash !== record.hash.hash) return null;
-    const credential: Credential = { name, targets: record.targets, access: record.access };
-    remembered.set(name, { credential, digest, untilMs: clock.nowMs() + REMEMBERED_MS });
-    return credential;
-  };
-
-  /** The same name and password asked for at the same time are checked once. */
-  const verifyOnce = (given: Given): Promise<Credential | null> => {
-    const running = underWay.get(given.digest);
-    if (running !== undefined) return running;
-    const started = verify(given).finally(() => underWay.delete(given.digest));
-    underWay.set(given.digest, started);
-    return started;
-  };
-
-  const isSomebody = async (name: string): Promise<boolean> => {
-    const kept = await records.read(name);
-    return kept !== null || settings.has(name);
-  };
-
-  /** @param options.limited answer a wrong credential with 429 instead of 401. */
-  const checkInTurn = async (
-    given: Given,
-    { source, limited }: { source: string; limited: boolean },
-  ): Promise<Credential | null> => {
-    const caller = { source, name: given.name };
-    if (!limited && !proven.has(given.digest)) refuseWhenLimited(limit.waitMs(caller));
-    const known = recall(given.name, given.digest);
+  /**
+   * The credential with this name and password, or `null`. Returns at once if the password was correct within the last minute. Otherwise it
+   * takes the same time for known and for unknown names.
+   *
+   * @throws ScimRefusal `too_many_failures`, `busy`, both with Retry-After.
+   */
+  check(
+    { name, password }: { readonly name: string; readonly password: string },
+    source: string,
+  ): Credential | Promise<Credential | null> {
+    const given = { name, password, digest: this.#digestOf(name, password) };
+    const isProven = this.#proven.has(given.digest);
+    const waitMs = isProven ? 0 : this.#limit.waitMs({ source, name });
+    const limited = waitMs > 0;
+    if (limited && !this.#limit.takeLimitedCheck(source)) refuseWhenLimited(waitMs);
+    const known = limited ? null : this.#recall(given);
     if (known !== null) {
-      proven.add(given.digest);
+      if (!isProven) this.#proven.add(given.digest);
       return known;
     }
-    const found = await verifyOnce(given).catch((fault: unknown) => {
+    const checking = isProven
+      ? this.#checkInTurn(given, { source, limited })
+      : this.#limit.inTurn(source, () => this.#checkInTurn(given, { source, limited }));
+    if (checking === null) throw busy(1);
+    return checking;
+  }
+
+  /** Adds a credential. Without a password, one of 192 bits is generated. It is durable, with its audit entry, when the promise resolves. */
+  async add(
+    wanted: Credential & { readonly password?: string },
+    actor: Actor,
+  ): Promise<AddCredentialOutcome> {
+    if (this.#settings.has(wanted.name)) return { ok: false, reason: "in_settings" };
+    const added = await this.#records.add(wanted, actor);
+    this.#changes += 1;
+    return added;
+  }
+
+  /** All credentials, in order of name. */
+  async list(): Promise<ListedCredential[]> {
+    const stored = (await this.#records.list()).filter(({ name }) => !this.#settings.has(name));
+    const listed: ListedCredential[] = [
+      ...[...this.#settings.values()].map(({ credential }) =>
+        ({ ...credential, from: "settings", createdMs: null }) as const
+      ),
+      ...stored.map(({ name, targets, access, createdMs }) =>
+        ({ name, targets, access, createdMs, from: "store" }) as const
+      ),
+    ];
+    return listed.sort((a, b) => a.name < b.name ? -1 : 1);
+  }
+
+  /** Revokes a credential. The next request with it is refused. */
+  async revoke(name: string, actor: Actor): Promise<RevokeCredentialOutcome> {
+    if (this.#settings.has(name)) return "in_settings";
+    const outcome = await this.#records.revoke(name, actor);
+    // Counted before it leaves the cache, so that a running check reads the record again.
+    this.#changes += 1;
+    this.#cache.delete(name);
+    return outcome;
+  }
+
+  #digestOf(name: string, password: string): string {
+    return this.#deps.vault.digest("scim credential", `${name}\0${password.normalize("NFC")}`);
+  }
+
+  #recall({ name, digest }: Given): Credential | null {
+    const setting = this.#settings.get(name);
+    if (setting !== undefined) return equalDigests(setting.digest, digest) ? setting.credential : null;
+    const cached = this.#cache.get(name);
+    if (cached === undefined || this.#deps.clock.nowMs() >= cached.untilMs) return null;
+    return equalDigests(cached.digest, digest) ? cached.credential : null;
+  }
+
+  /** @param options.limited answer a wrong credential with 429 instead of 401. */
+  async #checkInTurn(
+    given: Given,
+    { source, limited }: { source: string; limited: boolean },
+  ): Promise<Credential | null> {
+    const caller = { source, name: given.name };
+    if (!limited && !this.#proven.has(given.digest)) refuseWhenLimited(this.#limit.waitMs(caller));
+    const known = this.#recall(given);
+    if (known !== null) {
+      this.#proven.add(given.digest);
+      return known;
+    }
+    const found = await this.#verifyOnce(given).catch((fault: unknown) => {
       throw fault instanceof HasherBusy ? busy(fault.retryAfterS) : fault;
     });
-    if (found !== null) proven.add(given.digest);
-    else {
-      proven.forget(given.digest);
-      // A check beyond the limit does not make the limit last longer.
-      if (!limited) limit.fail(caller);
-      log.warn("a credential of the identity interface was refused", {
-        // An unknown name may be a password in the wrong field.
-        credential: await isSomebody(given.name) ? given.name : "no such name",
-        source,
-      });
-      if (limited) refuseWhenLimited(limit.waitMs(caller));
+    if (found !== null) {
+      this.#proven.add(given.digest);
+      return found;
     }
-    return found;
-  };
+    this.#proven.forget(given.digest);
+    // A check beyond the limit does not extend the limit.
+    if (!limited) this.#limit.fail(caller);
+    this.#deps.log.warn("a SCIM credential was refused", {
+      // An unknown name may be a password in the wrong field.
+      credential: await this.#isKnown(given.name) ? given.name : "no such name",
+      source,
+    });
+    if (limited) refuseWhenLimited(this.#limit.waitMs(caller));
+    return null;
+  }
 
-  return {
-    check({ name, password }, source) {
-      const given = { name, password, digest: digestOf(name, password) };
-      const caller = { source, name };
-      const isProven = proven.has(given.digest);
-      const waitMs = isProven ? 0 : limit.waitMs(caller);
-      const limited = waitMs > 0;
-      if (limited && !limit.takeLimitedCheck(source)) refuseWhenLimited(waitMs);
-      const known = limited ? null : recall(name, given.digest);
-      if (known !== null) {
-        if (!isProven) proven.add(given.digest);
-        return known;
-      }
-      const checking = isProven
-        ? checkInTurn(given, { source, limited })
-        : limit.inTurn(source, () => checkInTurn(given, { source, limited }));
-      if (checking === null) throw busy(1);
-      return checking;
-    },
-    async add(wanted, actor) {
-      if (settings.has(wanted.name)) return { ok: false, reason: "in_settings" };
-      const added = await records.add(wanted, actor);
-      changes += 1;
-      return added;
-    },
-    async list() {
-      const kept = (await records.list()).filter(({ name }) => !settings.has(name));
-      const shown: ShownCredential[] = [
-        ...[...settings.values()].map(({ credential }) =>
-          ({ ...credential, from: "settings", createdMs: null }) as const
-        ),
-        ...kept.map(({ name, targets, access, createdMs }) =>
-          ({ name, targets, access, createdMs, from: "store" }) as const
-        ),
-      ];
-      return shown.sort((a, b) => a.name < b.name ? -1 : 1);
-    },
-    async revoke(name, actor) {
-      if (settings.has(name)) return "in_settings";
-      const outcome = await records.revoke(name, actor);
-      // Counted before it is forgotten: a check that is under way looks again.
-      changes += 1;
-      remembered.delete(name);
-      return outcome;
-    },
-  };
+  /** Equal names and passwords at the same time are verified once. */
+  #verifyOnce(given: Given): Promise<Credential | null> {
+    const running = this.#running.get(given.digest);
+    if (running !== undefined) return running;
+    const started = this.#verify(given).finally(() => this.#running.delete(given.digest));
+    this.#running.set(given.digest, started);
+    return started;
+  }
+
+  async #verify({ name, password, digest }: Given): Promise<Credential | null> {
+    const before = this.#changes;
+    const record = await this.#recordOf(name);
+    // Longer than any stored password. So the check of the empty password, which no credential has, takes as long and costs less.
+    const hashed = password.length > MAX_PASSWORD_CHARACTERS ? "" : password;
+    const isCorrect = await this.#deps.hasher.check(hashed, record?.hash ?? null);
+    if (!isCorrect || record === null) return null;
+    // The credential may have been revoked or replaced while the hash was computed.
+    const isChanged = this.#changes !== before &&
+      (await this.#recordOf(name))?.hash.hash !== record.hash.hash;
+    if (isChanged) return null;
+    const credential: Credential = { name, targets: record.targets, access: record.access };
+    this.#cache.set(name, { credential, digest, untilMs: this.#deps.clock.nowMs() + CACHE_TTL_MS });
+    return credential;
+  }
+
+  async #recordOf(name: string): Promise<CredentialRecord | null> {
+    return this.#settings.has(name) ? null : await this.#records.read(name);
+  }
+
+  async #isKnown(name: string): Promise<boolean> {
+    return await this.#records.read(name) !== null || this.#settings.has(name);
+  }
 }
 
 function refuseWhenLimited(waitMs: number): void {
@@ -213,4 +228,67 @@ function busy(retryAfterS: number): ScimRefusal {
     detail: "Too many credentials are being checked at once. Try again in a moment.",
     headers: { "retry-after": String(retryAfterS) },
   });
+}
+
+const MAX_SOURCES = 10_000;
+/** Checks of one source that can wait. */
+const MAX_WAITING = 64;
+/** A limited source gets one check in this time: a correct credential passes, and guessing is slow. */
+const LIMITED_CHECK_MS = 1000;
+
+interface Caller {
+  readonly source: string;
+  readonly name: string;
+}
+
+/** Limits the checks of credentials by source address. */
+export class SourceLimit {
+  readonly #clock: Clock;
+  readonly #failures: FailureLimit;
+  readonly #lastCheckMs = new Map<string, number>();
+  readonly #turns = new Map<string, { last: Promise<unknown>; waiting: number }>();
+
+  constructor({ clock }: { clock: Clock }) {
+    this.#clock = clock;
+    this.#failures = new FailureLimit({ clock });
+  }
+
+  /** Milliseconds until the limit ends; 0: not limited. */
+  waitMs(caller: Caller): number {
+    return this.#failures.waitMs(caller);
+  }
+
+  fail(caller: Caller): void {
+    this.#failures.fail(caller satisfies FailureKey);
+  }
+
+  /** Whether a limited source may have one credential checked now. `true` uses up the check. */
+  takeLimitedCheck(source: string): boolean {
+    const key = sourceKey(source);
+    const nowMs = this.#clock.nowMs();
+    if (nowMs - (this.#lastCheckMs.get(key) ?? 0) < LIMITED_CHECK_MS) return false;
+    this.#lastCheckMs.delete(key);
+    this.#lastCheckMs.set(key, nowMs);
+    for (const oldest of this.#lastCheckMs.keys()) {
+      if (this.#lastCheckMs.size <= MAX_SOURCES) break;
+      this.#lastCheckMs.delete(oldest);
+    }
+    return true;
+  }
+
+  /** Runs `work` after earlier work of the same source. `null` if too many calls wait. */
+  inTurn<T>(source: string, work: () => Promise<T>): Promise<T> | null {
+    const key = sourceKey(source);
+    const turn = this.#turns.get(key) ?? { last: Promise.resolve(), waiting: 0 };
+    if (turn.waiting >= MAX_WAITING) return null;
+    this.#turns.set(key, turn);
+    turn.waiting += 1;
+    const done = turn.last.then(work).finally(() => {
+      turn.waiting -= 1;
+      if (turn.waiting === 0) this.#turns.delete(key);
+    });
+    // The next call waits for the end of this one, whatever its result.
+    turn.last = done.catch(() => undefined);
+    return done;
+  }
 }

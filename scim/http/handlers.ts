@@ -1,26 +1,23 @@
-// What each operation does: query and body in, a call of the target, the answer out.
+// The handlers of the SCIM operations: each reads the request, calls the target and returns the response.
 
 import { createHash } from "node:crypto";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { RequestBody } from "../../platform/http_error.ts";
-import { randomUuid } from "../../platform/uuid.ts";
-import type { Clock, Random } from "../../platform/runtime.ts";
-import { ScimRefusal } from "./refusals.ts";
-import { resourceLocation, type RouteDeed, type RouteRow } from "./routes.ts";
-import type { Actor, Page, Target, Written } from "../ports.ts";
+import { type Clock, type Random, randomUuid, withTimeout } from "../../platform/runtime.ts";
+import { ScimRefusal, type ScimRefusalCode } from "./refusals.ts";
+import { resourceLocation, type RouteHandler, type RouteRow } from "./routes.ts";
+import type { Actor, Page, RefreshReport, Target, Written } from "../ports.ts";
 import type { Content, JsonObject, ResourceKind, Stored } from "../schema/resource.ts";
 import { SEARCH_REQUEST_SCHEMA } from "../schema/attribute_table.ts";
-import { readContent } from "../schema/parse_resource.ts";
-import { parseBody } from "../schema/json_limits.ts";
+import { parseResource } from "../schema/parse_resource.ts";
+import { parseJsonObject } from "../schema/json_limits.ts";
 import { nameFromPath } from "../schema/resource_name.ts";
 import { etagOf, renderList, renderResource } from "../schema/render_resource.ts";
-import { answer, receiptHeaders } from "./responses.ts";
-import { names, opaqueOf, readCondition } from "./preconditions.ts";
-import { type Query, readQuery } from "./query.ts";
-import { patiently, refreshEverything } from "./refresh_query.ts";
+import { createResponse, receiptHeaders } from "./responses.ts";
+import { readQuery, type ScimQuery } from "./query.ts";
 
 /** A request of a caller who may make it, for a row of the table. */
-export interface Ask {
+export interface ScimCall {
   readonly headers: Headers;
   readonly body: RequestBody;
   readonly url: URL;
@@ -28,19 +25,19 @@ export interface Ask {
   readonly kind: ResourceKind;
   readonly target: Target;
   readonly actor: Actor;
-  /** The segment that holds a resource's name, as it was sent. */
+  /** The path segment with the resource's name, still encoded. */
   readonly segment: string;
 }
 
-export interface DeedDeps {
+export interface HandlerDeps {
   readonly publicUrl: string;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-type Deed = (ask: Ask, deps: DeedDeps) => Promise<Response>;
+type Handler = (ask: ScimCall, deps: HandlerDeps) => Promise<Response>;
 
-export const DEEDS: Readonly<Record<RouteDeed, Deed>> = {
+export const HANDLERS: Readonly<Record<RouteHandler, Handler>> = {
   async list(ask, deps) {
     const query = queryOf(ask);
     if (query.refresh) await refreshEverything(ask.target, { actor: ask.actor, clock: deps.clock });
@@ -54,7 +51,7 @@ export const DEEDS: Readonly<Record<RouteDeed, Deed>> = {
     const { target, kind, actor } = ask;
     const name = nameOf(ask);
     const stored = queryOf(ask).refresh
-      ? await patiently(target.refreshOne(kind, name, actor), deps.clock)
+      ? await withRefreshTimeout(target.refreshOne(kind, name, actor), deps.clock)
       : await target.directory.read(kind, canonicalName(name));
     if (stored === null) throw new ScimRefusal("not_found");
     return conditionally(ask, { text: resourceText(stored, ask, deps), etag: etagOf(stored.version) });
@@ -62,7 +59,7 @@ export const DEEDS: Readonly<Record<RouteDeed, Deed>> = {
 
   async create(ask, deps) {
     const { target, actor } = ask;
-    // The body first: a search listens to no parameter, so none of its can be a fault.
+    // The body first: a search ignores the query parameters, so none of them is an error.
     const { content, password } = await contentOf(ask, deps);
     const { backends } = queryOf(ask);
     const written = await target.create(content, { actor, backends, password });
@@ -85,17 +82,17 @@ export const DEEDS: Readonly<Record<RouteDeed, Deed>> = {
     const { backends } = queryOf(ask);
     const ifVersion = await expectedVersion(ask, name);
     const { receipt } = await target.remove(kind, name, { actor, backends, ifVersion });
-    return answer(null, { status: 204, headers: receiptHeaders(receipt) });
+    return createResponse(null, { status: 204, headers: receiptHeaders(receipt) });
   },
 
   none: () => Promise.reject(new ScimRefusal("unsupported")),
 };
 
-function queryOf({ url, row, target }: Ask): Query {
+function queryOf({ url, row, target }: ScimCall): ScimQuery {
   return readQuery(url.searchParams, { names: row.query, backends: target.backends });
 }
 
-function nameOf({ segment }: Ask): string {
+function nameOf({ segment }: ScimCall): string {
   const read = nameFromPath(segment);
   if (!read.ok) {
     throw new ScimRefusal("invalid_value", { detail: `The path names nothing: ${read.problem}.` });
@@ -103,7 +100,7 @@ function nameOf({ segment }: Ask): string {
   return read.name;
 }
 
-async function readPage({ target, kind }: Ask, { page, q }: Query): Promise<Page> {
+async function readPage({ target, kind }: ScimCall, { page, q }: ScimQuery): Promise<Page> {
   const options = { page, size: target.pageSize };
   if (q === null) return await target.directory.page(kind, options);
   const found = await target.directory.search(kind, q, options);
@@ -113,20 +110,20 @@ async function readPage({ target, kind }: Ask, { page, q }: Query): Promise<Page
 }
 
 async function contentOf(
-  { body, kind, target }: Ask,
-  { random }: DeedDeps,
+  { body, kind, target }: ScimCall,
+  { random }: HandlerDeps,
   { pathName }: { pathName?: string } = {},
 ): Promise<{ content: Content; password: string | undefined }> {
-  const parsed = parseBody(await body.read());
+  const parsed = parseJsonObject(await body.read());
   if (!parsed.ok) throw new ScimRefusal("invalid_syntax", { detail: parsed.problem });
   if (pathName === undefined && isSearch(parsed.value)) throw new ScimRefusal("unsupported");
   const newName = () => randomUuid(random);
-  const read = readContent(kind, parsed.value, { mapping: target.mapping, pathName, newName });
+  const read = parseResource(kind, parsed.value, { mapping: target.mapping, pathName, newName });
   if (!read.ok) throw new ScimRefusal(read.code, { detail: read.detail });
   return read;
 }
 
-/** RFC 7644 §3.4.3: a search is told from a resource by its schema. */
+/** RFC 7644 §3.4.3: the schema distinguishes a search from a resource. */
 function isSearch({ schemas }: JsonObject): boolean {
   const wanted = SEARCH_REQUEST_SCHEMA.toLowerCase();
   return Array.isArray(schemas) &&
@@ -134,23 +131,26 @@ function isSearch({ schemas }: JsonObject): boolean {
 }
 
 /** The version that the request insists on, if it does (RFC 9110 §13.1). */
-async function expectedVersion({ headers, target, kind }: Ask, name: string): Promise<string | undefined> {
-  const match = readCondition(headers.get("if-match"));
-  const noneMatch = readCondition(headers.get("if-none-match"));
+async function expectedVersion(
+  { headers, target, kind }: ScimCall,
+  name: string,
+): Promise<string | undefined> {
+  const match = parsePrecondition(headers.get("if-match"));
+  const noneMatch = parsePrecondition(headers.get("if-none-match"));
   if (match === null && noneMatch === null) return undefined;
   const stored = await target.directory.read(kind, canonicalName(name));
   // What is not there is answered as without the condition (RFC 9110 §13.2.1).
   if (stored === null) return undefined;
-  const tag = opaqueOf(etagOf(stored.version));
-  if (noneMatch !== null && names(noneMatch, tag)) {
+  const tag = opaqueTag(etagOf(stored.version));
+  if (noneMatch !== null && matchesTag(noneMatch, tag)) {
     throw new ScimRefusal("precondition", { detail: "The resource is there, and If-None-Match names it." });
   }
   if (match === null) return undefined;
-  if (!names(match, tag)) throw new ScimRefusal("precondition");
+  if (!matchesTag(match, tag)) throw new ScimRefusal("precondition");
   return match === "any" ? undefined : stored.version;
 }
 
-function resourceText(stored: Stored, { target, kind }: Ask, { publicUrl }: DeedDeps): string {
+function resourceText(stored: Stored, { target, kind }: ScimCall, { publicUrl }: HandlerDeps): string {
   const { name } = stored.content;
   return renderResource(stored, {
     location: resourceLocation({ publicUrl, target: target.name }, { kind, name }),
@@ -158,25 +158,25 @@ function resourceText(stored: Stored, { target, kind }: Ask, { publicUrl }: Deed
   });
 }
 
-/** A list has no version of its own, so its tag is made from what it says. */
+/** A list has no version, so its tag is a hash of the text. */
 function contentTag(text: string): string {
   return `W/"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
 }
 
 function conditionally(
-  { headers }: Ask,
+  { headers }: ScimCall,
   { text, etag }: { text: string; etag: string },
 ): Response {
-  const held = readCondition(headers.get("if-none-match"));
-  const isHeld = held !== null && names(held, opaqueOf(etag));
+  const held = parsePrecondition(headers.get("if-none-match"));
+  const isHeld = held !== null && matchesTag(held, opaqueTag(etag));
   return isHeld
-    ? answer(null, { status: 304, headers: { etag } })
-    : answer(text, { status: 200, headers: { etag } });
+    ? createResponse(null, { status: 304, headers: { etag } })
+    : createResponse(text, { status: 200, headers: { etag } });
 }
 
 function writtenAnswer(
   { stored, receipt }: Written,
-  { status, ask, deps }: { status: 200 | 201; ask: Ask; deps: DeedDeps },
+  { status, ask, deps }: { status: 200 | 201; ask: ScimCall; deps: HandlerDeps },
 ): Response {
   if (stored === null) throw new Error("Cannot answer a write: the target gave no resource");
   const { name } = stored.content;
@@ -184,12 +184,90 @@ function writtenAnswer(
     { publicUrl: deps.publicUrl, target: ask.target.name },
     { kind: ask.kind, name },
   );
-  return answer(resourceText(stored, ask, deps), {
+  return createResponse(resourceText(stored, ask, deps), {
     status,
     headers: {
       etag: etagOf(stored.version),
       ...receiptHeaders(receipt),
       ...status === 201 ? { location } : {},
     },
+  });
+}
+
+/** A header's condition: any version at all, or one of these. */
+export type Precondition = "any" | readonly string[];
+
+/** Tags that one header may name. */
+const MAX_TAGS = 100;
+const TAG = /(?:W\/)?"([^"]*)"/g;
+
+/** The opaque parts of the tags that If-Match or If-None-Match names; `null` when there is no such header. */
+export function parsePrecondition(header: string | null): Precondition | null {
+  if (header === null) return null;
+  if (header.trim() === "*") return "any";
+  const tags: string[] = [];
+  for (const [, opaque = ""] of header.matchAll(TAG)) {
+    if (tags.length >= MAX_TAGS) break;
+    tags.push(opaque);
+  }
+  return tags;
+}
+
+/** Whether a version that is there is among those that the condition names. */
+export function matchesTag(condition: Precondition, version: string): boolean {
+  return condition === "any" || condition.includes(version);
+}
+
+/** The opaque part of an entity tag such as `W/"x"`. */
+export function opaqueTag(etag: string): string {
+  return etag.replace(/^W\//, "").replaceAll('"', "");
+}
+
+/** How long a request waits for a refresh. The refresh itself continues. */
+export const REFRESH_TIMEOUT_MS = 120_000;
+const RETRY_AFTER_S = "30";
+const MAX_LISTED_FAULTS = 5;
+
+/**
+ * Reads everything of a target from its backends.
+ *
+ * @throws ScimRefusal `backend_unreachable`, `backend_failed`; `busy` when it takes too long.
+ */
+export async function refreshEverything(
+  target: Target,
+  { actor, clock }: { actor: Actor; clock: Clock },
+): Promise<void> {
+  const refusal = reportRefusal(await withRefreshTimeout(target.refreshAll(actor), clock));
+  if (refusal !== null) throw refusal;
+}
+
+/** The refusal for a refresh with faults. `null` if it read everything. */
+export function reportRefusal(report: RefreshReport): ScimRefusal | null {
+  // What can be no resource here is missing from no answer.
+  const faults = report.faults.filter(({ kind }) => kind !== "left_out");
+  if (faults.length === 0) return null;
+  const named = faults.slice(0, MAX_LISTED_FAULTS).map(({ backend, detail }) => `"${backend}": ${detail}`)
+    .join(" ");
+  const more = faults.length > MAX_LISTED_FAULTS ? ` And ${faults.length - MAX_LISTED_FAULTS} more.` : "";
+  const code: ScimRefusalCode = faults.some(({ kind }) => kind !== undefined && PERMANENT.has(kind))
+    ? "backend_failed"
+    : "backend_unreachable";
+  return new ScimRefusal(code, {
+    detail: `The latest could not be fetched from every backend. ${named}${more}`,
+    headers: code === "backend_unreachable" ? { "retry-after": RETRY_AFTER_S } : {},
+  });
+}
+
+/** What asking again does not help. */
+const PERMANENT: ReadonlySet<string> = new Set(["refused", "nonsense", "unsupported", "brake"]);
+
+/** Waits for a refresh, but not for ever. */
+export async function withRefreshTimeout<T>(refresh: Promise<T>, clock: Clock): Promise<T> {
+  const timed = await withTimeout(refresh, { clock, timeoutMs: REFRESH_TIMEOUT_MS });
+  if (timed.inTime) return timed.value;
+  throw new ScimRefusal("busy", {
+    detail:
+      "The backends are still being read. Ask again later, or without refresh for what is known so far.",
+    headers: { "retry-after": RETRY_AFTER_S },
   });
 }

@@ -1,24 +1,24 @@
-// The OpenAPI 3.1 description of the identity interface, made from the table of routes.
+// The OpenAPI 3.1 description of the SCIM interface, generated from the table of routes.
 
 import { type RefusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "./refusals.ts";
 import {
   QUERY_PARAMETERS,
   type QueryName,
-  type RouteDeed,
+  type RouteHandler,
   type RouteRow,
   SCIM_PREFIX,
   SCIM_ROUTES,
 } from "./routes.ts";
 import type { JsonObject, JsonValue } from "../schema/resource.ts";
-import { ALWAYS, RECEIPT_HEADER } from "./responses.ts";
+import { COMMON_HEADERS, RECEIPT_HEADER } from "./responses.ts";
 import { componentSchemas, NAME_SCHEMA, schemaRef } from "./openapi_schemas.ts";
 
 const TITLE = "Countersign identity interface";
 const VERSION = "1.0.0";
 const ALL_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
-const MEDIA_TYPE = ALWAYS["content-type"];
+const MEDIA_TYPE = COMMON_HEADERS["content-type"];
 
-/** What can be answered besides success, for each deed; these, whatever is asked: */
+/** The refusals that every operation can return. */
 const ALWAYS_POSSIBLE: readonly ScimRefusalCode[] = [
   "unauthorized",
   "forbidden",
@@ -37,7 +37,7 @@ const BODY_FAILS: readonly ScimRefusalCode[] = [
   "body_too_slow",
 ];
 
-interface DeedRow {
+interface HandlerRow {
   readonly success: 200 | 201 | 204 | null;
   readonly body: boolean;
   /** Whether an answer has the receipt of a write. */
@@ -45,8 +45,8 @@ interface DeedRow {
   readonly refusals: readonly ScimRefusalCode[];
 }
 
-/** What a deed takes and answers; the docs page shows it too. */
-export const DEED_FACTS: Readonly<Record<RouteDeed, DeedRow>> = {
+/** The request and the responses of each operation. The docs page shows them, too. */
+export const HANDLER_FACTS: Readonly<Record<RouteHandler, HandlerRow>> = {
   list: {
     success: 200,
     body: false,
@@ -123,25 +123,25 @@ export function openApiText(publicUrl: string): string {
   return JSON.stringify(openApiDocument(publicUrl), null, 2);
 }
 
-/** The paths that a row stands for, in OpenAPI's spelling. */
-export function pathsOf({ path }: RouteRow): string[] {
+/** The paths of a row in the format of OpenAPI. */
+export function openApiPaths({ path }: RouteRow): string[] {
   const base = `${SCIM_PREFIX}/{target_id}`;
   if (!path.startsWith("[prefix]")) return [base + path.replace(/<(\w+)>/, "{$1}")];
   const ending = path.slice("[prefix]".length);
   return ["", "/Users", "/Groups"].map((prefix) => base + prefix + ending);
 }
 
-/** The methods that a row stands for, in OpenAPI's spelling. */
-export function methodsOf({ method }: RouteRow): string[] {
+/** The methods of a row in the format of OpenAPI. */
+export function openApiMethods({ method }: RouteRow): string[] {
   return (method === "any" ? ALL_METHODS : [method]).map((one) => one.toLowerCase());
 }
 
 function paths(): JsonObject {
   const all: Record<string, Record<string, JsonValue>> = {};
   for (const row of SCIM_ROUTES) {
-    for (const path of pathsOf(row)) {
+    for (const path of openApiPaths(row)) {
       const item = all[path] ??= { parameters: pathParameters(path) };
-      for (const method of methodsOf(row)) {
+      for (const method of openApiMethods(row)) {
         item[method] = merged(item[method], operationOf(row, method, path));
       }
     }
@@ -149,7 +149,7 @@ function paths(): JsonObject {
   return all;
 }
 
-/** Two rows may share a method and a path: a search is told from a creation by its body. The supported one comes first. */
+/** Two rows may share a method and a path, because the body distinguishes a search from a creation. The supported row comes first. */
 function merged(before: JsonValue | undefined, operation: JsonObject): JsonObject {
   if (before === undefined || typeof before !== "object" || before === null || Array.isArray(before)) {
     return operation;
@@ -159,11 +159,11 @@ function merged(before: JsonValue | undefined, operation: JsonObject): JsonObjec
 }
 
 function operationOf(row: RouteRow, method: string, path: string): JsonObject {
-  const { success, body, writes, refusals } = DEED_FACTS[row.does];
+  const { success, body, writes, refusals } = HANDLER_FACTS[row.handler];
   const resource = row.kind === "group" ? "Group" : "User";
   const codes = [...ALWAYS_POSSIBLE, ...refusals];
-  const headers = [...row.does === "replace" || row.does === "delete" ? ["If-Match"] : []];
-  const reads = row.does === "list" || row.does === "get" ? ["If-None-Match"] : [];
+  const headers = [...row.handler === "replace" || row.handler === "delete" ? ["If-Match"] : []];
+  const reads = row.handler === "list" || row.handler === "get" ? ["If-None-Match"] : [];
   return {
     operationId: idOf(row, method, path),
     tags: [row.supported && row.kind !== null ? `${resource}s` : "Not supported"],
@@ -199,7 +199,7 @@ function successOf(
     ...success === 201 ? { Location: text } : {},
     ...writes ? { [RECEIPT_HEADER]: { ...text, description: RECEIPT } } : {},
   };
-  const schema = row.does === "list" ? `${resource}List` : resource;
+  const schema = row.handler === "list" ? `${resource}List` : resource;
   return { description: row.operation, headers, ...success === 204 ? {} : { content: contentOf(schema) } };
 }
 
@@ -237,7 +237,7 @@ const REFUSAL_HEADERS: Readonly<Record<number, JsonObject>> = {
 
 /** Headers that every answer carries. OpenAPI describes Content-Type by the media type of the content. */
 function answerHeaders(): JsonObject {
-  const names = Object.entries(ALWAYS).filter(([name]) => name !== "content-type");
+  const names = Object.entries(COMMON_HEADERS).filter(([name]) => name !== "content-type");
   return Object.fromEntries(names.map(([name, value]) => [name, { schema: { const: value } }]));
 }
 

@@ -1,15 +1,15 @@
-// Schemas of the OpenAPI description (JSON Schema 2020-12), made from the table of attributes: users, groups, lists and errors.
+// The schemas of the OpenAPI description (JSON Schema 2020-12), generated from the attribute table.
 
 import { SCIM_REFUSALS } from "./refusals.ts";
 import type { JsonObject, JsonValue } from "../schema/resource.ts";
 import { MAX_MEMBERS } from "../schema/parse_resource.ts";
 import {
-  type AttributeRow,
   ENTERPRISE_SCHEMA,
   ERROR_SCHEMA,
   GROUP_ATTRIBUTES,
   GROUP_SCHEMA,
   LIST_SCHEMA,
+  type ScimAttributeRow,
   USER_ATTRIBUTES,
   USER_SCHEMA,
 } from "../schema/attribute_table.ts";
@@ -55,7 +55,7 @@ function scimTypes(): string[] {
 function resourceSchema(kind: keyof typeof KINDS): JsonObject {
   const { schema, rows, extensions } = KINDS[kind];
   const properties: Record<string, JsonValue> = {};
-  for (const [name, row] of Object.entries<AttributeRow>(rows)) {
+  for (const [name, row] of Object.entries<ScimAttributeRow>(rows)) {
     properties[name] = name === "schemas"
       ? { type: "array", items: { type: "string", examples: [schema, ...extensions] } }
       : { ...attributeSchema(row), ...LIMITS[kind][name] };
@@ -98,10 +98,10 @@ const LIMITS: Readonly<Record<keyof typeof KINDS, Readonly<Record<string, JsonOb
   Group: { displayName: NAME_LIMITS, members: { maxItems: MAX_MEMBERS, items: MEMBER } },
 };
 
-/** Entries of a list (read_attributes.ts), each given as an object or as the text of its value. */
+/** Entries of a list (scim/schema/validate_attributes.ts), each given as an object or as the text of its value. */
 const MAX_ENTRIES = 10_000;
 
-function attributeSchema(row: AttributeRow): JsonObject {
+function attributeSchema(row: ScimAttributeRow): JsonObject {
   const one = row.type === "complex" ? complexSchema(row) : SIMPLE[row.type];
   const many = row.plain === undefined ? one : { anyOf: [one, { type: "string" }] };
   const schema: JsonObject = row.multi === true ? { type: "array", maxItems: MAX_ENTRIES, items: many } : one;
@@ -118,7 +118,7 @@ const SIMPLE = {
   dateTime: { type: "string", format: "date-time" },
 } as const;
 
-function complexSchema({ sub = {} }: AttributeRow): JsonObject {
+function complexSchema({ sub = {} }: ScimAttributeRow): JsonObject {
   const properties = Object.entries(sub).map(([name, row]) => [name, attributeSchema(row)] as const);
   return { type: "object", properties: Object.fromEntries(properties), additionalProperties: true };
 }

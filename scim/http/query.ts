@@ -1,30 +1,30 @@
-// Reads the query parameters that an operation listens to. Any other parameter is ignored, whatever it holds.
+// Reads the query parameters of an operation. Unknown parameters are ignored.
 
 import { ScimRefusal } from "./refusals.ts";
 import type { QueryName } from "./routes.ts";
 import type { BackendInfo } from "../ports.ts";
 
-/** What was asked for; a parameter that was not given, or that the operation does not listen to, has its default. */
-export interface Query {
+/** The query of a request. Parameters that are absent, or that the operation ignores, have their defaults. */
+export interface ScimQuery {
   readonly refresh: boolean;
   /** From 1. */
   readonly page: number;
-  /** `null` when not given, or empty. */
+  /** `null` if absent or empty. */
   readonly q: string | null;
   /** Absent for all of the target. */
   readonly backends?: readonly string[];
 }
 
-const PRESET: Query = { refresh: false, page: 1, q: null };
+const PRESET: ScimQuery = { refresh: false, page: 1, q: null };
 const MAX_PAGE = 2 ** 31;
 const MAX_Q_CHARACTERS = 2048;
 
-interface Reading {
+interface QueryContext {
   readonly backends: readonly BackendInfo[];
 }
 
 /** How each parameter is read; each throws the refusal of a bad value. */
-const READERS: Readonly<Record<QueryName, (text: string, reading: Reading) => Partial<Query>>> = {
+const READERS: Readonly<Record<QueryName, (text: string, reading: QueryContext) => Partial<ScimQuery>>> = {
   refresh(text) {
     if (text !== "true" && text !== "false") throw invalid("refresh is true or false.");
     return { refresh: text === "true" };
@@ -49,8 +49,8 @@ const READERS: Readonly<Record<QueryName, (text: string, reading: Reading) => Pa
  */
 export function readQuery(
   given: URLSearchParams,
-  listed: Reading & { readonly names: readonly QueryName[] },
-): Query {
+  listed: QueryContext & { readonly names: readonly QueryName[] },
+): ScimQuery {
   let query = PRESET;
   for (const name of listed.names) {
     const values = given.getAll(name);

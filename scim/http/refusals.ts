@@ -1,10 +1,9 @@
-// Why a caller of the identity interface is told no: one row for each reason, with its status, the RFC's scimType, and its sentence
-// (RFC 7644 §3.12).
+// The refusals of the SCIM interface, one row each: status, scimType and text (RFC 7644 §3.12).
 
 import { HttpError } from "../../platform/http_error.ts";
 import type { Receipt } from "../ports.ts";
 
-/** One reason. `ref` names where the status comes from. */
+/** One refusal. `ref` is the source of the status. */
 export interface RefusalRow {
   readonly status: number;
   readonly scimType?:
@@ -15,7 +14,7 @@ export interface RefusalRow {
     | "invalidSyntax"
     | "invalidValue"
     | "sensitive";
-  /** What is said when nothing more precise is known. */
+  /** The default sentence. */
   readonly detail: string;
   readonly ref: string;
 }
@@ -130,10 +129,10 @@ export const SCIM_REFUSALS = {
 
 export type ScimRefusalCode = keyof typeof SCIM_REFUSALS;
 
-/** Thrown for an HTTP caller who asked for what we will not do; one place turns it into the standard's body. */
+/** Thrown for an HTTP caller whose request is refused. The error handler renders the body of the standard. */
 export class ScimRefusal extends HttpError {
   readonly code: ScimRefusalCode;
-  /** Present when backends were already asked. */
+  /** Present if backends were called. */
   readonly receipt: Receipt | null;
 
   /** @param detail a sentence, instead of the row's own. */

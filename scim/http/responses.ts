@@ -1,5 +1,4 @@
-// Answers of the identity interface: the headers that all of them carry, resources, refusals in the form of RFC 7644 §3.12, and the receipt of
-// a write.
+// Responses of the SCIM interface: common headers, resources, errors (RFC 7644 §3.12), and the receipt of a write.
 
 import type { Log } from "../../platform/log.ts";
 import type { Random } from "../../platform/runtime.ts";
@@ -8,22 +7,22 @@ import type { Receipt, ReceiptEntry } from "../ports.ts";
 import { renderError } from "../schema/render_resource.ts";
 
 /** On every answer; `content-type` only with a body. */
-export const ALWAYS = {
+export const COMMON_HEADERS = {
   "content-type": "application/scim+json",
   "content-language": "en",
   vary: "Accept-Language, Cookie",
   "x-frame-options": "DENY",
 } as const;
 
-/** The header that says what became of a write at each backend. */
+/** The header with the result of a write at each backend. */
 export const RECEIPT_HEADER = "backends-receipt";
 
 /** @param text JSON, or `null` for an answer without a body. */
-export function answer(
+export function createResponse(
   text: string | null,
   { status, headers = {} }: { status: number; headers?: Readonly<Record<string, string>> },
 ): Response {
-  const { "content-type": type, ...others } = ALWAYS;
+  const { "content-type": type, ...others } = COMMON_HEADERS;
   if (text === null) return new Response(null, { status, headers: { ...others, ...headers } });
   const octets = new TextEncoder().encode(text);
   // HEAD has the length of GET (RFC 9110 §9.3.2); Hono leaves its body out.
@@ -68,20 +67,20 @@ function notStoredText({ notStored }: ReceiptEntry, names: string): string {
   return `;not-stored=${notStored.count}${names === "" ? "" : `;names=${stringItem(names)}`}`;
 }
 
-/** RFC 9651 §3.3.3; names of backends are ASCII by the settings, so anything else is only made harmless. */
+/** RFC 9651 §3.3.3. The settings allow only ASCII names of backends, so other characters are only escaped. */
 function stringItem(text: string): string {
   return `"${text.replace(/[^\x20-\x7e]/g, "?").replace(/["\\]/g, "\\$&")}"`;
 }
 
-/** Headers for a receipt; none when no backend was asked. */
+/** The headers of a receipt. None if no backend was called. */
 export function receiptHeaders(receipt: Receipt | null): Record<string, string> {
   return receipt === null || receipt.entries.length === 0 ? {} : { [RECEIPT_HEADER]: receiptText(receipt) };
 }
 
 /** The answer for a refusal. */
-export function refusalAnswer(refusal: ScimRefusal): Response {
+export function scimRefusalResponse(refusal: ScimRefusal): Response {
   const { scimType }: RefusalRow = SCIM_REFUSALS[refusal.code];
-  return errorAnswer({
+  return errorResponse({
     status: refusal.status,
     scimType,
     detail: refusal.message,
@@ -90,7 +89,7 @@ export function refusalAnswer(refusal: ScimRefusal): Response {
 }
 
 /** An error that was found before the interface saw the request, in the same form. */
-export function errorAnswer(
+export function errorResponse(
   { status, scimType, detail, headers }: {
     status: number;
     scimType?: RefusalRow["scimType"];
@@ -98,15 +97,15 @@ export function errorAnswer(
     headers?: Readonly<Record<string, string>>;
   },
 ): Response {
-  return answer(renderError({ status, scimType, detail }), { status, headers });
+  return createResponse(renderError({ status, scimType, detail }), { status, headers });
 }
 
-/** What was thrown, as an answer. What is no refusal goes to the log under an id that the answer names. */
-export function faultAnswer(fault: unknown, { log, random }: { log: Log; random: Random }): Response {
-  if (fault instanceof ScimRefusal) return refusalAnswer(fault);
+/** Renders an error as a response. An unexpected error is logged under an ID that the response contains. */
+export function faultResponse(fault: unknown, { log, random }: { log: Log; random: Random }): Response {
+  if (fault instanceof ScimRefusal) return scimRefusalResponse(fault);
   const id = random.bytes(4).toHex();
   const error = fault instanceof Error ? fault : new Error(String(fault));
   log.error("an identity request failed", { id, error: error.message, stack: error.stack });
   const { status, detail } = SCIM_REFUSALS.internal;
-  return errorAnswer({ status, detail: `${detail} Look for ${id}.` });
+  return errorResponse({ status, detail: `${detail} Look for ${id}.` });
 }

@@ -1,12 +1,12 @@
-// The endpoints of the identity interface, one row each, spelled as the document spells them. The routes, the refusals of what is not
-// supported, the OpenAPI description, the docs page and the tests are made from these rows.
+// The endpoints of the SCIM interface, one row each. The routes, the errors of unsupported requests, the OpenAPI description,
+// the docs page and the tests use these rows.
 
 import type { ResourceKind } from "../schema/resource.ts";
 
 /** Everything of the interface is below it: `{base_url}/idm/scim/<target_id>`. */
 export const SCIM_PREFIX = "/idm/scim";
 
-/** What the interface says of a query parameter; how it is read stands in http/query.ts. */
+/** The description of a query parameter. query.ts parses it. */
 interface ParameterRow {
   /** As in JSON Schema. */
   readonly type: "boolean" | "integer" | "string";
@@ -43,28 +43,28 @@ export const QUERY_PARAMETERS = {
 export type QueryName = keyof typeof QUERY_PARAMETERS;
 
 /** What a route does, as the code names it. */
-export type RouteDeed = "list" | "create" | "get" | "replace" | "delete" | "none";
+export type RouteHandler = "list" | "create" | "get" | "replace" | "delete" | "none";
 
 export interface RouteRow {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "any";
-  /** Below the target. `<…>`: a segment that holds a name; `[prefix]`: any path. */
+  /** The path below the target. `<…>`: a segment with a name; `[prefix]`: any path. */
   readonly path: string;
   readonly operation: string;
   readonly kind: ResourceKind | null;
   /** Parameters that the operation listens to; all others are ignored. */
   readonly query: readonly QueryName[];
   readonly supported: boolean;
-  /** What a credential must be allowed; both may do what `read` may. */
+  /** The access that a credential needs. `write` includes `read`. */
   readonly access: "read" | "write";
-  readonly does: RouteDeed;
+  readonly handler: RouteHandler;
 }
 
-const LIST = { query: ["refresh", "page", "q"], supported: true, access: "read", does: "list" } as const;
-const CREATE = { query: ["backends"], supported: true, access: "write", does: "create" } as const;
-const GET_ONE = { query: ["refresh"], supported: true, access: "read", does: "get" } as const;
-const REPLACE = { query: ["backends"], supported: true, access: "write", does: "replace" } as const;
-const DELETE = { query: ["backends"], supported: true, access: "write", does: "delete" } as const;
-const NOT_SUPPORTED = { query: [], supported: false, access: "read", does: "none" } as const;
+const LIST = { query: ["refresh", "page", "q"], supported: true, access: "read", handler: "list" } as const;
+const CREATE = { query: ["backends"], supported: true, access: "write", handler: "create" } as const;
+const GET_ONE = { query: ["refresh"], supported: true, access: "read", handler: "get" } as const;
+const REPLACE = { query: ["backends"], supported: true, access: "write", handler: "replace" } as const;
+const DELETE = { query: ["backends"], supported: true, access: "write", handler: "delete" } as const;
+const NOT_SUPPORTED = { query: [], supported: false, access: "read", handler: "none" } as const;
 
 export const SCIM_ROUTES = [
   { method: "GET", path: "/Users", operation: "list users", kind: "user", ...LIST },

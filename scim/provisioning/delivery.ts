@@ -1,59 +1,70 @@
-// One attempt to give a backend what it is owed. It is marked as started before, so that after a crash the backend is looked at first and nothing is
-// applied twice.
+// One attempt to deliver a pending write to a backend. The entry is marked as started first. After a crash, the backend is then read first,
+// so that nothing is applied twice.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
-import type { Directory } from "../ports.ts";
-import type { BackendFault, BackendOutcome, PutResult } from "../backend_port.ts";
+import type { TargetDirectory } from "../ports.ts";
+import {
+  type Backend,
+  type BackendFault,
+  type BackendOutcome,
+  isSameSummary,
+  type PutResult,
+  withMembersNotStored,
+} from "../backend_port.ts";
 import type { BackendState, Content, Stored } from "../schema/resource.ts";
-import { isSameSummary, withMembersNotStored } from "../schema/members_not_stored.ts";
-import type { Copies } from "./backend_copies.ts";
-import { isHopeless, retryDelayMs } from "./backoff.ts";
+import type { BackendCopies } from "./backend_status.ts";
 import type { KeyedLocks } from "./keyed_locks.ts";
-import type { Link } from "./backend_client.ts";
-import type { KeptEntry, Outbox, OutboxEntry } from "./outbox.ts";
+import type { Outbox, OutboxEntry, StoredEntry } from "./outbox.ts";
 import { holdsAlready } from "./reconcile.ts";
 
-/** `superseded`: a newer write took the entry's place, or another node has it. `nextMs`: when it is due again; `null` for a dead letter. */
-export type Delivered =
+/** `superseded`: a newer write replaced the entry, or another node has it. `nextMs`: the next attempt; `null` for a dead letter. */
+export type DeliveryOutcome =
   | { readonly outcome: "done" | "superseded" }
   | { readonly outcome: "failed"; readonly fault: BackendFault; readonly nextMs: number | null };
 
 export interface DeliveryDeps {
   readonly store: Store;
-  readonly directory: Directory;
+  readonly directory: TargetDirectory;
   readonly outbox: Outbox;
-  readonly copies: Copies;
+  readonly copies: BackendCopies;
   readonly locks: KeyedLocks;
+  /** One delivery at a time for one resource at one backend. */
+  readonly deliveryLocks: KeyedLocks;
   readonly clock: Clock;
   readonly random: Random;
   readonly target: string;
 }
 
-/** The key of a resource in locks. */
+/** The lock key of a resource. */
 export function lockKey(kind: string, name: string): string {
   return `${kind} ${canonicalName(name)}`;
 }
 
-/** @param known a live entry as it was read. Rejects when the store fails; the entry stands then. */
+/** The lock key of a resource at a backend. */
+export function deliveryKey(backend: string, { kind, name }: { kind: string; name: string }): string {
+  return `${backend} ${lockKey(kind, name)}`;
+}
+
+/** @param known a live entry. Rejects if the store fails; the entry then stays. */
 export async function deliver(
   deps: DeliveryDeps,
-  { link, known }: { link: Link; known: KeptEntry },
-): Promise<Delivered> {
+  { backend, known }: { backend: Backend; known: StoredEntry },
+): Promise<DeliveryOutcome> {
   const { kind, name } = known.entry;
-  const release = await link.locks.hold(lockKey(kind, name));
-  let started: KeptEntry | null;
+  const release = await deps.deliveryLocks.hold(deliveryKey(backend.name, known.entry));
+  let started: StoredEntry | null;
   let outcome: BackendOutcome<Partial<PutResult>>;
   try {
     started = await markStarted(deps, known);
     if (started === null) return { outcome: "superseded" };
-    outcome = await attempt(deps, { link, known: started, isInDoubt: known.entry.started });
+    outcome = await attempt(deps, { backend, known: started, isInDoubt: known.entry.started });
   } finally {
     release();
   }
   const attempted = started;
-  // The resource's lock is not held while the backend works: a slow backend must not hold up who writes the resource.
+  // The lock of the resource is not held during the call, so that a slow backend does not delay writes of the resource.
   return await deps.locks.run(lockKey(kind, name), async () => {
     const now = await deps.outbox.find(known.backend, kind, name);
     if (now === null || now.sequence !== known.sequence) await forgetStray(deps, attempted);
@@ -64,7 +75,7 @@ export async function deliver(
   });
 }
 
-async function markStarted({ store, outbox }: DeliveryDeps, known: KeptEntry): Promise<KeptEntry | null> {
+async function markStarted({ store, outbox }: DeliveryDeps, known: StoredEntry): Promise<StoredEntry | null> {
   const entry: OutboxEntry = { ...known.entry, started: true, attempts: known.entry.attempts + 1 };
   const change = outbox.update(known, entry);
   const [first] = change.mutations;
@@ -79,8 +90,8 @@ async function markStarted({ store, outbox }: DeliveryDeps, known: KeptEntry): P
   return { ...known, entry, versionstamp: committed.versionstamp };
 }
 
-/** An entry that its resource does not point to was replaced by one with another number; it would never end by itself. */
-async function forgetStray({ store, outbox, target }: DeliveryDeps, stray: KeptEntry): Promise<void> {
+/** Deletes an entry that was replaced by an entry with another sequence number. It would never end by itself. */
+async function forgetStray({ store, outbox, target }: DeliveryDeps, stray: StoredEntry): Promise<void> {
   const key = ["outbox", target, stray.backend, stray.sequence];
   const forgotten = await store.commit({
     checks: [{ key, versionstamp: stray.versionstamp }],
@@ -91,33 +102,33 @@ async function forgetStray({ store, outbox, target }: DeliveryDeps, stray: KeptE
 
 async function attempt(
   deps: DeliveryDeps,
-  { link, known, isInDoubt }: { link: Link; known: KeptEntry; isInDoubt: boolean },
+  { backend, known, isInDoubt }: { backend: Backend; known: StoredEntry; isInDoubt: boolean },
 ): Promise<BackendOutcome<Partial<PutResult>>> {
   const { kind, name, operation, remoteId } = known.entry;
   const hint = remoteId === undefined ? {} : { remoteId };
-  const content = operation === "put" ? await owedContent(deps, known) : null;
-  // A put of what is nowhere any more: there is nothing to deliver.
+  const content = operation === "put" ? await contentToDeliver(deps, known) : null;
+  // The resource no longer exists, so there is nothing to deliver.
   if (operation === "put" && content === null) return { ok: true, value: {} };
   const password = deps.outbox.openPassword(known);
   if (isInDoubt) {
-    const found = await link.backend.read(kind, name, hint);
+    const found = await backend.read(kind, name, hint);
     if (!found.ok) return found;
     if (found.value === null && content === null) return { ok: true, value: {} };
     const isThere = found.value !== null && content !== null && password === undefined &&
-      holdsAlready(link.backend, { content, remote: found.value });
+      holdsAlready(backend, { content, remote: found.value });
     if (isThere) return { ok: true, value: { remoteId: found.value.remoteId } };
   }
   if (content === null) {
-    const removed = await link.backend.remove(kind, name, hint);
+    const removed = await backend.remove(kind, name, hint);
     return removed.ok ? { ok: true, value: {} } : removed;
   }
-  return await link.backend.put({ content, ...(password === undefined ? {} : { password }) }, hint);
+  return await backend.put({ content, ...(password === undefined ? {} : { password }) }, hint);
 }
 
-/** What the backend shall hold, as it is now. */
-async function owedContent(
+/** The content that the backend must get. */
+async function contentToDeliver(
   { directory, copies }: DeliveryDeps,
-  { backend, entry: { kind, name, restores } }: KeptEntry,
+  { backend, entry: { kind, name, restores } }: StoredEntry,
 ): Promise<Content | null> {
   const canonical = canonicalName(name);
   const stored = await directory.read(kind, canonical);
@@ -128,8 +139,8 @@ async function owedContent(
 
 async function recordDone(
   deps: DeliveryDeps,
-  { known, put }: { known: KeptEntry; put: Partial<PutResult> },
-): Promise<Delivered> {
+  { known, put }: { known: StoredEntry; put: Partial<PutResult> },
+): Promise<DeliveryOutcome> {
   const { backend, entry: { kind, name, operation, restores } } = known;
   const canonical = canonicalName(name);
   const stored = await deps.directory.read(kind, canonical);
@@ -145,7 +156,7 @@ async function recordDone(
   return { outcome: "done" };
 }
 
-/** The state after a delivery that it does not count as pending: a group without a user who left. */
+/** The state after a delivery that the state does not show as pending: a group without a deleted user. */
 function redelivered(
   state: BackendState | undefined,
   { operation, put }: { operation: string; put: Partial<PutResult> },
@@ -175,10 +186,10 @@ function delivered(
 
 async function recordFault(
   deps: DeliveryDeps,
-  { known, fault }: { known: KeptEntry; fault: BackendFault },
-): Promise<Delivered> {
+  { known, fault }: { known: StoredEntry; fault: BackendFault },
+): Promise<DeliveryOutcome> {
   const { backend, entry } = known;
-  const isDead = isHopeless(fault, entry.attempts);
+  const isDead = isPermanent(fault, entry.attempts);
   const chance = (deps.random.bytes(1)[0] ?? 0) / 256;
   const nextMs = deps.clock.nowMs() + retryDelayMs(fault, { attempts: entry.attempts, chance });
   const change = deps.outbox.update(
@@ -196,7 +207,7 @@ async function recordFault(
   return { outcome: "failed", fault, nextMs: isDead ? null : nextMs };
 }
 
-/** One commit: what happens to the entry, and the resource's state where that changes. */
+/** Commits the change of the entry, and the state of the resource if it changes. */
 async function record(
   { store, directory }: DeliveryDeps,
   { stored, backend, next, mutations }: {
@@ -227,6 +238,38 @@ async function record(
     },
     also: mutations,
   });
-  // Another process wrote it: the attempt counts as in doubt and is looked at again.
+  // Another process wrote the resource. The attempt counts as unknown and is repeated.
   if (!written.ok) throw new Error(`Cannot record a delivery to "${backend}": the resource was changed`);
+}
+
+const MIN_DELAY_MS = 1000;
+const MAX_DELAY_MS = 10 * 60_000;
+/** An unreachable backend is called at least this often. One call a minute is cheap, and its return is noticed soon. */
+const MAX_UNAVAILABLE_DELAY_MS = 60_000;
+const MAX_RETRY_AFTER_MS = 3600_000;
+/** So often is a write tried that the backend itself does not want. */
+export const MAX_ATTEMPTS = 50;
+
+/** Whether the fault is the backend's as a whole, and not one resource's. */
+export function isUnavailable({ kind }: BackendFault): boolean {
+  return kind === "unreachable" || kind === "busy";
+}
+
+/**
+ * @param attempts how often it was tried, from 1.
+ * @param chance uniform in [0, 1).
+ */
+export function retryDelayMs(
+  fault: BackendFault,
+  { attempts, chance }: { attempts: number; chance: number },
+): number {
+  const longestMs = isUnavailable(fault) ? MAX_UNAVAILABLE_DELAY_MS : MAX_DELAY_MS;
+  const grownMs = Math.min(longestMs, MIN_DELAY_MS * 2 ** Math.min(attempts - 1, 20));
+  const askedMs = Math.min(fault.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
+  return Math.max(Math.round(grownMs * (0.8 + 0.4 * chance)), askedMs);
+}
+
+/** Whether to give up on a write until an operator retries it. An unreachable backend is never a reason to. */
+export function isPermanent(fault: BackendFault, attempts: number): boolean {
+  return !fault.retry || (attempts >= MAX_ATTEMPTS && !isUnavailable(fault));
 }

@@ -1,4 +1,4 @@
-// Locks by key, in this process: writes of one resource go one after the other, different ones side by side. Waiting is bounded in number and time.
+// Locks by key: writes of one resource run one after the other. The number and the time of waiting callers are limited.
 
 import type { Clock } from "../../platform/runtime.ts";
 import { ScimRefusal } from "../http/refusals.ts";
@@ -19,7 +19,7 @@ interface Waiter {
   readonly grant: () => void;
 }
 
-/** @param limits `each`: who may wait for one key; `all`: for all keys; `waitMs`: how long anybody waits. */
+/** @param limits `each`: callers that can wait for one key; `all`: for all keys; `waitMs`: the longest wait. */
 export function createKeyedLocks(
   clock: Clock,
   { each = 256, all = 4096, waitMs = 30_000 }: { each?: number; all?: number; waitMs?: number } = {},

@@ -1,13 +1,12 @@
-// The outbox: what backends are still owed. One entry for a resource and a backend; a newer write takes the place of the older one, because the
-// content is read when it is delivered.
+// The outbox: pending writes to asynchronous backends, one entry per resource and backend. A newer write replaces the older entry, because the
+// content is read at delivery.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
-import type { OwedWrite } from "../ports.ts";
+import type { PendingWrite } from "../ports.ts";
 import type { ResourceKind } from "../schema/resource.ts";
-import { createOwedList } from "./pending_writes.ts";
 import type { BackendOperation } from "./plan_write.ts";
 
 export interface OutboxEntry {
@@ -17,23 +16,23 @@ export interface OutboxEntry {
   readonly sinceMs: number;
   readonly attempts: number;
   readonly nextMs: number;
-  /** An attempt was made whose end is not known: look at the backend before the next. */
+  /** An attempt started, and its result is unknown. Read the backend before the next attempt. */
   readonly started: boolean;
   readonly why: string | null;
   readonly remoteId?: string;
-  /** Sealed for the entry's key. */
+  /** Sealed for the key of the entry. */
   readonly password?: Uint8Array;
-  /** What it delivers is in the copy, which is there for this entry alone: it puts back what a failed write had changed. */
+  /** The entry restores what a failed write changed. The content is in a copy that exists only for this entry. */
   readonly restores?: true;
 }
 
-/** An entry as it stands in the store. */
-export interface KeptEntry {
+/** An entry with its key and its version. */
+export interface StoredEntry {
   readonly backend: string;
   readonly sequence: string;
   readonly entry: OutboxEntry;
   readonly versionstamp: string;
-  /** A dead letter: it is not tried again until an operator asks for it. */
+  /** A dead letter is not retried until an operator retries it. */
   readonly isDead: boolean;
 }
 
@@ -49,32 +48,10 @@ export interface NewEntry {
   readonly restores?: true;
 }
 
-/** Changes for a commit, and what to call when that is durable. */
+/** Mutations for a commit. Call `committed` after the commit. */
 export interface OutboxChange {
   readonly mutations: readonly Mutation[];
   committed(): void;
-}
-
-export interface Outbox {
-  find(backend: string, kind: ResourceKind, name: string): Promise<KeptEntry | null>;
-  /** @param known what `find` gave: its place, its age and its password are kept. */
-  add(entry: NewEntry, known: KeptEntry | null): OutboxChange;
-  /** Takes an entry away. */
-  drop(known: KeptEntry): OutboxChange;
-  /** Shows an entry no more that is gone from the store. */
-  forget(known: KeptEntry): void;
-  /** Puts another record in its place, live or as a dead letter. */
-  update(known: KeptEntry, entry: OutboxEntry, options?: { isDead?: boolean }): OutboxChange;
-  /** The password that an entry carries, or `undefined`. */
-  openPassword(known: KeptEntry): string | undefined;
-  /** Entries of a backend in order, dead letters not among them; read in steps. */
-  live(backend: string): AsyncIterable<KeptEntry>;
-  dead(backend: string): AsyncIterable<KeptEntry>;
-  /** Reads what is owed, for {@link Outbox.owed}. */
-  load(): Promise<void>;
-  owed(limit: number): readonly OwedWrite[];
-  /** Called when a live entry of the backend was added. */
-  onAdded(listener: (backend: string) => void): void;
 }
 
 interface Pointer {
@@ -91,27 +68,137 @@ export interface OutboxDeps {
   readonly orderedId: () => string;
 }
 
-export function createOutbox({ store, vault, clock, target, backends, orderedId }: OutboxDeps): Outbox {
-  const keyOf = (backend: string, sequence: string): Deno.KvKey => ["outbox", target, backend, sequence];
-  const deadKeyOf = (
-    backend: string,
-    sequence: string,
-  ): Deno.KvKey => ["dead_letter", target, backend, sequence];
-  const pointerKeyOf = (
-    backend: string,
-    { kind, name }: { kind: ResourceKind; name: string },
-  ): Deno.KvKey => [
-    "owed",
-    target,
-    backend,
-    kind,
-    canonicalName(name),
-  ];
-  const placeOf = ({ backend, sequence, isDead }: Omit<KeptEntry, "entry" | "versionstamp">) =>
-    isDead ? deadKeyOf(backend, sequence) : keyOf(backend, sequence);
-  let listener: (backend: string) => void = () => undefined;
+type EntryPlace = Pick<StoredEntry, "backend" | "sequence" | "isDead">;
 
-  async function* list(backend: string, { isDead }: { isDead: boolean }): AsyncIterable<KeptEntry> {
+export class Outbox {
+  readonly #deps: OutboxDeps;
+  readonly #pending: ReadonlyMap<string, PendingWriteList>;
+  #notify: (backend: string) => void = () => undefined;
+
+  constructor(deps: OutboxDeps) {
+    this.#deps = deps;
+    this.#pending = new Map(deps.backends.map((backend) => {
+      // Dead letters first, because they need an operator.
+      const entries = async function* (this: Outbox) {
+        yield* this.dead(backend);
+        yield* this.live(backend);
+      };
+      return [backend, new PendingWriteList(() => entries.call(this))];
+    }));
+  }
+
+  async find(backend: string, kind: ResourceKind, name: string): Promise<StoredEntry | null> {
+    const { store } = this.#deps;
+    const { value } = await store.get<Pointer>(this.#pointerKey(backend, { kind, name }));
+    if (value === null) return null;
+    const place = { backend, ...value };
+    const stored = await store.get<OutboxEntry>(this.#key(place));
+    if (stored.value === null || stored.versionstamp === null) return null;
+    return { ...place, entry: stored.value, versionstamp: stored.versionstamp };
+  }
+
+  /** @param known the entry that `find` returned. The new entry keeps its place, its age and its password. */
+  add(
+    { backend, kind, name, operation, password, remoteId, restores, started = false }: NewEntry,
+    known: StoredEntry | null,
+  ): OutboxChange {
+    const { vault, clock, orderedId } = this.#deps;
+    const place = { backend, sequence: known?.sequence ?? orderedId(), isDead: false };
+    const nowMs = clock.nowMs();
+    const sealed = password === undefined
+      ? (operation === "put" ? known?.entry.password : undefined)
+      : vault.seal(this.#key(place), new TextEncoder().encode(password));
+    const hint = remoteId ?? known?.entry.remoteId;
+    const entry: OutboxEntry = {
+      kind,
+      name,
+      operation,
+      sinceMs: known?.entry.sinceMs ?? nowMs,
+      attempts: 0,
+      nextMs: nowMs,
+      // The result of an earlier attempt is unknown for the newer write, too.
+      started: started || (known?.entry.started ?? false),
+      why: null,
+      ...(hint === undefined ? {} : { remoteId: hint }),
+      ...(sealed === undefined ? {} : { password: sealed }),
+      ...(restores === undefined ? {} : { restores }),
+    };
+    const change = this.#write(place, entry, known);
+    return {
+      mutations: change.mutations,
+      committed: () => {
+        change.committed();
+        this.#notify(backend);
+      },
+    };
+  }
+
+  /** Deletes an entry. */
+  drop(known: StoredEntry): OutboxChange {
+    return {
+      mutations: [
+        { type: "delete", key: this.#key(known) },
+        { type: "delete", key: this.#pointerKey(known.backend, known.entry) },
+      ],
+      committed: () => this.forget(known),
+    };
+  }
+
+  /** Removes an entry from {@link pendingWrites} that the store no longer has. */
+  forget({ backend, sequence }: StoredEntry): void {
+    this.#pending.get(backend)?.forget(sequence);
+  }
+
+  /** Replaces an entry, live or as a dead letter. */
+  update(
+    known: StoredEntry,
+    entry: OutboxEntry,
+    { isDead = false }: { isDead?: boolean } = {},
+  ): OutboxChange {
+    return this.#write({ backend: known.backend, sequence: known.sequence, isDead }, entry, known);
+  }
+
+  /** The password of an entry. */
+  openPassword({ backend, sequence, entry: { password } }: StoredEntry): string | undefined {
+    if (password === undefined) return undefined;
+    const plain = this.#deps.vault.open(this.#key({ backend, sequence, isDead: false }), password);
+    return plain === null ? undefined : new TextDecoder().decode(plain);
+  }
+
+  /** The entries of a backend in order, without dead letters. */
+  live(backend: string): AsyncIterable<StoredEntry> {
+    return this.#list(backend, { isDead: false });
+  }
+
+  dead(backend: string): AsyncIterable<StoredEntry> {
+    return this.#list(backend, { isDead: true });
+  }
+
+  /** Reads the entries for {@link pendingWrites}. */
+  async load(): Promise<void> {
+    for (const list of this.#pending.values()) await list.load();
+  }
+
+  /** Pending writes and dead letters of all backends, oldest first. */
+  pendingWrites(limit: number): readonly PendingWrite[] {
+    return [...this.#pending.values()].flatMap((list) => list.oldest(limit)).sort(byId).slice(0, limit);
+  }
+
+  /** Sets the callback for added live entries. */
+  onAdded(notify: (backend: string) => void): void {
+    this.#notify = notify;
+  }
+
+  #key({ backend, sequence, isDead }: EntryPlace): Deno.KvKey {
+    return [isDead ? "dead_letter" : "outbox", this.#deps.target, backend, sequence];
+  }
+
+  #pointerKey(backend: string, { kind, name }: { kind: ResourceKind; name: string }): Deno.KvKey {
+    return ["owed", this.#deps.target, backend, kind, canonicalName(name)];
+  }
+
+  async *#list(backend: string, { isDead }: { isDead: boolean }): AsyncGenerator<StoredEntry> {
+    const { store, target } = this.#deps;
     const prefix = [isDead ? "dead_letter" : "outbox", target, backend];
     for await (const { key, value, versionstamp } of store.list<OutboxEntry>(prefix)) {
       const sequence = key[3];
@@ -119,98 +206,82 @@ export function createOutbox({ store, vault, clock, target, backends, orderedId 
       yield { backend, sequence, entry: value, versionstamp, isDead };
     }
   }
-  const lists = new Map(backends.map((backend) => [
-    backend,
-    createOwedList(async function* () {
-      // Dead letters first: they need an operator's attention.
-      yield* list(backend, { isDead: true });
-      yield* list(backend, { isDead: false });
-    }),
-  ]));
 
-  const write = (
-    place: Omit<KeptEntry, "entry" | "versionstamp">,
-    entry: OutboxEntry,
-    former: KeptEntry | null,
-  ): OutboxChange => {
+  #write(place: EntryPlace, entry: OutboxEntry, former: StoredEntry | null): OutboxChange {
     const { backend, sequence, isDead } = place;
-    const moved: Mutation[] = former !== null && former.isDead !== isDead
-      ? [{ type: "delete", key: placeOf(former) }]
-      : [];
-    const isPointed = former !== null && former.isDead === isDead;
-    const pointer: Mutation[] = isPointed ? [] : [{
+    const isMoved = former !== null && former.isDead !== isDead;
+    const hasPointer = former !== null && former.isDead === isDead;
+    const moved: Mutation[] = isMoved ? [{ type: "delete", key: this.#key(former) }] : [];
+    const pointer: Mutation[] = hasPointer ? [] : [{
       type: "set",
-      key: pointerKeyOf(backend, entry),
+      key: this.#pointerKey(backend, entry),
       value: { sequence, isDead } satisfies Pointer,
     }];
     return {
-      mutations: [...moved, { type: "set", key: placeOf(place), value: entry }, ...pointer],
-      committed: () => lists.get(backend)?.note(place, entry),
+      mutations: [...moved, { type: "set", key: this.#key(place), value: entry }, ...pointer],
+      committed: () => this.#pending.get(backend)?.put(place, entry),
     };
-  };
+  }
+}
 
-  return {
-    async find(backend, kind, name) {
-      const { value } = await store.get<Pointer>(pointerKeyOf(backend, { kind, name }));
-      if (value === null) return null;
-      const place = { backend, ...value };
-      const kept = await store.get<OutboxEntry>(placeOf(place));
-      if (kept.value === null || kept.versionstamp === null) return null;
-      return { ...place, entry: kept.value, versionstamp: kept.versionstamp };
-    },
-    add({ backend, kind, name, operation, password, remoteId, restores, started = false }, known) {
-      const sequence = known?.sequence ?? orderedId();
-      const nowMs = clock.nowMs();
-      const sealed = password === undefined
-        ? (operation === "put" ? known?.entry.password : undefined)
-        : vault.seal(keyOf(backend, sequence), new TextEncoder().encode(password));
-      const hint = remoteId ?? known?.entry.remoteId;
-      const entry: OutboxEntry = {
-        kind,
-        name,
-        operation,
-        sinceMs: known?.entry.sinceMs ?? nowMs,
-        attempts: 0,
-        nextMs: nowMs,
-        // An attempt that is under way, or ended in doubt, is in doubt for the newer write too.
-        started: started || (known?.entry.started ?? false),
-        why: null,
-        ...(hint === undefined ? {} : { remoteId: hint }),
-        ...(sealed === undefined ? {} : { password: sealed }),
-        ...(restores === undefined ? {} : { restores }),
-      };
-      const change = write({ backend, sequence, isDead: false }, entry, known);
-      return {
-        mutations: change.mutations,
-        committed() {
-          change.committed();
-          listener(backend);
-        },
-      };
-    },
-    drop: (known) => ({
-      mutations: [
-        { type: "delete", key: placeOf(known) },
-        { type: "delete", key: pointerKeyOf(known.backend, known.entry) },
-      ],
-      committed: () => lists.get(known.backend)?.forget(known.sequence),
-    }),
-    forget: ({ backend, sequence }) => lists.get(backend)?.forget(sequence),
-    update: (known, entry, { isDead = false } = {}) =>
-      write({ backend: known.backend, sequence: known.sequence, isDead }, entry, known),
-    openPassword({ backend, sequence, entry: { password } }) {
-      if (password === undefined) return undefined;
-      const plain = vault.open(keyOf(backend, sequence), password);
-      return plain === null ? undefined : new TextDecoder().decode(plain);
-    },
-    live: (backend) => list(backend, { isDead: false }),
-    dead: (backend) => list(backend, { isDead: true }),
-    async load() {
-      for (const list of lists.values()) await list.load();
-    },
-    owed: (limit) =>
-      [...lists.values()].flatMap((list) => list.oldest(limit)).sort((a, b) => a.id < b.id ? -1 : 1)
-        .slice(0, limit),
-    onAdded: (added) => void (listener = added),
-  };
+/** Beyond this number, memory does not have the entries. */
+const MAX_LISTED = 1000;
+
+/** The oldest pending writes of one backend, in memory and bounded, so that a list of them reads nothing from the store. */
+export class PendingWriteList {
+  readonly #entries: () => AsyncIterable<StoredEntry>;
+  readonly #writes = new Map<string, PendingWrite>();
+  #isTruncated = false;
+  #loading: Promise<void> | null = null;
+  /** Entries that were removed while the store is read. A batch that was read earlier may still contain them. */
+  #removedMeanwhile: Set<string> | null = null;
+
+  /** @param entries all entries of the backend. */
+  constructor(entries: () => AsyncIterable<StoredEntry>) {
+    this.#entries = entries;
+  }
+
+  async load(): Promise<void> {
+    this.#isTruncated = false;
+    const removed = this.#removedMeanwhile = new Set<string>();
+    try {
+      for await (const { entry, ...place } of this.#entries()) {
+        if (removed.has(place.sequence)) continue;
+        this.put(place, entry);
+        if (this.#isTruncated) return;
+      }
+    } finally {
+      this.#removedMeanwhile = null;
+    }
+  }
+
+  put(
+    { backend, sequence, isDead }: EntryPlace,
+    { kind, name, operation, attempts, sinceMs, nextMs, why }: OutboxEntry,
+  ): void {
+    if (!this.#writes.has(sequence) && this.#writes.size >= MAX_LISTED) {
+      this.#isTruncated = true;
+      return;
+    }
+    const write = { id: sequence, backend, kind, name, operation, attempts, sinceMs, why };
+    this.#writes.set(sequence, { ...write, nextMs: isDead ? null : nextMs });
+  }
+
+  forget(sequence: string): void {
+    this.#writes.delete(sequence);
+    this.#removedMeanwhile?.add(sequence);
+    if (!this.#isTruncated || this.#writes.size > MAX_LISTED / 2) return;
+    // If this fails, the next removal reads again.
+    this.#loading ??= this.load().catch(() => void (this.#isTruncated = true)).finally(() =>
+      this.#loading = null
+    );
+  }
+
+  oldest(limit: number): PendingWrite[] {
+    return [...this.#writes.values()].sort(byId).slice(0, limit);
+  }
+}
+
+function byId(a: PendingWrite, b: PendingWrite): number {
+  return a.id < b.id ? -1 : 1;
 }

@@ -1,19 +1,26 @@
-// Decides what one write means: for the resource, for each backend's state, for the copies, and which calls it takes. Pure.
+// Plans one write: the resource, the state of each backend, the copies, and the backend calls. Pure.
 
 import type { BackendInfo } from "../ports.ts";
 import type { BackendState, Content, ResourceKind } from "../schema/resource.ts";
-import { sameContent } from "./content_equals.ts";
-import { has, settled, type Standing, withCopy, withState } from "./backend_status.ts";
+import {
+  hasResource,
+  isSameContent,
+  normalizeStatus,
+  type ResourceStatus,
+  withCopy,
+  withState,
+} from "./backend_status.ts";
+import { ScimRefusal } from "../http/refusals.ts";
 
-export type Operation = "create" | "replace" | "remove";
+export type WriteOperation = "create" | "replace" | "remove";
 export type BackendOperation = "put" | "remove";
 
-export interface WriteDemand {
-  readonly operation: Operation;
+export interface WritePlanInput {
+  readonly operation: WriteOperation;
   readonly kind: ResourceKind;
-  /** What it shall be; `null` exactly for `remove`. */
+  /** The desired content; `null` exactly for `remove`. */
   readonly content: Content | null;
-  readonly before: Standing;
+  readonly before: ResourceStatus;
   /** All of the target's, as listed. */
   readonly backends: readonly BackendInfo[];
   /** The names that the write is for, in the order of the list. */
@@ -29,31 +36,31 @@ export interface BackendCall {
 export interface WritePlan {
   readonly ok: true;
   /** What the resource is when the write is done. */
-  readonly after: Standing;
+  readonly after: ResourceStatus;
   /** Calls to make before anything is recorded, in order. */
   readonly calls: readonly BackendCall[];
   /** What an outbox delivers. */
   readonly queued: readonly BackendCall[];
 }
 
-export type Planned = WritePlan | { readonly ok: false; readonly code: "taken" | "not_found" };
+export type WritePlanOutcome = WritePlan | { readonly ok: false; readonly code: "taken" | "not_found" };
 
-export function planWrite(demand: WriteDemand): Planned {
+export function planWrite(demand: WritePlanInput): WritePlanOutcome {
   const { operation, before, named } = demand;
-  const exists = isOrphan(demand) || named.some((name) => has(before.backends[name]));
+  const exists = isOrphan(demand) || named.some((name) => hasResource(before.backends[name]));
   if (operation === "create" && exists) return { ok: false, code: "taken" };
   if (operation !== "create" && !exists) return { ok: false, code: "not_found" };
   return operation === "remove" ? planRemoval(demand) : planPut(demand);
 }
 
-/** A resource whose backends are not in the settings any more: it exists, though no backend has it. */
-function isOrphan({ before, backends }: WriteDemand): boolean {
+/** A resource whose backends are no longer in the settings. It exists, although no backend has it. */
+function isOrphan({ before, backends }: WritePlanInput): boolean {
   return before.content !== null && !backends.some(({ name }) => before.backends[name] !== undefined);
 }
 
-function planPut({ content, before, backends, named, nowMs }: WriteDemand): Planned {
+function planPut({ content, before, backends, named, nowMs }: WritePlanInput): WritePlanOutcome {
   if (content === null) throw new TypeError("Cannot plan a put without content");
-  let after: Standing = { ...before, content };
+  let after: ResourceStatus = { ...before, content };
   const calls: BackendCall[] = [];
   const queued: BackendCall[] = [];
   for (const backend of backends) {
@@ -63,7 +70,7 @@ function planPut({ content, before, backends, named, nowMs }: WriteDemand): Plan
       continue;
     }
     const call: BackendCall = { backend: name, operation: "put" };
-    const isQueued = isDeliveredLater(backend);
+    const isQueued = isAsynchronous(backend);
     if (isQueued) queued.push(call);
     else if (backend.kind !== "store") calls.push(call);
     after = withState(after, name, stateAfterPut(before.backends[name], { isQueued, nowMs }));
@@ -71,11 +78,14 @@ function planPut({ content, before, backends, named, nowMs }: WriteDemand): Plan
   return { ok: true, after, calls, queued };
 }
 
-/** A backend that the write leaves out goes on holding (or being owed) what it held. */
-function keepingOwn(after: Standing, { backend, before }: { backend: string; before: Standing }): Standing {
-  const isTouched = has(before.backends[backend]) && !before.copies.has(backend);
+/** A backend that the write omits keeps its content and its pending writes. */
+function keepingOwn(
+  after: ResourceStatus,
+  { backend, before }: { backend: string; before: ResourceStatus },
+): ResourceStatus {
+  const isTouched = hasResource(before.backends[backend]) && !before.copies.has(backend);
   if (!isTouched || before.content === null || after.content === null) return after;
-  return sameContent(before.content, after.content) ? after : withCopy(after, backend, before.content);
+  return isSameContent(before.content, after.content) ? after : withCopy(after, backend, before.content);
 }
 
 function stateAfterPut(
@@ -90,7 +100,7 @@ function stateAfterPut(
   return { state: "present", sinceMs: before?.state === "present" ? before.sinceMs : nowMs, ...own };
 }
 
-function planRemoval({ before, backends, named, nowMs }: WriteDemand): Planned {
+function planRemoval({ before, backends, named, nowMs }: WritePlanInput): WritePlanOutcome {
   let after = before;
   const calls: BackendCall[] = [];
   const queued: BackendCall[] = [];
@@ -100,13 +110,13 @@ function planRemoval({ before, backends, named, nowMs }: WriteDemand): Planned {
     after = withState(after, backend.name, undefined);
     if (backend.kind === "store" || state.state === "vanished") continue;
     const call: BackendCall = { backend: backend.name, operation: "remove" };
-    if (!isDeliveredLater(backend)) calls.push(call);
+    if (!isAsynchronous(backend)) calls.push(call);
     else {
       queued.push(call);
       after = withState(after, backend.name, owedRemoval(state, nowMs));
     }
   }
-  return { ok: true, after: settled(after, backends.map(({ name }) => name)), calls, queued };
+  return { ok: true, after: normalizeStatus(after, backends.map(({ name }) => name)), calls, queued };
 }
 
 function owedRemoval({ remoteId }: BackendState, nowMs: number): BackendState {
@@ -118,6 +128,42 @@ function owedRemoval({ remoteId }: BackendState, nowMs: number): BackendState {
   };
 }
 
-export function isDeliveredLater({ kind, mode }: BackendInfo): boolean {
+export function isAsynchronous({ kind, mode }: BackendInfo): boolean {
   return kind !== "store" && mode === "async";
+}
+
+/** What the choice needs to know of a target. */
+export interface BackendSelection {
+  readonly backends: readonly BackendInfo[];
+  /** Whether a backend holds groups at all. */
+  readonly holdsGroups: (backend: string) => boolean;
+}
+
+/**
+ * Names in the order of the list, each once. Throws the refusal `unknown_backend` for a name that is none, for no name at all, and for a backend
+ * that holds no groups when a group is meant; `unsupported` when no backend holds groups.
+ */
+export function selectBackends(
+  { backends, holdsGroups }: BackendSelection,
+  { kind, named }: { kind: ResourceKind; named: readonly string[] | undefined },
+): string[] {
+  const all = backends.map(({ name }) => name);
+  const able = all.filter((name) => kind === "user" || holdsGroups(name));
+  if (named === undefined) {
+    if (able.length > 0) return able;
+    throw new ScimRefusal("unsupported", { detail: "No backend of this target holds groups." });
+  }
+  if (named.length === 0) {
+    throw new ScimRefusal("unknown_backend", { detail: "The parameter `backends` names no backend." });
+  }
+  const unknown = named.find((name) => !all.includes(name));
+  if (unknown !== undefined) {
+    const shown = unknown.slice(0, 100);
+    throw new ScimRefusal("unknown_backend", { detail: `The target has no backend "${shown}".` });
+  }
+  const unable = named.find((name) => !able.includes(name));
+  if (unable !== undefined) {
+    throw new ScimRefusal("unknown_backend", { detail: `The backend "${unable}" holds no groups.` });
+  }
+  return all.filter((name) => named.includes(name));
 }

@@ -1,71 +1,75 @@
-// Prepares one write of one resource: reads what is there, plans the write, and reads the backends before they are called.
+// Prepares one write of one resource: reads the stored resource, plans the write, and reads the backends before they are called.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { HasherBusy, type PasswordHash } from "../../platform/password_hasher.ts";
 import type { Clock } from "../../platform/runtime.ts";
+import type { Backend } from "../backend_port.ts";
 import { ScimRefusal } from "../http/refusals.ts";
-import type { Directory, WriteOptions } from "../ports.ts";
-import { type Kept, layKept } from "../schema/read_only_attributes.ts";
+import type { TargetDirectory, WriteOptions } from "../ports.ts";
+import { type ReadOnlyAttributes, withReadOnly } from "../schema/read_only_attributes.ts";
 import type { Content, ResourceKind, Stored } from "../schema/resource.ts";
-import { type Copies, readStanding } from "./backend_copies.ts";
-import type { Link } from "./backend_client.ts";
-import { type BackendChoice, chooseBackends } from "./select_backends.ts";
-import type { KeptEntry, Outbox } from "./outbox.ts";
-import { type Operation, planWrite, type WritePlan } from "./plan_write.ts";
-import type { Standing } from "./backend_status.ts";
-import { refusalFor, type SyncCall } from "./sync_writes.ts";
+import { type BackendCopies, readStatus, type ResourceStatus } from "./backend_status.ts";
+import {
+  type BackendSelection,
+  planWrite,
+  selectBackends,
+  type WriteOperation,
+  type WritePlan,
+} from "./plan_write.ts";
+import type { Outbox, StoredEntry } from "./outbox.ts";
+import { backendRefusal, type SyncCall } from "./sync_writes.ts";
 
-export interface PreparationDeps extends BackendChoice {
-  readonly directory: Directory;
-  readonly links: ReadonlyMap<string, Link>;
+export interface PrepareWriteDeps extends BackendSelection {
+  readonly directory: TargetDirectory;
+  readonly remotes: ReadonlyMap<string, Backend>;
   readonly outbox: Outbox;
-  readonly copies: Copies;
+  readonly copies: BackendCopies;
   readonly clock: Clock;
-  /** What every backend keeps for itself. */
-  readonly readOnly: Kept;
+  /** The attributes that are read-only at every backend. */
+  readonly readOnly: ReadOnlyAttributes;
   hashPassword(password: string): Promise<PasswordHash>;
 }
 
 export interface WriteJob {
-  readonly operation: Operation;
-  /** The deed in the audit, when it is not the operation's own. */
-  readonly deed?: "members";
+  readonly operation: WriteOperation;
+  /** The action of the audit entry, if it is not the operation. */
+  readonly auditAs?: "members";
   readonly kind: ResourceKind;
   readonly name: string;
-  /** What it shall be, knowing what it is; `null` exactly for `remove`. */
+  /** Creates the new content from the stored one; `null` only for `remove`. */
   content(stored: Stored | null): Content | null;
 }
 
-/** A write that is planned, with what the store and the outbox held before it. */
+/** A planned write, with the previous state of the store and of the outbox. */
 export interface PreparedWrite {
   readonly job: WriteJob;
   readonly options: WriteOptions;
   readonly stored: Stored | null;
   readonly named: readonly string[];
-  readonly before: Standing;
+  readonly before: ResourceStatus;
   readonly plan: WritePlan;
   readonly password: PasswordHash | undefined;
-  /** What named backends are owed already. */
-  readonly owed: ReadonlyMap<string, KeptEntry>;
+  /** Writes that are already pending at the named backends. */
+  readonly pending: ReadonlyMap<string, StoredEntry>;
 }
 
 /**
- * Plans one write from what the store, the copies and the outbox hold now. Calls no backend and writes nothing.
- * @throws ScimRefusal when the version is another one, the plan refuses, or no hash can be made now
+ * Plans one write from the store, the copies and the outbox. Calls no backend and writes nothing.
+ * @throws ScimRefusal if the version differs, the plan refuses, or the hasher is busy
  */
 export async function prepareWrite(
-  deps: PreparationDeps,
+  deps: PrepareWriteDeps,
   job: WriteJob,
   options: WriteOptions,
 ): Promise<PreparedWrite> {
   const { kind, name, operation } = job;
   const stored = await deps.directory.read(kind, canonicalName(name));
   checkVersion(stored, options);
-  const named = chooseBackends(deps, { kind, named: options.backends });
-  const before = await readStanding(deps.copies, stored);
+  const named = selectBackends(deps, { kind, named: options.backends });
+  const before = await readStatus(deps.copies, stored);
   const wanted = stored === null && operation !== "create" ? null : job.content(stored);
-  // RFC 7644 §3.3, §3.5.1: values of what is readOnly are ignored.
-  const content = wanted === null ? null : layKept(wanted, stored?.content ?? null, deps.readOnly);
+  // RFC 7644 §3.3, §3.5.1: values of readOnly attributes are ignored.
+  const content = wanted === null ? null : withReadOnly(wanted, stored?.content ?? null, deps.readOnly);
   const plan = planWrite({
     operation,
     kind,
@@ -76,9 +80,9 @@ export async function prepareWrite(
     nowMs: deps.clock.nowMs(),
   });
   if (!plan.ok) throw new ScimRefusal(plan.code);
-  const owed = await readOwed(deps, { kind, name, named });
-  const password = await keptPassword(deps, { kind, named, password: options.password });
-  return { job, options, stored, named, before, plan, password, owed };
+  const pending = await readPending(deps, { kind, name, named });
+  const password = await passwordHash(deps, { kind, named, password: options.password });
+  return { job, options, stored, named, before, plan, password, pending };
 }
 
 function checkVersion(stored: Stored | null, { ifVersion }: WriteOptions): void {
@@ -86,18 +90,18 @@ function checkVersion(stored: Stored | null, { ifVersion }: WriteOptions): void 
   throw new ScimRefusal("precondition");
 }
 
-async function readOwed(
-  { links, outbox }: PreparationDeps,
+async function readPending(
+  { remotes, outbox }: PrepareWriteDeps,
   { kind, name, named }: { kind: ResourceKind; name: string; named: readonly string[] },
-): Promise<Map<string, KeptEntry>> {
-  const remote = named.filter((backend) => links.has(backend));
+): Promise<Map<string, StoredEntry>> {
+  const remote = named.filter((backend) => remotes.has(backend));
   const found = await Promise.all(remote.map((backend) => outbox.find(backend, kind, name)));
   return new Map(found.flatMap((known) => known === null ? [] : [[known.backend, known] as const]));
 }
 
-/** The directory keeps a hash unless the write leaves its embedded store out. */
-async function keptPassword(
-  { backends, hashPassword }: PreparationDeps,
+/** The hash for the directory, unless the write excludes the embedded store. */
+async function passwordHash(
+  { backends, hashPassword }: PrepareWriteDeps,
   { kind, named, password }: { kind: ResourceKind; named: readonly string[]; password: string | undefined },
 ): Promise<PasswordHash | undefined> {
   const embedded = backends.filter((backend) => backend.kind === "store").map(({ name }) => name);
@@ -112,40 +116,36 @@ async function keptPassword(
 }
 
 /**
- * What the backends hold, so that it can be put back. A new resource must not overwrite one that is not in the store.
- * @throws ScimRefusal when a backend cannot be read, or has an unknown resource of that name
+ * Reads the content at the backends, so that it can be restored. A new resource must not overwrite one that the store does not know.
+ * @throws ScimRefusal if a backend cannot be read, or has an unknown resource with this name
  */
 export async function readBefore(
-  deps: Pick<PreparationDeps, "links">,
-  { job, named, plan, before, owed }: PreparedWrite,
+  deps: Pick<PrepareWriteDeps, "remotes">,
+  { job, named, plan, before, pending }: PreparedWrite,
 ): Promise<SyncCall[]> {
   const { kind, name, operation } = job;
   const untried = { entries: named.map((backend) => ({ backend, outcome: "untried" }) as const) };
-  const found = await Promise.all(plan.calls.map(async ({ backend, operation }) => {
-    const link = linkOf(deps, backend);
-    const remoteId = before.backends[backend]?.remoteId;
+  const found = await Promise.all(plan.calls.map(async ({ backend: backendName, operation }) => {
+    const backend = deps.remotes.get(backendName);
+    if (backend === undefined) {
+      throw new Error(`Cannot call the backend "${backendName}": it has no connection`);
+    }
+    const remoteId = before.backends[backendName]?.remoteId;
     return {
-      link,
+      backend,
       operation,
-      read: await link.backend.read(kind, name, remoteId === undefined ? {} : { remoteId }),
+      read: await backend.read(kind, name, remoteId === undefined ? {} : { remoteId }),
     };
   }));
-  return found.map(({ link, operation: call, read }) => {
-    if (!read.ok) throw refusalFor(link.name, { fault: read.fault, receipt: untried });
-    if (operation === "create" && read.value !== null && !owed.has(link.name)) {
+  return found.map(({ backend, operation: call, read }) => {
+    if (!read.ok) throw backendRefusal(backend.name, { fault: read.fault, receipt: untried });
+    if (operation === "create" && read.value !== null && !pending.has(backend.name)) {
       throw new ScimRefusal("taken", {
         detail:
-          `The backend "${link.name}" has a resource of that name already. Ask with refresh=true to see it.`,
+          `The backend "${backend.name}" has a resource of that name already. Ask with refresh=true to see it.`,
         receipt: untried,
       });
     }
-    return { link, operation: call, before: read.value };
+    return { backend, operation: call, before: read.value };
   });
-}
-
-/** The connection of a backend that a plan calls. @throws Error when there is none */
-export function linkOf({ links }: Pick<PreparationDeps, "links">, backend: string): Link {
-  const link = links.get(backend);
-  if (link === undefined) throw new Error(`Cannot call the backend "${backend}": it has no connection`);
-  return link;
 }

@@ -1,26 +1,24 @@
-// Brings a whole target up to date with its backends: imports, updates, marks what has vanished; a brake stops what would drop too much.
+// Refreshes a whole target from its backends: imports, updates, and marks vanished resources. A limit stops a refresh that would drop too many.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Random } from "../../platform/runtime.ts";
 import type { DirectoryWrite, RefreshProgress, RefreshReport } from "../ports.ts";
-import type { Remote } from "../backend_port.ts";
+import type { Backend, RemoteResource } from "../backend_port.ts";
 import type { ResourceKind, Stored } from "../schema/resource.ts";
-import { BackendListFault } from "../backends/list_error.ts";
-import { readName } from "../schema/resource_name.ts";
-import { readStanding } from "./backend_copies.ts";
+import { BackendListError } from "../backends/backend_error.ts";
+import { parseName } from "../schema/resource_name.ts";
+import { readStatus } from "./backend_status.ts";
 import { lockKey } from "./delivery.ts";
 import type { Release } from "./keyed_locks.ts";
-import type { Link } from "./backend_client.ts";
-import { type Meanwhile, watchMeanwhile } from "./change_watch.ts";
+import { type ChangeWatch, type RefreshDeps, refreshWrite, toReading, watchChanges } from "./refresh_one.ts";
 import { applyReading } from "./reconcile.ts";
-import { readingOf, type RefreshDeps, refreshWrite } from "./refresh_one.ts";
-import { createSeenNames, type SeenNames } from "./seen_names.ts";
+import { NameHashSet } from "../directory/name_hashes.ts";
 
 export interface RefreshAllDeps extends RefreshDeps {
   readonly random: Random;
   readonly log: Log;
-  /** A refresh that would drop more of what a backend holds than this drops nothing there. */
+  /** A refresh that would drop a larger share of the resources of a backend drops none. */
   readonly maxDropPercent: number;
 }
 
@@ -30,22 +28,22 @@ export interface RefreshAllOptions {
 
 type Counts = { -readonly [K in "created" | "updated" | "unchanged" | "vanished" | "deleted"]: number };
 
-/** One backend's resources of one kind, while they are gone through. */
+/** The refresh of one kind of resource at one backend. */
 interface Pass {
-  readonly link: Link;
+  readonly backend: Backend;
   readonly kind: ResourceKind;
   readonly startedMs: number;
   readonly counts: Counts;
-  readonly meanwhile: Meanwhile;
+  readonly meanwhile: ChangeWatch;
 }
 
 type RefreshFault = Omit<RefreshReport["faults"][number], "backend">;
 
-/** Fewer than this may always go: a small target could never lose anybody otherwise. */
+/** So many resources may always be dropped. Otherwise a small target could never drop a resource. */
 const ALWAYS_DROPPABLE = 10;
-const AT_ONCE = 250;
-/** No directory that this serves has more; a listing that does not end does. */
-const MOST_LISTED = 5_000_000;
+const MAX_BATCH = 250;
+/** More than any directory has, so that a listing without an end stops. */
+const MAX_LISTED = 5_000_000;
 
 export async function refreshAll(
   deps: RefreshAllDeps,
@@ -54,16 +52,16 @@ export async function refreshAll(
   const startedMs = deps.clock.nowMs();
   const counts: Counts = { created: 0, updated: 0, unchanged: 0, vanished: 0, deleted: 0 };
   const faults: RefreshReport["faults"][number][] = [];
-  for (const { name: backend } of deps.backends) {
-    const link = deps.links.get(backend);
-    if (link === undefined) continue;
+  for (const { name } of deps.backends) {
+    const backend = deps.remotes.get(name);
+    if (backend === undefined) continue;
     for (const kind of ["user", "group"] as const) {
-      if (kind === "group" && !link.backend.holds.groups) continue;
-      const meanwhile = watchMeanwhile(deps, kind);
-      const pass: Pass = { link, kind, startedMs: deps.clock.nowMs(), counts, meanwhile };
+      if (kind === "group" && !backend.holds.groups) continue;
+      const meanwhile = watchChanges(deps, kind);
+      const pass: Pass = { backend, kind, startedMs: deps.clock.nowMs(), counts, meanwhile };
       const met = await refreshKind(deps, pass, { onProgress }).finally(() => meanwhile.stop());
-      faults.push(...met.map((fault) => ({ backend, ...fault })));
-      // A backend that could not be listed once is not asked for the other kind as well.
+      faults.push(...met.map((fault) => ({ backend: name, ...fault })));
+      // A backend that could not be listed is not listed again for the other kind.
       if (met.some(({ detail }) => detail.startsWith(UNREAD))) break;
     }
   }
@@ -72,32 +70,32 @@ export async function refreshAll(
 
 const UNREAD = "Cannot read the ";
 
-/** Returns what went wrong. */
+/** Returns the faults. */
 async function refreshKind(
   deps: RefreshAllDeps,
   pass: Pass,
   { onProgress }: RefreshAllOptions,
 ): Promise<RefreshFault[]> {
-  const { link, kind } = pass;
-  const seen = createSeenNames(new DataView(deps.random.bytes(4).slice().buffer).getInt32(0));
+  const { backend, kind } = pass;
+  const seen = new NameHashSet(new DataView(deps.random.bytes(4).slice().buffer).getInt32(0));
   let read = 0;
   let unusable = 0;
   try {
-    for await (const page of link.backend.list(kind)) {
+    for await (const page of backend.list(kind)) {
       const usable = page.flatMap(withUsableName);
       unusable += page.length - usable.length;
       for (const { content } of usable) seen.add(canonicalName(content.name));
-      for (let from = 0; from < usable.length; from += AT_ONCE) {
-        await takeIn(deps, pass, usable.slice(from, from + AT_ONCE));
+      for (let from = 0; from < usable.length; from += MAX_BATCH) {
+        await refreshBatch(deps, pass, usable.slice(from, from + MAX_BATCH));
       }
       read += page.length;
-      onProgress?.({ backend: link.name, kind, read });
-      if (read > MOST_LISTED) {
+      onProgress?.({ backend: backend.name, kind, read });
+      if (read > MAX_LISTED) {
         return [{ kind: "nonsense", detail: `${UNREAD}${kind}s: the listing does not end.` }];
       }
     }
   } catch (fault) {
-    if (!(fault instanceof BackendListFault)) throw fault;
+    if (!(fault instanceof BackendListError)) throw fault;
     return [{ kind: fault.fault.kind, detail: `${UNREAD}${kind}s: ${fault.fault.detail}` }];
   }
   const braked = await dropUnseen(deps, pass, seen);
@@ -109,15 +107,19 @@ async function refreshKind(
   return [...skipped, ...braked];
 }
 
-/** A name from outside is no better than one from a body. */
-function withUsableName(remote: Remote): Remote[] {
-  const read = readName(remote.content.name);
+/** Names of backends are checked like names of request bodies. */
+function withUsableName(remote: RemoteResource): RemoteResource[] {
+  const read = parseName(remote.content.name);
   return read.ok ? [{ ...remote, content: { ...remote.content, name: read.name } }] : [];
 }
 
-/** Compares without a lock, and changes what differs under the locks of those resources. */
-async function takeIn(deps: RefreshAllDeps, pass: Pass, remotes: readonly Remote[]): Promise<void> {
-  const differing: Remote[] = [];
+/** Compares without locks, and changes the resources that differ under their locks. */
+async function refreshBatch(
+  deps: RefreshAllDeps,
+  pass: Pass,
+  remotes: readonly RemoteResource[],
+): Promise<void> {
+  const differing: RemoteResource[] = [];
   await Promise.all(remotes.map(async (remote) => {
     const stored = await deps.directory.read(pass.kind, canonicalName(remote.content.name));
     if (await isUpToDate(deps, pass, { stored, remote })) pass.counts.unchanged++;
@@ -128,21 +130,21 @@ async function takeIn(deps: RefreshAllDeps, pass: Pass, remotes: readonly Remote
 
 async function isUpToDate(
   deps: RefreshAllDeps,
-  { link }: Pass,
-  { stored, remote }: { stored: Stored | null; remote: Remote },
+  { backend }: Pass,
+  { stored, remote }: { stored: Stored | null; remote: RemoteResource },
 ): Promise<boolean> {
   if (stored === null) return false;
-  const standing = await readStanding(deps.copies, stored);
-  return applyReading(standing, readingOf(deps, { link, remote })) === standing;
+  const status = await readStatus(deps.copies, stored);
+  return applyReading(status, toReading(deps, { backend, remote })) === status;
 }
 
-/** A resource to look at again; `remote` is `null` for one that the listing did not have. */
+/** A resource that may need a change; `remote` is `null` if it was not listed. */
 interface Candidate {
   readonly name: string;
-  readonly remote: Remote | null;
+  readonly remote: RemoteResource | null;
 }
 
-/** Brings candidates up to date in few commits. Those with a write in progress are refreshed one by one, when they are free. */
+/** Changes candidates in few commits. Candidates with a write in progress follow one by one. */
 async function changeAll(deps: RefreshAllDeps, pass: Pass, candidates: readonly Candidate[]): Promise<void> {
   const releases: Release[] = [];
   const busy: Candidate[] = [];
@@ -169,28 +171,28 @@ async function changeAll(deps: RefreshAllDeps, pass: Pass, candidates: readonly 
   }
 }
 
-/** Decides under the resource's lock, on what the store has by then. */
+/** Plans the change of a resource under its lock, with the current record. */
 async function decide(
   deps: RefreshAllDeps,
   pass: Pass,
   { name, remote: listed }: Candidate,
 ): Promise<DirectoryWrite | null> {
-  const { link, kind, startedMs, counts, meanwhile } = pass;
+  const { backend, kind, startedMs, counts, meanwhile } = pass;
   const stored = await deps.directory.read(kind, canonicalName(name));
-  const state = stored?.backends[link.name];
-  // Written since the listing began: what was listed is older than what is known.
+  const state = stored?.backends[backend.name];
+  // The resource was written after the listing began, so the listing is older.
   const isNewer = state !== undefined && state.sinceMs >= startedMs;
-  const isOwed = await deps.outbox.find(link.name, kind, name) !== null;
-  if (isOwed || (isNewer && listed === null)) return null;
+  const isPending = await deps.outbox.find(backend.name, kind, name) !== null;
+  if (isPending || (isNewer && listed === null)) return null;
   let remote = listed;
   if (listed !== null && meanwhile.isNewer(name, stored)) {
-    const now = await link.backend.read(kind, name, { remoteId: listed.remoteId });
-    // The next refresh sees it; what is known is the newer.
+    const now = await backend.read(kind, name, { remoteId: listed.remoteId });
+    // The stored resource is newer. The next refresh reads the backend again.
     if (!now.ok) return null;
     remote = now.value;
   }
-  const before = await readStanding(deps.copies, stored);
-  const after = applyReading(before, readingOf(deps, { link, remote }));
+  const before = await readStatus(deps.copies, stored);
+  const after = applyReading(before, toReading(deps, { backend, remote }));
   if (after === before) {
     counts.unchanged++;
     return null;
@@ -204,25 +206,25 @@ async function decide(
 
 async function writeAll(
   { directory, log }: RefreshAllDeps,
-  { link }: Pass,
+  { backend }: Pass,
   writes: readonly DirectoryWrite[],
 ): Promise<void> {
   if (writes.length === 0) return;
   const results = await directory.writeMany(writes);
   const missed = results.filter(({ ok }) => !ok).length;
-  // Only another process can have been quicker; the next refresh sees what it wrote.
+  // Only another process can have written. The next refresh sees the result.
   if (missed > 0) {
     log.warn("a refresh found resources changed meanwhile", {
       target: directory.target,
-      backend: link.name,
+      backend: backend.name,
       missed,
     });
   }
 }
 
-/** Marks as vanished what the backend no longer has, unless that is too much. */
-async function dropUnseen(deps: RefreshAllDeps, pass: Pass, seen: SeenNames): Promise<RefreshFault[]> {
-  const { link, kind } = pass;
+/** Marks resources as vanished that the backend no longer has, unless there are too many. */
+async function dropUnseen(deps: RefreshAllDeps, pass: Pass, seen: NameHashSet): Promise<RefreshFault[]> {
+  const { kind } = pass;
   let held = 0;
   let dropped = 0;
   for await (const { isUnseen } of heldBy(deps, pass, seen)) {
@@ -237,8 +239,8 @@ async function dropUnseen(deps: RefreshAllDeps, pass: Pass, seen: SeenNames): Pr
   let candidates: Candidate[] = [];
   for await (const { name, isUnseen } of heldBy(deps, pass, seen)) {
     if (isUnseen) candidates.push({ name, remote: null });
-    if (candidates.length < AT_ONCE) continue;
-    await changeAll(deps, { ...pass, link }, candidates);
+    if (candidates.length < MAX_BATCH) continue;
+    await changeAll(deps, pass, candidates);
     candidates = [];
   }
   await changeAll(deps, pass, candidates);
@@ -247,11 +249,11 @@ async function dropUnseen(deps: RefreshAllDeps, pass: Pass, seen: SeenNames): Pr
 
 async function* heldBy(
   { directory }: RefreshAllDeps,
-  { link, kind, startedMs }: Pass,
-  seen: SeenNames,
+  { backend, kind, startedMs }: Pass,
+  seen: NameHashSet,
 ): AsyncIterable<{ name: string; isUnseen: boolean }> {
   for await (const { content: { name }, backends } of directory.all(kind)) {
-    const state = backends[link.name];
+    const state = backends[backend.name];
     if (state?.state !== "present") continue;
     yield { name, isUnseen: state.sinceMs < startedMs && !seen.has(canonicalName(name)) };
   }

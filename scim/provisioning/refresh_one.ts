@@ -1,48 +1,47 @@
-// Brings one resource up to date with what its backends have.
+// Refreshes one resource from its backends.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation } from "../../platform/store.ts";
+import type { Backend } from "../backend_port.ts";
 import { ScimRefusal } from "../http/refusals.ts";
-import type { Actor, BackendInfo, Directory, DirectoryWrite } from "../ports.ts";
+import type { Actor, BackendInfo, DirectoryWrite, TargetDirectory } from "../ports.ts";
 import type { ResourceKind, Stored } from "../schema/resource.ts";
-import type { Kept } from "../schema/read_only_attributes.ts";
-import { contentEntries } from "./write_audit.ts";
-import { type Copies, copyChanges, readStanding } from "./backend_copies.ts";
+import type { ReadOnlyAttributes } from "../schema/read_only_attributes.ts";
+import { contentAuditEntries } from "./write_audit.ts";
+import { type BackendCopies, copyChanges, readStatus, type ResourceStatus } from "./backend_status.ts";
 import { lockKey } from "./delivery.ts";
 import type { KeyedLocks } from "./keyed_locks.ts";
-import type { Link } from "./backend_client.ts";
 import type { Outbox } from "./outbox.ts";
-import { applyReading, type Reading } from "./reconcile.ts";
-import type { Standing } from "./backend_status.ts";
-import { refusalFor } from "./sync_writes.ts";
+import { applyReading, type BackendReading } from "./reconcile.ts";
+import { backendRefusal } from "./sync_writes.ts";
 
 export interface RefreshDeps {
-  readonly directory: Directory;
+  readonly directory: TargetDirectory;
   readonly backends: readonly BackendInfo[];
-  readonly links: ReadonlyMap<string, Link>;
+  readonly remotes: ReadonlyMap<string, Backend>;
   readonly outbox: Outbox;
-  readonly copies: Copies;
+  readonly copies: BackendCopies;
   readonly locks: KeyedLocks;
   readonly clock: Clock;
   readonly target: string;
   readonly isLoginTarget: boolean;
-  /** What every backend keeps for itself. */
-  readonly readOnly: Kept;
+  /** The attributes that are read-only at every backend. */
+  readonly readOnly: ReadOnlyAttributes;
 }
 
-/** Throws the refusal `backend_unreachable` or `backend_failed` when one cannot be read; nothing was changed then. */
+/** @throws ScimRefusal `backend_unreachable` or `backend_failed` if a backend cannot be read. Nothing is changed then. */
 export function refreshOne(
   deps: RefreshDeps,
   { kind, name, actor }: { kind: ResourceKind; name: string; actor: Actor },
 ): Promise<Stored | null> {
   return deps.locks.run(lockKey(kind, name), async () => {
     const stored = await deps.directory.read(kind, canonicalName(name));
-    const before = await readStanding(deps.copies, stored);
-    const readings = await readAll(deps, { kind, name: stored?.content.name ?? name, standing: before });
+    const before = await readStatus(deps.copies, stored);
+    const readings = await readAll(deps, { kind, name: stored?.content.name ?? name, status: before });
     const after = readings.reduce(applyReading, before);
     if (after === before) return stored;
-    const events = contentEntries({ name: deps.target, isLoginTarget: deps.isLoginTarget }, {
+    const events = contentAuditEntries({ name: deps.target, isLoginTarget: deps.isLoginTarget }, {
       actor,
       action: `${kind}.refreshed`,
       kind,
@@ -58,30 +57,30 @@ export function refreshOne(
   });
 }
 
-/** What every backend that is owed nothing has, in the order of the list. */
+/** Reads every backend without a pending write, in the order of the list. */
 async function readAll(
   deps: RefreshDeps,
-  { kind, name, standing }: { kind: ResourceKind; name: string; standing: Standing },
-): Promise<Reading[]> {
+  { kind, name, status }: { kind: ResourceKind; name: string; status: ResourceStatus },
+): Promise<BackendReading[]> {
   const found = await Promise.all(deps.backends.map(async ({ name: backend }) => {
-    const link = deps.links.get(backend);
-    if (link === undefined || (kind === "group" && !link.backend.holds.groups)) return [];
+    const remote = deps.remotes.get(backend);
+    if (remote === undefined || (kind === "group" && !remote.holds.groups)) return [];
     if (await deps.outbox.find(backend, kind, name) !== null) return [];
-    const remoteId = standing.backends[backend]?.remoteId;
-    const read = await link.backend.read(kind, name, remoteId === undefined ? {} : { remoteId });
-    if (!read.ok) throw refusalFor(backend, { fault: read.fault });
-    return [readingOf(deps, { link, remote: read.value })];
+    const remoteId = status.backends[backend]?.remoteId;
+    const read = await remote.read(kind, name, remoteId === undefined ? {} : { remoteId });
+    if (!read.ok) throw backendRefusal(backend, { fault: read.fault });
+    return [toReading(deps, { backend: remote, remote: read.value })];
   }));
   return found.flat();
 }
 
-export function readingOf(
+export function toReading(
   { backends, clock, readOnly }: RefreshDeps,
-  { link, remote }: { link: Link; remote: Reading["remote"] },
-): Reading {
+  { backend, remote }: { backend: Backend; remote: BackendReading["remote"] },
+): BackendReading {
   return {
-    backend: link.name,
-    coverage: link.backend,
+    backend: backend.name,
+    coverage: backend,
     remote,
     order: backends.map(({ name }) => name),
     embedded: new Set(backends.filter(({ kind }) => kind === "store").map(({ name }) => name)),
@@ -90,15 +89,15 @@ export function readingOf(
   };
 }
 
-/** The directory's write for a standing that a reading changed; `null` when there was nothing and is nothing. */
+/** The directory write for a changed status; `null` if the resource exists neither before nor after. */
 export async function refreshWrite(
   { copies }: RefreshDeps,
   { kind, name, stored, before, after }: {
     kind: ResourceKind;
     name: string;
     stored: Stored | null;
-    before: Standing;
-    after: Standing;
+    before: ResourceStatus;
+    after: ResourceStatus;
   },
 ): Promise<DirectoryWrite | null> {
   if (stored === null && after.content === null) return null;
@@ -117,5 +116,37 @@ export async function refreshWrite(
     statesOnly: stored !== null && after.content === stored.content && also.length === 0,
     next: after.content === null ? null : { content: after.content, backends: after.backends },
     also,
+  };
+}
+
+export interface ChangeWatch {
+  /** Whether a resource was changed or deleted since the watch began, so that the list may show an older version. */
+  isNewer(name: string, stored: Stored | null): boolean;
+  stop(): void;
+}
+
+/** Beyond this number, every missing resource counts as deleted in the meantime. */
+const MAX_NAMES = 100_000;
+
+export function watchChanges(
+  { directory, clock }: { directory: TargetDirectory; clock: Clock },
+  kind: ResourceKind,
+): ChangeWatch {
+  const startedMs = clock.nowMs();
+  const deleted = new Set<string>();
+  /** A leaver's groups are changed with it, and do not tell. */
+  let isUserChanged = false;
+  const stop = directory.observe((change) => {
+    if (change.kind === "user") isUserChanged = true;
+    if (change.kind === kind && change.deleted && deleted.size < MAX_NAMES) {
+      deleted.add(canonicalName(change.name));
+    }
+  });
+  return {
+    isNewer(name, stored) {
+      if (stored === null) return deleted.size >= MAX_NAMES || deleted.has(canonicalName(name));
+      return stored.modifiedMs >= startedMs || (kind === "group" && isUserChanged);
+    },
+    stop,
   };
 }

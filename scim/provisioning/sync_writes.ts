@@ -1,18 +1,17 @@
-// Calls to the backends that must succeed before a write is recorded: in order, and taken back in reverse when one of them fails.
+// Calls synchronous backends in order before a write is recorded. If one fails, the earlier calls are undone in reverse order.
 
 import type { Receipt, ReceiptEntry } from "../ports.ts";
-import type { BackendFault, PutResult, Remote } from "../backend_port.ts";
+import type { Backend, BackendFault, PutResult, RemoteResource } from "../backend_port.ts";
 import type { Content, ResourceKind } from "../schema/resource.ts";
 import { ScimRefusal } from "../http/refusals.ts";
-import { isAway } from "./backoff.ts";
-import type { Link } from "./backend_client.ts";
+import { isUnavailable } from "./delivery.ts";
 import type { BackendOperation } from "./plan_write.ts";
 
 export interface SyncCall {
-  readonly link: Link;
+  readonly backend: Backend;
   readonly operation: BackendOperation;
-  /** What the backend holds before. */
-  readonly before: Remote | null;
+  /** The previous content at the backend. */
+  readonly before: RemoteResource | null;
 }
 
 export interface SyncWork {
@@ -30,11 +29,11 @@ export type SyncOutcome =
     readonly ok: false;
     readonly fault: BackendFault;
     readonly failed: SyncCall;
-    /** Those that did it, or may have, in the order of the calls. */
+    /** The calls that took effect, or may have, in their order. */
     readonly touched: readonly SyncCall[];
   };
 
-/** Makes the calls one after the other; stops at the first that fails. */
+/** Makes the calls in order, and stops at the first failure. */
 export async function makeCalls(work: SyncWork): Promise<SyncOutcome> {
   const puts = new Map<string, PutResult>();
   const touched: SyncCall[] = [];
@@ -45,35 +44,38 @@ export async function makeCalls(work: SyncWork): Promise<SyncOutcome> {
       return { ok: false, fault: outcome.fault, failed: call, touched };
     }
     touched.push(call);
-    if (outcome.value !== null) puts.set(call.link.name, outcome.value);
+    if (outcome.value !== null) puts.set(call.backend.name, outcome.value);
   }
   return { ok: true, puts };
 }
 
-async function makeCall({ kind, name, content, password }: SyncWork, { link, operation, before }: SyncCall) {
+async function makeCall(
+  { kind, name, content, password }: SyncWork,
+  { backend, operation, before }: SyncCall,
+) {
   const hint = before === null ? {} : { remoteId: before.remoteId };
-  if (operation === "remove" || content === null) return await link.backend.remove(kind, name, hint);
-  return await link.backend.put({ content, ...(password === undefined ? {} : { password }) }, hint);
+  if (operation === "remove" || content === null) return await backend.remove(kind, name, hint);
+  return await backend.put({ content, ...(password === undefined ? {} : { password }) }, hint);
 }
 
-/** Takes calls back, the last one first; returns those where that failed. */
-export async function takeBack(
+/** Undoes calls, the last one first, and returns those that could not be undone. */
+export async function undoCalls(
   { kind, name }: SyncWork,
   touched: readonly SyncCall[],
 ): Promise<SyncCall[]> {
   const left: SyncCall[] = [];
   for (const call of touched.toReversed()) {
-    const { link, before } = call;
+    const { backend, before } = call;
     const undone = before === null
-      ? await link.backend.remove(kind, name)
-      // No hint: a resource that was removed and is made again has another id.
-      : await link.backend.put({ content: before.content });
+      ? await backend.remove(kind, name)
+      // No hint: a resource that is created again has another id.
+      : await backend.put({ content: before.content });
     if (!undone.ok) left.push(call);
   }
   return left;
 }
 
-/** What happened at each named backend when `failed` stopped the write. */
+/** The outcome at each named backend after `failed` stopped the write. */
 export function failureReceipt(
   named: readonly string[],
   { failed, fault, touched, left }: {
@@ -83,8 +85,8 @@ export function failureReceipt(
     left: readonly SyncCall[];
   },
 ): Receipt {
-  const isLeft = (name: string) => left.some(({ link }) => link.name === name);
-  const isTouched = (name: string) => touched.some(({ link }) => link.name === name);
+  const isLeft = (name: string) => left.some(({ backend }) => backend.name === name);
+  const isTouched = (name: string) => touched.some(({ backend }) => backend.name === name);
   const entryOf = (backend: string): ReceiptEntry => {
     if (isLeft(backend)) return { backend, outcome: "undoing" };
     if (backend === failed) return { backend, outcome: "failed", detail: fault.detail };
@@ -94,21 +96,21 @@ export function failureReceipt(
 }
 
 /** The refusal for a fault of a backend. */
-export function refusalFor(
+export function backendRefusal(
   backend: string,
   { fault, receipt = null }: { fault: BackendFault; receipt?: Receipt | null },
 ): ScimRefusal {
-  const owed = receipt?.entries.filter(({ outcome }) => outcome === "undoing")
+  const pending = receipt?.entries.filter(({ outcome }) => outcome === "undoing")
     .map(({ backend }) => `"${backend}"`) ?? [];
-  const end = owed.length === 0
+  const end = pending.length === 0
     ? "Nothing was changed."
-    : `Nothing was recorded; what ${owed.join(", ")} may have done is still to be taken back.`;
+    : `Nothing was recorded; what ${pending.join(", ")} may have done is still to be taken back.`;
   const reason = `${fault.detail.replace(/[.\s]+$/, "").slice(0, 300)}.`;
-  const said = isAway(fault) ? "cannot be reached" : "refused the operation";
+  const problem = isUnavailable(fault) ? "cannot be reached" : "refused the operation";
   const waitS = Math.ceil(Math.min(fault.retryAfterMs ?? 5000, 3600_000) / 1000);
-  return new ScimRefusal(isAway(fault) ? "backend_unreachable" : "backend_failed", {
-    detail: `The backend "${backend}" ${said}: ${reason} ${end}`,
-    headers: isAway(fault) ? { "Retry-After": String(Math.max(1, waitS)) } : {},
+  return new ScimRefusal(isUnavailable(fault) ? "backend_unreachable" : "backend_failed", {
+    detail: `The backend "${backend}" ${problem}: ${reason} ${end}`,
+    headers: isUnavailable(fault) ? { "Retry-After": String(Math.max(1, waitS)) } : {},
     receipt,
   });
 }

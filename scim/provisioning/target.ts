@@ -1,4 +1,4 @@
-// One target: its directory, and what writing to it means for its backends.
+// A target: its directory, its backends, and the operations on both.
 
 import type { PasswordHash } from "../../platform/password_hasher.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
@@ -11,26 +11,21 @@ import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
-import type { BackendInfo, Directory, RefreshReport, Target } from "../ports.ts";
+import type { BackendInfo, RefreshReport, Target, TargetDirectory, Targets, WriteOptions } from "../ports.ts";
 import type { Backend } from "../backend_port.ts";
 import type { Content } from "../schema/resource.ts";
-import { keptByAll, keptNames, layKept, NOTHING_KEPT } from "../schema/read_only_attributes.ts";
+import { commonReadOnly, NO_READ_ONLY, readOnlyNames, withReadOnly } from "../schema/read_only_attributes.ts";
 import { createMapping } from "../schema/mapping.ts";
-import { targetEntry } from "./write_audit.ts";
-import { createCopies, readStanding } from "./backend_copies.ts";
-import { createCourier } from "./delivery_worker.ts";
-import { createIntents } from "./intent_log.ts";
-import { createKeyedLocks } from "./keyed_locks.ts";
-import { createLease } from "./lease.ts";
-import { createLink, type Link } from "./backend_client.ts";
-import { createMemberChanges } from "./member_changes.ts";
-import { createOutbox } from "./outbox.ts";
+import { targetAuditEntry } from "./write_audit.ts";
+import { BackendCopies, readStatus, type ResourceStatus } from "./backend_status.ts";
+import { DeliveryWorker, type DeliveryWorkerDeps, Lease } from "./delivery_worker.ts";
+import { IntentLog } from "./intent_log.ts";
+import { createKeyedLocks, type KeyedLocks } from "./keyed_locks.ts";
+import { createMemberChanges, WriteCoordinator } from "./write_coordinator.ts";
+import { Outbox, type StoredEntry } from "./outbox.ts";
 import { refreshAll } from "./refresh_all.ts";
-import { refreshOne } from "./refresh_one.ts";
-import { reviveDeadLetters } from "./retry_dead_letters.ts";
-import type { Standing } from "./backend_status.ts";
-import { createTurns } from "./single_flight.ts";
-import { createWriter } from "./write_coordinator.ts";
+import { type RefreshDeps, refreshOne } from "./refresh_one.ts";
+import { lockKey } from "./delivery.ts";
 
 export interface TargetDeps {
   readonly store: Store;
@@ -38,12 +33,13 @@ export interface TargetDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Who this process is, for leases. */
+  /** The owner of the leases of this process. */
   readonly owner: string;
   readonly settings: TargetSettings;
-  readonly directory: Directory;
+  readonly directory: TargetDirectory;
   hashPassword(password: string): Promise<PasswordHash>;
   openBackend(target: TargetSettings, backend: LdapBackendSettings | ScimBackendSettings): Backend;
+  /** Returns ids that sort by time. */
   orderedId(): string;
   /** Users sign in from this target. */
   readonly isLoginTarget?: boolean;
@@ -53,54 +49,81 @@ export interface OpenTarget extends Target {
   close(): Promise<void>;
 }
 
-/** Opens the backends, gives back what a crash left half done, and starts delivering what is owed. */
+/** Opens the backends, undoes what a crash interrupted, and starts the delivery of pending writes. */
 export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
   const { store, vault, clock, random, log, settings, directory, orderedId, isLoginTarget = false } = deps;
   const target = settings.name;
-  const links = openLinks(deps);
-  const backends = settings.backends.map(({ name, kind, mode }): BackendInfo => {
-    const keeps = keptNames(links.get(name)?.backend.keeps ?? NOTHING_KEPT);
-    return { name, kind, mode, ...(keeps.length === 0 ? {} : { keeps }) };
-  });
-  const keepers = [...links.values()].map(({ backend }) => backend);
-  const readOnly = keptByAll(keepers);
-  const copies = createCopies({ store, target });
-  const locks = createKeyedLocks(clock);
-  const outbox = createOutbox({ store, vault, clock, target, backends: [...links.keys()], orderedId });
+  const remotes = openBackends(deps);
   const shared = {
     store,
     directory,
-    outbox,
-    copies,
-    links,
-    locks,
+    outbox: new Outbox({ store, vault, clock, target, backends: [...remotes.keys()], orderedId }),
+    copies: new BackendCopies({ store, target }),
+    remotes,
+    locks: createKeyedLocks(clock),
+    deliveryLocks: createKeyedLocks(clock, { waitMs: DELIVERY_LOCK_WAIT_MS }),
     clock,
     random,
     log,
     target,
     isLoginTarget,
-    backends,
-    readOnly,
+    backends: settings.backends.map(({ name, kind, mode }): BackendInfo => {
+      const keeps = readOnlyNames(remotes.get(name)?.readOnly ?? NO_READ_ONLY);
+      return { name, kind, mode, ...(keeps.length === 0 ? {} : { keeps }) };
+    }),
+    readOnly: commonReadOnly([...remotes.values()]),
   };
-  const intents = createIntents({ ...shared, orderedId });
+  const intents = new IntentLog({ ...shared, orderedId });
   await intents.recover();
-  await outbox.load();
-
-  const couriers = new Map([...links].map(([backend, link]) => {
-    const key = ["lease", "outbox", target, backend];
-    const lease = createLease({ store, clock, key, owner: deps.owner });
-    return [backend, createCourier({ ...shared, link, lease })];
-  }));
-  outbox.onAdded((backend) => couriers.get(backend)?.wake());
-  const write = createWriter({
+  await shared.outbox.load();
+  const coordinator = new WriteCoordinator({
     ...shared,
     intents,
-    holdsGroups: (backend) => links.get(backend)?.backend.holds.groups ?? true,
+    holdsGroups: (backend) => remotes.get(backend)?.holds.groups ?? true,
     hashPassword: (password) => deps.hashPassword(password),
-    commitAlone: async (mutations) => void await store.commit({ mutations }),
   });
-  const inTurn = createTurns<RefreshReport>();
+  const workers = startWorkers(shared, deps);
+  shared.outbox.onAdded((backend) => workers.get(backend)?.wake());
+  return {
+    ...targetOperations(shared, { coordinator, settings }),
+    async close() {
+      await Promise.all([...workers.values()].map((worker) => worker.close()));
+      await Promise.all([...remotes.values()].map((backend) => backend.close()));
+    },
+  };
+}
 
+const DELIVERY_LOCK_WAIT_MS = 120_000;
+
+/** The parts that all operations of a target share. */
+type TargetParts = RefreshDeps & Omit<DeliveryWorkerDeps, "backend" | "lease">;
+
+function openBackends({ settings, openBackend }: TargetDeps): Map<string, Backend> {
+  return new Map(settings.backends.flatMap((backend) => {
+    if (backend.kind === "store") return [];
+    return [[backend.name, openBackend(settings, backend)] as const];
+  }));
+}
+
+function startWorkers(parts: TargetParts, { owner }: TargetDeps): Map<string, DeliveryWorker> {
+  const { store, clock, target, remotes } = parts;
+  return new Map([...remotes].map(([name, backend]) => {
+    const lease = new Lease({ store, clock, key: ["lease", "outbox", target, name], owner });
+    return [name, new DeliveryWorker({ ...parts, backend, lease })];
+  }));
+}
+
+function targetOperations(
+  parts: TargetParts,
+  { coordinator, settings }: { coordinator: WriteCoordinator; settings: TargetSettings },
+): Target {
+  const { target, directory, backends, locks, copies, remotes, outbox, readOnly, isLoginTarget } = parts;
+  const singleFlight = createSingleFlight<RefreshReport>();
+  const put = (operation: "create" | "replace") => (content: Content, options: WriteOptions) =>
+    coordinator.write(
+      { operation, kind: content.kind, name: content.name, content: () => content },
+      options,
+    );
   return {
     name: target,
     isLoginTarget,
@@ -109,62 +132,161 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
     mapping: createMapping(settings.mapping),
     readOnly,
     directory,
-    create: (content, options) =>
-      write({ operation: "create", kind: content.kind, name: content.name, content: () => content }, options),
-    replace: (content, options) =>
-      write(
-        { operation: "replace", kind: content.kind, name: content.name, content: () => content },
-        options,
-      ),
-    remove: (kind, name, options) => write({ operation: "remove", kind, name, content: () => null }, options),
-    changeMembers: createMemberChanges({ directory, backends, locks, target, write }),
-    refreshOne: (kind, name, actor) => refreshOne(shared, { kind, name, actor }),
+    create: put("create"),
+    replace: put("replace"),
+    remove: (kind, name, options) =>
+      coordinator.write({ operation: "remove", kind, name, content: () => null }, options),
+    changeMembers: createMemberChanges({ directory, backends, locks, target, coordinator }),
+    refreshOne: (kind, name, actor) => refreshOne(parts, { kind, name, actor }),
     refreshAll: (actor, options) =>
-      inTurn(async () => {
-        const report = await refreshAll({ ...shared, maxDropPercent: settings.maxDropPercent }, options);
+      singleFlight(async () => {
+        const report = await refreshAll({ ...parts, maxDropPercent: settings.maxDropPercent }, options);
         const { faults, ...counts } = report;
-        const record = targetEntry(target, {
+        const record = targetAuditEntry(target, {
           actor,
           action: "target.refreshed",
           ...counts,
           faults: faults.map(({ backend }) => backend),
         });
-        await store.commit({ mutations: [record] });
+        await parts.store.commit({ mutations: [record] });
         return report;
       }),
     async heldElsewhere(kind, name) {
       const stored = await directory.read(kind, canonicalName(name));
-      return withKept(await readStanding(copies, stored), links);
+      return withReadOnlyValues(await readStatus(copies, stored), remotes);
     },
-    owed: (limit) => outbox.owed(limit),
-    retryDeadLetters: (options) => reviveDeadLetters(shared, options),
-    async close() {
-      await Promise.all([...couriers.values()].map((courier) => courier.close()));
-      await Promise.all([...links.values()].map(({ backend }) => backend.close()));
-    },
+    pendingWrites: (limit) => outbox.pendingWrites(limit),
+    retryDeadLetters: (options) => retryDeadLetters(parts, options),
   };
 }
 
-/** The contents that differ, and those that differ in nothing but what their backend keeps for itself. */
-function withKept(
-  { content, backends, copies }: Standing,
-  links: ReadonlyMap<string, Link>,
+/** The contents that differ, also those that differ only in read-only attributes of their backend. */
+function withReadOnlyValues(
+  { content, backends, copies }: ResourceStatus,
+  remotes: ReadonlyMap<string, Backend>,
 ): ReadonlyMap<string, Content> {
   const held = new Map(copies);
   for (const [name, { kept }] of Object.entries(backends)) {
     const known = copies.get(name) ?? content;
-    const keeps = links.get(name)?.backend.keeps;
-    if (kept === undefined || keeps === undefined || known?.kind !== "user") continue;
-    held.set(name, layKept(known, { ...known, attributes: kept }, keeps));
+    const readOnly = remotes.get(name)?.readOnly;
+    if (kept === undefined || readOnly === undefined || known?.kind !== "user") continue;
+    held.set(name, withReadOnly(known, { ...known, attributes: kept }, readOnly));
   }
   return held;
 }
 
-function openLinks({ settings, openBackend, clock }: TargetDeps): Map<string, Link> {
-  const links = new Map<string, Link>();
-  for (const backend of settings.backends) {
-    if (backend.kind === "store") continue;
-    links.set(backend.name, createLink(openBackend(settings, backend), clock));
+/** Single flight: callers that arrive during a run share the next run. */
+export function createSingleFlight<T>(): (run: () => Promise<T>) => Promise<T> {
+  let current: Promise<T> | null = null;
+  let next: Promise<T> | null = null;
+
+  const start = (run: () => Promise<T>): Promise<T> => {
+    const started = run().finally(() => {
+      if (current === started) current = null;
+    });
+    current = started;
+    return started;
+  };
+  return (run) => {
+    if (current === null) return start(run);
+    next ??= current.then(() => undefined, () => undefined).then(() => {
+      next = null;
+      return start(run);
+    });
+    return next;
+  };
+}
+
+export interface TargetsDeps extends Omit<TargetDeps, "owner" | "settings" | "directory" | "isLoginTarget"> {
+  readonly settings: readonly TargetSettings[];
+  openDirectory(target: string): Promise<TargetDirectory>;
+  /** The target that users sign in from. */
+  readonly loginTarget?: string;
+  /** The owner of leases. With the same owner after a restart, the leases of a killed process need not expire first. */
+  readonly owner?: string;
+}
+
+/** Opens every target. Rejects if the store fails. An unavailable backend is no error. */
+export async function createTargets(deps: TargetsDeps): Promise<Targets> {
+  const owner = deps.owner ?? deps.random.bytes(8).toHex();
+  const targets = new Map<string, OpenTarget>();
+  for (const settings of deps.settings) {
+    const directory = await deps.openDirectory(settings.name);
+    targets.set(
+      settings.name,
+      await openTarget({
+        ...deps,
+        owner,
+        settings,
+        directory,
+        isLoginTarget: settings.name === deps.loginTarget,
+      }),
+    );
   }
-  return links;
+  return {
+    get: (name) => targets.get(name) ?? null,
+    names: [...targets.keys()],
+    async close() {
+      await Promise.all([...targets.values()].map((target) => target.close()));
+    },
+  };
+}
+
+export interface RetryDeps {
+  readonly store: Store;
+  readonly directory: TargetDirectory;
+  readonly outbox: Outbox;
+  readonly locks: KeyedLocks;
+  readonly remotes: ReadonlyMap<string, unknown>;
+}
+
+/** Returns how many dead letters are retried. @param options.backend only the dead letters of this backend. */
+export async function retryDeadLetters(
+  deps: RetryDeps,
+  { backend }: { backend?: string },
+): Promise<number> {
+  let retried = 0;
+  for (const name of deps.remotes.keys()) {
+    if (backend !== undefined && name !== backend) continue;
+    for await (const { entry } of deps.outbox.dead(name)) {
+      const key = lockKey(entry.kind, entry.name);
+      const isRetried = await deps.locks.run(key, async () => {
+        const known = await deps.outbox.find(name, entry.kind, entry.name);
+        if (known === null || !known.isDead) return false;
+        await retry(deps, known);
+        return true;
+      });
+      if (isRetried) retried++;
+    }
+  }
+  return retried;
+}
+
+async function retry({ store, directory, outbox }: RetryDeps, known: StoredEntry): Promise<void> {
+  const { backend, entry: { kind, name, operation, restores } } = known;
+  const restoring = restores === undefined ? {} : { restores };
+  const change = outbox.add({ backend, kind, name, operation, ...restoring }, known);
+  const stored = await directory.read(kind, canonicalName(name));
+  const state = stored?.backends[backend];
+  if (stored === null || state?.state !== "failed") {
+    await store.commit({ mutations: change.mutations });
+  } else {
+    const { why: _met, ...rest } = state;
+    const written = await directory.write({
+      kind,
+      name: stored.content.name,
+      expected: stored.version,
+      recorded: stored.recorded ?? 0,
+      statesOnly: true,
+      next: {
+        content: stored.content,
+        backends: { ...stored.backends, [backend]: { ...rest, state: "pending" } },
+      },
+      also: change.mutations,
+    });
+    if (!written.ok) {
+      throw new Error(`Cannot retry a failed write of "${backend}": the resource was changed`);
+    }
+  }
+  change.committed();
 }

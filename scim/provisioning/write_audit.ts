@@ -1,10 +1,10 @@
-// Audit events of the identity interface: who changed what, with the values before and after. Secrets and whole phone numbers are redacted.
+// Audit entries of SCIM writes with the values before and after. Secrets and phone numbers are redacted.
 
 import { type AuditEntry, auditEntry } from "../../platform/audit.ts";
 import type { AuditAction } from "../../platform/audit_actions.ts";
 import type { Mutation } from "../../platform/store.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
-import { maskPhoneNumber } from "../../platform/mask_phone_number.ts";
+import { maskPhoneNumber } from "../../platform/phone_number.ts";
 import type { Actor } from "../ports.ts";
 import type { Content, JsonObject, JsonValue, ResourceKind } from "../schema/resource.ts";
 
@@ -14,14 +14,14 @@ const MAX_VALUE_CHARACTERS = 200;
 const REDACTED = "********";
 
 /** An event in a target's directory. */
-export function targetEntry(
+export function targetAuditEntry(
   target: string,
   { actor, ...what }: Omit<AuditEntry, "actor" | "source" | "target"> & { readonly actor: Actor },
 ): Mutation {
   return auditEntry({ ...what, actor: actor.name, source: actor.source, target });
 }
 
-const DEEDS = {
+const ACTIONS = {
   create: "created",
   replace: "replaced",
   remove: "deleted",
@@ -29,12 +29,12 @@ const DEEDS = {
 } as const;
 
 /** `user.created`, `group.members_changed`… */
-export function actionOf(kind: ResourceKind, operation: keyof typeof DEEDS): AuditAction {
+export function writeAction(kind: ResourceKind, operation: keyof typeof ACTIONS): AuditAction {
   // Users have no members.
-  return operation === "members" ? "group.members_changed" : `${kind}.${DEEDS[operation]}`;
+  return operation === "members" ? "group.members_changed" : `${kind}.${ACTIONS[operation]}`;
 }
 
-/** A change of one resource: what it was before and after. `null`: it is not there. */
+/** A change of one resource, with the content before and after. `null`: it does not exist. */
 export interface ContentChange {
   readonly actor: Actor;
   readonly action: AuditAction;
@@ -47,17 +47,17 @@ export interface ContentChange {
   readonly backends?: readonly string[];
 }
 
-/** The directory that a change is made in. The phone numbers of its users are factors where it is the one that users sign in from. */
+/** The directory of a change. If users sign in from it, their phone numbers are factors. */
 export interface AuditScope {
   readonly name: string;
   readonly isLoginTarget?: boolean;
 }
 
 /** The event of a change with the values before and after, and one event for each phone number that became or ceased to be a factor. */
-export function contentEntries(scope: AuditScope, change: ContentChange): Mutation[] {
+export function contentAuditEntries(scope: AuditScope, change: ContentChange): Mutation[] {
   const { actor, action, kind, name, setsPassword = false, backends } = change;
   const { before, after } = changedValues(change);
-  const entry = targetEntry(scope.name, {
+  const entry = targetAuditEntry(scope.name, {
     actor,
     action,
     object: `${kind}:${name}`,
@@ -72,7 +72,7 @@ export function contentEntries(scope: AuditScope, change: ContentChange): Mutati
 }
 
 /** The fields of an event about members: the first names, and how many more. `total`: how many are added in all. */
-export function memberNames({ added, removed = [], total = added.length }: {
+export function auditMembers({ added, removed = [], total = added.length }: {
   added: readonly string[];
   removed?: readonly string[];
   total?: number;
@@ -90,12 +90,12 @@ function bounded(names: readonly string[], total = names.length): readonly strin
   return total > shown.length ? [...shown, `+${total - shown.length}`] : shown;
 }
 
-function memberFields({ before, after }: ContentChange): ReturnType<typeof memberNames> {
+function memberFields({ before, after }: ContentChange): ReturnType<typeof auditMembers> {
   const was = membersOf(before);
   const is = membersOf(after);
   const had = new Set(was.map(canonicalName));
   const has = new Set(is.map(canonicalName));
-  return memberNames({
+  return auditMembers({
     added: is.filter((name) => !had.has(canonicalName(name))),
     removed: was.filter((name) => !has.has(canonicalName(name))),
   });
@@ -182,7 +182,7 @@ function numberEntries(target: string, { actor, kind, name, before, after }: Con
   if (kind !== "user") return [];
   const [was, is] = [numbersOf(before?.attributes.phoneNumbers), numbersOf(after?.attributes.phoneNumbers)];
   const entryOf = (action: "pairing.add" | "pairing.revoke") => (number: string) =>
-    targetEntry(target, {
+    targetAuditEntry(target, {
       actor,
       action,
       object: `user:${name}`,

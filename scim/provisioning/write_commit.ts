@@ -1,36 +1,35 @@
-// The one commit of a write: the record, its copies, what backends are owed, the end of the intent, and the audit.
+// The commit of a write: the record, its copies, the outbox entries, the end of the intent, and the audit entries.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { Mutation } from "../../platform/store.ts";
-import type { PutResult } from "../backend_port.ts";
+import type { Mutation, Store } from "../../platform/store.ts";
+import { type Backend, type PutResult, withMembersNotStored } from "../backend_port.ts";
 import { ScimRefusal } from "../http/refusals.ts";
-import type { ReceiptEntry, Written } from "../ports.ts";
-import { withMembersNotStored } from "../schema/members_not_stored.ts";
-import type { BackendStates } from "../schema/resource.ts";
-import { actionOf, contentEntries } from "./write_audit.ts";
-import { type Copies, copyChanges } from "./backend_copies.ts";
+import type { ReceiptEntry, TargetDirectory, Written } from "../ports.ts";
+import type { BackendStates, Content, Stored } from "../schema/resource.ts";
+import { contentAuditEntries, writeAction } from "./write_audit.ts";
+import { type BackendCopies, copyChanges, hasResource } from "./backend_status.ts";
 import type { Intent } from "./intent_log.ts";
-import { leaveGroups, type LeftGroupsDeps } from "./group_cleanup.ts";
-import type { OutboxChange } from "./outbox.ts";
+import type { Outbox, OutboxChange } from "./outbox.ts";
 import type { PreparedWrite } from "./prepared_write.ts";
+import { lockKey } from "./delivery.ts";
+import type { KeyedLocks, Release } from "./keyed_locks.ts";
 
-export interface CommitDeps extends LeftGroupsDeps {
-  readonly copies: Copies;
+export interface CommitDeps extends GroupCleanupDeps {
+  readonly copies: BackendCopies;
   readonly target: string;
   /** Users sign in from this target. */
   readonly isLoginTarget: boolean;
 }
 
-/** What calling the backends gave: the intent that ends with the commit, and what each put resolved with. */
+/** The result of the backend calls: the intent that ends with the commit, and the result of each put. */
 export interface CalledBackends {
   readonly intent?: Intent;
   readonly puts?: ReadonlyMap<string, PutResult>;
 }
 
 /**
- * The one commit of a write, with what a leaver's groups take.
- * @returns the resource as it is then, and the receipt
- * @throws ScimRefusal `changed` or `too_large`; otherwise what the store throws
+ * Commits a write, with the groups that a deleted or deactivated user leaves.
+ * @throws ScimRefusal `changed` or `too_large`
  */
 export async function commitWrite(
   deps: CommitDeps,
@@ -38,7 +37,7 @@ export async function commitWrite(
   called: CalledBackends,
 ): Promise<Written> {
   const { stored, plan: { after } } = prepared;
-  const groups = await leaveGroups(deps, { stored, next: after.content });
+  const groups = await queueGroupCleanup(deps, { stored, next: after.content });
   try {
     return await record(deps, prepared, { ...called, groups: groups.changes });
   } finally {
@@ -91,7 +90,7 @@ function entryOf(
 }
 
 async function copyMutations({ copies }: CommitDeps, prepared: PreparedWrite): Promise<Mutation[]> {
-  const { job: { kind, name }, before, plan: { after }, owed } = prepared;
+  const { job: { kind, name }, before, plan: { after }, pending } = prepared;
   const canonical = canonicalName(name);
   const mutations = await copyChanges(copies, {
     kind,
@@ -99,7 +98,7 @@ async function copyMutations({ copies }: CommitDeps, prepared: PreparedWrite): P
     before: before.copies,
     after: after.copies,
   });
-  for (const [backend, { entry }] of owed) {
+  for (const [backend, { entry }] of pending) {
     if (entry.restores === true && !before.copies.has(backend) && !after.copies.has(backend)) {
       mutations.push(...await copies.drop({ backend, kind, canonical }));
     }
@@ -109,7 +108,7 @@ async function copyMutations({ copies }: CommitDeps, prepared: PreparedWrite): P
 
 /** Adds outbox entries for asynchronous backends, and removes the entries of backends that this write has reached. */
 function outboxChanges({ outbox }: CommitDeps, prepared: PreparedWrite): OutboxChange[] {
-  const { job: { kind }, options: { password }, plan, before, owed, stored, job } = prepared;
+  const { job: { kind }, options: { password }, plan, before, pending, stored, job } = prepared;
   const name = plan.after.content?.name ?? stored?.content.name ?? job.name;
   const added = plan.queued.map(({ backend, operation }) =>
     outbox.add({
@@ -119,10 +118,10 @@ function outboxChanges({ outbox }: CommitDeps, prepared: PreparedWrite): OutboxC
       operation,
       remoteId: before.backends[backend]?.remoteId,
       password: operation === "put" ? password : undefined,
-    }, owed.get(backend) ?? null)
+    }, pending.get(backend) ?? null)
   );
   const dropped = plan.calls.flatMap(({ backend }) => {
-    const known = owed.get(backend);
+    const known = pending.get(backend);
     return known === undefined ? [] : [outbox.drop(known)];
   });
   return [...added, ...dropped];
@@ -139,10 +138,10 @@ function withPuts(states: BackendStates, puts: ReadonlyMap<string, PutResult>): 
 }
 
 function auditOf({ target, isLoginTarget }: CommitDeps, prepared: PreparedWrite): Mutation[] {
-  const { job: { kind, operation, deed, name }, options, stored, plan, named } = prepared;
-  return contentEntries({ name: target, isLoginTarget }, {
+  const { job: { kind, operation, auditAs, name }, options, stored, plan, named } = prepared;
+  return contentAuditEntries({ name: target, isLoginTarget }, {
     actor: options.actor,
-    action: actionOf(kind, deed ?? operation),
+    action: writeAction(kind, auditAs ?? operation),
     kind,
     name: plan.after.content?.name ?? stored?.content.name ?? name,
     before: stored?.content ?? null,
@@ -150,4 +149,73 @@ function auditOf({ target, isLoginTarget }: CommitDeps, prepared: PreparedWrite)
     setsPassword: options.password !== undefined,
     backends: named,
   });
+}
+
+export interface GroupCleanupDeps {
+  readonly directory: TargetDirectory;
+  readonly remotes: ReadonlyMap<string, Backend>;
+  readonly store: Store;
+  readonly outbox: Outbox;
+  readonly locks: KeyedLocks;
+}
+
+export interface GroupCleanup {
+  readonly changes: readonly OutboxChange[];
+  /** Call it after the commit, also after a failed one. */
+  release(): void;
+}
+
+const NONE: GroupCleanup = { changes: [], release: () => undefined };
+
+/**
+ * Queues the groups that a user leaves for the backends. Holds the locks of the groups until `release`. A write of a group never waits for the
+ * lock of a user, so there is no deadlock.
+ */
+export async function queueGroupCleanup(
+  deps: GroupCleanupDeps,
+  { stored, next }: { stored: Stored | null; next: Content | null },
+): Promise<GroupCleanup> {
+  const holders = [...deps.remotes.values()].filter(({ holds }) => holds.groups);
+  if (stored === null || holders.length === 0 || !isLeaving(stored.content, next)) return NONE;
+  const releases: Release[] = [];
+  const release = () => releases.forEach((one) => one());
+  try {
+    const changes: OutboxChange[] = [];
+    for (const name of stored.groups.toSorted(byLock)) {
+      releases.push(await deps.locks.hold(lockKey("group", name)));
+      changes.push(...await queueGroup(deps, { name, holders }));
+    }
+    return { changes, release };
+  } catch (fault) {
+    release();
+    throw fault;
+  }
+}
+
+/** A fixed order, so that two users who leave the same groups cannot deadlock. */
+function byLock(a: string, b: string): number {
+  return lockKey("group", a) < lockKey("group", b) ? -1 : 1;
+}
+
+function isLeaving(before: Content, next: Content | null): boolean {
+  if (before.kind !== "user") return false;
+  return next === null || (before.active && next.kind === "user" && !next.active);
+}
+
+async function queueGroup(
+  { directory, outbox }: GroupCleanupDeps,
+  { name, holders }: { name: string; holders: readonly Backend[] },
+): Promise<OutboxChange[]> {
+  const group = await directory.read("group", canonicalName(name));
+  if (group === null) return [];
+  const changes: OutboxChange[] = [];
+  for (const { name: backend } of holders) {
+    const state = group.backends[backend];
+    // A group that differs belongs to that backend. A pending write already delivers the current group.
+    if (!hasResource(state) || state?.differs !== undefined) continue;
+    const known = await outbox.find(backend, "group", name);
+    const entry = { backend, kind: "group", name: group.content.name, operation: "put" } as const;
+    changes.push(outbox.add({ ...entry, remoteId: state?.remoteId }, known));
+  }
+  return changes;
 }

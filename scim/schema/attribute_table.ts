@@ -1,5 +1,5 @@
-// The attributes of users and groups that have a type (RFC 7643 §3.1, §4), spelled as the document's mapping table spells them. What is not
-// here is kept as it was given.
+// The typed attributes of users and groups (RFC 7643 §3.1, §4), spelled as in the mapping table. Other attributes are
+// stored unchanged.
 
 export const USER_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:User";
 export const GROUP_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:Group";
@@ -12,24 +12,26 @@ export const SEARCH_REQUEST_SCHEMA = "urn:ietf:params:scim:api:messages:2.0:Sear
 export type AttributeType = "string" | "boolean" | "dateTime" | "complex";
 
 /** One attribute. */
-export interface AttributeRow {
+export interface ScimAttributeRow {
   readonly type: AttributeType;
   readonly multi?: true;
   /** Compared with case in a filter. */
   readonly caseExact?: true;
-  /** What RFC 7643 calls it, where the document spells it otherwise. */
+  /** The name in RFC 7643, if the specification spells it otherwise. */
   readonly rfcName?: string;
-  readonly sub?: Readonly<Record<string, AttributeRow>>;
-  /** The sub-attribute that a plain text in its place stands for, and that a filter on the whole attribute compares. */
+  readonly sub?: Readonly<Record<string, ScimAttributeRow>>;
+  /** The sub-attribute that a plain text sets, and that a filter on the whole attribute compares. */
   readonly plain?: string;
-  /** `readOnly`: what a body says is ignored. `writeOnly`: never shown, never compared. */
+  /** `readOnly`: a value in a body is ignored. `writeOnly`: never shown and never compared. */
   readonly mutability?: "readOnly" | "writeOnly";
   /** Where it is defined. */
   readonly ref: string;
 }
 
-const text = (ref: string) => ({ type: "string", ref } as const satisfies AttributeRow);
-const exactText = (ref: string) => ({ type: "string", caseExact: true, ref } as const satisfies AttributeRow);
+const text = (ref: string) => ({ type: "string", ref } as const satisfies ScimAttributeRow);
+const exactText = (
+  ref: string,
+) => ({ type: "string", caseExact: true, ref } as const satisfies ScimAttributeRow);
 
 /** The sub-attributes that entries of multi-valued attributes have (RFC 7643 §2.4). */
 const ENTRY = {
@@ -38,13 +40,13 @@ const ENTRY = {
   type: text("RFC 7643 §2.4"),
   primary: { type: "boolean", ref: "RFC 7643 §2.4" },
   $ref: exactText("RFC 7643 §2.4"),
-} as const satisfies Record<string, AttributeRow>;
+} as const satisfies Record<string, ScimAttributeRow>;
 
 const entries = (
   ref: string,
-) => ({ type: "complex", multi: true, plain: "value", sub: ENTRY, ref } as const satisfies AttributeRow);
+) => ({ type: "complex", multi: true, plain: "value", sub: ENTRY, ref } as const satisfies ScimAttributeRow);
 
-/** The document has it beside the core attributes, RFC 7643 in the enterprise extension; it is kept where it was given. */
+/** The specification lists it with the core attributes, RFC 7643 in the enterprise extension. It is stored where the client put it. */
 const MANAGER = {
   type: "complex",
   plain: "value",
@@ -54,9 +56,9 @@ const MANAGER = {
     displayName: text("RFC 7643 §4.3"),
   },
   ref: "RFC 7643 §4.3",
-} as const satisfies AttributeRow;
+} as const satisfies ScimAttributeRow;
 
-/** RFC 7643 §3.1. `id` and `externalId` are the name unless a mapping says otherwise, so they compare as names do: without case. */
+/** RFC 7643 §3.1. `id` and `externalId` compare without case, like names, because by default they are the name. */
 const COMMON_ATTRIBUTES = {
   schemas: { type: "string", multi: true, mutability: "readOnly", ref: "RFC 7643 §3" },
   id: { type: "string", mutability: "readOnly", ref: "RFC 7643 §3.1" },
@@ -73,7 +75,7 @@ const COMMON_ATTRIBUTES = {
     },
     ref: "RFC 7643 §3.1",
   },
-} as const satisfies Record<string, AttributeRow>;
+} as const satisfies Record<string, ScimAttributeRow>;
 
 export const USER_ATTRIBUTES = {
   ...COMMON_ATTRIBUTES,
@@ -144,12 +146,12 @@ export const USER_ATTRIBUTES = {
     },
     ref: "RFC 7643 §4.3",
   },
-} as const satisfies Record<string, AttributeRow>;
+} as const satisfies Record<string, ScimAttributeRow>;
 
 export const GROUP_ATTRIBUTES = {
   ...COMMON_ATTRIBUTES,
   displayName: text("RFC 7643 §4.2"),
   members: entries("RFC 7643 §4.2"),
-  /** Not of a group; a body that brings one is not kept. */
+  /** Not an attribute of a group. A value in a body is not stored. */
   password: { type: "string", mutability: "writeOnly", ref: "RFC 7643 §4.1.1" },
-} as const satisfies Record<string, AttributeRow>;
+} as const satisfies Record<string, ScimAttributeRow>;

@@ -1,14 +1,16 @@
-// The attribute table, made ready to be asked: names without case (RFC 7643 §2.1), in the document's spelling or the RFC's.
+// Attributes: their names, the paths of a mapping, and attributes built from front-end values (RFC 7643 §2.1).
 
-import type { ResourceKind } from "./resource.ts";
+import type { JsonObject, JsonValue, ResourceKind } from "./resource.ts";
 import {
-  type AttributeRow,
   type AttributeType,
+  ENTERPRISE_SCHEMA,
   GROUP_ATTRIBUTES,
   GROUP_SCHEMA,
+  type ScimAttributeRow,
   USER_ATTRIBUTES,
   USER_SCHEMA,
 } from "./attribute_table.ts";
+import { isJsonArray, isJsonObject } from "./json_limits.ts";
 
 /** One attribute of the table. */
 export interface KnownAttribute {
@@ -31,7 +33,7 @@ export const CORE_SCHEMAS: Readonly<Record<ResourceKind, string>> = {
   group: GROUP_SCHEMA,
 };
 
-export const ATTRIBUTES: Readonly<Record<ResourceKind, AttributeSet>> = {
+export const SCIM_ATTRIBUTES: Readonly<Record<ResourceKind, AttributeSet>> = {
   user: compile(USER_ATTRIBUTES),
   group: compile(GROUP_ATTRIBUTES),
 };
@@ -49,7 +51,7 @@ export function withoutCoreSchema(kind: ResourceKind, name: string): string {
   return head === `${schema.toLowerCase()}:` ? name.slice(schema.length + 1) : name;
 }
 
-function compile(rows: Readonly<Record<string, AttributeRow>>): AttributeSet {
+function compile(rows: Readonly<Record<string, ScimAttributeRow>>): AttributeSet {
   const set = new Map<string, KnownAttribute>();
   for (const [name, row] of Object.entries(rows)) {
     const known: KnownAttribute = {
@@ -65,4 +67,153 @@ function compile(rows: Readonly<Record<string, AttributeRow>>): AttributeSet {
     if (row.rfcName !== undefined) set.set(row.rfcName.toLowerCase(), known);
   }
   return set;
+}
+
+/** The path of a value in a resource. */
+export interface AttributePath {
+  /** The URN of an extension, or `null`. */
+  readonly schema: string | null;
+  readonly attribute: string;
+  readonly multi: boolean;
+  readonly sub: string | null;
+  /** The row of the table for the value. `null` if the table lacks it. */
+  readonly known: KnownAttribute | null;
+}
+
+/** Reads a path; names of the table come out in the document's spelling, a bare multi-valued one as its plain sub-attribute. */
+export function readPath(kind: ResourceKind, text: string): AttributePath {
+  const { schema, rest } = splitSchema(kind, text);
+  const dot = rest.indexOf(".");
+  const head = dot < 0 ? rest : rest.slice(0, dot);
+  const tail = dot < 0 ? null : rest.slice(dot + 1);
+  const bare = head.endsWith("[]") ? head.slice(0, -2) : head;
+  const set = schema === null
+    ? SCIM_ATTRIBUTES[kind]
+    : findAttribute(SCIM_ATTRIBUTES[kind], schema)?.sub ?? new Map<string, KnownAttribute>();
+  const attribute = findAttribute(set, bare);
+  if (attribute === undefined) {
+    return { schema, attribute: bare, multi: head !== bare, sub: tail, known: null };
+  }
+  const subName = tail ?? attribute.plain;
+  const sub = subName === null ? undefined : findAttribute(attribute.sub, subName);
+  return {
+    schema,
+    attribute: attribute.name,
+    multi: attribute.multi,
+    sub: sub?.name ?? subName,
+    known: subName === null ? attribute : sub ?? null,
+  };
+}
+
+/** The path as a mapping spells it; equal for all spellings of one path. */
+export function writePath({ schema, attribute, multi, sub }: AttributePath): string {
+  return `${schema === null ? "" : `${schema}:`}${attribute}${multi ? "[]" : ""}${
+    sub === null ? "" : `.${sub}`
+  }`;
+}
+
+/** The values at a path as texts, in order. Empty texts count as unset. */
+export function textsAt(attributes: JsonObject, path: AttributePath): string[] {
+  const value = valueAt(attributes, path);
+  if (path.sub === null) return textsOf(value);
+  const { sub } = path;
+  const entries = isJsonArray(value) ? value : [value];
+  return entries.flatMap((entry) => isJsonObject(entry) ? textsOf(property(entry, sub)) : []);
+}
+
+/** A value as front-end texts: a scalar is one text, a list of scalars is several. Other values are none. */
+export function textsOf(value: JsonValue | undefined): string[] {
+  if (isJsonArray(value)) return value.flatMap((one) => isJsonArray(one) ? [] : textsOf(one));
+  if (typeof value === "boolean" || typeof value === "number") return [String(value)];
+  return typeof value === "string" && value !== "" ? [value] : [];
+}
+
+/** An own property, so that a foreign name never reaches a prototype. */
+export function property(object: JsonObject, name: string): JsonValue | undefined {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+function valueAt(attributes: JsonObject, { schema, attribute }: AttributePath): JsonValue | undefined {
+  const extension = property(attributes, schema ?? ENTERPRISE_SCHEMA);
+  const inExtension = isJsonObject(extension) ? property(extension, attribute) : undefined;
+  // A core path finds the enterprise attribute, too: the manager can be in either place.
+  return schema === null ? property(attributes, attribute) ?? inExtension : inExtension;
+}
+
+function splitSchema(kind: ResourceKind, text: string): { schema: string | null; rest: string } {
+  const plain = withoutCoreSchema(kind, text);
+  if (!plain.toLowerCase().startsWith("urn:")) return { schema: null, rest: plain };
+  const colon = plain.lastIndexOf(":");
+  const urn = plain.slice(0, colon);
+  return { schema: findAttribute(SCIM_ATTRIBUTES[kind], urn)?.name ?? urn, rest: plain.slice(colon + 1) };
+}
+
+export interface Draft {
+  /** @param texts at least one, none empty. */
+  set(path: AttributePath, texts: readonly string[]): void;
+  finish(): JsonObject;
+}
+
+/** A value under construction. Maps, because a client chooses the names: one may be `__proto__`. */
+type Growing = Map<string, JsonValue | Growing | Entries>;
+
+class Entries {
+  readonly list: Growing[] = [];
+}
+
+export function createDraft(): Draft {
+  const top: Growing = new Map();
+  return {
+    set(path, texts) {
+      const holder = path.schema === null ? top : within(top, path.schema);
+      const { attribute, sub } = path;
+      if (sub === null) holder.set(attribute, valueOf(path, texts));
+      else if (path.multi) fillEntries(entriesOf(holder, attribute), path, texts);
+      else within(holder, attribute).set(sub, valueOf(path, texts));
+    },
+    finish: () => settle(top),
+  };
+}
+
+/** A text, a boolean, or for an unknown attribute as many texts as there are. */
+function valueOf({ known, multi }: AttributePath, texts: readonly string[]): JsonValue {
+  const first = texts[0] ?? "";
+  if (known?.type === "boolean") return first.toLowerCase() === "true";
+  if (known !== null) return first;
+  return multi || texts.length > 1 ? texts : first;
+}
+
+function fillEntries(entries: Growing[], path: AttributePath, texts: readonly string[]): void {
+  for (const [at, text] of texts.entries()) {
+    const entry = entries[at] ?? new Map();
+    entries[at] = entry;
+    if (path.sub !== null) {
+      entry.set(path.sub, path.known?.type === "boolean" ? text.toLowerCase() === "true" : text);
+    }
+  }
+}
+
+function within(holder: Growing, name: string): Growing {
+  const found = holder.get(name);
+  if (found instanceof Map) return found;
+  const made: Growing = new Map();
+  holder.set(name, made);
+  return made;
+}
+
+function entriesOf(holder: Growing, name: string): Growing[] {
+  const found = holder.get(name);
+  if (found instanceof Entries) return found.list;
+  const made = new Entries();
+  holder.set(name, made);
+  return made.list;
+}
+
+function settle(growing: Growing): JsonObject {
+  return Object.fromEntries(
+    [...growing].map(([name, value]): [string, JsonValue] => {
+      if (value instanceof Map) return [name, settle(value)];
+      return [name, value instanceof Entries ? value.list.map(settle) : value];
+    }),
+  );
 }

@@ -1,5 +1,5 @@
-// E-mail addresses and phone numbers as people type them: the checks of the console's forms and of both imports. The
-// identity interface accepts any text.
+// Checks e-mail addresses and phone numbers in the forms of the console and in imports. The SCIM interface accepts any
+// text.
 
 import type { JsonObject, JsonValue } from "./resource.ts";
 

@@ -1,4 +1,4 @@
-// Bodies as JSON objects (RFC 8259), and what kind of JSON a value is.
+// Parses bodies as JSON objects (RFC 8259) within limits.
 
 import { type JsonFlaw, parseBoundedJson } from "../../platform/safe_json.ts";
 import type { JsonObject, JsonValue } from "./resource.ts";
@@ -7,14 +7,14 @@ export type BodyOutcome =
   | { readonly ok: true; readonly value: JsonObject }
   | { readonly ok: false; readonly problem: string };
 
-export const MAX_DEPTH = 32;
-export const MAX_VALUES = 200_000;
+export const MAX_JSON_DEPTH = 32;
+export const MAX_JSON_VALUES = 200_000;
 
 const PROBLEMS: Readonly<Record<JsonFlaw, string>> = {
   not_utf8: "The body is not UTF-8.",
   not_json: "The body is not JSON.",
-  too_deep: `The body is nested over ${MAX_DEPTH} levels deep.`,
-  too_many_values: `The body has over ${MAX_VALUES} values.`,
+  too_deep: `The body is nested over ${MAX_JSON_DEPTH} levels deep.`,
+  too_many_values: `The body has over ${MAX_JSON_VALUES} values.`,
 };
 
 /**
@@ -22,19 +22,21 @@ const PROBLEMS: Readonly<Record<JsonFlaw, string>> = {
  *
  * @returns the object, or what is wrong as a sentence that quotes nothing of the body. If a name is given twice, the last one counts.
  */
-export function parseBody(octets: Uint8Array): BodyOutcome {
-  const parsed = parseBoundedJson(octets, { maxDepth: MAX_DEPTH, maxValues: MAX_VALUES });
+export function parseJsonObject(octets: Uint8Array): BodyOutcome {
+  const parsed = parseBoundedJson(octets, { maxDepth: MAX_JSON_DEPTH, maxValues: MAX_JSON_VALUES });
   if (!parsed.ok) return { ok: false, problem: PROBLEMS[parsed.flaw] };
   const value = parsed.value as JsonValue;
-  return isObject(value) ? { ok: true, value } : { ok: false, problem: "The body is JSON, but no object." };
+  return isJsonObject(value)
+    ? { ok: true, value }
+    : { ok: false, problem: "The body is JSON, but no object." };
 }
 
 /** Whether a value is a JSON object. */
-export function isObject(value: JsonValue | undefined): value is JsonObject {
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether a value is a JSON array. (`Array.isArray` alone does not tell a readonly one from an object.) */
-export function isArray(value: JsonValue | undefined): value is readonly JsonValue[] {
+/** Whether a value is a JSON array. (`Array.isArray` does not narrow a readonly array.) */
+export function isJsonArray(value: JsonValue | undefined): value is readonly JsonValue[] {
   return Array.isArray(value);
 }

@@ -1,15 +1,55 @@
-// The mapping of a target between SCIM attributes and front-end attributes, in both directions. What no row names maps by its own name.
+// Maps between SCIM attributes and front-end attributes of a target, and the default mappings. An attribute without a row
+// keeps its name.
 
-import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "./mapping_table.ts";
 import type { Content, FrontEnd, JsonValue, Mapping, MappingRow, ResourceKind } from "./resource.ts";
-import { type AttributePath, property, readPath, textsAt, textsOf, writePath } from "./attribute_path.ts";
+import {
+  type AttributePath,
+  createDraft,
+  findAttribute,
+  property,
+  readPath,
+  SCIM_ATTRIBUTES,
+  textsAt,
+  textsOf,
+  writePath,
+} from "./attributes.ts";
 import { ENTERPRISE_SCHEMA } from "./attribute_table.ts";
-import { ATTRIBUTES, findAttribute } from "./attributes.ts";
-import { createDraft } from "./attribute_builder.ts";
-import { isObject } from "./json_limits.ts";
-import { isKept, type Kept } from "./read_only_attributes.ts";
+import { isJsonObject } from "./json_limits.ts";
+import { isReadOnly, type ReadOnlyAttributes } from "./read_only_attributes.ts";
 import { distinctNames } from "./resource_name.ts";
-import { withName } from "./person_name.ts";
+import { withPersonName } from "./merge.ts";
+
+/** `name[].sub`: each entry of a multi-valued attribute. */
+export const DEFAULT_USER_MAPPING = [
+  { scim: "id", frontEnd: "userName" },
+  { scim: "externalId", frontEnd: "userName" },
+  { scim: "name.familyName", frontEnd: "familyName" },
+  { scim: "name.givenName", frontEnd: "givenName" },
+  { scim: "name.formatted", frontEnd: "formatted" },
+  { scim: "name.middleName", frontEnd: "middleName" },
+  { scim: "name.honorificPrefix", frontEnd: "honorificPrefix" },
+  { scim: "name.honorificSuffix", frontEnd: "honirificSuffix" },
+  { scim: "emails[].value", frontEnd: "mail" },
+  { scim: "phoneNumbers[].value", frontEnd: "phoneNumber" },
+  { scim: "imgs[].value", frontEnd: "img" },
+  { scim: "photos[].value", frontEnd: "photo" },
+  { scim: "addresses[].streetAddress", frontEnd: "streetAddress" },
+  { scim: "addresses[].locality", frontEnd: "locality" },
+  { scim: "addresses[].region", frontEnd: "region" },
+  { scim: "addresses[].postralCode", frontEnd: "postralCode" },
+  { scim: "addresses[].country", frontEnd: "country" },
+  { scim: "entitlements[].value", frontEnd: "entitlement" },
+  { scim: "roles[].value", frontEnd: "role" },
+  { scim: "x509Certificates[].value", frontEnd: "x509Certificate" },
+  { scim: "manager.displayName", frontEnd: "manager" },
+] as const satisfies readonly MappingRow[];
+
+export const DEFAULT_GROUP_MAPPING = [
+  { scim: "id", frontEnd: "groupName" },
+  { scim: "displayName", frontEnd: "groupName" },
+  { scim: "externalId", frontEnd: "groupName" },
+  { scim: "members[].display", frontEnd: "member" },
+] as const satisfies readonly MappingRow[];
 
 export { mergeContent } from "./merge.ts";
 
@@ -50,14 +90,14 @@ function overlay(kind: ResourceKind, settings: Readonly<Record<string, string>>)
 
 /** A mapping of one kind, read. */
 interface Plan {
-  /** Rows of attributes that the content holds; not the name, `active`, `members`, and neither id nor externalId that are the name. */
+  /** Rows of the attributes in the content, except the name, `active`, `members`, and an id or externalId that is the name. */
   readonly rows: readonly { readonly path: AttributePath; readonly frontEnd: string }[];
   readonly names: ReadonlySet<string>;
   readonly active: string;
   readonly members: ReadonlySet<string>;
   readonly id: string;
   readonly externalId: string;
-  /** Front-end attributes that are no longer what their own name says. */
+  /** Front-end attributes that no longer map to the SCIM attribute of the same name. */
   readonly takenFrontEnds: ReadonlySet<string>;
   /** SCIM attributes without sub-attributes that a row names. */
   readonly takenAttributes: ReadonlySet<string>;
@@ -104,13 +144,13 @@ function createPlan(mappingRows: readonly MappingRow[], kind: ResourceKind): Pla
   };
 }
 
-/** Whether an externalId is kept apart from the name: the mapping gives it a front-end attribute of its own. */
-export function keepsExternalId(kind: ResourceKind, mapping: Mapping): boolean {
+/** Whether an externalId is stored apart from the name, because the mapping gives it a front-end attribute. */
+export function hasOwnExternalId(kind: ResourceKind, mapping: Mapping): boolean {
   const { names, externalId } = planOf(mapping, kind);
   return !names.has(externalId);
 }
 
-/** What a resource's id and externalId are: its name, unless the mapping gives them an attribute of their own. */
+/** The id and the externalId of a resource: its name, unless the mapping gives them another attribute. */
 export function resourceIds(content: Content, mapping: Mapping): { id: string; externalId: string } {
   const plan = planOf(mapping, content.kind);
   if (plan.names.has(plan.id) && plan.names.has(plan.externalId)) {
@@ -142,8 +182,8 @@ export function toFrontEnd(content: Content, mapping: Mapping): FrontEnd {
     if (!plan.takenFrontEnds.has(name) && !plan.takenAttributes.has(name)) put(name, textsOf(value));
   };
   const enterprise = property(content.attributes, ENTERPRISE_SCHEMA);
-  // What the extension does not define would come back beside it.
-  const defined = isObject(enterprise)
+  // Attributes that the extension does not define would come back outside it.
+  const defined = isJsonObject(enterprise)
     ? Object.entries(enterprise).filter(([name]) => isEnterprise(name))
     : [];
   defined.forEach(putByName);
@@ -164,11 +204,11 @@ function pathsOf(frontEndName: string, plan: Plan, kind: ResourceKind): readonly
 
 /** Whether the enterprise extension has an attribute of that name, and a user none. */
 function isEnterprise(name: string): boolean {
-  const set = findAttribute(ATTRIBUTES.user, ENTERPRISE_SCHEMA)?.sub;
-  return set?.has(name.toLowerCase()) === true && findAttribute(ATTRIBUTES.user, name) === undefined;
+  const set = findAttribute(SCIM_ATTRIBUTES.user, ENTERPRISE_SCHEMA)?.sub;
+  return set?.has(name.toLowerCase()) === true && findAttribute(SCIM_ATTRIBUTES.user, name) === undefined;
 }
 
-/** Whether a front-end attribute can be that SCIM attribute by its own name: nothing with sub-attributes, nothing that the server makes. */
+/** Whether a front-end attribute can map to the SCIM attribute of the same name: it has no sub-attributes, and the server does not set it. */
 function isSimple({ attribute, sub, multi, known }: AttributePath): boolean {
   if (sub !== null || attribute === "" || attribute === "__proto__") return false;
   return known === null ? !multi : known.type !== "complex" && known.mutability === "readWrite";
@@ -197,23 +237,23 @@ export function fromFrontEnd(
       kind,
       name,
       active: active === undefined || active.toLowerCase() === "true",
-      attributes: withName(attributes),
+      attributes: withPersonName(attributes),
     };
   }
   const members = [...plan.members].flatMap((member) => frontEnd.get(member) ?? []);
   return { kind, name, attributes, members: distinctNames(members.filter((member) => member !== "")) };
 }
 
-/** A front-end attribute of a backend; `single`: it keeps one value only, the first. */
-export interface HeldAttribute {
+/** A front-end attribute of a backend. `single`: it stores only the first value. */
+export interface FrontEndAttribute {
   readonly frontEnd: string;
   readonly single?: boolean;
 }
 
-/** Whether all that a front-end attribute of a user reaches is kept; nothing that it reaches is not. */
-export function isFrontEndKept(frontEnd: string, mapping: Mapping, kept: Kept): boolean {
+/** Whether every SCIM attribute of a front-end attribute of a user is read-only. */
+export function isFrontEndReadOnly(frontEnd: string, mapping: Mapping, kept: ReadOnlyAttributes): boolean {
   const paths = pathsOf(frontEnd, planOf(mapping, "user"), "user");
-  return paths.length > 0 && paths.every((path) => isKept(path, kept));
+  return paths.length > 0 && paths.every((path) => isReadOnly(path, kept));
 }
 
 /**
@@ -223,7 +263,7 @@ export function isFrontEndKept(frontEnd: string, mapping: Mapping, kept: Kept): 
  * @param held names, or a backend's rows.
  */
 export function coveredAttributes(
-  held: Iterable<string | HeldAttribute>,
+  held: Iterable<string | FrontEndAttribute>,
   mapping: Mapping,
   kind: ResourceKind,
 ): Set<string> {

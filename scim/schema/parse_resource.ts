@@ -1,23 +1,23 @@
-// What a body says of a user or a group: its name, what it is made of, and a password apart.
+// Parses the body of a user or a group: its name, its attributes, and its password.
 
 import { canonicalName, isDeceptiveName } from "../../platform/canonical_name.ts";
 import type { Content, JsonObject, JsonValue, Mapping, ResourceKind } from "./resource.ts";
-import { ATTRIBUTES, withoutCoreSchema } from "./attributes.ts";
-import { isArray, isObject } from "./json_limits.ts";
-import { keepsExternalId } from "./mapping.ts";
-import { distinctNames, readName } from "./resource_name.ts";
-import { withName } from "./person_name.ts";
-import { BadValue, readNames, readValue } from "./validate_attributes.ts";
+import { SCIM_ATTRIBUTES, withoutCoreSchema } from "./attributes.ts";
+import { isJsonArray, isJsonObject } from "./json_limits.ts";
+import { hasOwnExternalId } from "./mapping.ts";
+import { distinctNames, parseName } from "./resource_name.ts";
+import { withPersonName } from "./merge.ts";
+import { InvalidValue, readAttributes, validateValue } from "./validate_attributes.ts";
 
-export type ContentOutcome =
+export type ParseResourceOutcome =
   | { readonly ok: true; readonly content: Content; readonly password: string | undefined }
   | { readonly ok: false; readonly code: "invalid_value" | "renamed"; readonly detail: string };
 
-export interface ContentOptions {
+export interface ParseResourceOptions {
   readonly mapping: Mapping;
-  /** The name that a PUT's path gives; absent for a POST. */
+  /** The name in the path of a PUT. Absent for a POST. */
   readonly pathName?: string;
-  /** A name for a resource that brings none: a UUID. */
+  /** Creates a name (a UUID) for a resource without one. */
   readonly newName: () => string;
   /** The body is a stored resource of a backend: its name is read even if no new resource could get it. */
   readonly isStored?: true;
@@ -27,37 +27,47 @@ export const MAX_MEMBERS = 50_000;
 const MAX_PASSWORD_CHARACTERS = 1024;
 const DECEPTIVE = "a new name neither begins nor ends with a blank, and contains no format characters";
 
-/** Where a new resource's name comes from: the first that is given. */
+/** The sources of a new resource's name. The first one that is present wins. */
 const NAMING: Readonly<Record<ResourceKind, readonly [string, ...string[]]>> = {
   user: ["userName", "externalId", "id"],
   group: ["displayName", "externalId", "id"],
 };
 
-/** Not among the attributes: the server's own, or kept in a place of their own. */
+/** Not part of the attributes: set by the server, or stored elsewhere. */
 const APART: Readonly<Record<ResourceKind, ReadonlySet<string>>> = {
   user: new Set(["schemas", "id", "externalId", "meta", "userName", "active", "groups", "password"]),
   group: new Set(["schemas", "id", "externalId", "meta", "displayName", "members", "password"]),
 };
 
 /** Attributes by their stored names. */
-type Body = ReturnType<typeof readNames>;
+type Body = ReturnType<typeof readAttributes>;
 
 /**
  * Reads the body of a POST or a PUT. Nothing is required; types and sizes are checked.
  *
  * @returns the content and, for a user, the password in clear; or why not, in a sentence that quotes no value.
  */
-export function readContent(kind: ResourceKind, body: JsonObject, options: ContentOptions): ContentOutcome {
+export function parseResource(
+  kind: ResourceKind,
+  body: JsonObject,
+  options: ParseResourceOptions,
+): ParseResourceOutcome {
   try {
     return readChecked(kind, body, options);
   } catch (fault) {
-    if (fault instanceof BadValue) return { ok: false, code: "invalid_value", detail: fault.message };
+    if (fault instanceof InvalidValue) return { ok: false, code: "invalid_value", detail: fault.message };
     throw fault;
   }
 }
 
-function readChecked(kind: ResourceKind, object: JsonObject, options: ContentOptions): ContentOutcome {
-  const body = readNames(object, ATTRIBUTES[kind], { rename: (name) => withoutCoreSchema(kind, name) });
+function readChecked(
+  kind: ResourceKind,
+  object: JsonObject,
+  options: ParseResourceOptions,
+): ParseResourceOutcome {
+  const body = readAttributes(object, SCIM_ATTRIBUTES[kind], {
+    rename: (name) => withoutCoreSchema(kind, name),
+  });
   checkSchemas(body.get("schemas")?.value);
   const name = nameOf(kind, body, options);
   if (options.pathName !== undefined && canonicalName(name) !== canonicalName(options.pathName)) {
@@ -70,7 +80,7 @@ function readChecked(kind: ResourceKind, object: JsonObject, options: ContentOpt
   const active = readGiven(body, "active");
   return {
     ok: true,
-    content: { kind, name, active: active !== false, attributes: withName(attributes) },
+    content: { kind, name, active: active !== false, attributes: withPersonName(attributes) },
     password: passwordOf(body),
   };
 }
@@ -78,24 +88,28 @@ function readChecked(kind: ResourceKind, object: JsonObject, options: ContentOpt
 /** The named schemas are not checked: clients name old ones, and extensions of their own. */
 function checkSchemas(value: JsonValue | undefined): void {
   if (value === undefined || value === null || typeof value === "string") return;
-  if (!isArray(value) || value.some((one) => typeof one !== "string")) {
-    throw new BadValue("schemas must be a list of texts.");
+  if (!isJsonArray(value) || value.some((one) => typeof one !== "string")) {
+    throw new InvalidValue("schemas must be a list of texts.");
   }
 }
 
-function nameOf(kind: ResourceKind, body: Body, { pathName, newName, isStored }: ContentOptions): string {
+function nameOf(
+  kind: ResourceKind,
+  body: Body,
+  { pathName, newName, isStored }: ParseResourceOptions,
+): string {
   const [own, ...others] = NAMING[kind];
-  // A PUT's path names the resource already; what else identifies it is ignored.
+  // The path of a PUT names the resource. Other identifiers are ignored.
   const candidates = pathName === undefined ? [own, ...others] : [own];
   for (const attribute of candidates) {
     const text = readGiven(body, attribute);
     if (typeof text !== "string" || text === "") continue;
-    const read = readName(text);
-    if (!read.ok) throw new BadValue(`${attribute} cannot be a name: ${read.problem}.`);
+    const read = parseName(text);
+    if (!read.ok) throw new InvalidValue(`${attribute} cannot be a name: ${read.problem}.`);
     // Users and groups that have such a name already can be read, changed and deleted; such users cannot sign in.
     const isNew = pathName === undefined && isStored !== true;
     if (isNew && isDeceptiveName(read.name)) {
-      throw new BadValue(`${attribute} cannot be a name: ${DECEPTIVE}.`);
+      throw new InvalidValue(`${attribute} cannot be a name: ${DECEPTIVE}.`);
     }
     return read.name;
   }
@@ -105,8 +119,8 @@ function nameOf(kind: ResourceKind, body: Body, { pathName, newName, isStored }:
 function attributesOf(kind: ResourceKind, body: Body, mapping: Mapping): JsonObject {
   const read: [string, JsonValue][] = [];
   for (const { known, name, value } of body.values()) {
-    const isKept = name === "externalId" ? keepsExternalId(kind, mapping) : !APART[kind].has(name);
-    const kept = isKept ? readValue(value, known, known === null ? "An attribute" : name) : undefined;
+    const isKept = name === "externalId" ? hasOwnExternalId(kind, mapping) : !APART[kind].has(name);
+    const kept = isKept ? validateValue(value, known, known === null ? "An attribute" : name) : undefined;
     if (kept !== undefined) read.push([name, kept]);
   }
   return Object.fromEntries(read);
@@ -114,7 +128,7 @@ function attributesOf(kind: ResourceKind, body: Body, mapping: Mapping): JsonObj
 
 function readGiven(body: Body, attribute: string): JsonValue | undefined {
   const given = body.get(attribute);
-  return given === undefined ? undefined : readValue(given.value, given.known, attribute);
+  return given === undefined ? undefined : validateValue(given.value, given.known, attribute);
 }
 
 /** Its characters are not checked, but its length is, because hashing costs time. */
@@ -122,15 +136,19 @@ function passwordOf(body: Body): string | undefined {
   const password = readGiven(body, "password");
   if (password === undefined) return undefined;
   if (typeof password !== "string" || password === "" || password.length > MAX_PASSWORD_CHARACTERS) {
-    throw new BadValue(`password must have 1 to ${MAX_PASSWORD_CHARACTERS} characters.`);
+    throw new InvalidValue(`password must have 1 to ${MAX_PASSWORD_CHARACTERS} characters.`);
   }
   return password;
 }
 
 function membersOf(body: Body): string[] {
   const value = body.get("members")?.value ?? [];
-  const entries = isArray(value) ? value : isObject(value) && Object.keys(value).length === 0 ? [] : [value];
-  if (entries.length > MAX_MEMBERS) throw new BadValue(`members has over ${MAX_MEMBERS} entries.`);
+  const entries = isJsonArray(value)
+    ? value
+    : isJsonObject(value) && Object.keys(value).length === 0
+    ? []
+    : [value];
+  if (entries.length > MAX_MEMBERS) throw new InvalidValue(`members has over ${MAX_MEMBERS} entries.`);
   const names: string[] = [];
   for (const [at, entry] of entries.entries()) {
     if (entry !== null) names.push(plainMember(entry) ?? memberOf(entry, `members[${at}]`));
@@ -140,27 +158,27 @@ function membersOf(body: Body): string[] {
 
 /** The name in an entry that has one attribute and spells it as in the table, which is nearly every one of tens of thousands. */
 function plainMember(entry: JsonValue): string | null {
-  if (!isObject(entry) || Object.keys(entry).length !== 1) return null;
+  if (!isJsonObject(entry) || Object.keys(entry).length !== 1) return null;
   const text = entry.display ?? entry.value;
-  const read = typeof text === "string" ? readName(text) : null;
+  const read = typeof text === "string" ? parseName(text) : null;
   return read?.ok === true ? read.name : null;
 }
 
-/** `display` is what the document maps; `value` is what other clients send. */
+/** The specification maps `display`. Other clients send `value`. */
 function memberOf(entry: JsonValue, at: string): string {
   const text = typeof entry === "string" ? entry : nameInEntry(entry, at);
-  const read = readName(text);
-  if (!read.ok) throw new BadValue(`${at} cannot be a name: ${read.problem}.`);
+  const read = parseName(text);
+  if (!read.ok) throw new InvalidValue(`${at} cannot be a name: ${read.problem}.`);
   return read.name;
 }
 
 function nameInEntry(entry: JsonValue, at: string): string {
-  if (!isObject(entry)) throw new BadValue(`${at} must be an object or a text.`);
-  const named = readNames(entry, ATTRIBUTES.group.get("members")?.sub ?? new Map());
+  if (!isJsonObject(entry)) throw new InvalidValue(`${at} must be an object or a text.`);
+  const named = readAttributes(entry, SCIM_ATTRIBUTES.group.get("members")?.sub ?? new Map());
   for (const sub of ["display", "value"]) {
     const text = named.get(sub)?.value ?? "";
-    if (typeof text !== "string") throw new BadValue(`${at}.${sub} must be a text.`);
+    if (typeof text !== "string") throw new InvalidValue(`${at}.${sub} must be a text.`);
     if (text !== "") return text;
   }
-  throw new BadValue(`${at} has neither display nor value.`);
+  throw new InvalidValue(`${at} has neither display nor value.`);
 }

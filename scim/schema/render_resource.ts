@@ -1,11 +1,10 @@
-// Resources, lists and errors as JSON text (RFC 7643 §3, RFC 7644 §3.4.2, §3.12). Text is spliced from text that is at hand: a page of a hundred
-// resources is neither parsed nor written out again.
+// Renders resources, lists and errors as JSON (RFC 7643 §3, RFC 7644 §3.4.2, §3.12). Attributes are inserted as stored
+// text, so a list is neither parsed nor serialised again.
 
 import type { Mapping, Stored } from "./resource.ts";
 import { ERROR_SCHEMA, LIST_SCHEMA } from "./attribute_table.ts";
 import { CORE_SCHEMAS } from "./attributes.ts";
 import { resourceIds } from "./mapping.ts";
-import { isoTime } from "./timestamps.ts";
 
 const RESOURCE_TYPES = { user: "User", group: "Group" } as const;
 
@@ -54,7 +53,7 @@ export function renderList(
     `"itemsPerPage":${texts.length},"Resources":[${texts.join(",")}]}`;
 }
 
-/** RFC 7644 §3.12: `status` is a text; nothing stands there that the RFC does not name. */
+/** RFC 7644 §3.12: `status` is a string. The body contains only members that the RFC names. */
 export function renderError(
   { status, scimType, detail }: { status: number; scimType?: string; detail: string },
 ): string {
@@ -88,7 +87,7 @@ function renderMeta(stored: Stored, location: string): string {
     `"version":${quote(etagOf(stored.version))}}`;
 }
 
-/** The head of the resource has said it already. */
+/** Removes externalId, which the head of the resource already contains. */
 function withoutExternalId(stored: Stored, attributes: string): string {
   if (!attributes.includes('"externalId"')) return attributes;
   const { externalId: _, ...rest } = stored.content.attributes;
@@ -97,4 +96,33 @@ function withoutExternalId(stored: Stored, attributes: string): string {
 
 function quote(text: string): string {
   return JSON.stringify(text);
+}
+
+const DAY_MS = 86_400_000;
+
+/** Two and three digits. */
+const PAIRS = Array.from({ length: 60 }, (_, value) => String(value).padStart(2, "0"));
+const TRIPLES = Array.from({ length: 1000 }, (_, value) => String(value).padStart(3, "0"));
+
+/** What resources of one page have in common is mostly the day. */
+let lastDay = NaN;
+let lastDate = "";
+
+/**
+ * The same text as `Date.toISOString`, at a tenth of its cost.
+ *
+ * @param ms whole milliseconds since the epoch.
+ * @throws RangeError beyond what a Date can hold.
+ */
+export function isoTime(ms: number): string {
+  const day = Math.floor(ms / DAY_MS);
+  if (day !== lastDay) {
+    lastDate = new Date(day * DAY_MS).toISOString().slice(0, -"00:00:00.000Z".length);
+    lastDay = day;
+  }
+  const rest = ms - day * DAY_MS;
+  const hours = PAIRS[Math.floor(rest / 3_600_000)];
+  const minutes = PAIRS[Math.floor(rest / 60_000) % 60];
+  const seconds = PAIRS[Math.floor(rest / 1000) % 60];
+  return `${lastDate}${hours}:${minutes}:${seconds}.${TRIPLES[Math.floor(rest) % 1000]}Z`;
 }

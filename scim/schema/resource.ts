@@ -1,4 +1,4 @@
-// A resource: its content, what backends made of it, and its record in the store (RFC 7643 §3). Types only.
+// The types of a resource: its content, its state at backends, and its record in the store (RFC 7643 §3). Types only.
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
 export interface JsonObject {
@@ -7,10 +7,10 @@ export interface JsonObject {
 
 export type ResourceKind = "user" | "group";
 
-/** The content of a user as clients send it; what the server adds (meta, groups, versions) is not in it. */
+/** The content of a user as clients send it, without what the server adds (meta, groups, versions). */
 export interface UserContent {
   readonly kind: "user";
-  /** As given, NFC. */
+  /** As sent, in NFC. */
   readonly name: string;
   readonly active: boolean;
   /**
@@ -26,7 +26,7 @@ export interface GroupContent {
   readonly name: string;
   /** As for a user; never has displayName or members. */
   readonly attributes: JsonObject;
-  /** Names as given, each once (compared without case). They need not be users. */
+  /** Names as sent, each once (compared without case). They need not be users. */
   readonly members: readonly string[];
 }
 
@@ -45,9 +45,9 @@ export interface BackendState {
   readonly why?: string;
   /** What the backend itself calls the resource (a SCIM id, a DN). */
   readonly remoteId?: string;
-  /** It holds something else than the resource: its copy (see targets/copies.ts). */
+  /** Its copy differs from the resource (scim/provisioning/backend_status.ts). */
   readonly differs?: true;
-  /** What it keeps for itself and has otherwise than the resource: no difference that anybody should end. */
+  /** Read-only attributes with other values than the resource. This difference is expected. */
   readonly kept?: JsonObject;
   /** Members of the group that the backend did not store at its last write. */
   readonly notStored?: MembersNotStored;
@@ -62,23 +62,23 @@ export interface MembersNotStored {
 /** By the backend's name. */
 export type BackendStates = Readonly<Record<string, BackendState>>;
 
-/** A resource as the store has it, which is what GET serves. */
+/** A resource as stored and as GET returns it. */
 export interface Stored<C extends Content = Content> {
   readonly content: C;
-  /** The JSON text of `content.attributes`, where it is at hand: an answer is spliced from it instead of being written out again. */
+  /** The JSON text of `content.attributes`, if known. Responses insert it instead of serialising the attributes. */
   readonly attributesText?: string;
   /** Names of the groups that a user is a member of, in order of name; empty for a group. */
   readonly groups: readonly string[];
   readonly backends: BackendStates;
   readonly createdMs: number;
   readonly modifiedMs: number;
-  /** Changes with every write of the resource; the ETag. What backends made of it alone changes nothing here. */
+  /** Changes with every write of the resource; the ETag. Changes of backend states alone do not change it. */
   readonly version: string;
-  /** Counts what was recorded of its backends since that version; absent: nothing. */
+  /** Counts the backend states that were recorded since that version. Absent: 0. */
   readonly recorded?: number;
 }
 
-/** Front-end attributes of a resource: what backends other than SCIM know. Values are texts; order is kept. */
+/** Front-end attributes of a resource, as backends other than SCIM store them. Values are texts in order. */
 export type FrontEnd = ReadonlyMap<string, readonly string[]>;
 
 /** One row of a mapping: `emails[].value` ↔ `mail`. */

@@ -1,4 +1,4 @@
-// Which texts name a user or a group: what may stand in a path, a log and a page without being taken for something else.
+// The rules for names of users and groups, which appear in paths, logs and pages.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 
@@ -8,12 +8,12 @@ export type NameOutcome =
 
 const MAX_CHARACTERS = 256;
 
-/** What no name holds, by the sentence that says so. Each pattern is one class of characters. */
+/** Characters that a name must not contain, by error text. Each pattern is one class of characters. */
 const FORBIDDEN = [
   { pattern: /\//, problem: "a name holds no slash" },
   { pattern: /\p{Cc}/u, problem: "a name holds no control characters" },
   { pattern: /[\u2028\u2029]/, problem: "a name holds no line or paragraph separators" },
-  // They reorder what stands around them: "annaexe.txt" and the like (Unicode Standard Annex 9).
+  // They change the order of the text around them: "annaexe.txt" and the like (Unicode Standard Annex 9).
   { pattern: /[\u202a-\u202e\u2066-\u2069]/, problem: "a name holds no bidirectional overrides or isolates" },
 ] as const;
 
@@ -25,8 +25,8 @@ const RESERVED = new Set([".", "..", ".search"]);
  *
  * @returns the name in NFC, or what is wrong with it as half a sentence (without the name).
  */
-export function readName(text: string): NameOutcome {
-  // Nearly every name is plain, and a group may bring tens of thousands: what is looked for below is not in it.
+export function parseName(text: string): NameOutcome {
+  // Fast path: nearly every name is plain, and a group may have tens of thousands.
   if (isPlain(text)) return { ok: true, name: text };
   // Before it is normalised: a text of a megabyte is no name, and a lone surrogate is no text.
   if (text.length > 4 * MAX_CHARACTERS) return refuse(`a name is at most ${MAX_CHARACTERS} characters long`);
@@ -44,7 +44,7 @@ export function readName(text: string): NameOutcome {
 /**
  * Reads a name from a segment of a path, percent-decoded (RFC 3986 §2.1).
  *
- * @param segment as it stands in the request line, without slashes.
+ * @param segment as it is in the request line, without slashes.
  */
 export function nameFromPath(segment: string): NameOutcome {
   let text: string;
@@ -54,7 +54,7 @@ export function nameFromPath(segment: string): NameOutcome {
     if (fault instanceof URIError) return refuse("the path is not percent-encoded UTF-8");
     throw fault;
   }
-  return readName(text);
+  return parseName(text);
 }
 
 /** Each name once, compared without case, in order; the first spelling stays. */

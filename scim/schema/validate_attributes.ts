@@ -1,19 +1,19 @@
-// Attributes of a body, checked against the table and spelled as it spells them (RFC 7643 §2): names without case, the RFC's spelling or the
-// document's. What the table lacks is kept as it was given.
+// Validates the attributes of a body against the table, and normalises their names (RFC 7643 §2). Attributes that are
+// not in the table are stored unchanged.
 
 import type { JsonObject, JsonValue } from "./resource.ts";
 import { type AttributeSet, findAttribute, type KnownAttribute } from "./attributes.ts";
-import { isArray, isObject } from "./json_limits.ts";
+import { isJsonArray, isJsonObject } from "./json_limits.ts";
 
 /** What is wrong with a body: a sentence that names the attribute and quotes no value. */
-export class BadValue extends Error {
+export class InvalidValue extends Error {
   override readonly name = "BadValue";
 }
 
 const MAX_NAME_CHARACTERS = 256;
 const MAX_ENTRIES = 10_000;
 
-/** An attribute of a body: what the table knows of it (`null`: nothing), and its value. */
+/** An attribute of a body: its row of the table (`null`: none), and its value. */
 interface Given {
   readonly known: KnownAttribute | null;
   readonly name: string;
@@ -28,7 +28,7 @@ interface Given {
  * @param rename turns a name into the one that the set has (a schema's URN in front taken off).
  * @throws BadValue for a name that is too long.
  */
-export function readNames(
+export function readAttributes(
   object: JsonObject,
   set: AttributeSet,
   { rename = (name) => name }: { rename?: (name: string) => string } = {},
@@ -36,7 +36,7 @@ export function readNames(
   const found = new Map<string, Given>();
   for (const [name, value] of Object.entries(object)) {
     if (name.length > MAX_NAME_CHARACTERS) {
-      throw new BadValue(`The name of an attribute has over ${MAX_NAME_CHARACTERS} characters.`);
+      throw new InvalidValue(`The name of an attribute has over ${MAX_NAME_CHARACTERS} characters.`);
     }
     // Never the name of an attribute; as a key it changes an object's prototype in careless hands.
     if (name === "__proto__") continue;
@@ -55,7 +55,7 @@ export function readNames(
  * @param at what the attribute is called in messages.
  * @throws BadValue for a value of another type.
  */
-export function readValue(
+export function validateValue(
   value: JsonValue,
   known: KnownAttribute | null,
   at: string,
@@ -65,17 +65,17 @@ export function readValue(
   if (known.multi) return readEntries(value, known, at);
   if (known.type !== "complex") return readSimple(value, known, at);
   // Some clients send a manager as a list of one.
-  return readComplex(isArray(value) && value.length === 1 ? value[0] ?? null : value, known, at);
+  return readComplex(isJsonArray(value) && value.length === 1 ? value[0] ?? null : value, known, at);
 }
 
 function isUnset(value: JsonValue): boolean {
-  if (isArray(value)) return value.length === 0;
-  return value === null || (isObject(value) && Object.keys(value).length === 0);
+  if (isJsonArray(value)) return value.length === 0;
+  return value === null || (isJsonObject(value) && Object.keys(value).length === 0);
 }
 
 function readSimple(value: JsonValue, known: KnownAttribute, at: string): JsonValue {
   if (known.type === "boolean") return readBoolean(value, at);
-  if (typeof value !== "string") throw new BadValue(`${at} must be a text.`);
+  if (typeof value !== "string") throw new InvalidValue(`${at} must be a text.`);
   return value;
 }
 
@@ -83,46 +83,46 @@ function readSimple(value: JsonValue, known: KnownAttribute, at: string): JsonVa
 function readBoolean(value: JsonValue, at: string): boolean {
   if (typeof value === "boolean") return value;
   const text = typeof value === "string" ? value.toLowerCase() : "";
-  if (text !== "true" && text !== "false") throw new BadValue(`${at} must be true or false.`);
+  if (text !== "true" && text !== "false") throw new InvalidValue(`${at} must be true or false.`);
   return text === "true";
 }
 
 function readComplex(value: JsonValue, known: KnownAttribute, at: string): JsonObject | undefined {
   if (value === null) return undefined;
   if (typeof value === "string" && known.plain !== null) return { [known.plain]: value };
-  if (!isObject(value)) throw new BadValue(`${at} must be an object.`);
+  if (!isJsonObject(value)) throw new InvalidValue(`${at} must be an object.`);
   const read: [string, JsonValue][] = [];
-  for (const given of readNames(value, known.sub).values()) {
+  for (const given of readAttributes(value, known.sub).values()) {
     if (isSecret(given.name)) continue;
-    const sub = readValue(given.value, given.known, `${at}.${given.known === null ? "…" : given.name}`);
+    const sub = validateValue(given.value, given.known, `${at}.${given.known === null ? "…" : given.name}`);
     if (sub !== undefined) read.push([given.name, sub]);
   }
   return read.length === 0 ? undefined : Object.fromEntries(read);
 }
 
 function readEntries(value: JsonValue, known: KnownAttribute, at: string): JsonValue[] | undefined {
-  const list = isArray(value) ? value : [value];
-  if (list.length > MAX_ENTRIES) throw new BadValue(`${at} has over ${MAX_ENTRIES} entries.`);
+  const list = isJsonArray(value) ? value : [value];
+  if (list.length > MAX_ENTRIES) throw new InvalidValue(`${at} has over ${MAX_ENTRIES} entries.`);
   const single = { ...known, multi: false };
   const entries: JsonValue[] = [];
   for (const one of list) {
-    if (isArray(one)) throw new BadValue(`An entry of ${at} must be an object.`);
-    const entry = readValue(one, single, `An entry of ${at}`);
+    if (isJsonArray(one)) throw new InvalidValue(`An entry of ${at} must be an object.`);
+    const entry = validateValue(one, single, `An entry of ${at}`);
     if (entry !== undefined) entries.push(entry);
   }
   return entries.length === 0 ? undefined : entries;
 }
 
-/** An attribute that the table lacks, without what would be a secret or a trap. Ends: a body is at most 32 levels deep. */
+/** An attribute that the table lacks, without secrets and dangerous names. Recursion ends: a body is at most 32 levels deep. */
 function harmless(value: JsonValue): JsonValue {
-  if (isArray(value)) {
-    if (value.length > MAX_ENTRIES) throw new BadValue(`An attribute has over ${MAX_ENTRIES} entries.`);
+  if (isJsonArray(value)) {
+    if (value.length > MAX_ENTRIES) throw new InvalidValue(`An attribute has over ${MAX_ENTRIES} entries.`);
     return value.map(harmless);
   }
-  if (typeof value === "number" && !Number.isFinite(value)) throw new BadValue("A number is too large.");
-  if (!isObject(value)) return value;
+  if (typeof value === "number" && !Number.isFinite(value)) throw new InvalidValue("A number is too large.");
+  if (!isJsonObject(value)) return value;
   const kept: [string, JsonValue][] = [];
-  for (const { name, value: inner } of readNames(value, NOTHING_KNOWN).values()) {
+  for (const { name, value: inner } of readAttributes(value, NOTHING_KNOWN).values()) {
     if (!isSecret(name)) kept.push([name, harmless(inner)]);
   }
   return Object.fromEntries(kept);
@@ -130,7 +130,7 @@ function harmless(value: JsonValue): JsonValue {
 
 const NOTHING_KNOWN: AttributeSet = new Map();
 
-/** A password somewhere else than where it belongs is not kept either: attributes are shown. */
+/** A password in another place is not stored, because attributes are visible. */
 function isSecret(name: string): boolean {
   return name.toLowerCase() === "password";
 }

@@ -1,18 +1,30 @@
-// Decides what one row of an import means for a target, knowing what is there: nothing, one write of the store, or an operation of the target.
+// Plans one row of an import: no change, one write of the store, or one operation of the target.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { contactProblems, contactProblemText } from "../schema/contact_values.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Actor, DirectoryWrite, Target } from "../ports.ts";
-import type { Content, GroupContent, Stored } from "../schema/resource.ts";
-import { readContent } from "../schema/parse_resource.ts";
+import type {
+  Content,
+  GroupContent,
+  JsonObject,
+  JsonValue,
+  ResourceKind,
+  Stored,
+} from "../schema/resource.ts";
+import { parseResource } from "../schema/parse_resource.ts";
 import { mergeContent } from "../schema/mapping.ts";
-import { distinctNames } from "../schema/resource_name.ts";
-import { actionOf, contentEntries } from "../provisioning/write_audit.ts";
-import { sameContent } from "../provisioning/content_equals.ts";
-import { has } from "../provisioning/backend_status.ts";
-import type { BulkRow, RowOutcome } from "./import_rows.ts";
-import type { Join } from "./group_writer.ts";
+import { distinctNames, parseName } from "../schema/resource_name.ts";
+import { contentAuditEntries, writeAction } from "../provisioning/write_audit.ts";
+import { hasResource, isSameContent } from "../provisioning/backend_status.ts";
+import type { ScimRefusalCode } from "../http/refusals.ts";
+import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
+
+export interface GroupJoin {
+  /** As given. */
+  readonly group: string;
+  readonly member: string;
+}
 
 export interface BulkDeps {
   readonly clock: Clock;
@@ -21,9 +33,9 @@ export interface BulkDeps {
 export interface BulkRequest {
   readonly rows: readonly BulkRow[];
   readonly actor: Actor;
-  /** A resource that is there already is replaced instead of refused. */
+  /** Replaces a resource that exists, instead of refusing the row. */
   readonly mayUpdate: boolean;
-  /** Says what would be done, and writes nothing. */
+  /** Returns the results that a write would have, and writes nothing. */
   readonly isDryRun: boolean;
   /** Names of backends; absent for all. */
   readonly backends?: readonly string[];
@@ -31,31 +43,31 @@ export interface BulkRequest {
   readonly covers: ReadonlySet<string> | null;
 }
 
-export interface Work {
+export interface BulkWork {
   readonly target: Target;
   readonly request: BulkRequest;
   readonly deps: BulkDeps;
-  /** Names of the backends that it is for. */
+  /** Names of the selected backends. */
   readonly named: readonly string[];
-  /** The embedded store is all that the target has. */
+  /** The target has no other backend than the embedded store. */
   readonly isStoreAlone: boolean;
 }
 
-/** `settled`: nothing is to be written. `store`: one write of the directory does it. `target`: an operation of the target does. */
-export type Plan =
+/** `settled`: nothing to write. `store`: one write of the directory. `target`: an operation of the target. */
+export type RowPlan =
   & (
     | { readonly step: "settled" }
-    | { readonly step: "store"; readonly write: DirectoryWrite; readonly deed: Deed }
-    | { readonly step: "target"; readonly deed: Deed }
+    | { readonly step: "store"; readonly write: DirectoryWrite; readonly operation: RowWrite }
+    | { readonly step: "target"; readonly operation: RowWrite }
   )
   & {
     /** When nothing comes in between. */
     readonly outcome: RowOutcome;
     /** Memberships that are still missing. */
-    readonly joins: readonly Join[];
+    readonly joins: readonly GroupJoin[];
   };
 
-export type Deed =
+export type RowWrite =
   | {
     readonly verb: "create" | "replace";
     readonly content: Content;
@@ -63,15 +75,15 @@ export type Deed =
   }
   | { readonly verb: "members"; readonly group: string; readonly add: readonly string[] };
 
-/** Reads what is there and decides; writes nothing. */
-export async function planRow(work: Work, row: BulkRow): Promise<Plan> {
+/** Reads the stored resource and decides. Writes nothing. */
+export async function planRow(work: BulkWork, row: BulkRow): Promise<RowPlan> {
   return row.row === "members" ? await planMembers(work, row) : await planResource(work, row);
 }
 
 async function planMembers(
-  { target, isStoreAlone }: Work,
+  { target, isStoreAlone }: BulkWork,
   { group, add }: Extract<BulkRow, { row: "members" }>,
-): Promise<Plan> {
+): Promise<RowPlan> {
   const stored = await target.directory.read("group", canonicalName(group));
   const known = new Set(stored?.content.kind === "group" ? stored.content.members.map(canonicalName) : []);
   const missing = distinctNames(add).filter((name) => !known.has(canonicalName(name)));
@@ -79,18 +91,18 @@ async function planMembers(
   const outcome: RowOutcome = { did: stored === null ? "created" : "updated" };
   if (isStoreAlone) return settled(outcome, missing.map((member) => ({ group, member })));
   const content: GroupContent = { kind: "group", name: group, attributes: {}, members: missing };
-  const deed: Deed = stored === null
+  const operation: RowWrite = stored === null
     ? { verb: "create", content, password: undefined }
     : { verb: "members", group, add: missing };
-  return { step: "target", deed, outcome, joins: [] };
+  return { step: "target", operation, outcome, joins: [] };
 }
 
 async function planResource(
-  work: Work,
+  work: BulkWork,
   row: Extract<BulkRow, { row: "resource" }>,
-): Promise<Plan> {
+): Promise<RowPlan> {
   const { target, request, named } = work;
-  const read = readContent(row.kind, row.body, { mapping: target.mapping, newName: () => "" });
+  const read = parseResource(row.kind, row.body, { mapping: target.mapping, newName: () => "" });
   if (!read.ok) return settled({ did: "refused", code: read.code, detail: read.detail });
   if (read.content.name === "") {
     return settled({ did: "refused", code: "invalid_value", detail: "It has no name." });
@@ -115,12 +127,12 @@ async function planResource(
   if (exists && password === undefined && isHeldSo(stored, { content, named })) {
     return settled({ did: "unchanged" }, joins);
   }
-  const deed: Deed = { verb: exists ? "replace" : "create", content, password };
+  const operation: RowWrite = { verb: exists ? "replace" : "create", content, password };
   const outcome: RowOutcome = { did: exists ? "updated" : "created" };
   const write = storeWrite(work, { stored, content, password });
   return write === null
-    ? { step: "target", deed, outcome, joins }
-    : { step: "store", write, deed, outcome, joins };
+    ? { step: "target", operation, outcome, joins }
+    : { step: "store", write, operation, outcome, joins };
 }
 
 const TAKEN: RowOutcome = {
@@ -129,14 +141,14 @@ const TAKEN: RowOutcome = {
   detail: "A resource of that name exists already.",
 };
 
-function settled(outcome: RowOutcome, joins: readonly Join[] = []): Plan {
+function settled(outcome: RowOutcome, joins: readonly GroupJoin[] = []): RowPlan {
   return { step: "settled", outcome, joins };
 }
 
 function missingJoins(
   stored: Stored | null,
   { member, groups }: { member: string; groups: readonly string[] },
-): Join[] {
+): GroupJoin[] {
   const known = new Set(stored?.groups.map(canonicalName) ?? []);
   return distinctNames(groups).filter((group) => !known.has(canonicalName(group))).map((group) => ({
     group,
@@ -147,7 +159,7 @@ function missingJoins(
 /** Whether it exists as far as the named backends go; so does one whose backends are not in the settings any more. */
 function isThere(target: Target, named: readonly string[], { backends }: Stored): boolean {
   const isOrphan = !target.backends.some(({ name }) => backends[name] !== undefined);
-  return isOrphan || named.some((name) => has(backends[name]));
+  return isOrphan || named.some((name) => hasResource(backends[name]));
 }
 
 function isHeldSo(
@@ -155,9 +167,9 @@ function isHeldSo(
   { content, named }: { content: Content; named: readonly string[] },
 ): boolean {
   const isHeld = named.every((name) =>
-    has(stored.backends[name]) && stored.backends[name]?.differs === undefined
+    hasResource(stored.backends[name]) && stored.backends[name]?.differs === undefined
   );
-  return isHeld && sameContent(stored.content, content);
+  return isHeld && isSameContent(stored.content, content);
 }
 
 /** What the resource shall be, knowing what it is. */
@@ -168,7 +180,7 @@ function contentOver(
 ): Content {
   const over = covers === null ? given : mergeContent(before, given, covers);
   if (over.kind === "user") {
-    // An empty cell must not let anybody in again.
+    // An empty cell must not reactivate a user.
     const keepsActive = covers !== null && !saysActive;
     return keepsActive && before.kind === "user" ? { ...over, active: before.active } : over;
   }
@@ -179,7 +191,7 @@ function contentOver(
 
 /** The one write of the directory that does it, where the embedded store is the target's only backend; else `null`. */
 function storeWrite(
-  { target, request, deps: { clock }, named, isStoreAlone }: Work,
+  { target, request, deps: { clock }, named, isStoreAlone }: BulkWork,
   { stored, content, password }: { stored: Stored | null; content: Content; password: string | undefined },
 ): DirectoryWrite | null {
   const [only] = target.backends;
@@ -188,9 +200,9 @@ function storeWrite(
   if (states.some(([name, { state, differs }]) => name !== only.name || state !== "present" || differs)) {
     return null;
   }
-  const also = contentEntries(target, {
+  const also = contentAuditEntries(target, {
     actor: request.actor,
-    action: actionOf(content.kind, stored === null ? "create" : "replace"),
+    action: writeAction(content.kind, stored === null ? "create" : "replace"),
     kind: content.kind,
     name: content.name,
     before: stored?.content ?? null,
@@ -206,4 +218,75 @@ function storeWrite(
     next: { content, backends: { [only.name]: { state: "present", sinceMs } } },
     also,
   };
+}
+
+/**
+ * One row. `resource`: a user or a group as the body of a POST says it; with `joins` a group that is there already keeps its members besides.
+ * `members`: names that a group gets; it is created when it is missing.
+ */
+export type BulkRow =
+  | {
+    readonly row: "resource";
+    readonly kind: ResourceKind;
+    readonly body: JsonObject;
+    readonly joins: boolean;
+    /** Names of groups that a user is put into, besides those that it is in. */
+    readonly groups: readonly string[];
+  }
+  | { readonly row: "members"; readonly group: string; readonly add: readonly string[] };
+
+/** What became of a row; in a dry run, what would. */
+export type RowOutcome =
+  | {
+    readonly did: "created" | "updated" | "unchanged";
+    /** Groups that the user was put into, as given, and those of them that were made for it. */
+    readonly joined?: readonly string[];
+    readonly made?: readonly string[];
+    /** Backends that get it later; absent: all have it. */
+    readonly owes?: readonly string[];
+    /** Groups that the user is still to be put into: a backend would get the whole group for each row. */
+    readonly joins?: readonly string[];
+  }
+  | { readonly did: "refused"; readonly code: ScimRefusalCode; readonly detail: string };
+
+/** Rows of one request. */
+export const MAX_ROWS = 1000;
+const MAX_ROW_MEMBERS = 50_000;
+
+/** Reads rows from a request; `null` when one is none, or when there are over {@link MAX_ROWS}. */
+export function parseBulkRows(value: unknown): BulkRow[] | null {
+  if (!Array.isArray(value) || value.length > MAX_ROWS) return null;
+  const rows: BulkRow[] = [];
+  for (const given of value as readonly JsonValue[]) {
+    const row = isJsonObject(given) ? readRow(given) : null;
+    if (row === null) return null;
+    rows.push(row);
+  }
+  return rows;
+}
+
+function readRow({ kind, body, joins, groups: given, group, add }: JsonObject): BulkRow | null {
+  if (kind === "members") {
+    const names = readMembers(add);
+    const read = typeof group === "string" ? parseName(group) : null;
+    return names === null || read === null || !read.ok
+      ? null
+      : { row: "members", group: read.name, add: names };
+  }
+  if ((kind !== "user" && kind !== "group") || !isJsonObject(body)) return null;
+  const groups = kind === "user" ? readMembers(given ?? []) : [];
+  return groups === null
+    ? null
+    : { row: "resource", kind, body, joins: joins === true && kind === "group", groups };
+}
+
+function readMembers(value: JsonValue | undefined): string[] | null {
+  if (!isJsonArray(value) || value.length > MAX_ROW_MEMBERS) return null;
+  const names: string[] = [];
+  for (const one of value) {
+    const read = typeof one === "string" ? parseName(one) : null;
+    if (read === null || !read.ok) return null;
+    names.push(read.name);
+  }
+  return names;
 }

@@ -1,18 +1,28 @@
-// Writes many resources into one target: each row is checked like a body of the interface, and each is its own write. Where the embedded store is all
-// that a target has, rows share commits; otherwise every row is an operation of the target.
+// Writes many rows to one target, each as its own write. If the target has only the embedded store, rows share commits.
+// Otherwise, each row is an operation of the target.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 import type { Target } from "../ports.ts";
-import { chooseBackends } from "../provisioning/select_backends.ts";
-import { type BulkDeps, type BulkRequest, type Plan, planRow, type Work } from "./bulk_plan.ts";
-import type { BulkRow, RowOutcome } from "./import_rows.ts";
-import { type Join, joinInStore, leaveInStore } from "./group_writer.ts";
+import { selectBackends } from "../provisioning/plan_write.ts";
+import {
+  type BulkDeps,
+  type BulkRequest,
+  type BulkRow,
+  type BulkWork,
+  type GroupJoin,
+  planRow,
+  type RowOutcome,
+  type RowPlan,
+} from "./bulk_plan.ts";
+import type { Mutation } from "../../platform/store.ts";
+import type { GroupContent } from "../schema/resource.ts";
+import { auditMembers, targetAuditEntry, writeAction } from "../provisioning/write_audit.ts";
 
 /** Operations of a target at the same time; each may hash a password, which logins wait for as well. */
-const AT_ONCE = 4;
-const MOST_TRIES = 5;
+const MAX_CONCURRENT = 4;
+const MAX_ATTEMPTS = 5;
 const RETRY_MS = 200;
 
 /**
@@ -21,19 +31,19 @@ const RETRY_MS = 200;
  * @throws ScimRefusal `unknown_backend`. Rejects when the store fails; some rows may be written then.
  */
 export async function writeBulk(target: Target, request: BulkRequest, deps: BulkDeps): Promise<RowOutcome[]> {
-  const named = chooseBackends({ backends: target.backends, holdsGroups: () => true }, {
+  const named = selectBackends({ backends: target.backends, holdsGroups: () => true }, {
     kind: "user",
     named: request.backends,
   });
   const [only, second] = target.backends;
   const isStoreAlone = only?.kind === "store" && second === undefined;
-  const work: Work = { target, request, deps, named, isStoreAlone };
+  const work: BulkWork = { target, request, deps, named, isStoreAlone };
   const outcomes: RowOutcome[] = [];
   for (const wave of wavesOf(request.rows)) outcomes.push(...await writeWave(work, wave));
   return outcomes;
 }
 
-/** Cuts rows where one comes back to a resource that is being written. */
+/** Splits the rows before a row of a resource that is already being written. */
 function* wavesOf(rows: readonly BulkRow[]): Generator<readonly BulkRow[]> {
   let from = 0;
   let seen = new Set<string>();
@@ -49,19 +59,19 @@ function* wavesOf(rows: readonly BulkRow[]): Generator<readonly BulkRow[]> {
   yield rows.slice(from);
 }
 
-/** `null` for a row that names nothing, which is refused anyway. */
+/** `null` for a row without a name, which is refused later. */
 function keyOf(row: BulkRow): string | null {
   if (row.row === "members") return `group ${canonicalName(row.group)}`;
   const name = row.kind === "user" ? row.body["userName"] : row.body["displayName"];
   return typeof name === "string" ? `${row.kind} ${canonicalName(name)}` : null;
 }
 
-/** Planned first, so that what is one write of the store goes into few commits. */
-async function writeWave(work: Work, wave: readonly BulkRow[]): Promise<RowOutcome[]> {
+/** Plans all rows first, so that writes of the store share few commits. */
+async function writeWave(work: BulkWork, wave: readonly BulkRow[]): Promise<RowOutcome[]> {
   const planned = await Promise.all(wave.map((row) => planRow(work, row)));
   const { isStoreAlone, request: { isDryRun } } = work;
   if (isDryRun) return planned.map((plan) => withGroups(plan.outcome, { joins: plan.joins }));
-  // A user who is new finds the memberships when it is written, and is written once; who is there already is written again.
+  // A new user is written with its memberships at once. An existing user is written again.
   const early = isStoreAlone
     ? await joinInStore(work, planned.filter(isNewInStore).flatMap(({ joins }) => joins))
     : NONE;
@@ -81,11 +91,11 @@ async function writeWave(work: Work, wave: readonly BulkRow[]): Promise<RowOutco
 
 const NONE: ReadonlySet<string> = new Set();
 
-function isNewInStore(plan: Plan): boolean {
+function isNewInStore(plan: RowPlan): boolean {
   return plan.step === "store" && plan.outcome.did === "created";
 }
 
-async function writePlanned(work: Work, planned: readonly Plan[]): Promise<RowOutcome[]> {
+async function writePlanned(work: BulkWork, planned: readonly RowPlan[]): Promise<RowOutcome[]> {
   const outcomes: (RowOutcome | null)[] = planned.map((plan) =>
     plan.step === "settled" ? plan.outcome : null
   );
@@ -98,12 +108,12 @@ async function writePlanned(work: Work, planned: readonly Plan[]): Promise<RowOu
   return outcomes.filter((outcome) => outcome !== null);
 }
 
-/** An outcome with what became of the user's groups, or is still to become. */
+/** Adds the user's groups, changed or still pending, to an outcome. */
 function withGroups(
   outcome: RowOutcome,
   { joins = [], joined = [], made = NONE }: {
-    joins?: readonly Join[];
-    joined?: readonly Join[];
+    joins?: readonly GroupJoin[];
+    joined?: readonly GroupJoin[];
     made?: ReadonlySet<string>;
   },
 ): RowOutcome {
@@ -124,13 +134,13 @@ async function inTurns<T>(entries: Iterable<T>, run: (entry: T) => Promise<void>
   const worker = async (): Promise<void> => {
     for (let next = left.next(); next.done !== true; next = left.next()) await run(next.value);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: MAX_CONCURRENT }, worker));
 }
 
 /** `null`: another request changed the resource at the same time. The target then decides with the new content. */
 async function writeInStore(
-  { target }: Work,
-  { write, outcome }: Extract<Plan, { step: "store" }>,
+  { target }: BulkWork,
+  { write, outcome }: Extract<RowPlan, { step: "store" }>,
 ): Promise<RowOutcome | null> {
   try {
     const written = await target.directory.write(write);
@@ -141,27 +151,27 @@ async function writeInStore(
   }
 }
 
-/** One operation of the target; what stands in its way for a moment only is tried again. */
+/** Runs one operation of the target. Retries after temporary refusals. */
 async function perform(
-  { target, request: { actor, backends, mayUpdate }, deps: { clock } }: Work,
-  { deed, outcome }: Extract<Plan, { step: "store" | "target" }>,
+  { target, request: { actor, backends, mayUpdate }, deps: { clock } }: BulkWork,
+  { operation, outcome }: Extract<RowPlan, { step: "store" | "target" }>,
 ): Promise<RowOutcome> {
-  let verb = deed.verb;
+  let verb = operation.verb;
   for (let tries = 1;; tries++) {
     try {
-      const { receipt } = deed.verb === "members"
-        ? await target.changeMembers(deed.group, { add: deed.add, remove: [] }, { actor, backends })
-        : await target[verb === "create" ? "create" : "replace"](deed.content, {
+      const { receipt } = operation.verb === "members"
+        ? await target.changeMembers(operation.group, { add: operation.add, remove: [] }, { actor, backends })
+        : await target[verb === "create" ? "create" : "replace"](operation.content, {
           actor,
           backends,
-          password: deed.password,
+          password: operation.password,
         });
       const owes = receipt.entries.flatMap(({ backend, outcome }) => outcome === "done" ? [] : [backend]);
       return outcome.did === "refused" || owes.length === 0 ? outcome : { ...outcome, owes };
     } catch (fault) {
       if (!(fault instanceof ScimRefusal)) throw fault;
       const { code, message: detail } = fault;
-      const mayTry = tries < MOST_TRIES;
+      const mayTry = tries < MAX_ATTEMPTS;
       if (mayTry && code === "not_found" && verb === "replace") verb = "create";
       else if (mayTry && code === "taken" && verb === "create" && mayUpdate && fault.receipt === null) {
         verb = "replace";
@@ -173,4 +183,84 @@ async function perform(
 
 function sleep(clock: Clock, durationMs: number): Promise<void> {
   return new Promise((resolve) => void clock.after(durationMs, resolve));
+}
+
+/** A change beyond this would be written beside the whole group, and not into it. */
+const MAX_MEMBERS_PER_CHANGE = 25;
+
+/** Groups that are missing are created. @returns the groups that were, canonical. */
+export async function joinInStore(work: BulkWork, joins: readonly GroupJoin[]): Promise<ReadonlySet<string>> {
+  const groups = new Map<string, { readonly name: string; readonly members: string[] }>();
+  for (const { group, member } of joins) {
+    const canonical = canonicalName(group);
+    const found = groups.get(canonical);
+    if (found === undefined) groups.set(canonical, { name: group, members: [member] });
+    else found.members.push(member);
+  }
+  const made = new Set<string>();
+  await Promise.all([...groups].map(async ([canonical, { name, members }]) => {
+    const first = members.slice(0, MAX_MEMBERS_PER_CHANGE);
+    const total = members.length;
+    if (await changeOrMake(work, { name, members: first, total })) made.add(canonical);
+    const rest: Promise<unknown>[] = [];
+    for (let from = MAX_MEMBERS_PER_CHANGE; from < total; from += MAX_MEMBERS_PER_CHANGE) {
+      const add = members.slice(from, from + MAX_MEMBERS_PER_CHANGE);
+      rest.push(work.target.directory.changeMembers({ group: canonical, add, remove: [] }));
+    }
+    await Promise.all(rest);
+  }));
+  return made;
+}
+
+/** Removes a member again who was added and could not be written. */
+export async function leaveInStore({ target }: BulkWork, joins: readonly GroupJoin[]): Promise<void> {
+  await Promise.all(
+    joins.map(({ group, member }) =>
+      target.directory.changeMembers({ group: canonicalName(group), add: [], remove: [member] })
+    ),
+  );
+}
+
+interface FirstMembers {
+  readonly name: string;
+  readonly members: readonly string[];
+  /** How many there are in all, for the audit record. */
+  readonly total: number;
+}
+
+/** @returns whether the group was created. */
+async function changeOrMake(work: BulkWork, first: FirstMembers): Promise<boolean> {
+  const { directory } = work.target;
+  const { name, members } = first;
+  const change = { group: canonicalName(name), add: members, remove: [] };
+  const also = () => [auditOf(work, first)];
+  if ((await directory.changeMembers({ ...change, also })).ok) return false;
+  const content: GroupContent = { kind: "group", name, attributes: {}, members };
+  const backends = Object.fromEntries(
+    work.named.map((backend) => [backend, { state: "present", sinceMs: work.deps.clock.nowMs() }] as const),
+  );
+  const made = await directory.write({
+    kind: "group",
+    name,
+    expected: null,
+    next: { content, backends },
+    also: [auditOf(work, first, { isNew: true })],
+  });
+  // Another request created it in the meantime.
+  if (!made.ok) await directory.changeMembers({ ...change, also });
+  return made.ok;
+}
+
+function auditOf(
+  { target, request, named }: BulkWork,
+  { name, members, total }: FirstMembers,
+  { isNew = false }: { isNew?: boolean } = {},
+): Mutation {
+  return targetAuditEntry(target.name, {
+    actor: request.actor,
+    action: writeAction("group", isNew ? "create" : "members"),
+    object: `group:${name}`,
+    ...auditMembers({ added: members, total }),
+    backends: named,
+  });
 }

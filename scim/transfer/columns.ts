@@ -1,10 +1,14 @@
-// The columns of a table of users or groups: what each header names, by the target's mapping or as a SCIM path.
+// The columns of a CSV file: the attribute of each header, and the values of a cell.
 
 import type { Mapping, ResourceKind } from "../schema/resource.ts";
-import { type AttributePath, readPath, writePath } from "../schema/attribute_path.ts";
+import {
+  type AttributePath,
+  findAttribute,
+  readPath,
+  SCIM_ATTRIBUTES,
+  writePath,
+} from "../schema/attributes.ts";
 import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
-import { ATTRIBUTES, findAttribute } from "../schema/attributes.ts";
-import { splitTexts } from "./csv_cells.ts";
 
 /** `plain`: a member of the body by that name. `names`: names, split. `paths`: attributes. `ignored`: the server makes it. */
 export type ColumnTarget =
@@ -16,14 +20,14 @@ export type ColumnTarget =
   | { readonly to: "paths"; readonly paths: readonly AttributePath[] }
   | { readonly to: "ignored" };
 
-export interface Column {
+export interface ImportColumn {
   readonly header: string;
   readonly target: ColumnTarget;
 }
 
-export interface Table {
+export interface ImportTable {
   readonly kind: ResourceKind;
-  readonly columns: readonly Column[];
+  readonly columns: readonly ImportColumn[];
   /** What a row reaches of a resource that is there already, as `coveredAttributes` says it. */
   readonly covers: readonly string[];
   /** Warnings for the author of the table. */
@@ -31,7 +35,7 @@ export interface Table {
 }
 
 export type TableOutcome =
-  | { readonly ok: true; readonly table: Table }
+  | { readonly ok: true; readonly table: ImportTable }
   | { readonly ok: false; readonly problem: string };
 
 const PLAIN: Readonly<Record<ResourceKind, ReadonlyMap<string, ColumnTarget>>> = {
@@ -53,7 +57,7 @@ const PLAIN: Readonly<Record<ResourceKind, ReadonlyMap<string, ColumnTarget>>> =
   ]),
 };
 /** What people's own tables call the same, without spaces, hyphens and underscores. The mapping's names come before. */
-const SPOKEN: ReadonlyMap<string, string> = new Map([
+const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ["username", "userName"],
   ["login", "userName"],
   ["firstname", "name.givenName"],
@@ -85,7 +89,7 @@ export function readHeader(headers: readonly string[], mapping: Mapping): TableO
   const isOfGroups = !given.some((header) => header.toLowerCase() === "username") &&
     given.some((header) => namesGroup(header, mapping));
   const kind = isOfGroups ? "group" : "user";
-  const columns: Column[] = [];
+  const columns: ImportColumn[] = [];
   for (const [at, header] of given.entries()) {
     const found = findColumn(header, { kind, mapping });
     if (typeof found === "string") return refuse(`Column ${at + 1} of the header: ${found}.`);
@@ -123,7 +127,7 @@ function findColumn(
   if (named !== undefined) return named;
   const mapped = mappedPaths(header, { kind, mapping });
   if (mapped.length > 0) return { to: "paths", paths: mapped };
-  const spoken = kind === "user" ? SPOKEN.get(header.toLowerCase().replace(/[\s_-]/g, "")) : undefined;
+  const spoken = kind === "user" ? SYNONYMS.get(header.toLowerCase().replace(/[\s_-]/g, "")) : undefined;
   if (spoken !== undefined && spoken !== header) return findColumn(spoken, { kind, mapping });
   const path = readPath(kind, withEnterprise(kind, header));
   if (
@@ -131,7 +135,7 @@ function findColumn(
   ) {
     return `${JSON.stringify(header)} is no attribute`;
   }
-  const top = findAttribute(ATTRIBUTES[kind], path.attribute);
+  const top = findAttribute(SCIM_ATTRIBUTES[kind], path.attribute);
   if (path.schema === null && top?.mutability === "readOnly") return { to: "ignored" };
   if (path.known?.type === "complex") {
     const parts = [...new Set([...path.known.sub.values()].map(({ name }) => name))].slice(0, 3);
@@ -165,13 +169,13 @@ function mappedPaths(
 
 /** The enterprise extension's attributes go by their last name as well. */
 function withEnterprise(kind: ResourceKind, header: string): string {
-  const isOther = kind === "group" || findAttribute(ATTRIBUTES.user, header) !== undefined;
-  const extension = findAttribute(ATTRIBUTES.user, ENTERPRISE_SCHEMA)?.sub ?? new Map<string, never>();
+  const isOther = kind === "group" || findAttribute(SCIM_ATTRIBUTES.user, header) !== undefined;
+  const extension = findAttribute(SCIM_ATTRIBUTES.user, ENTERPRISE_SCHEMA)?.sub ?? new Map<string, never>();
   const known = isOther ? undefined : findAttribute(extension, header);
   return known === undefined || known.type === "complex" ? header : `${ENTERPRISE_SCHEMA}:${known.name}`;
 }
 
-function findTwice(columns: readonly Column[]): string | null {
+function findTwice(columns: readonly ImportColumn[]): string | null {
   const seen = new Set<string>();
   for (const { header, target } of columns) {
     for (const name of namesOf(target)) {
@@ -187,7 +191,7 @@ function namesOf(target: ColumnTarget): string[] {
   return target.to === "paths" ? target.paths.map(writePath) : [target.member];
 }
 
-function coversOf(columns: readonly Column[]): string[] {
+function coversOf(columns: readonly ImportColumn[]): string[] {
   const covers = new Set<string>();
   for (const { target } of columns) {
     if (target.to === "plain" || target.to === "names") covers.add(target.member);
@@ -203,11 +207,11 @@ function coveredBy({ schema, attribute, sub }: AttributePath): string[] {
   return sub === null ? [attribute] : [attribute, `${attribute}.${sub}`];
 }
 
-function notesOf(columns: readonly Column[], kind: ResourceKind): string[] {
+function notesOf(columns: readonly ImportColumn[], kind: ResourceKind): string[] {
   const unknown = columns.filter(({ target }) =>
     target.to === "paths" &&
     target.paths.some(({ schema, attribute }) =>
-      schema === null && findAttribute(ATTRIBUTES[kind], attribute) === undefined
+      schema === null && findAttribute(SCIM_ATTRIBUTES[kind], attribute) === undefined
     )
   ).map(({ header }) => JSON.stringify(header));
   const ignored = columns.filter(({ target }) => target.to === "ignored").map(({ header }) =>
@@ -219,11 +223,11 @@ function notesOf(columns: readonly Column[], kind: ResourceKind): string[] {
   ];
 }
 
-const MOST_LISTED = 10;
+const MAX_LISTED = 10;
 
 function listed(names: readonly string[]): string {
-  const more = names.length - MOST_LISTED;
-  return `${names.slice(0, MOST_LISTED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  const more = names.length - MAX_LISTED;
+  return `${names.slice(0, MAX_LISTED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 /** Whether a cell of such a path may hold several texts. */
@@ -234,4 +238,52 @@ export function isSplit({ multi, known }: AttributePath): boolean {
 /** The texts of a cell of a path; empty ones keep their place. */
 export function cellTexts(cell: string, path: AttributePath): string[] {
   return isSplit(path) ? splitTexts(cell) : [cell];
+}
+
+/** What a spreadsheet takes for the beginning of a formula, behind any number of apostrophes. */
+const FORMULA = /^'*[=+\-@\t\r]/;
+const GUARDED = /^''*[=+\-@\t\r]/;
+const NEEDS_QUOTES = /[",;\t\r\n]/;
+
+/** A text for a cell, with an apostrophe if a spreadsheet would run it as a formula. {@link unescapeFormula} reverses it. */
+export function escapeFormula(text: string): string {
+  return FORMULA.test(text) ? `'${text}` : text;
+}
+
+export function unescapeFormula(cell: string): string {
+  return GUARDED.test(cell) ? cell.slice(1) : cell;
+}
+
+/** Several texts in one: `|` between them, `\|` and `\\` for those characters themselves. */
+export function joinTexts(texts: readonly string[]): string {
+  return texts.map((text) => text.replaceAll("\\", "\\\\").replaceAll("|", "\\|")).join("|");
+}
+
+/** Undoes {@link joinTexts}. A backslash before anything else is a backslash. Empty texts keep their place. */
+export function splitTexts(joined: string): string[] {
+  if (!joined.includes("\\")) return joined.split("|");
+  const texts: string[] = [];
+  let text = "";
+  for (let at = 0; at < joined.length; at++) {
+    const one = joined[at] ?? "";
+    const next = joined[at + 1];
+    if (one === "\\" && (next === "\\" || next === "|")) {
+      text += next;
+      at++;
+    } else if (one === "|") {
+      texts.push(text);
+      text = "";
+    } else text += one;
+  }
+  return [...texts, text];
+}
+
+/** A line of a table (RFC 4180), with its end. */
+export function csvLine(cells: readonly string[]): string {
+  return `${cells.map((cell) => quoted(escapeFormula(cell))).join(",")}\r\n`;
+}
+
+function quoted(cell: string): string {
+  const isBare = !NEEDS_QUOTES.test(cell) && cell === cell.trim();
+  return isBare ? cell : `"${cell.replaceAll('"', '""')}"`;
 }

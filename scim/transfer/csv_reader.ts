@@ -1,17 +1,10 @@
-// Comma-separated values (RFC 4180), read piece by piece: quoted cells, line ends of every kind, and commas, semicolons or tabs between cells.
+// Parses CSV (RFC 4180) in pieces: quoted cells, all line ends, and commas, semicolons or tabs as separators.
 
 export type CsvRecord =
   | { readonly ok: true; readonly line: number; readonly cells: readonly string[] }
   | { readonly ok: false; readonly line: number; readonly problem: string };
 
-export interface CsvReader {
-  /** The records that end within the text so far. */
-  push(text: string): CsvRecord[];
-  /** The last record, when no line end follows it. */
-  end(): CsvRecord[];
-}
-
-/** A record with its cells, as one body of the interface would be. */
+/** The limit of a request body. */
 const MAX_RECORD_CHARACTERS = 1_048_576;
 const MAX_CELLS = 1000;
 
@@ -19,112 +12,117 @@ const TOO_LONG = "it is over 1 MiB long, or a quote in it is never closed";
 
 type Place = "start" | "plain" | "quoted" | "closing" | "broken";
 
-/**
- * Reads records. Blank lines are passed over. A quote within a cell that begins without one is a character like any other.
- *
- * @param separator one of `,`, `;` and tab.
- */
-export function createCsvReader(separator: string): CsvReader {
-  let place: Place = "start";
-  let cells: string[] = [];
-  let cell = "";
-  let characters = 0;
-  /** Where the record begins, and where the reader is; from 1. */
-  let line = 1;
-  let at = 1;
-  let problem = "";
-  let wasReturn = false;
-  /** After a record that is too long nothing can be told apart any more. */
-  let isOver = false;
+/** Reads records. Blank lines are skipped. A quote in a cell that does not begin with one is an ordinary character. */
+export class CsvReader {
+  readonly #separator: string;
+  #place: Place = "start";
+  #cells: string[] = [];
+  #cell = "";
+  #characters = 0;
+  /** The line where the record begins, and the current line, from 1. */
+  #line = 1;
+  #currentLine = 1;
+  #problem = "";
+  #wasReturn = false;
+  /** After a record that is too long, nothing more can be read. */
+  #isOver = false;
+  #records: CsvRecord[] = [];
 
-  const finish = (records: CsvRecord[]): void => {
-    cells.push(cell);
-    const isBlank = cells.length === 1 && cell === "" && place === "start";
-    if (problem !== "") records.push({ ok: false, line, problem });
-    else if (!isBlank) records.push({ ok: true, line, cells });
-    cells = [];
-    cell = "";
-    characters = 0;
-    problem = "";
-    place = "start";
-    line = at;
-  };
-  const endCell = (): void => {
-    if (cells.length >= MAX_CELLS) problem = `it has over ${MAX_CELLS} cells`;
-    else cells.push(cell);
-    cell = "";
-    place = "start";
-  };
+  /** @param separator one of `,`, `;` and tab. */
+  constructor(separator: string) {
+    this.#separator = separator;
+  }
 
-  /** Characters that mean nothing by themselves are taken in one piece. */
-  const plainEnd = (text: string, from: number): number => {
+  /** The records that end in the text so far. */
+  push(text: string): CsvRecord[] {
+    this.#records = [];
+    for (let from = 0; from < text.length && !this.#isOver;) {
+      const to = this.#plainEnd(text, from);
+      if (to > from) {
+        if (this.#place !== "broken") this.#cell += text.slice(from, to);
+        this.#wasReturn = false;
+      } else this.#take(text[from] ?? "");
+      const next = Math.max(to, from + 1);
+      this.#characters += next - from;
+      from = next;
+      if (this.#characters > MAX_RECORD_CHARACTERS) {
+        this.#records.push({ ok: false, line: this.#line, problem: TOO_LONG });
+        this.#isOver = true;
+      }
+    }
+    return this.#records;
+  }
+
+  /** The last record, if no line end follows it. */
+  end(): CsvRecord[] {
+    this.#records = [];
+    if (this.#isOver) return this.#records;
+    if (this.#place === "quoted") this.#problem = "a quote in it is never closed";
+    if (this.#place !== "start" || this.#cells.length > 0) this.#endRecord();
+    return this.#records;
+  }
+
+  #endRecord(): void {
+    this.#cells.push(this.#cell);
+    const isBlank = this.#cells.length === 1 && this.#cell === "" && this.#place === "start";
+    if (this.#problem !== "") this.#records.push({ ok: false, line: this.#line, problem: this.#problem });
+    else if (!isBlank) this.#records.push({ ok: true, line: this.#line, cells: this.#cells });
+    this.#cells = [];
+    this.#cell = "";
+    this.#characters = 0;
+    this.#problem = "";
+    this.#place = "start";
+    this.#line = this.#currentLine;
+  }
+
+  #endCell(): void {
+    if (this.#cells.length >= MAX_CELLS) this.#problem = `it has over ${MAX_CELLS} cells`;
+    else this.#cells.push(this.#cell);
+    this.#cell = "";
+    this.#place = "start";
+  }
+
+  /** The end of a run of characters without a special meaning. */
+  #plainEnd(text: string, from: number): number {
     let to = from;
-    if (place === "quoted") {
+    if (this.#place === "quoted") {
       while (to < text.length && text[to] !== '"' && text[to] !== "\n" && text[to] !== "\r") to++;
-    } else if (place === "plain" || place === "broken") {
-      while (to < text.length && text[to] !== separator && text[to] !== "\n" && text[to] !== "\r") to++;
+    } else if (this.#place === "plain" || this.#place === "broken") {
+      while (to < text.length && text[to] !== this.#separator && text[to] !== "\n" && text[to] !== "\r") to++;
     }
     return to;
-  };
+  }
 
-  const take = (one: string, records: CsvRecord[]): void => {
-    const isLineFeed = one === "\n" && wasReturn;
-    wasReturn = one === "\r";
-    if (place === "quoted") {
-      if (one === '"') place = "closing";
-      else cell += one;
-      if (one === "\r" || (one === "\n" && !isLineFeed)) at++;
+  #take(one: string): void {
+    const isLineFeed = one === "\n" && this.#wasReturn;
+    this.#wasReturn = one === "\r";
+    if (this.#place === "quoted") {
+      if (one === '"') this.#place = "closing";
+      else this.#cell += one;
+      if (one === "\r" || (one === "\n" && !isLineFeed)) this.#currentLine++;
       return;
     }
     if (isLineFeed) return;
     if (one === "\n" || one === "\r") {
-      at++;
-      finish(records);
-    } else if (one === separator) endCell();
-    else if (one === '"' && (place === "start" || place === "closing")) {
-      if (place === "closing") cell += one;
-      place = "quoted";
-    } else if (place === "closing") {
-      problem = "something stands after the quote that closes a cell";
-      place = "broken";
+      this.#currentLine++;
+      this.#endRecord();
+    } else if (one === this.#separator) this.#endCell();
+    else if (one === '"' && (this.#place === "start" || this.#place === "closing")) {
+      if (this.#place === "closing") this.#cell += one;
+      this.#place = "quoted";
+    } else if (this.#place === "closing") {
+      this.#problem = "something stands after the quote that closes a cell";
+      this.#place = "broken";
     } else {
-      cell += one;
-      if (place === "start") place = "plain";
+      this.#cell += one;
+      if (this.#place === "start") this.#place = "plain";
     }
-  };
-
-  return {
-    push(text) {
-      const records: CsvRecord[] = [];
-      for (let from = 0; from < text.length && !isOver;) {
-        const to = plainEnd(text, from);
-        if (to > from) {
-          if (place !== "broken") cell += text.slice(from, to);
-          wasReturn = false;
-        } else take(text[from] ?? "", records);
-        const next = Math.max(to, from + 1);
-        characters += next - from;
-        from = next;
-        if (characters > MAX_RECORD_CHARACTERS) {
-          records.push({ ok: false, line, problem: TOO_LONG });
-          isOver = true;
-        }
-      }
-      return records;
-    },
-    end() {
-      const records: CsvRecord[] = [];
-      if (isOver) return records;
-      if (place === "quoted") problem = "a quote in it is never closed";
-      if (place !== "start" || cells.length > 0) finish(records);
-      return records;
-    },
-  };
+  }
 }
 
 const SEPARATORS = [",", ";", "\t"];
 
-/** The separator of a file, by what stands most often in its first line outside of quotes; a comma when there is none. */
+/** The separator of a file: the one that is most frequent in the first line outside of quotes; by default a comma. */
 export function detectSeparator(firstLine: string): string {
   const counts = SEPARATORS.map((one) => countOutsideQuotes(firstLine, one));
   const most = Math.max(...counts);

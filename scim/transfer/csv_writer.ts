@@ -1,15 +1,13 @@
-// Resources as a table: which columns they need, and each one's cells. What a table cannot hold is counted.
+// Writes resources as CSV: collects the columns, writes the cells, and lists the attributes that CSV cannot contain.
 
 import type { JsonObject, JsonValue, Mapping, ResourceKind } from "../schema/resource.ts";
-import { property, readPath, writePath } from "../schema/attribute_path.ts";
-import { ATTRIBUTES, findAttribute } from "../schema/attributes.ts";
-import { isArray, isObject } from "../schema/json_limits.ts";
-import { csvLine, joinTexts } from "./csv_cells.ts";
-import { isSplit, readHeader } from "./columns.ts";
+import { findAttribute, property, readPath, SCIM_ATTRIBUTES, writePath } from "../schema/attributes.ts";
+import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
+import { csvLine, isSplit, joinTexts, readHeader } from "./columns.ts";
 
-export interface TableOut {
+export interface CsvWriter {
   /** Looks at a resource, as the interface answers it, before the first line is written. */
-  see(resource: JsonObject): void;
+  addColumns(resource: JsonObject): void;
   /** The line of the column names. */
   header(): string;
   line(resource: JsonObject): string;
@@ -27,24 +25,24 @@ const FIRST: Readonly<Record<ResourceKind, readonly string[]>> = {
 const LAST: Readonly<Record<ResourceKind, readonly string[]>> = { user: ["groups"], group: ["members"] };
 const LEFT_OUT: ReadonlySet<string> = new Set(["schemas", "id", "meta"]);
 /** A spreadsheet and its reader cannot handle more. */
-const MOST_COLUMNS = 900;
+const MAX_COLUMNS = 900;
 
 /** @param mapping whose front-end attributes name the columns, where one stands for one attribute. */
-export function createTableOut(kind: ResourceKind, mapping: Mapping): TableOut {
+export function createCsvWriter(kind: ResourceKind, mapping: Mapping): CsvWriter {
   const seen = new Set<string>();
   const lost = new Set<string>();
   const columns = (): string[] => {
     const ends = new Set([...FIRST[kind], ...LAST[kind]]);
-    const between = [...seen].filter((path) => !ends.has(path)).sort().slice(0, MOST_COLUMNS);
+    const between = [...seen].filter((path) => !ends.has(path)).sort().slice(0, MAX_COLUMNS);
     return [...FIRST[kind], ...between, ...LAST[kind]];
   };
   let settled: string[] | null = null;
 
   return {
     lost,
-    see(resource) {
+    addColumns(resource) {
       for (const path of cellsOf(kind, resource, lost).keys()) {
-        if (seen.size >= MOST_COLUMNS && !seen.has(path)) lost.add(path);
+        if (seen.size >= MAX_COLUMNS && !seen.has(path)) lost.add(path);
         else seen.add(path);
       }
     },
@@ -91,7 +89,7 @@ function cellsOf(kind: ResourceKind, resource: JsonObject, lost: Set<string>): C
   for (const [attribute, value] of Object.entries(resource)) {
     if (LEFT_OUT.has(attribute) || (attribute === "externalId" && value === name)) continue;
     if (attribute === "groups" || attribute === "members") cells.set(attribute, namesIn(value));
-    else if (attribute.startsWith("urn:") && isObject(value)) {
+    else if (attribute.startsWith("urn:") && isJsonObject(value)) {
       for (const [inner, own] of Object.entries(value)) {
         fill(cells, `${attribute}:${inner}`, { value: own, kind, lost });
       }
@@ -101,9 +99,9 @@ function cellsOf(kind: ResourceKind, resource: JsonObject, lost: Set<string>): C
 }
 
 function namesIn(value: JsonValue): string[] {
-  const entries = isArray(value) ? value : [];
+  const entries = isJsonArray(value) ? value : [];
   return entries.flatMap((entry) => {
-    const name = isObject(entry) ? property(entry, "display") : entry;
+    const name = isJsonObject(entry) ? property(entry, "display") : entry;
     return typeof name === "string" ? [name] : [];
   });
 }
@@ -115,12 +113,12 @@ interface Filling {
 }
 
 function fill(cells: Cells, attribute: string, { value, kind, lost }: Filling): void {
-  if (isObject(value)) {
+  if (isJsonObject(value)) {
     for (const [sub, one] of Object.entries(value)) {
       put(cells, `${attribute}.${sub}`, { texts: [textOf(one)], kind, lost });
     }
-  } else if (!isArray(value)) put(cells, attribute, { texts: [textOf(value)], kind, lost });
-  else if (value.every((one) => !isObject(one))) {
+  } else if (!isJsonArray(value)) put(cells, attribute, { texts: [textOf(value)], kind, lost });
+  else if (value.every((one) => !isJsonObject(one))) {
     put(cells, `${attribute}[]`, { texts: value.map(textOf), kind, lost });
   } else fillEntries(cells, attribute, { value, kind, lost });
 }
@@ -131,9 +129,11 @@ function fillEntries(
   attribute: string,
   { value, kind, lost }: { value: readonly JsonValue[]; kind: ResourceKind; lost: Set<string> },
 ): void {
-  const subs = new Set(value.flatMap((entry) => isObject(entry) ? Object.keys(entry) : []));
+  const subs = new Set(value.flatMap((entry) => isJsonObject(entry) ? Object.keys(entry) : []));
   for (const sub of subs) {
-    const texts = value.map((entry) => isObject(entry) ? textOf(property(entry, sub) ?? "") : textOf(entry));
+    const texts = value.map((entry) =>
+      isJsonObject(entry) ? textOf(property(entry, sub) ?? "") : textOf(entry)
+    );
     put(cells, `${attribute}[].${sub}`, { texts, kind, lost });
   }
 }
@@ -153,7 +153,8 @@ function put(
   // Only what reads back as the very same is a column.
   const isSame = writePath(known) === path && (known.multi || texts.length === 1) &&
     texts.every((text) => text !== null);
-  const isHome = known.schema !== null || findAttribute(ATTRIBUTES[kind], known.attribute) !== undefined ||
+  const isHome = known.schema !== null ||
+    findAttribute(SCIM_ATTRIBUTES[kind], known.attribute) !== undefined ||
     known.sub === null;
   if (!isSame || !isHome) lost.add(path);
   else if (texts.some((text) => text !== "")) cells.set(path, texts.map((text) => text ?? ""));

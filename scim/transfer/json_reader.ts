@@ -1,17 +1,10 @@
-// JSON cut into resources piece by piece: an array, a ListResponse (RFC 7644 §3.4.2), or objects one after the other.
+// Splits JSON into resources in pieces: an array, a ListResponse (RFC 7644 §3.4.2), or a sequence of objects.
 
 export type JsonPiece =
   | { readonly ok: true; readonly line: number; readonly text: string }
   | { readonly ok: false; readonly line: number; readonly problem: string };
 
-export interface JsonReader {
-  /** The resources that end within the text so far. Whether each is sound JSON is for a parser to say. */
-  push(text: string): JsonPiece[];
-  /** What is wrong with the end, if anything. */
-  end(): JsonPiece[];
-}
-
-/** A resource, as a body of the interface. */
+/** The limit of a request body. */
 const MAX_CHARACTERS = 1_048_576;
 const LIST_MEMBER = '"resources"';
 
@@ -21,125 +14,134 @@ const UNFINISHED = "the file ends within what begins here";
 
 /** `seek`: between resources. `resource`: within one. `beside`: within a ListResponse, outside of its resources. */
 type Mode = "seek" | "resource" | "beside";
-/** What is around the resources. */
+/** The container of the resources. */
 type Around = "nothing" | "array" | "list";
 
 const BLANK = new Set([" ", "\t", "\r", "\n", ","]);
 
-export function createJsonReader(): JsonReader {
-  let mode: Mode = "seek";
-  let around: Around = "nothing";
+export class JsonReader {
+  #mode: Mode = "seek";
+  #around: Around = "nothing";
   /** Open brackets of the resource, or of the ListResponse outside of its resources. */
-  let depth = 0;
-  let isText = false;
-  let isEscaped = false;
-  let kept: string[] = [];
-  let characters = 0;
-  let line = 1;
-  let from = 1;
-  /** The last text among the members of the outermost object, in small letters; only its beginning. */
-  let name = "";
-  /** After this nothing can be told apart any more. */
-  let isOver = false;
-  let pieces: JsonPiece[] = [];
+  #depth = 0;
+  #isText = false;
+  #isEscaped = false;
+  #kept: string[] = [];
+  #characters = 0;
+  #line = 1;
+  #firstLine = 1;
+  /** The beginning of the last text among the members of the outermost object, in lower case. */
+  #name = "";
+  /** After a fault, nothing more can be read. */
+  #isOver = false;
+  #pieces: JsonPiece[] = [];
 
-  const fail = (at: number, problem: string): void => {
-    pieces.push({ ok: false, line: at, problem });
-    isOver = true;
-  };
-  const begin = (): void => {
-    mode = "resource";
-    depth = 0;
-    from = line;
-    kept = [];
-    characters = 0;
-    name = "";
-  };
-  const keep = (text: string): void => {
-    if (mode !== "resource") return;
-    kept.push(text);
-    characters += text.length;
-    if (characters > MAX_CHARACTERS) fail(from, TOO_LONG);
-  };
+  /** The resources that end in the text so far. The caller must parse each one. */
+  push(text: string): JsonPiece[] {
+    this.#pieces = [];
+    for (let at = 0; at < text.length && !this.#isOver;) {
+      const to = this.#runEnd(text, at);
+      if (to > at) this.#takeRun(text.slice(at, to));
+      else this.#takeOne(text[at] ?? "");
+      at = Math.max(to, at + 1);
+    }
+    return this.#pieces;
+  }
 
-  const seek = (one: string): void => {
+  /** The fault at the end, if there is one. */
+  end(): JsonPiece[] {
+    if (this.#isOver || (this.#mode === "seek" && this.#around === "nothing")) return [];
+    const line = this.#mode === "resource" ? this.#firstLine : this.#line;
+    return [{ ok: false, line, problem: UNFINISHED }];
+  }
+
+  /** The end of a run of characters without a special meaning. */
+  #runEnd(text: string, start: number): number {
+    const marks = this.#isText ? TEXT_MARKS : MARKS;
+    let to = start;
+    if (this.#mode !== "seek" && !this.#isEscaped) {
+      while (to < text.length && !marks.has(text[to] ?? "")) to++;
+    }
+    return to;
+  }
+
+  #takeRun(text: string): void {
+    this.#keep(text);
+    if (this.#isText && this.#depth === 1) {
+      const name = this.#name + text.slice(0, LIST_MEMBER.length);
+      this.#name = name.slice(0, LIST_MEMBER.length).toLowerCase();
+    }
+  }
+
+  #takeOne(one: string): void {
+    if (one === "\n") this.#line++;
+    if (this.#isText) this.#inText(one);
+    else if (this.#mode === "seek") this.#seek(one);
+    else this.#within(one);
+    if (one === '"' && !this.#isText && this.#depth === 1) this.#name += one;
+  }
+
+  #inText(one: string): void {
+    this.#keep(one);
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (one === "\\") this.#isEscaped = true;
+    else if (one === '"') this.#isText = false;
+  }
+
+  #seek(one: string): void {
     if (BLANK.has(one)) return;
     if (one === "{") {
-      begin();
-      within(one);
-    } else if (one === "[" && around === "nothing") around = "array";
-    else if (one === "]" && around === "array") around = "nothing";
-    else if (one === "]" && around === "list") {
-      mode = "beside";
-      depth = 1;
-    } else fail(line, NOT_JSON);
-  };
+      this.#begin();
+      this.#within(one);
+    } else if (one === "[" && this.#around === "nothing") this.#around = "array";
+    else if (one === "]" && this.#around === "array") this.#around = "nothing";
+    else if (one === "]" && this.#around === "list") {
+      this.#mode = "beside";
+      this.#depth = 1;
+    } else this.#fail(this.#line, NOT_JSON);
+  }
 
-  const within = (one: string): void => {
-    const mayBeList = mode === "beside" || around === "nothing";
-    if (one === "[" && depth === 1 && mayBeList && name === LIST_MEMBER) {
-      // What was kept so far is the head of a ListResponse.
-      mode = "seek";
-      around = "list";
+  #begin(): void {
+    this.#mode = "resource";
+    this.#depth = 0;
+    this.#firstLine = this.#line;
+    this.#kept = [];
+    this.#characters = 0;
+    this.#name = "";
+  }
+
+  #within(one: string): void {
+    const mayBeList = this.#mode === "beside" || this.#around === "nothing";
+    if (one === "[" && this.#depth === 1 && mayBeList && this.#name === LIST_MEMBER) {
+      // The text so far is the head of a ListResponse.
+      this.#mode = "seek";
+      this.#around = "list";
       return;
     }
-    keep(one);
+    this.#keep(one);
     if (one === '"') {
-      isText = true;
-      if (depth === 1) name = one;
-    } else if (one === "{" || one === "[") depth++;
-    else if (one === "}" || one === "]") depth--;
-    if (depth > 0) return;
-    if (mode === "resource") pieces.push({ ok: true, line: from, text: kept.join("") });
-    else around = "nothing";
-    mode = "seek";
-  };
+      this.#isText = true;
+      if (this.#depth === 1) this.#name = one;
+    } else if (one === "{" || one === "[") this.#depth++;
+    else if (one === "}" || one === "]") this.#depth--;
+    if (this.#depth > 0) return;
+    if (this.#mode === "resource") {
+      this.#pieces.push({ ok: true, line: this.#firstLine, text: this.#kept.join("") });
+    } else this.#around = "nothing";
+    this.#mode = "seek";
+  }
 
-  const inText = (one: string): void => {
-    keep(one);
-    if (isEscaped) isEscaped = false;
-    else if (one === "\\") isEscaped = true;
-    else if (one === '"') isText = false;
-  };
+  #keep(text: string): void {
+    if (this.#mode !== "resource") return;
+    this.#kept.push(text);
+    this.#characters += text.length;
+    if (this.#characters > MAX_CHARACTERS) this.#fail(this.#firstLine, TOO_LONG);
+  }
 
-  /** The end of a run of characters that change nothing. */
-  const runEnd = (text: string, start: number): number => {
-    const marks = isText ? TEXT_MARKS : MARKS;
-    let to = start;
-    if (mode !== "seek" && !isEscaped) { while (to < text.length && !marks.has(text[to] ?? "")) to++; }
-    return to;
-  };
-
-  const takeRun = (text: string): void => {
-    keep(text);
-    if (isText && depth === 1) {
-      name = (name + text.slice(0, LIST_MEMBER.length)).slice(0, LIST_MEMBER.length).toLowerCase();
-    }
-  };
-  const takeOne = (one: string): void => {
-    if (one === "\n") line++;
-    if (isText) inText(one);
-    else if (mode === "seek") seek(one);
-    else within(one);
-    if (one === '"' && !isText && depth === 1) name += one;
-  };
-
-  return {
-    push(text) {
-      pieces = [];
-      for (let at = 0; at < text.length && !isOver;) {
-        const to = runEnd(text, at);
-        if (to > at) takeRun(text.slice(at, to));
-        else takeOne(text[at] ?? "");
-        at = Math.max(to, at + 1);
-      }
-      return pieces;
-    },
-    end() {
-      if (isOver || (mode === "seek" && around === "nothing")) return [];
-      return [{ ok: false, line: mode === "resource" ? from : line, problem: UNFINISHED }];
-    },
-  };
+  #fail(line: number, problem: string): void {
+    this.#pieces.push({ ok: false, line, problem });
+    this.#isOver = true;
+  }
 }
 
 const MARKS = new Set(['"', "{", "}", "[", "]", "\n"]);

@@ -1,12 +1,19 @@
-// The rows of a file of users or groups, CSV or JSON, in bounded memory: each with its line, as the body of a POST.
+// Reads the rows of a CSV or JSON file in bounded memory, each with its line and as the body of a POST.
 
 import type { JsonObject, JsonValue, Mapping, ResourceKind } from "../schema/resource.ts";
 import { GROUP_SCHEMA, USER_SCHEMA } from "../schema/attribute_table.ts";
-import { isArray, isObject, parseBody } from "../schema/json_limits.ts";
-import { readHeader, type Table } from "./columns.ts";
-import { createCsvReader, type CsvReader, type CsvRecord, detectSeparator } from "./csv_reader.ts";
-import { createJsonReader } from "./json_reader.ts";
-import { bodyOfRow } from "./row_to_resource.ts";
+import { isJsonArray, isJsonObject, parseJsonObject } from "../schema/json_limits.ts";
+import {
+  cellTexts,
+  type ImportColumn,
+  type ImportTable,
+  readHeader,
+  splitTexts,
+  unescapeFormula,
+} from "./columns.ts";
+import { CsvReader, type CsvRecord, detectSeparator } from "./csv_reader.ts";
+import { JsonReader } from "./json_reader.ts";
+import type { AttributePath } from "../schema/attributes.ts";
 
 /** One row. `groups`: the names of groups that the user is to be in. */
 export interface FileRow {
@@ -22,15 +29,15 @@ export type RowRead =
 
 /** A file that can be read as often as is wanted. */
 export interface RowFile {
-  /** What a row reaches of a resource that is there already; `null`: all of it. */
+  /** The attributes of an existing resource that a row changes; `null`: all. */
   readonly covers: readonly string[] | null;
   readonly notes: readonly string[];
-  /** Throws a {@link FileFault} when it can no longer be read. */
+  /** Throws a {@link FileError} when it can no longer be read. */
   rows(): AsyncGenerator<RowRead>;
 }
 
 /** Why a file cannot be read, as a sentence. */
-export class FileFault extends Error {
+export class FileError extends Error {
   override readonly name = "FileFault";
 }
 
@@ -55,11 +62,11 @@ export async function openRowFile(path: string, { mapping }: { mapping: Mapping 
   const format = FORMATS.get(ending) ?? (/^\s*[[{]/.test(head) ? "json" : "csv");
   if (format === "json") return { covers: null, notes: [], rows: () => jsonRows(path) };
   const separator = detectSeparator(head.split(/\r|\n/, 1)[0] ?? "");
-  const header = await firstOf(recordsOf(path, createCsvReader(separator)));
-  if (header === null) throw new FileFault("Cannot import the file: it is empty.");
-  if (!header.ok) throw new FileFault(`Cannot read the header of the file: ${header.problem}.`);
+  const header = await firstOf(recordsOf(path, new CsvReader(separator)));
+  if (header === null) throw new FileError("Cannot import the file: it is empty.");
+  if (!header.ok) throw new FileError(`Cannot read the header of the file: ${header.problem}.`);
   const read = readHeader(header.cells, mapping);
-  if (!read.ok) throw new FileFault(`Cannot import the file. ${read.problem}`);
+  if (!read.ok) throw new FileError(`Cannot import the file. ${read.problem}`);
   const { table } = read;
   return { covers: table.covers, notes: table.notes, rows: () => tableRows(path, { separator, table }) };
 }
@@ -81,11 +88,11 @@ async function* textOf(path: string): AsyncGenerator<string> {
     decoder.decode();
   } catch (fault) {
     if (fault instanceof TypeError) {
-      throw new FileFault("Cannot read the file: it is not UTF-8. In a spreadsheet, save it as CSV UTF-8.");
+      throw new FileError("Cannot read the file: it is not UTF-8. In a spreadsheet, save it as CSV UTF-8.");
     }
-    if (fault instanceof Deno.errors.NotFound) throw new FileFault("Cannot read the file: it is not there.");
+    if (fault instanceof Deno.errors.NotFound) throw new FileError("Cannot read the file: it is not there.");
     if (fault instanceof Error && fault.name in Deno.errors) {
-      throw new FileFault(`Cannot read the file (${fault.name}).`, { cause: fault });
+      throw new FileError(`Cannot read the file (${fault.name}).`, { cause: fault });
     }
     throw fault;
   }
@@ -98,15 +105,15 @@ async function* recordsOf(path: string, reader: CsvReader): AsyncGenerator<CsvRe
 
 async function* tableRows(
   path: string,
-  { separator, table: { kind, columns } }: { separator: string; table: Table },
+  { separator, table: { kind, columns } }: { separator: string; table: ImportTable },
 ): AsyncGenerator<RowRead> {
   let isHeader = true;
-  for await (const record of recordsOf(path, createCsvReader(separator))) {
+  for await (const record of recordsOf(path, new CsvReader(separator))) {
     const wasHeader = isHeader;
     isHeader = false;
     if (wasHeader) continue;
     const { line } = record;
-    if (!record.ok) yield { ok: false, line, problem: sentence(record.problem) };
+    if (!record.ok) yield { ok: false, line, problem: toSentence(record.problem) };
     else if (record.cells.length !== columns.length) {
       const { length } = record.cells;
       const problem = `It has ${
@@ -118,26 +125,26 @@ async function* tableRows(
 }
 
 async function* jsonRows(path: string): AsyncGenerator<RowRead> {
-  const reader = createJsonReader();
+  const reader = new JsonReader();
   const encoder = new TextEncoder();
   for await (const text of textOf(path)) {
     for (const piece of reader.push(text)) {
       const { line } = piece;
-      if (!piece.ok) yield { ok: false, line, problem: sentence(piece.problem) };
+      if (!piece.ok) yield { ok: false, line, problem: toSentence(piece.problem) };
       else yield jsonRow(line, encoder.encode(piece.text));
     }
   }
   for (const { line, ...piece } of reader.end()) {
-    if (!piece.ok) yield { ok: false, line, problem: sentence(piece.problem) };
+    if (!piece.ok) yield { ok: false, line, problem: toSentence(piece.problem) };
   }
 }
 
-export function sentence(problem: string): string {
+export function toSentence(problem: string): string {
   return `${problem.slice(0, 1).toUpperCase()}${problem.slice(1)}.`;
 }
 
 export function jsonRow(line: number, octets: Uint8Array): RowRead {
-  const parsed = parseBody(octets);
+  const parsed = parseJsonObject(octets);
   if (!parsed.ok) return { ok: false, line, problem: parsed.problem.replace(/^The body/, "It") };
   const kind = kindOf(parsed.value);
   const { groups: given, ...body } = parsed.value;
@@ -149,14 +156,14 @@ export function jsonRow(line: number, octets: Uint8Array): RowRead {
   return { ok: true, row: { line, kind, body, groups } };
 }
 
-/** By its schemas; without them, by what only one of the two has. */
+/** Decides by the schemas; without them, by attributes that only one kind has. */
 function kindOf({ schemas, userName, members, meta }: JsonObject): ResourceKind {
-  const named = isArray(schemas)
+  const named = isJsonArray(schemas)
     ? schemas.map((one) => typeof one === "string" ? one.toLowerCase() : "")
     : [];
   if (named.includes(GROUP_SCHEMA.toLowerCase())) return "group";
   if (named.includes(USER_SCHEMA.toLowerCase()) || userName !== undefined) return "user";
-  const isGroup = members !== undefined || (isObject(meta) && meta["resourceType"] === "Group");
+  const isGroup = members !== undefined || (isJsonObject(meta) && meta["resourceType"] === "Group");
   return isGroup ? "group" : "user";
 }
 
@@ -164,11 +171,80 @@ function kindOf({ schemas, userName, members, meta }: JsonObject): ResourceKind 
 function groupNames(value: JsonValue | undefined): string[] | null {
   if (value === undefined || value === null) return [];
   const names: string[] = [];
-  for (const entry of isArray(value) ? value : [value]) {
-    const texts = isObject(entry) ? [entry["display"], entry["value"]] : [entry];
+  for (const entry of isJsonArray(value) ? value : [value]) {
+    const texts = isJsonObject(entry) ? [entry["display"], entry["value"]] : [entry];
     const name = texts.find((text) => typeof text === "string" && text !== "");
     if (typeof name !== "string") return null;
     names.push(name);
   }
   return names;
+}
+
+export interface TableRow {
+  readonly body: JsonObject;
+  /** Of a user: names as given. */
+  readonly groups: readonly string[];
+}
+
+/** A value while it is put together. Maps, because names are foreign: one of them may be `__proto__`. */
+type Growing = Map<string, JsonValue | Growing | Growing[]>;
+
+/** @param cells as many as there are columns. Empty ones say nothing. */
+export function bodyOfRow(columns: readonly ImportColumn[], cells: readonly string[]): TableRow {
+  const body: Growing = new Map();
+  let groups: readonly string[] = [];
+  for (const [at, { target }] of columns.entries()) {
+    const cell = unescapeFormula(cells[at] ?? "");
+    if (cell === "" || target.to === "ignored") continue;
+    if (target.to === "plain") body.set(target.member, cell);
+    else if (target.to === "paths") {
+      for (const path of target.paths) put(body, path, cellTexts(cell, path));
+    } else {
+      const names = splitTexts(cell).filter((name) => name !== "");
+      if (target.member === "groups") groups = names;
+      else body.set("members", names.map((display) => ({ display })));
+    }
+  }
+  return { body: settle(body), groups };
+}
+
+function put(body: Growing, path: AttributePath, texts: readonly string[]): void {
+  const { schema, attribute, sub, multi, known } = path;
+  const holder = schema === null ? body : within(body, schema);
+  if (sub === null) {
+    const isList = multi || (known === null && texts.length > 1);
+    holder.set(attribute, isList ? texts.filter((text) => text !== "") : texts[0] ?? "");
+  } else if (multi) {
+    const entries = entriesOf(holder, attribute);
+    for (const [at, text] of texts.entries()) {
+      const entry = entries[at] ?? new Map();
+      entries[at] = entry;
+      if (text !== "") entry.set(sub, text);
+    }
+  } else within(holder, attribute).set(sub, known === null && texts.length > 1 ? [...texts] : texts[0] ?? "");
+}
+
+function within(holder: Growing, name: string): Growing {
+  const found = holder.get(name);
+  if (found instanceof Map) return found;
+  const made: Growing = new Map();
+  holder.set(name, made);
+  return made;
+}
+
+function entriesOf(holder: Growing, name: string): Growing[] {
+  const found = holder.get(name);
+  if (Array.isArray(found) && found.every((one) => one instanceof Map)) return found;
+  const made: Growing[] = [];
+  holder.set(name, made);
+  return made;
+}
+
+function settle(growing: Growing): JsonObject {
+  return Object.fromEntries([...growing].map(([name, value]) => [name, settleValue(value)]));
+}
+
+function settleValue(value: JsonValue | Growing | Growing[]): JsonValue {
+  if (value instanceof Map) return settle(value);
+  return Array.isArray(value) ? value.map((one) => one instanceof Map ? settle(one) : one) : value;
 }

@@ -1,14 +1,13 @@
-// A file that reached us as text: its rows with their cells, so that a row can be put right and read again.
+// Reads an uploaded file into rows with their cells, so that the console can correct a row and read it again.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Mapping } from "../schema/resource.ts";
-import { readContent } from "../schema/parse_resource.ts";
-import { readName } from "../schema/resource_name.ts";
-import { type Column, readHeader } from "./columns.ts";
-import { createCsvReader, detectSeparator } from "./csv_reader.ts";
-import { type FileRow, jsonRow, type RowRead, sentence } from "./row_reader.ts";
-import { createJsonReader } from "./json_reader.ts";
-import { bodyOfRow } from "./row_to_resource.ts";
+import { parseResource } from "../schema/parse_resource.ts";
+import { parseName } from "../schema/resource_name.ts";
+import { type ImportColumn, readHeader } from "./columns.ts";
+import { CsvReader, detectSeparator } from "./csv_reader.ts";
+import { bodyOfRow, type FileRow, jsonRow, type RowRead, toSentence } from "./row_reader.ts";
+import { JsonReader } from "./json_reader.ts";
 
 /** One row of the text. */
 export interface UploadedRow {
@@ -28,7 +27,7 @@ export interface Upload {
   readonly notes: readonly string[];
   readonly rows: readonly UploadedRow[];
   /** Reads a row of a table with other cells. */
-  again(line: number, cells: readonly string[]): RowRead;
+  reread(line: number, cells: readonly string[]): RowRead;
 }
 
 export type UploadOutcome =
@@ -36,7 +35,7 @@ export type UploadOutcome =
   | { readonly ok: false; readonly problem: string };
 
 /** What a sound row names. */
-export type RowCheck =
+export type UploadedRowCheck =
   | { readonly ok: true; readonly name: string; readonly key: string }
   | { readonly ok: false; readonly problem: string };
 
@@ -61,8 +60,8 @@ export function readUpload(
 }
 
 /** Checks a row as the interface checks the body of a POST. */
-export function checkUploaded({ kind, body, groups }: FileRow, mapping: Mapping): RowCheck {
-  const read = readContent(kind, body, { mapping, newName: () => "" });
+export function checkUploaded({ kind, body, groups }: FileRow, mapping: Mapping): UploadedRowCheck {
+  const read = parseResource(kind, body, { mapping, newName: () => "" });
   if (!read.ok) return { ok: false, problem: read.detail };
   const { content } = read;
   if (content.name === "") {
@@ -72,7 +71,7 @@ export function checkUploaded({ kind, body, groups }: FileRow, mapping: Mapping)
     return { ok: false, problem: "It is over 1 MiB." };
   }
   for (const group of groups) {
-    const name = readName(group);
+    const name = parseName(group);
     if (!name.ok) return { ok: false, problem: `A name in groups cannot be one: ${name.problem}.` };
   }
   return { ok: true, name: content.name, key: `${kind} ${canonicalName(content.name)}` };
@@ -83,51 +82,51 @@ function refuse(problem: string): UploadOutcome {
 }
 
 function readTable(text: string, mapping: Mapping): UploadOutcome {
-  const reader = createCsvReader(detectSeparator(text.slice(0, 65_536).split(/\r|\n/, 1)[0] ?? ""));
+  const reader = new CsvReader(detectSeparator(text.slice(0, 65_536).split(/\r|\n/, 1)[0] ?? ""));
   const [header, ...records] = [...reader.push(text), ...reader.end()];
   if (header === undefined) return refuse("The file is empty.");
   if (!header.ok) return refuse(`The header cannot be read: ${header.problem}.`);
   const read = readHeader(header.cells, mapping);
   if (!read.ok) return refuse(read.problem);
   const { kind, columns, covers, notes } = read.table;
-  const again = (line: number, cells: readonly string[]): RowRead =>
+  const reread = (line: number, cells: readonly string[]): RowRead =>
     cells.length === columns.length
       ? { ok: true, row: { line, kind, ...bodyOfRow(columns, cells.map((cell) => cell.trim())) } }
       : { ok: false, line, problem: widthProblem(cells.length, columns.length) };
   const rows = records.map((record): UploadedRow => {
     const { line } = record;
-    if (record.ok) return { line, cells: record.cells, read: again(line, record.cells) };
-    return { line, cells: [], read: { ok: false, line, problem: sentence(record.problem) } };
+    if (record.ok) return { line, cells: record.cells, read: reread(line, record.cells) };
+    return { line, cells: [], read: { ok: false, line, problem: toSentence(record.problem) } };
   });
   const headers = columns.map((column) => column.header);
-  return { ok: true, upload: { headers, secretColumns: secretsOf(columns), covers, notes, rows, again } };
+  return { ok: true, upload: { headers, secretColumns: secretsOf(columns), covers, notes, rows, reread } };
 }
 
 function widthProblem(has: number, wanted: number): string {
   return `It has ${has === 1 ? "one cell" : `${has} cells`}, and the header has ${wanted}.`;
 }
 
-function secretsOf(columns: readonly Column[]): Set<number> {
+function secretsOf(columns: readonly ImportColumn[]): Set<number> {
   return new Set(
     columns.flatMap(({ target }, at) => target.to === "plain" && target.member === "password" ? [at] : []),
   );
 }
 
 function readJson(text: string): UploadOutcome {
-  const reader = createJsonReader();
+  const reader = new JsonReader();
   const encoder = new TextEncoder();
   const rows = [...reader.push(text), ...reader.end()].map((piece): UploadedRow => {
     const { line } = piece;
     const read: RowRead = piece.ok
       ? jsonRow(line, encoder.encode(piece.text))
-      : { ok: false, line, problem: sentence(piece.problem) };
+      : { ok: false, line, problem: toSentence(piece.problem) };
     return { line, cells: [], read };
   });
-  const again = (line: number): RowRead => ({
+  const reread = (line: number): RowRead => ({
     ok: false,
     line,
     problem: "A row of JSON is put right in the file.",
   });
   const none = { headers: null, secretColumns: new Set<number>(), covers: null, notes: [] };
-  return { ok: true, upload: { ...none, rows, again } };
+  return { ok: true, upload: { ...none, rows, reread } };
 }

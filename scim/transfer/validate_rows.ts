@@ -1,13 +1,13 @@
-// The check of a whole file before anything is written: every row like the body of a POST, addresses and numbers as in
-// the console, and no user twice.
+// Checks a whole file before an import writes: each row like the body of a POST, contact values as in the console, and
+// no user twice.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { contactProblems } from "../schema/contact_values.ts";
 import type { Mapping } from "../schema/resource.ts";
-import { readContent } from "../schema/parse_resource.ts";
-import { distinctNames, readName } from "../schema/resource_name.ts";
+import { parseResource } from "../schema/parse_resource.ts";
+import { distinctNames, parseName } from "../schema/resource_name.ts";
 import type { FileRow, RowFile } from "./row_reader.ts";
-import { createNameSet, type NameSet } from "./name_hash_set.ts";
+import { NameHashSet } from "../directory/name_hashes.ts";
 
 export interface FileCheck {
   readonly users: number;
@@ -24,19 +24,19 @@ const TOO_LARGE_OCTETS = 1_048_576;
  */
 export async function checkFile(
   file: RowFile,
-  { mapping, faults, seed, tell, contactRefusal }: {
+  { mapping, faults, seed, onChecked, contactRefusal }: {
     mapping: Mapping;
     faults: { add(line: number, problem: string): void };
     seed: number;
-    tell: (rows: number) => void;
+    onChecked: (rows: number) => void;
     contactRefusal: (row: FileRow) => Promise<string | null>;
   },
 ): Promise<FileCheck> {
-  const users = createNameSet(seed);
+  const users = new NameHashSet(seed);
   const counts = { users: 0, groups: 0, passwords: 0 };
   let rows = 0;
   for await (const read of file.rows()) {
-    tell(++rows);
+    onChecked(++rows);
     if (!read.ok) {
       faults.add(read.line, read.problem);
       continue;
@@ -60,20 +60,20 @@ type RowCheck =
 
 function checkRow(
   { kind, body, groups }: FileRow,
-  { mapping, users }: { mapping: Mapping; users: NameSet },
+  { mapping, users }: { mapping: Mapping; users: NameHashSet },
 ): RowCheck {
-  const read = readContent(kind, body, { mapping, newName: () => "" });
+  const read = parseResource(kind, body, { mapping, newName: () => "" });
   if (!read.ok) return refuse(read.detail);
   const { content, password } = read;
   if (content.name === "") {
     return refuse(`It has no ${kind === "user" ? "userName" : "groupName (displayName)"}.`);
   }
   if (JSON.stringify(content).length > TOO_LARGE_OCTETS) return refuse("It is over 1 MiB.");
-  const wrong = groups.map(readName).find((one) => !one.ok);
+  const wrong = groups.map(parseName).find((one) => !one.ok);
   if (wrong !== undefined && !wrong.ok) return refuse(`A name in groups cannot be one: ${wrong.problem}.`);
-  // A group may go on in further rows, which bring members.
+  // Further rows of a group add members.
   if (kind === "user" && !users.add(canonicalName(content.name))) {
-    return refuse(`The user ${JSON.stringify(content.name)} stands in the file before.`);
+    return refuse(`An earlier row contains the user ${JSON.stringify(content.name)}.`);
   }
   const hasContactProblem = kind === "user" && contactProblems(content.attributes).length > 0;
   return { ok: true, hasPassword: password !== undefined, hasContactProblem };
@@ -84,9 +84,9 @@ function refuse(problem: string): RowCheck {
 }
 
 /** Names of groups as a row gives them, each once and in NFC; the check has found them sound. */
-export function soundNames(names: readonly string[]): string[] {
+export function validNames(names: readonly string[]): string[] {
   return distinctNames(names.flatMap((name) => {
-    const read = readName(name);
+    const read = parseName(name);
     return read.ok ? [read.name] : [];
   }));
 }
@@ -98,11 +98,11 @@ export interface Identified {
 }
 
 /** What a row names, and the members that a group's row brings; `null` for a row that the check would not have let pass. */
-export function identify(
+export function identifyRow(
   { kind, body }: Pick<FileRow, "kind" | "body">,
   mapping: Mapping,
 ): Identified | null {
-  const read = readContent(kind, body, { mapping, newName: () => "" });
+  const read = parseResource(kind, body, { mapping, newName: () => "" });
   if (!read.ok || read.content.name === "") return null;
   const { content } = read;
   return { name: content.name, members: content.kind === "group" ? content.members : [] };

@@ -16,17 +16,15 @@ interface RoomRow {
 /** Everything in `platform/`, except settings, the data directory and the control socket. */
 const PLATFORM = {
   code: ["platform/"],
-  except: ["platform/config/", "platform/data_dir.ts", "platform/control_listener.ts"],
+  except: ["platform/config/", "platform/http/", "platform/data_dir.ts", "platform/control_listener.ts"],
 };
 /** Tables and pure functions of RADIUS. */
 const RADIUS_FACTS = ["radius/protocol/", "radius/flow/"];
 /** Pure functions and record types of the gateway that the console shares. */
 const PURE_RADIUS = [
-  "radius/conversation/duration_buckets.ts",
   "radius/conversation/login_record.ts",
-  "radius/factors/pairing_details.ts",
+  "radius/factors/pairing.ts",
   "radius/factors/totp.ts",
-  "radius/factors/unconfirmed_factors.ts",
 ];
 /** What runs in a browser: the tables of the flow and of the protocol, and names. */
 const BROWSER = ["radius/protocol/", "radius/flow/", "platform/device_label.ts"];
@@ -36,7 +34,7 @@ const EVERYTHING = [""];
 export const ROOMS: readonly RoomRow[] = [
   {
     at: "radius/protocol/",
-    code: ["platform/canonical_name.ts", "platform/mask_phone_number.ts"],
+    code: ["platform/canonical_name.ts", "platform/phone_number.ts"],
     types: [],
   },
   { at: "radius/flow/", code: ["radius/protocol/", "platform/phone_number.ts"], types: [] },
@@ -57,7 +55,7 @@ export const ROOMS: readonly RoomRow[] = [
       "platform/audit_actions.ts",
       "platform/client_settings.ts",
       "platform/client_values.ts",
-      "platform/socket_address.ts",
+      "platform/addresses.ts",
     ],
     // The ports declare what a conversation looks like; the API sends it as it is.
     types: [
@@ -74,7 +72,7 @@ export const ROOMS: readonly RoomRow[] = [
     code: ["console/web/", ...BROWSER],
     types: ["console/api/", "upstream/embedded/second_factor/interfaces.ts"],
   },
-  { at: "console/me/", code: ["console/web/", ...BROWSER], types: ["console/api/"] },
+  { at: "console/account/", code: ["console/web/", ...BROWSER], types: ["console/api/"] },
   {
     at: "console/",
     code: [
@@ -96,7 +94,7 @@ export const ROOMS: readonly RoomRow[] = [
       ...RADIUS_FACTS,
       "platform/runtime.ts",
       "platform/control_characters.ts",
-      "cli/parse_args.ts",
+      "cli/terminal.ts",
     ],
     types: [],
   },

@@ -29,7 +29,7 @@ const HELP = `Measures the size and shape of the sources: files, lines, function
                         importers. Without a name: all of them
   --prune               remove the rows of tests/architecture/exceptions.json that no longer apply, and follow renamed
                         files. Adds no row
-  --help                this text`;
+  --help                show this help`;
 
 const ROOT = new URL("../../", import.meta.url);
 const IMPORT_RULES = ["tests/architecture/import_rules.ts", "tests/guards/import_rules.ts"];

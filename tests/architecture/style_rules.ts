@@ -14,7 +14,7 @@ export interface StyleRow {
 const SKIPS_WITH_REASON = new Set(["tests/support/skip_unless.ts", "tests/e2e/browser.ts"]);
 const inTests = (path: string) => path.startsWith("tests/");
 const inBrowser = (path: string) =>
-  ["console/web/", "console/device/", "console/me/"].some((room) => path.startsWith(room));
+  ["console/web/", "console/device/", "console/account/"].some((room) => path.startsWith(room));
 const isProse = (path: string) => path.endsWith(".md");
 const isCode = (path: string) =>
   isModule(path) || path.endsWith(".c") || path.endsWith(".h") || path.endsWith(".css");
@@ -78,7 +78,7 @@ export const STYLE_RULES = {
     problem: matches(
       /(^|[\s"'`(=])\/(home|work|root|Users\/[\w.-]+)\/|\.\.\/(spec|shared|facts|design)\/\S*\.md|registry\.npmjs/m,
     ),
-    breach: planted("docs/a.md", "see `/home/somebody/notes`"),
+    breach: planted("docs/a.md", "see `/home/user/notes`"),
   },
   "is named for what it is not": {
     applies: isModule,

@@ -22,7 +22,7 @@ export async function bufferDrops(port: number): Promise<number> {
   return drops;
 }
 
-/** The same from the text of such a table; the port stands in hexadecimal, the drops in the last column. */
+/** The same from the text of such a table; the port is hexadecimal, and the last column has the drops. */
 export function dropsIn(table: string, port: number): number {
   const local = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   return table.split("\n").slice(1).map((line) => line.trim().split(" ").filter((word) => word !== ""))

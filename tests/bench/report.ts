@@ -48,7 +48,7 @@ export function reportLines(rounds: Rounds): string[] {
 
 function line(name: FigureName, { verdict, width }: { verdict: Verdict; width: number }): string {
   const row: FigureRow = FIGURES[name];
-  const figure = (value: number) => `${format(value, row.decimals)} ${row.unit}`.padStart(14);
+  const figure = (value: number) => `${formatNumber(value, row.decimals)} ${row.unit}`.padStart(14);
   const columns = [row.title.padEnd(width), figure(verdict.ours), figure(verdict.theirs)];
   return `${columns.join("  ")}  ${verdict.ratio.toFixed(2).padStart(6)}  ${barText(row, verdict)}`.trimEnd();
 }
@@ -59,6 +59,7 @@ function barText(row: FigureRow, verdict: Verdict): string {
   return `${bar}: ${verdict.met === true ? "met" : "not met"}`;
 }
 
-function format(value: number, decimals: number): string {
+/** With separated thousands and a fixed number of decimals. */
+export function formatNumber(value: number, decimals: number): string {
   return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 }

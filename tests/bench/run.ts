@@ -11,15 +11,15 @@ import { startCountersign, startFreeradius, type StartServer } from "./servers.t
 const HELP = `Measures Countersign beside FreeRADIUS on this host, over loopback, in interleaved rounds.
 
   deno task bench [--rounds <n>] [--seconds <s>] [--quick]
-  deno task bench identity …    measures the identity interface instead; deno task bench identity --help
+  deno task bench identity ...    Measure SCIM instead. See deno task bench identity --help.
 
-  --rounds <n>   rounds for each server, 1 to 50 (5)
-  --seconds <s>  length of each measurement in a round, 0.5 to 60 (3)
-  --quick        two rounds of one second: shows that it works, proves little
-  --help         this text
+  --rounds <n>   Rounds for each server, 1 to 50 (default: 5).
+  --seconds <s>  Length of each measurement in a round, 0.5 to 60 (default: 3).
+  --quick        Run two rounds of one second, to check that the benchmark works.
+  --help         Show this help.
 
-Prints medians, ratios (above 1: better than FreeRADIUS) and bars. A bar that is not met is said so; the exit code is
-1 only when something could not be measured. It wants gcc, libssl-dev and freeradius, and two idle cores.`;
+Prints medians, ratios (above 1: better than FreeRADIUS) and limits, and names each limit that is not met. The exit code
+is 1 only if a measurement failed. Needs gcc, libssl-dev, freeradius and two idle cores.`;
 
 type ServerKey = keyof Rounds;
 type Measure = (
@@ -123,7 +123,7 @@ async function main({ help, rounds, durations }: ReturnType<typeof readOptions>)
     const results = await measureAll(rounds, { generator, durations });
     console.log("");
     for (const line of reportLines(results)) console.log(line);
-    console.log("\nThe identity interface: deno task bench identity");
+    console.log("\nSCIM: deno task bench identity");
     return 0;
   } finally {
     await Deno.remove(scratch, { recursive: true });

@@ -2,7 +2,7 @@
 
 import { endChild } from "../support/child.ts";
 import { freeUdpPort } from "../support/free_port.ts";
-import { startGateway } from "../support/gateway.ts";
+import { startProgram } from "../support/program.ts";
 import { openRadiusClient } from "../support/radius_client.ts";
 
 /** A server that has answered once. */
@@ -36,7 +36,7 @@ secret = "${SECRET}"
 export async function startCountersign(): Promise<MeasuredServer> {
   const startedMs = performance.now();
   const dataDir = await Deno.makeTempDir({ dir: DISK, prefix: "countersign-bench-" });
-  const gateway = await startGateway({ toml: SETTINGS, dataDir });
+  const gateway = await startProgram({ toml: SETTINGS, dataDir });
   await firstAnswer(gateway.radiusPort);
   return {
     name: "Countersign",

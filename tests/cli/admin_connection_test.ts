@@ -5,10 +5,10 @@ import {
   type AdminConnection,
   AdminRefusal,
   AdminUnreachable,
+  apiValue,
   openAdminConnection,
   pathName,
   readLines,
-  valueOf,
 } from "../../cli/admin_connection.ts";
 import { DataDirFault, openDataDir } from "../../platform/data_dir.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
@@ -46,7 +46,7 @@ async function openWorld({ masterKeyHex = "" }: { masterKeyHex?: string } = {}):
 
 const NUMBER = { kind: "sms", number: "+14155550123" } as const;
 const pair = ({ connection: { api } }: World, id = "ann") =>
-  valueOf(api.users[":id"].pairings.$post({ param: { id }, json: NUMBER }));
+  apiValue(api.users[":id"].pairings.$post({ param: { id }, json: NUMBER }));
 
 Deno.test("openAdminConnection() opens nothing before the first call", async () => {
   await using world = await openWorld();
@@ -63,7 +63,7 @@ Deno.test("openAdminConnection() uses the API of the server that answers at the 
 Deno.test("openAdminConnection() uses the store itself without a server, also for calls at the same time", async () => {
   await using world = await openWorld();
   await Promise.all([pair(world, "ann"), pair(world, "bob")]);
-  const { rows } = await valueOf(world.connection.api.devices.$get({ query: {} }));
+  const { rows } = await apiValue(world.connection.api.devices.$get({ query: {} }));
   assertEquals(rows.map(({ user }) => user).toSorted(), ["ann", "bob"]);
   await assertRejects(() => openDataDir(world.dataDir, { random, masterKeyHex: "" }), DataDirFault);
 });
@@ -75,7 +75,7 @@ Deno.test("openAdminConnection() takes the store when its server has ended betwe
     await pair(world, "ann");
   }
   await pair(world, "bob");
-  const { total } = await valueOf(world.connection.api.devices.$get({ query: {} }));
+  const { total } = await apiValue(world.connection.api.devices.$get({ query: {} }));
   assertEquals(total, 2);
 });
 
@@ -100,8 +100,8 @@ Deno.test("openAdminConnection() waits 5 s for a process that holds the store, a
   const fault = await assertRejects(() => call, AdminUnreachable);
   assertEquals(
     fault.message,
-    `Cannot use the data directory "${world.dataDir}": a process holds it, and no server answers at its control.sock. ` +
-      "If the server is starting or stopping, try again; else end that process.",
+    `Cannot use the data directory "${world.dataDir}": another process has locked it and does not answer at control.sock. ` +
+      "If the server is starting or stopping, try again. Otherwise, stop that process.",
   );
   assertEquals(world.clock.nowMs() - startMs, 5000);
 });
@@ -156,7 +156,7 @@ async function listenRaw({ dataDir, socket }: World, handle: Handle) {
 const octets = (text: string) => new TextEncoder().encode(text);
 const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
 const SILENT =
-  "Cannot say whether it was done: the server took the request and gave no answer. Look before trying again.";
+  "The result is unknown: the server accepted the request but did not answer. Check the state before you retry.";
 
 Deno.test("a call says that nothing is known of it when the server does not answer within 120 s", async () => {
   await using world = await openWorld();
@@ -193,7 +193,7 @@ Deno.test("a call is not made again when a connection of an earlier call ends un
     }
     await connection.closeWrite();
   });
-  await valueOf(api.clients.$get());
+  await apiValue(api.clients.$get());
   await assertRejects(() => pair(world), AdminUnreachable);
   assertEquals(server.requests(), 2);
 });
@@ -218,7 +218,10 @@ for (const [what, sent] of BROKEN) {
         lines.push(...some);
       }
     }, AdminUnreachable);
-    assertEquals(fault.message, "Cannot go on: the server's response broke off. Run the command again.");
+    assertEquals(
+      fault.message,
+      "The connection to the server closed in the middle of the response. Run the command again.",
+    );
     assertEquals(lines, ['{"a":1}']);
   });
 }
@@ -269,7 +272,7 @@ const NO_PATH_NAMES = ["", ".", "..", "a\ud800"];
 for (const name of NO_PATH_NAMES) {
   Deno.test(`pathName() refuses ${JSON.stringify(name)}`, () => {
     const fault = assertThrows(() => pathName(name, "user"), AdminRefusal);
-    assertEquals(fault.message, `Cannot do that: ${JSON.stringify(name)} cannot be the name of a user.`);
+    assertEquals(fault.message, `${JSON.stringify(name)} cannot be the name of a user.`);
   });
 }
 

@@ -105,7 +105,7 @@ Deno.test("deno task export names what a table cannot hold", async () => {
   ]);
   assertEquals(
     exported.stderr,
-    'A table cannot hold all of "badge.n", "size", "urn:x:y:deep.er": use --format json for everything.\n',
+    'CSV cannot contain all values of "badge.n", "size", "urn:x:y:deep.er". To export everything, use --format json.\n',
   );
 });
 
@@ -113,16 +113,19 @@ Deno.test("deno task export says what is wrong with a target, a file and argumen
   await using operator = await openOperator();
   const unknown = await operator.run("export", "corp");
   assertEquals([unknown.code, unknown.stdout], [1, ""]);
-  assertEquals(unknown.stderr, 'There is no target "corp". The settings have "default".\n');
+  assertEquals(unknown.stderr, 'There is no target "corp". The settings define "default".\n');
   const nowhere = await operator.run("export", "default", "--output", `${operator.home}/no/such/file`);
-  assertEquals([nowhere.code, nowhere.stderr], [1, "Cannot write the file (NotFound).\n"]);
+  assertEquals([nowhere.code, nowhere.stderr], [1, "Cannot write the output file (NotFound).\n"]);
   const wrong = await operator.run("export", "default", "--format", "xml");
-  assertEquals([wrong.code, wrong.stderr.startsWith("Cannot export: --format is json or csv.\n\n")], [
+  assertEquals([
+    wrong.code,
+    wrong.stderr.startsWith("Cannot use the arguments: --format must be json or csv.\n\n"),
+  ], [
     2,
     true,
   ]);
   assertEquals(
-    (await operator.run("export", "--help")).stdout.startsWith("Users and groups of a target"),
+    (await operator.run("export", "--help")).stdout.startsWith("Export the users and groups of a target."),
     true,
   );
 });

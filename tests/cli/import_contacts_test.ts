@@ -1,7 +1,7 @@
 // `deno task import` checks e-mail addresses and phone numbers as the import of the console does.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { startGateway } from "../support/gateway.ts";
+import { startProgram } from "../support/program.ts";
 import { openOperator } from "./operator.ts";
 import { CREDENTIAL, CREDENTIAL_TOML, runBeside } from "./people_world.ts";
 
@@ -31,7 +31,7 @@ dora,dora@example.com,+49 151 12345678
 });
 
 Deno.test("deno task import --update keeps a stored value that is not valid, and refuses it for another user", async () => {
-  await using gateway = await startGateway({ toml: CREDENTIAL_TOML });
+  await using gateway = await startProgram({ toml: CREDENTIAL_TOML });
   const created = await fetch(`${gateway.httpUrl}/idm/scim/default/Users`, {
     method: "POST",
     headers: {

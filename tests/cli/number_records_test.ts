@@ -1,13 +1,13 @@
 // The audit records of phone numbers that a program changes over SCIM, or an operator with `deno task import`.
 
 import { assertEquals } from "@std/assert";
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
 import { CREDENTIAL, CREDENTIAL_TOML, runBeside } from "./people_world.ts";
 
 type AuditRecord = Readonly<Record<string, unknown>>;
 
 async function send(
-  { httpUrl }: RunningGateway,
+  { httpUrl }: RunningProgram,
   method: string,
   { path, body }: { path: string; body: unknown },
 ): Promise<void> {
@@ -23,7 +23,7 @@ async function send(
   assertEquals(answer.ok, true, `${method} ${path}: ${answer.status}`);
 }
 
-async function importTable(gateway: RunningGateway, text: string): Promise<void> {
+async function importTable(gateway: RunningProgram, text: string): Promise<void> {
   const file = await Deno.makeTempFile({ suffix: ".csv" });
   try {
     await Deno.writeTextFile(file, text);
@@ -35,7 +35,7 @@ async function importTable(gateway: RunningGateway, text: string): Promise<void>
 }
 
 /** The records about ada, in the order of the events; the gateway must have stopped. */
-async function recordsOf({ dataDir }: RunningGateway): Promise<AuditRecord[]> {
+async function recordsOf({ dataDir }: RunningProgram): Promise<AuditRecord[]> {
   const kv = await Deno.openKv(`${dataDir}/countersign.kv`);
   try {
     const all = await Array.fromAsync(kv.list<AuditRecord>({ prefix: ["audit"] }), ({ value }) => value);
@@ -53,7 +53,7 @@ function lineOf({ actor, action, before, after, factor, number, how }: AuditReco
 }
 
 Deno.test("a phone number that SCIM or an import changes is recorded with its values and as a factor, masked", async () => {
-  await using gateway = await startGateway({ toml: CREDENTIAL_TOML });
+  await using gateway = await startProgram({ toml: CREDENTIAL_TOML });
   const user = (...numbers: string[]) => ({
     userName: "ada",
     phoneNumbers: numbers.map((value) => ({ value })),

@@ -2,7 +2,7 @@
 
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { AdminRefusal } from "../../cli/admin_connection.ts";
-import { addFactor, type Addition, invite, listAll, listOf, prefer, revoke } from "../../cli/pair_actions.ts";
+import { addFactor, invite, listAll, listOf, type NewFactor, prefer, revoke } from "../../cli/pair.ts";
 import type { NewPairing } from "../../radius/factors/pairing.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
 
@@ -14,12 +14,11 @@ consumer_secret = "our-consumer-secret"
 `;
 const RESTRICTED = '[factors]\ncountry_codes = ["49"]\nenabled = ["sms"]\n';
 const DEVICE = { kind: "device", id: "d", totpLength: 6 } as const;
-const UNKNOWN_DEVICE =
-  "The embedded second-factor service knows the phones that --invite paired, and no other id.";
+const UNKNOWN_DEVICE = "The embedded second-factor service knows only phones that were paired with --invite.";
 const NOT_SENT =
-  "factors.country_codes does not allow the country of this number: nothing will be sent to it.";
+  "factors.country_codes does not allow the country of this number, so it receives no passcodes.";
 const NOT_OFFERED = (kind: string) =>
-  `It is not offered at a login: factors.enabled does not have ${JSON.stringify(kind)}.`;
+  `Logins do not offer this factor: factors.enabled does not contain ${JSON.stringify(kind)}.`;
 
 /** The notes at the end of a text. */
 function notesOf(text: string): string[] {
@@ -29,7 +28,7 @@ function notesOf(text: string): string[] {
 }
 
 /** A factor, the settings, and the notes. */
-const NOTED: readonly (readonly [factor: Addition, toml: string, notes: readonly string[]])[] = [
+const NOTED: readonly (readonly [factor: NewFactor, toml: string, notes: readonly string[]])[] = [
   [{ kind: "sms", number: "+14155550123" }, "", []],
   [{ kind: "sms", number: "+4915123456789" }, RESTRICTED, []],
   [{ kind: "sms", number: "+14155550123" }, RESTRICTED, [NOT_SENT]],
@@ -47,12 +46,12 @@ for (const [factor, toml, notes] of NOTED) {
 }
 
 /** A factor, and the sentence that says it was added. */
-const SENTENCES: readonly (readonly [factor: Addition, sentence: string])[] = [
-  [DEVICE, '"Ann" has the device "d", with passcodes of 6 digits.'],
-  [{ ...DEVICE, totpLength: 0 }, '"Ann" has the device "d", which shows no passcodes.'],
-  [{ kind: "sms", number: "+14155550123" }, '"Ann" has texts to +1*******123.'],
-  [{ kind: "voice", number: "+14155550123" }, '"Ann" has calls to +1*******123.'],
-  [{ kind: "totp", seed: "JBSWY3DPEHPK3PXP" }, '"Ann" has a TOTP secret.'],
+const SENTENCES: readonly (readonly [factor: NewFactor, sentence: string])[] = [
+  [DEVICE, 'Added the device "d" with 6-digit passcodes to "Ann".'],
+  [{ ...DEVICE, totpLength: 0 }, 'Added the device "d" with no passcodes to "Ann".'],
+  [{ kind: "sms", number: "+14155550123" }, 'Added text messages to +1*******123 to "Ann".'],
+  [{ kind: "voice", number: "+14155550123" }, 'Added phone calls to +1*******123 to "Ann".'],
+  [{ kind: "totp", seed: "JBSWY3DPEHPK3PXP" }, 'Added an authenticator app to "Ann".'],
 ];
 for (const [factor, sentence] of SENTENCES) {
   Deno.test(`addFactor() says ${sentence}`, async () => {
@@ -69,7 +68,10 @@ Deno.test("addFactor() says whom it could not pair, and why", async () => {
     () => addFactor(gateway, "ann", { kind: "sms", number: "0151 234567" }),
     AdminRefusal,
   );
-  assertStringIncludes(fault.message, 'Cannot pair "ann": A phone number is +, country code and digits');
+  assertStringIncludes(
+    fault.message,
+    'Cannot add the factor to "ann": Enter the number with + and country code',
+  );
 });
 
 /** `http.public_url`, and words of the note about it. */
@@ -98,12 +100,12 @@ Deno.test("invite() beside an external service says how to pair there", async ()
 Deno.test("prefer() notes a factor that the user does not have, and one that is not enabled", async () => {
   await using gateway = await openComposition(RESTRICTED);
   assertEquals(notesOf(await prefer(gateway, "ann", "totp")), [
-    '"ann" has no pairing of that kind yet.',
+    '"ann" has no factor of this kind yet.',
     NOT_OFFERED("totp"),
   ]);
   await addFactor(gateway, "ann", { kind: "sms", number: "+4915123456789" });
-  assertEquals(await prefer(gateway, "Ann", "sms"), 'A login of "Ann" begins with sms.\n');
-  assertEquals(await prefer(gateway, "ann", null), '"ann" has no preferred factor.\n');
+  assertEquals(await prefer(gateway, "Ann", "sms"), 'The default factor of "Ann" is sms.\n');
+  assertEquals(await prefer(gateway, "ann", null), '"ann" has no default factor.\n');
 });
 
 /** Stores a pairing without the API. */
@@ -115,20 +117,20 @@ async function put({ store, radius: { pairings } }: TestComposition, user: strin
 
 Deno.test("listOf() shows the pairings of one user, and listAll() those of all", async () => {
   await using gateway = await openComposition();
-  assertEquals(await listAll(gateway.api), "There are no pairings.\n");
+  assertEquals(await listAll(gateway.api), "There are no factors.\n");
   await addFactor(gateway, "Ann", DEVICE);
   gateway.clock.advance(1000);
   await addFactor(gateway, "ann", { kind: "sms", number: "+14155550123" });
   await addFactor(gateway, "bob", { kind: "totp", seed: "JBSWY3DPEHPK3PXP" });
   await prefer(gateway, "ann", "sms");
   const ann = await listOf(gateway.api, "ANN");
-  assertStringIncludes(ann, '"ANN" has 2 pairings.');
-  assertStringIncludes(ann, "Preferred: sms");
+  assertStringIncludes(ann, '"ANN" has 2 factors.');
+  assertStringIncludes(ann, "Default factor: sms");
   assertEquals(ann.includes("totp"), false);
   const all = await listAll(gateway.api);
-  assertStringIncludes(all, "3 pairings.");
+  assertStringIncludes(all, "3 factors.");
   for (const part of ["device", "6-digit passcodes", "+1*******123", "bob"]) assertStringIncludes(all, part);
-  assertEquals(await listOf(gateway.api, "carl"), '"carl" has no pairings.\n');
+  assertEquals(await listOf(gateway.api, "carl"), '"carl" has no factors.\n');
 });
 
 Deno.test("listAll() lists 500 pairings, and says how many more there are", async () => {
@@ -137,8 +139,8 @@ Deno.test("listAll() lists 500 pairings, and says how many more there are", asyn
     await put(gateway, `user${at}`, { kind: "device", id: `d${at}`, totpLength: 6 });
   }
   const text = await listAll(gateway.api);
-  assertStringIncludes(text, "520 pairings.");
-  assertStringIncludes(text, "  and 20 more; name a user to see theirs\n");
+  assertStringIncludes(text, "520 factors.");
+  assertStringIncludes(text, "  and 20 more; add a user name to list the factors of that user\n");
   assertEquals(text.split("\n").filter((line) => line.includes("6-digit passcodes")).length, 500);
 });
 
@@ -152,17 +154,25 @@ Deno.test("revoke() finds a pairing by its id alone, and refuses one of another 
   await using gateway = await openComposition();
   await addFactor(gateway, "Ann", DEVICE);
   const ofBob = await assertRejects(() => revoke(gateway, { user: "bob", id: "d" }), AdminRefusal);
-  assertEquals(ofBob.message, 'Cannot revoke it: "bob" has no pairing of that id; --list shows them.');
+  assertEquals(
+    ofBob.message,
+    'Cannot revoke the factor: "bob" has no factor with this ID. To list the IDs, use --list.',
+  );
   const text = await revoke(gateway, { user: null, id: "d" });
-  assertStringIncludes(text, '"Ann" no longer has the device "d", with passcodes of 6 digits.');
+  assertStringIncludes(text, 'Revoked the device "d" with 6-digit passcodes of "Ann".');
   assertEquals([notesOf(text), gateway.radius.pairings.size], [[], 0]);
   const again = await assertRejects(() => revoke(gateway, { user: null, id: "d" }), AdminRefusal);
-  assertEquals(again.message, "Cannot revoke it: There is no pairing of that id; --list shows them.");
+  assertEquals(
+    again.message,
+    "Cannot revoke the factor: there is no factor with this ID. To list the IDs, use --list.",
+  );
 });
 
 Deno.test("revoke() beside an external service says that the service may still know the device", async () => {
   await using gateway = await openComposition(EXTERNAL_SERVICE);
   await addFactor(gateway, "ann", DEVICE);
   const text = await revoke(gateway, { user: "ann", id: "d" });
-  assertEquals(notesOf(text), ["The second-factor service may still know the device; end it there as well."]);
+  assertEquals(notesOf(text), [
+    "The external second-factor service may still know the device. Remove it there as well.",
+  ]);
 });

@@ -1,8 +1,7 @@
 // `deno task pair` as an operator runs it: beside a server and without one, with its exit codes and its words.
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { type PairAction, planPair } from "../../cli/pair.ts";
-import type { Addition } from "../../cli/pair_actions.ts";
+import { type NewFactor, type PairAction, planPair } from "../../cli/pair.ts";
 import { openDataDir } from "../../platform/data_dir.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { testNeeding } from "../support/skip_unless.ts";
@@ -21,13 +20,13 @@ Deno.test("deno task pair gives, lists and revokes factors without a server", as
   await using operator = await openOperator();
   const device = await operator.run("pair", "Ann Lee", "--device", "dev-1");
   assertEquals([device.code, device.stderr], [0, ""]);
-  assertStringIncludes(device.stdout, '"Ann Lee" has the device "dev-1", with passcodes of 6 digits.');
+  assertStringIncludes(device.stdout, 'Added the device "dev-1" with 6-digit passcodes to "Ann Lee".');
   assertEquals((await operator.run("pair", "--sms", "+1 415 555 0123", "ann lee")).code, 0);
 
   const list = await operator.run("pair", "ann lee", "--list");
   assertEquals(list.code, 0);
   const [head = "", ...rows] = list.stdout.split("\n").filter((line) => line.startsWith("  "));
-  assertEquals(head.trim().split(/ {2,}/), ["id", "user", "kind", "name", "what", "created"]);
+  assertEquals(head.trim().split(/ {2,}/), ["ID", "user", "kind", "name", "details", "created"]);
   const at = head.indexOf("kind");
   assertEquals(rows.map((row) => row.slice(at).split(" ")[0]), ["device", "sms"]);
   assertEquals(rows.map((row) => row.trim().split(/ {2,}/)[3]), ["6-digit passcodes", "+1*******123"]);
@@ -35,7 +34,7 @@ Deno.test("deno task pair gives, lists and revokes factors without a server", as
 
   const revoked = await operator.run("pair", "--revoke", "dev-1");
   assertEquals([revoked.code, revoked.stderr], [0, ""]);
-  assertStringIncludes((await operator.run("pair", "--list")).stdout, "1 pairing.");
+  assertStringIncludes((await operator.run("pair", "--list")).stdout, "1 factor.");
   const again = await operator.run("pair", "--revoke", "dev-1");
   assertEquals([again.code, again.stdout], [1, ""]);
 });
@@ -50,7 +49,7 @@ Deno.test("deno task pair works beside a running server, which knows at once", a
   assertEquals([taken.code, taken.stdout], [1, ""]);
   assertStringIncludes(
     taken.stderr,
-    'Cannot pair "bob": That pairing id is in use. Revoke it at its user first.',
+    'Cannot add the factor to "bob": That pairing id is in use. Revoke it at its user first.',
   );
 });
 
@@ -76,7 +75,7 @@ Deno.test("deno task pair --invite prints the link, a QR code, the end and what 
   const { code, stdout, stderr } = await operator.run("pair", "ann", "--invite");
   assertEquals([code, stderr], [0, ""]);
   assertMatch(stdout, /^http:\/\/127\.0\.0\.1:8080\/device#invite=[\w-]{22}$/m);
-  assertMatch(stdout, /^It is good until \d{4}-\d\d-\d\d \d\d:\d\d UTC\.$/m);
+  assertMatch(stdout, /^The link expires at \d{4}-\d\d-\d\d \d\d:\d\d UTC\.$/m);
   assert(stdout.split("\n").filter((line) => /^[█▀▄ ]{29,}$/.test(line)).length >= 15);
   for (const setting of ["http.listen", "http.public_url"]) assertStringIncludes(stdout, setting);
 });
@@ -92,14 +91,14 @@ Deno.test("deno task pair --invite beside an external service is refused, and sa
 Deno.test("deno task pair --prefer is listed", async () => {
   await using operator = await openOperator();
   assertEquals((await operator.run("pair", "ann", "--prefer", "voice")).code, 0);
-  assertStringIncludes((await operator.run("pair", "ann", "--list")).stdout, "Preferred: voice");
+  assertStringIncludes((await operator.run("pair", "ann", "--list")).stdout, "Default factor: voice");
 });
 
 /** What is wrong use, and a word of the sentence that says so. */
 const WRONG = [
   [[], "is missing"],
   [["ann"], "is missing"],
-  [["--sms", "+14155550123"], "user name"],
+  [["--sms", "+14155550123"], "the user is missing"],
   [["ann", "bob", "--list"], "more than one"],
   [["ann", "--list", "--invite"], "exclude"],
   [["ann", "--fax", "secret-value"], "--fax"],
@@ -114,7 +113,7 @@ const WRONG = [
 for (const [args, word] of WRONG) {
   Deno.test(`planPair() calls ${JSON.stringify(args)} wrong use and repeats no value`, () => {
     const plan = planPair(args);
-    const problem = plan.kind === "wrong" ? plan.problem : plan.kind;
+    const problem = typeof plan === "string" ? plan : plan.does;
     assertStringIncludes(problem, word);
     assert(!problem.includes("secret-value"));
   });
@@ -138,37 +137,33 @@ for (const [typed, totpLength] of LENGTHS) {
   Deno.test(`planPair() reads --totp-length ${JSON.stringify(typed)} as digits or not at all`, () => {
     const plan = planPair(["ann", "--device", "d", `--totp-length=${typed}`]);
     if (totpLength === null) {
-      const problem = "the length of a device's passcodes is 4 to 10, or 0 for none";
-      assertEquals(plan, { kind: "wrong", problem });
-      return;
-    }
-    const factor = { kind: "device", id: "d", totpLength } as const;
-    assertEquals(plan, { kind: "action", action: { does: "add", user: "ann", factor }, readsSeed: false });
+      assertEquals(plan, "--totp-length must be 4 to 10, or 0 for no passcodes");
+    } else assertEquals(plan, add({ kind: "device", id: "d", totpLength }));
   });
 }
 
-/** Arguments, what the command does, and whether the secret comes from standard input. */
-const PLANS: readonly (readonly [args: readonly string[], action: PairAction, readsSeed: boolean])[] = [
-  [["ann", "--device", "d"], add({ kind: "device", id: "d", totpLength: 6 }), false],
-  [["--sms", "+1", "ann"], add({ kind: "sms", number: "+1" }), false],
-  [["ann", "--voice=+1"], add({ kind: "voice", number: "+1" }), false],
-  [["ann", "--totp", SEED], add({ kind: "totp", seed: SEED }), false],
-  [["ann", "--totp", "-"], add({ kind: "totp", seed: "-" }), true],
-  [["ann", "--invite"], { does: "invite", user: "ann" }, false],
-  [["ann", "--prefer", "sms"], { does: "prefer", user: "ann", factor: "sms" }, false],
-  [["ann", "--prefer", "none"], { does: "prefer", user: "ann", factor: null }, false],
-  [["--list"], { does: "list", user: null }, false],
-  [["ann", "--list"], { does: "list", user: "ann" }, false],
-  [["--revoke", "d"], { does: "revoke", user: null, id: "d" }, false],
-  [["ann", "--revoke", "d"], { does: "revoke", user: "ann", id: "d" }, false],
+/** Arguments, and what the command does. */
+const PLANS: readonly (readonly [args: readonly string[], action: PairAction])[] = [
+  [["ann", "--device", "d"], add({ kind: "device", id: "d", totpLength: 6 })],
+  [["--sms", "+1", "ann"], add({ kind: "sms", number: "+1" })],
+  [["ann", "--voice=+1"], add({ kind: "voice", number: "+1" })],
+  [["ann", "--totp", SEED], add({ kind: "totp", seed: SEED })],
+  [["ann", "--totp", "-"], add({ kind: "totp", seed: "-" })],
+  [["ann", "--invite"], { does: "invite", user: "ann" }],
+  [["ann", "--prefer", "sms"], { does: "prefer", user: "ann", factor: "sms" }],
+  [["ann", "--prefer", "none"], { does: "prefer", user: "ann", factor: null }],
+  [["--list"], { does: "list", user: null }],
+  [["ann", "--list"], { does: "list", user: "ann" }],
+  [["--revoke", "d"], { does: "revoke", user: null, id: "d" }],
+  [["ann", "--revoke", "d"], { does: "revoke", user: "ann", id: "d" }],
 ];
-for (const [args, action, readsSeed] of PLANS) {
+for (const [args, action] of PLANS) {
   Deno.test(`planPair() reads ${args.join(" ")}`, () => {
-    assertEquals(planPair(args), { kind: "action", action, readsSeed });
+    assertEquals(planPair(args), action);
   });
 }
 
-function add(factor: Addition): PairAction {
+function add(factor: NewFactor): PairAction {
   return { does: "add", user: "ann", factor };
 }
 
@@ -206,7 +201,7 @@ Deno.test("two commands at once both get their turn without a server", async () 
   await using operator = await openOperator();
   const ended = await Promise.all(["a", "b"].map((id) => operator.run("pair", "ann", "--device", id)));
   assertEquals(ended.map(({ code, stderr }) => [code, stderr]), [[0, ""], [0, ""]]);
-  assertStringIncludes((await operator.run("pair", "--list")).stdout, "2 pairings.");
+  assertStringIncludes((await operator.run("pair", "--list")).stdout, "2 factors.");
 });
 
 Deno.test("deno task pair passes over a socket that a killed server left", async () => {

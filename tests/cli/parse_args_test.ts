@@ -1,7 +1,7 @@
 // The arguments of a command: options, words, and what is refused.
 
 import { assert, assertEquals } from "@std/assert";
-import { parseCommandArgs } from "../../cli/parse_args.ts";
+import { parseCommandArgs } from "../../cli/terminal.ts";
 
 const OPTIONS = {
   sms: { type: "string" },
@@ -34,8 +34,8 @@ const REFUSED = [
   [["--sms"], "option '--sms <value>' argument missing"],
   [["--sms", "--list"], "option '--sms' argument is ambiguous"],
   [["--list=secret"], "option '--list' does not take an argument"],
-  [["--list", "--list"], "option '--list' is given twice"],
-  [["--sms=secret", "--sms=secret"], "option '--sms' is given twice"],
+  [["--list", "--list"], "option '--list' is repeated"],
+  [["--sms=secret", "--sms=secret"], "option '--sms' is repeated"],
   [["--lists=secret"], "unknown option '--lists'"],
   [["-x"], "unknown option '-x'"],
   [["--__proto__"], "unknown option '--__proto__'"],

@@ -1,12 +1,12 @@
 // For tests: a running gateway and a file, and the commands on people with its settings.
 
-import { PROGRAM_FLAGS, type RunningGateway } from "../support/gateway.ts";
+import { PROGRAM_FLAGS, type RunningProgram } from "../support/program.ts";
 import { type Ended, runProgram } from "../support/child.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 
 /** Runs `cli/<name>.ts` with the settings of a gateway, running or not. */
-export function runBeside(gateway: RunningGateway, command: string, ...args: string[]): Promise<Ended> {
+export function runBeside(gateway: RunningProgram, command: string, ...args: string[]): Promise<Ended> {
   return runProgram(Deno.execPath(), {
     args: ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, `${ROOT}cli/${command}.ts`, ...args],
     cwd: ROOT,
@@ -26,7 +26,7 @@ access = "write"
 
 /** One resource as the interface answers it; `null` when there is none. */
 export async function getResource(
-  { httpUrl }: RunningGateway,
+  { httpUrl }: RunningProgram,
   path: string,
 ): Promise<Record<string, unknown> | null> {
   const answer = await fetch(`${httpUrl}/idm/scim/default/${path}`, {
@@ -35,3 +35,7 @@ export async function getResource(
   const body = await answer.json();
   return answer.status === 404 ? null : body;
 }
+
+/** The names of the groups of an exported user. */
+export const groupsOf = (user: Record<string, unknown> | undefined) =>
+  (user?.groups as { display: string }[] | undefined)?.map(({ display }) => display) ?? [];

@@ -1,7 +1,7 @@
 // The secret of a command: typed at a terminal, or from a pipe.
 
 import { assertEquals } from "@std/assert";
-import { readSecretLine, type SecretInput } from "../../cli/read_secret.ts";
+import { readSecretLine, type SecretInput } from "../../cli/terminal.ts";
 
 function keyboard(typed: string, { terminal = true } = {}): SecretInput & { modes: boolean[] } {
   const octets = new TextEncoder().encode(typed);
@@ -36,7 +36,7 @@ for (const [keys, secret] of KEYS) {
     let prompted = "";
     assertEquals(await readSecretLine(input, (text) => void (prompted += text)), secret);
     assertEquals(input.modes, [true, false]);
-    assertEquals(prompted, "TOTP secret (it is not shown): \n");
+    assertEquals(prompted, "TOTP secret (hidden): \n");
   });
 }
 

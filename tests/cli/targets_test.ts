@@ -1,16 +1,16 @@
-// `deno task outbox` and `deno task refresh`: what they ask the API for, and what they say.
+// `deno task outbox` and `deno task refresh`: requests to the API, and printed results.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { AdminRefusal } from "../../cli/admin_connection.ts";
 import { outbox, type OutboxPlan, planOutbox } from "../../cli/outbox.ts";
-import { planRefresh, refreshTarget } from "../../cli/refresh.ts";
-import type { OwedWrite, RefreshReport, Target } from "../../scim/ports.ts";
+import { planRefresh, runRefresh } from "../../cli/refresh.ts";
+import type { PendingWrite, RefreshReport, Target } from "../../scim/ports.ts";
 import { operatorApi } from "../fakes/composition.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 import { createFakeTarget, REPORT } from "../fakes/scim_target.ts";
 import { openOperator } from "./operator.ts";
 
-const OWED: readonly OwedWrite[] = [
+const PENDING: readonly PendingWrite[] = [
   {
     id: "1",
     backend: "directory",
@@ -35,12 +35,12 @@ const OWED: readonly OwedWrite[] = [
   },
 ];
 
-/** A target that owes its backend `owed`, and the dead letters that were tried again. */
-function owingTarget(owed: readonly OwedWrite[]): { target: Target; retried: unknown[] } {
+/** A target with pending writes, and the requests to retry failed writes. */
+function pendingTarget(owed: readonly PendingWrite[]): { target: Target; retried: unknown[] } {
   const retried: unknown[] = [];
   const target = {
     ...createFakeTarget(),
-    owed: (limit: number) => owed.slice(0, limit),
+    pendingWrites: (limit: number) => owed.slice(0, limit),
     retryDeadLetters(options: { backend?: string }) {
       retried.push(options);
       return Promise.resolve(
@@ -53,39 +53,44 @@ function owingTarget(owed: readonly OwedWrite[]): { target: Target; retried: unk
 
 const LIST: OutboxPlan = { target: "default", retry: "none" };
 
-/** What a target owes, and lines of the list. */
-const LISTS: readonly (readonly [what: string, owed: readonly OwedWrite[], parts: readonly string[]])[] = [
-  ["nothing", [], ['Target "default" owes its backends nothing.\n']],
-  ["a write", OWED.slice(0, 1), ["1 write, no dead letters among them."]],
-  ["writes and a dead letter", OWED, [
-    'Target "default" owes its backends 2 writes, 1 dead letter among them.',
+/** Pending writes of a target, and lines of the list. */
+const LISTS: readonly (readonly [what: string, owed: readonly PendingWrite[], parts: readonly string[]])[] = [
+  ["nothing", [], ['Target "default" has no pending writes.\n']],
+  ["a write", PENDING.slice(0, 1), ["1 write in its outbox, 0 of them failed."]],
+  ["writes and a failed one", PENDING, [
+    'Target "default" has 2 writes in its outbox, 1 of them failed.',
     "directory  put user      anna   1970-01-01 00:00 UTC  3         1970-01-01 00:01 UTC  It is\\u000aaway",
-    "remove group  staff  1970-01-01 00:00 UTC  9         dead letter",
-    "Note: Dead letters are tried again with --retry.",
+    "remove group  staff  1970-01-01 00:00 UTC  9         failed",
+    "Note: To retry failed writes, use --retry.",
   ]],
-  ["more than it lists", Array.from({ length: 201 }, (_, at) => ({ ...OWED[0] as OwedWrite, id: `${at}` })), [
-    "200 writes or more; the oldest are listed, no dead letters among them.",
-  ]],
+  [
+    "more than it lists",
+    Array.from({ length: 201 }, (_, at) => ({ ...PENDING[0] as PendingWrite, id: `${at}` })),
+    [
+      "200 or more writes in its outbox, 0 of them failed.",
+      "Note: The list contains the oldest 200 writes.",
+    ],
+  ],
 ];
 for (const [what, owed, parts] of LISTS) {
-  Deno.test(`outbox() lists what a target owes: ${what}`, async () => {
-    await using site = await startConnectConsole({ target: owingTarget(owed).target });
+  Deno.test(`outbox() lists the writes of a target: ${what}`, async () => {
+    await using site = await startConnectConsole({ target: pendingTarget(owed).target });
     const { out, err, exitCode } = await outbox(operatorApi(site.app), LIST);
     assertEquals([err, exitCode], ["", 0]);
     for (const part of parts) assertStringIncludes(out, part);
   });
 }
 
-/** What is tried again, the backends that are asked, and what the command says. */
+/** What to retry, the backends in the requests, and the result. */
 const RETRIES: readonly (readonly [retry: OutboxPlan["retry"], backends: readonly string[], out: string])[] =
   [
-    ["all", ["local", "directory"], "1 dead letter tried again.\n"],
-    [{ backend: "directory" }, ["directory"], "1 dead letter tried again.\n"],
-    [{ backend: "local" }, ["local"], "There are no dead letters.\n"],
+    ["all", ["local", "directory"], "Retrying 1 write.\n"],
+    [{ backend: "directory" }, ["directory"], "Retrying 1 write.\n"],
+    [{ backend: "local" }, ["local"], "There are no failed writes.\n"],
   ];
 for (const [retry, backends, out] of RETRIES) {
-  Deno.test(`outbox() tries dead letters again, with a record for each backend: ${JSON.stringify(retry)}`, async () => {
-    const { target, retried } = owingTarget(OWED);
+  Deno.test(`outbox() retries failed writes, with an audit record for each backend: ${JSON.stringify(retry)}`, async () => {
+    const { target, retried } = pendingTarget(PENDING);
     await using site = await startConnectConsole({ target });
     const plan = { target: "default", retry };
     assertEquals(await outbox(operatorApi(site.app), plan), { out, err: "", exitCode: 0 });
@@ -99,11 +104,11 @@ for (const [retry, backends, out] of RETRIES) {
 }
 
 Deno.test("outbox() names the backends of a target when it has none of that name", async () => {
-  const { target, retried } = owingTarget(OWED);
+  const { target, retried } = pendingTarget(PENDING);
   await using site = await startConnectConsole({ target });
   const fault = await outbox(operatorApi(site.app), { target: "default", retry: { backend: "crm" } })
     .catch((thrown: unknown) => thrown);
-  const message = 'Target "default" has no backend of that name. It has "local", "directory".';
+  const message = 'Target "default" has no backend "crm". It has "local", "directory".';
   assertEquals([fault instanceof AdminRefusal, (fault as Error).message], [true, message]);
   assertEquals(retried, []);
 });
@@ -115,9 +120,9 @@ async function refreshed(
 ) {
   const said: string[] = [];
   let waits = 0;
-  const outcome = await refreshTarget(operatorApi(site.app), {
+  const outcome = await runRefresh(operatorApi(site.app), {
     target: "default",
-    progress: { say: (text) => void said.push(text) },
+    progress: { showText: (text) => void said.push(text) },
     async wait() {
       onWait(waits += 1);
       await new Promise((resolve) => setTimeout(resolve, 0));
@@ -126,20 +131,20 @@ async function refreshed(
   return { outcome, said, waits };
 }
 
-Deno.test("refreshTarget() says what a refresh did", async () => {
+Deno.test("runRefresh() prints the counts of a refresh", async () => {
   const target = createFakeTarget();
   target.refreshes(Promise.resolve({ ...REPORT, created: 3, vanished: 1, tookMs: 1540 }));
   await using site = await startConnectConsole({ target });
   const { outcome } = await refreshed(site);
   assertEquals(outcome, {
     out:
-      'Target "default" is up to date with its backends: 3 created, 0 updated, 0 left alone, 1 vanished, 0 deleted, in 1.5 s.\n',
+      'Target "default" is up to date with its backends: 3 created, 0 updated, 0 unchanged, 1 vanished, 0 deleted, in 1.5 s.\n',
     err: "",
     exitCode: 0,
   });
 });
 
-Deno.test("refreshTarget() names each backend that could not be read, and ends with 1", async () => {
+Deno.test("runRefresh() lists each backend that could not be read, and fails", async () => {
   const target = createFakeTarget();
   const faults = [{ backend: "directory", detail: "It is\naway." }];
   target.refreshes(Promise.resolve({ ...REPORT, updated: 2, faults }));
@@ -153,17 +158,17 @@ Deno.test("refreshTarget() names each backend that could not be read, and ends w
   assertStringIncludes(err, "\n  directory: It is\\u000aaway.\n");
 });
 
-Deno.test("refreshTarget() says that a refresh broke off, and ends with 1", async () => {
+Deno.test("runRefresh() fails if the refresh fails", async () => {
   const target: Target = {
     ...createFakeTarget(),
     refreshAll: () => Promise.reject(new Error("planted detail")),
   };
   await using site = await startConnectConsole({ target });
   const { outcome: { err, exitCode } } = await refreshed(site);
-  assertEquals([err, exitCode], ["The refresh did not end well. The server's log says why.\n", 1]);
+  assertEquals([err, exitCode], ["The refresh failed. See the server log for details.\n", 1]);
 });
 
-Deno.test("refreshTarget() follows a refresh that takes long, with its progress, while the API answers other requests", async () => {
+Deno.test("runRefresh() shows the progress of a long refresh, while the API answers other requests", async () => {
   const report = Promise.withResolvers<RefreshReport>();
   const target: Target = {
     ...createFakeTarget(),
@@ -180,7 +185,7 @@ Deno.test("refreshTarget() follows a refresh that takes long, with its progress,
   assertEquals(new Set(said), new Set(["directory: 1,200 users read"]));
 });
 
-Deno.test("planOutbox() reads a target and what is tried again", () => {
+Deno.test("planOutbox() reads a target and what to retry", () => {
   assertEquals(planOutbox(["corp"]), { target: "corp", retry: "none" });
   assertEquals(planOutbox(["corp", "--retry"]), { target: "corp", retry: "all" });
   assertEquals(planOutbox(["corp", "--retry", "crm"]), { target: "corp", retry: { backend: "crm" } });
@@ -198,15 +203,15 @@ Deno.test("planRefresh() reads one target", () => {
 Deno.test("deno task outbox and deno task refresh work without a server, and know the targets of the settings", async () => {
   await using operator = await openOperator();
   const listed = await operator.run("outbox", "default");
-  assertEquals([listed.code, listed.stdout], [0, 'Target "default" owes its backends nothing.\n']);
+  assertEquals([listed.code, listed.stdout], [0, 'Target "default" has no pending writes.\n']);
   const retried = await operator.run("outbox", "default", "--retry");
-  assertEquals([retried.code, retried.stdout], [0, "There are no dead letters.\n"]);
+  assertEquals([retried.code, retried.stdout], [0, "There are no failed writes.\n"]);
   const refreshed = await operator.run("refresh", "default");
   assertEquals([refreshed.code, refreshed.stderr], [0, ""]);
   assertStringIncludes(refreshed.stdout, 'Target "default" is up to date with its backends: 0 created');
   for (const command of ["outbox", "refresh"]) {
     const unknown = await operator.run(command, "corp");
-    const message = 'There is no target "corp". The settings have "default".\n';
+    const message = 'There is no target "corp". The settings define "default".\n';
     assertEquals([unknown.code, unknown.stdout, unknown.stderr], [1, "", message]);
   }
 });

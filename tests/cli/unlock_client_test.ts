@@ -4,7 +4,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { forget, planClient } from "../../cli/client.ts";
 import { planUnlock, unlock } from "../../cli/unlock.ts";
 import { openDataDir } from "../../platform/data_dir.ts";
-import { createLimits } from "../../radius/factors/limits.ts";
+import { Limits } from "../../radius/factors/limits.ts";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { configOf } from "../platform/config/samples.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
@@ -15,8 +15,8 @@ const CLIENT =
 
 async function lockOut({ dataDir }: Operator, user: string): Promise<void> {
   const { store, close } = await openDataDir(dataDir, { random: createSystemRandom(), masterKeyHex: "" });
-  const limits = createLimits({ store, clock: systemClock, settings: configOf("").factors });
-  for (let at = 0; at < 100; at++) await store.commit({ mutations: [limits.fail(user).mutation] });
+  const limits = new Limits({ store, clock: systemClock, settings: configOf("").factors });
+  for (let at = 0; at < 100; at++) await store.commit({ mutations: [limits.countFailure(user).mutation] });
   await store.commit({ mutations: [{ type: "set", key: ["learnt", "vpn"], value: true }] });
   await close();
 }
@@ -30,7 +30,7 @@ Deno.test("deno task unlock shows a lock, and takes it away", async () => {
     assertStringIncludes(shown.stdout, part);
   }
   const unlocked = await operator.run("unlock", "Ann");
-  assertEquals([unlocked.code, unlocked.stdout], [0, '"Ann" is unlocked; 100 failures are forgotten.\n']);
+  assertEquals([unlocked.code, unlocked.stdout], [0, '"Ann" is unlocked; 100 failures are reset.\n']);
   assertStringIncludes((await operator.run("unlock", "ann", "--show")).stdout, '"ann" is not locked.');
 });
 
@@ -39,20 +39,18 @@ Deno.test("deno task client forget works without a server and beside one", async
   await lockOut(operator, "ann");
   const forgotten = await operator.run("client", "forget", "vpn");
   assertEquals([forgotten.code, forgotten.stderr], [0, ""]);
-  assertStringIncludes(forgotten.stdout, 'Client "vpn" may send unsigned requests again');
+  assertStringIncludes(forgotten.stdout, 'Client "vpn" can send unsigned requests again');
   await using _standIn = await openStandIn(operator, { toml: CLIENT });
   assertEquals(
     (await operator.run("client", "forget", "vpn")).stdout,
-    'Nothing was learnt of client "vpn".\n',
+    'Client "vpn" has no address that must sign requests.\n',
   );
   const unknown = await operator.run("client", "forget", "nas");
   assertEquals([unknown.code, unknown.stdout], [1, ""]);
-  assertStringIncludes(unknown.stderr, 'There are "vpn".');
+  assertStringIncludes(unknown.stderr, 'The clients are "vpn".');
 });
 
-const LEFT = "Unlocking leaves it; the user page of the console resets it.";
-
-/** What happened to ann before, and what unlocking her says. */
+/** The state before, and the result of the command. */
 const UNLOCKED: readonly {
   readonly what: string;
   readonly before: (gateway: TestComposition) => Promise<unknown>;
@@ -65,8 +63,9 @@ const UNLOCKED: readonly {
   },
   {
     what: "one failure",
-    before: ({ store, radius: { limits } }) => store.commit({ mutations: [limits.fail("ann").mutation] }),
-    out: '"ann" was not locked; one failure is forgotten.\n',
+    before: ({ store, radius: { limits } }) =>
+      store.commit({ mutations: [limits.countFailure("ann").mutation] }),
+    out: '"ann" was not locked; 1 failure is reset.\n',
   },
   {
     what: "as many pushes as the limit allows",
@@ -74,7 +73,8 @@ const UNLOCKED: readonly {
       for (let at = 0; at < 5; at++) await store.commit({ mutations: [limits.countPush("ann")] });
     },
     out:
-      `"ann" is not locked and has no failures.\n\nNote: The limit of factors.pushes is reached; it ends by itself. ${LEFT}\n`,
+      '"ann" is not locked and has no failures.\n\nNote: The rate limit factors.pushes is reached. It ends by itself. ' +
+      "To reset it now, use the user page of the console.\n",
   },
 ];
 for (const { what, before, out } of UNLOCKED) {
@@ -89,10 +89,10 @@ Deno.test("forget() notes that a client which it forgets is not there any more",
   await using gateway = await openComposition(CLIENT);
   const key = ["learnt", "old", "192.0.2.1"];
   await gateway.store.commit({ mutations: [{ type: "set", key, value: true }] });
-  await gateway.radius.learnt.load();
+  await gateway.radius.signingClients.load();
   const { out, exitCode } = await forget(gateway.api, { name: "old" });
   assertEquals(exitCode, 0);
-  assertStringIncludes(out, "Note: There is no client of that name.");
+  assertStringIncludes(out, "Note: There is no client with this name.");
 });
 
 /** Arguments that are wrong use. */

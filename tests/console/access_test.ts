@@ -5,9 +5,10 @@ import { Hono } from "hono";
 import { createAuthMiddleware } from "../../console/api/auth/auth_middleware.ts";
 import { CONSOLE_API_PATH } from "../../console/api/console_api.ts";
 import type { HttpEnv } from "../../console/api/hono_env.ts";
-import { isAllowed, may, ROLES, routePermissions } from "../../console/api/auth/permissions.ts";
+import { isAllowed, ROLES } from "../../console/api/auth/admin_records.ts";
+import { may, routePermissions } from "../../console/api/auth/permissions.ts";
 import { Refusal } from "../../console/api/errors.ts";
-import { deedsOf } from "../fakes/audited.ts";
+import { auditRecordsOf } from "../fakes/audited.ts";
 import { approval } from "../fakes/console_gateway.ts";
 import { startConsole } from "../fakes/console_app.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
@@ -186,11 +187,11 @@ Deno.test("createAuthMiddleware() refuses a route whose first handler declares n
 
 Deno.test("createConsoleApi() lets each role do what its permission says, and refuses the rest", async (t) => {
   for (const row of CONSOLE_ROUTES) {
+    await using site = await startConsole();
     for (const who of [null, ...ROLES]) {
       const allowed = row.needs === "anyone" || (who !== null && isAllowed(who, row.needs));
       const expected = allowed ? ALLOWED_STATUS[`${row.method} ${row.path}`] : who === null ? 401 : 403;
       await t.step(`${row.method} ${row.path} for ${who ?? "nobody"}: ${expected}`, async () => {
-        await using site = await startConsole();
         const cookie = who === null ? undefined : await site.signIn(who);
         const response = await site.call(CONSOLE_API_PATH + row.path.replace(":id", "some-id"), {
           method: row.method,
@@ -221,8 +222,8 @@ Deno.test("createConsoleApi() knows no path that only looks like a route's", asy
 Deno.test("createApprovalRoutes() denies and cancels, once, and writes who did it", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("operator");
-  site.desk.wait(approval("r1"));
-  site.desk.wait(approval("r2", { userName: "grace" }));
+  site.secondFactorAdmin.wait(approval("r1"));
+  site.secondFactorAdmin.wait(approval("r2", { userName: "grace" }));
   for (const [id, verb] of [["r1", "deny"], ["r2", "cancel"]] as const) {
     const path = `/console/api/approvals/${id}/${verb}`;
     const first = await site.call(path, { method: "POST", json: {}, cookie });
@@ -230,8 +231,8 @@ Deno.test("createApprovalRoutes() denies and cancels, once, and writes who did i
     const again = await site.call(path, { method: "POST", json: {}, cookie });
     assertEquals([again.status, (await again.json()).error.code], [409, "already_decided"]);
   }
-  assertEquals(site.desk.decided, [{ id: "r1", verb: "deny" }, { id: "r2", verb: "cancel" }]);
-  const records = await deedsOf(site.store);
+  assertEquals(site.secondFactorAdmin.decided, [{ id: "r1", verb: "deny" }, { id: "r2", verb: "cancel" }]);
+  const records = await auditRecordsOf(site.store);
   assertEquals(records.map(({ value }) => [value?.actor, value?.action, value?.object, value?.client]), [
     ["operator", "approval.deny", "user:ada", "vpn-1"],
     ["operator", "approval.cancel", "user:grace", "vpn-1"],
@@ -251,7 +252,7 @@ Deno.test("createOutboxRoutes() shows a text to an owner alone, records it, and 
   const cookie = await site.signIn("owner");
   const shown = await site.call("/console/api/outbox/m1/reveal", { method: "POST", json: {}, cookie });
   assertEquals(await shown.json(), { body: "Passcode 482913" });
-  const records = await deedsOf(site.store);
+  const records = await auditRecordsOf(site.store);
   assertEquals(records.map(({ value }) => [value?.actor, value?.action]), [["owner", "outbox.reveal"]]);
   await site.log.flush();
   assertEquals(site.lines.join("").includes("an owner read a message"), true);

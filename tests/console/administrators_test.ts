@@ -1,15 +1,13 @@
 // Administrators: invited, changed, disabled, removed; the last owner stays; what changes ends sessions.
 
 import { assertEquals, assertRejects } from "@std/assert";
-import type { Role } from "../../console/api/auth/permissions.ts";
-import { isAdminName } from "../../console/api/auth/admin_records.ts";
-import { createAdmins } from "../../console/api/auth/admin_store.ts";
-import { createPasswordHasher } from "../../console/api/auth/passwords.ts";
+import { isAdminName, type Role } from "../../console/api/auth/admin_records.ts";
+import { AdminStore, createAdminPasswordHasher } from "../../console/api/auth/admin_store.ts";
 import { Refusal } from "../../console/api/errors.ts";
 import { createLog } from "../../platform/log.ts";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { createVault } from "../../platform/vault.ts";
-import { deedsOf } from "../fakes/audited.ts";
+import { auditRecordsOf } from "../fakes/audited.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const API = "/console/api";
@@ -202,9 +200,9 @@ Deno.test("setUp() does not give back a role that was taken away while the new p
   const renewed = await ask(site, `${ADMINISTRATORS}/Grace/link`, { method: "POST", json: {}, cookie: by });
   const token = String(renewed.body.url).split("#")[1] ?? "";
   const random = createSystemRandom();
-  const hasher = createPasswordHasher({ random, cost: { costLog2: 4 } });
+  const hasher = createAdminPasswordHasher({ random, cost: { costLog2: 4 } });
   const demote = { method: "PATCH", json: { role: "viewer" }, cookie: by };
-  const admins = createAdmins({
+  const admins = new AdminStore({
     store: site.store,
     vault: createVault(new Uint8Array(32).fill(7), random),
     clock: systemClock,
@@ -244,7 +242,7 @@ Deno.test("createAdministrators() leaves those of the settings file alone, and r
   await call(`${ADMINISTRATORS}/Grace`, "PATCH", { role: "operator" });
   await call(`${ADMINISTRATORS}/Grace/sessions`, "DELETE");
   await call(`${ADMINISTRATORS}/Grace`, "DELETE");
-  const records = await deedsOf(site.store);
+  const records = await auditRecordsOf(site.store);
   assertEquals(
     records.map(({ value }) => [value?.actor, value?.action, value?.before ?? "", value?.after ?? ""]),
     [

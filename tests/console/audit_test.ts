@@ -2,9 +2,14 @@
 
 import { assertEquals } from "@std/assert";
 import { auditIdAt } from "../../platform/audit.ts";
-import { type AuditPage, auditPage, MAX_COMPARED } from "../../console/api/audit/audit_reader.ts";
+import {
+  auditLines,
+  type AuditPage,
+  MAX_COMPARED,
+  MAX_EXPORTED_RECORDS,
+  readAuditPage,
+} from "../../console/api/audit/audit_log.ts";
 import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
-import { auditLines, MOST_EXPORTED } from "../../console/api/audit/audit_export.ts";
 import type { Store } from "../../platform/store.ts";
 import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
@@ -40,7 +45,7 @@ Deno.test("GET /audit has records of all writers, newest first, narrowed by obje
   assertEquals([changed?.before, changed?.after, changed?.objects], ["x", "y", ["user:ada"]]);
 });
 
-Deno.test("GET /audit narrows by deed and source, and knows an administrator under either name", async () => {
+Deno.test("GET /audit filters by action and source, and knows an administrator under either name", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   await keep(site, [
@@ -115,7 +120,7 @@ Deno.test("auditLines() ends after 50,000 records, however many fit", async () =
     toMs: null,
   };
   const lines = await Array.fromAsync(auditLines(endless, { filter, format: "csv" }));
-  assertEquals(lines.length, 1 + MOST_EXPORTED + 1);
+  assertEquals(lines.length, 1 + MAX_EXPORTED_RECORDS + 1);
 });
 
 Deno.test("GET /audit/export needs a factor shown lately, and records nothing without", async () => {
@@ -191,7 +196,7 @@ Deno.test("auditPage() compares a bounded number of records, and goes on from th
       fromMs: null,
       toMs: null,
     };
-    return { ...await auditPage(store, filter, { before, limit: 50 }), read };
+    return { ...await readAuditPage(store, filter, { before, limit: 50 }), read };
   };
   const first = await page(null);
   assertEquals([first.items.length, first.read, first.searchedToMs], [

@@ -1,11 +1,11 @@
 // What the audit and a user's timeline have of logins that timed out, of members of groups, and of phone numbers.
 
 import { assertEquals } from "@std/assert";
-import type { AuditItem, AuditPage } from "../../console/api/audit/audit_reader.ts";
-import type { ImportView } from "../../console/api/users/bulk_types.ts";
+import type { AuditItem, AuditPage } from "../../console/api/audit/audit_log.ts";
+import type { ImportView } from "../../console/api/api_types.ts";
 import type { TimelinePage } from "../../console/api/users/user_types.ts";
 import { userTimeline } from "../../console/api/users/user_timeline.ts";
-import { contentEntries } from "../../scim/provisioning/write_audit.ts";
+import { contentAuditEntries } from "../../scim/provisioning/write_audit.ts";
 import type { JsonObject, UserContent } from "../../scim/schema/resource.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
 import { type PeopleConsole, SCIM_ACTOR, type Shape, startPeopleConsole } from "../fakes/console_people.ts";
@@ -149,12 +149,12 @@ const VALUES: Readonly<Record<string, { was: JsonObject; is: JsonObject; before:
   };
 
 for (const [what, { was, is, before, after }] of Object.entries(VALUES)) {
-  Deno.test(`contentEntries() records ${what}`, () => {
+  Deno.test(`contentAuditEntries() records ${what}`, () => {
     const content = (attributes: JsonObject): UserContent => ({
       ...{ kind: "user", name: "ada", active: true },
       attributes,
     });
-    const [event] = contentEntries({ name: "default" }, {
+    const [event] = contentAuditEntries({ name: "default" }, {
       ...{ actor: SCIM_ACTOR, action: "user.replaced", kind: "user", name: "ada" },
       before: content(was),
       after: content(is),

@@ -69,7 +69,7 @@ const GRANTS: readonly (readonly [method: string, path: string, json: unknown, a
 
 Deno.test("a request that gives a person a way to sign in asks for a fresh factor, whatever route it takes", async (t) => {
   const now = createManualClock(Date.now());
-  await using site = await startPeopleConsole({ now });
+  await using site = await startPeopleConsole({ clock: now });
   await site.put("ada", { phoneNumbers: [{ value: "+14155550123" }] });
   await site.put("gone", { active: false });
   const cookie = await site.signIn("owner");
@@ -112,7 +112,7 @@ Deno.test("createSessionRoutes() counts wrong factors like wrong sign-ins", asyn
   assertEquals(said, [...Array<string>(5).fill("wrong_sign_in"), "too_many_attempts"]);
 });
 
-Deno.test("createApiTokens() lets a token do what its role may, without an Origin, and nothing more", async () => {
+Deno.test("ApiTokens lets a token do what its role may, without an Origin, and nothing more", async () => {
   await using site = await startConsole();
   const { token } = await makeToken(site, { role: "operator" });
   assertEquals(
@@ -128,7 +128,7 @@ Deno.test("createApiTokens() lets a token do what its role may, without an Origi
   assertEquals(await site.call(`${API}/tokens`, asToken(token)).then(code), "role");
 });
 
-Deno.test("createApiTokens() keeps tokens out of all that wants a fresh factor or a browser, even an owner's", async () => {
+Deno.test("ApiTokens keeps tokens out of all that wants a fresh factor or a browser, even an owner's", async () => {
   await using site = await startConsole();
   const { token } = await makeToken(site, { role: "owner" });
   for (const row of CONSOLE_ROUTES.filter(({ stepUp, browserOnly }) => stepUp || browserOnly)) {
@@ -142,7 +142,7 @@ Deno.test("createApiTokens() keeps tokens out of all that wants a fresh factor o
   }
 });
 
-Deno.test("createApiTokens() refuses what it did not sign so: no algorithm, another key, another type, audience or issuer", async () => {
+Deno.test("ApiTokens refuses what it did not sign so: no algorithm, another key, another type, audience or issuer", async () => {
   await using site = await startConsole();
   const { item, token } = await makeToken(site, { role: "owner" });
   const key = createVault(new Uint8Array(32).fill(7), createSystemRandom()).deriveKey(
@@ -184,7 +184,7 @@ Deno.test("createApiTokens() refuses what it did not sign so: no algorithm, anot
   }
 });
 
-Deno.test("createApiTokens() refuses a token when it is revoked, at its end, and when its maker loses the account", async () => {
+Deno.test("ApiTokens refuses a token when it is revoked, at its end, and when its maker loses the account", async () => {
   const clock = createManualClock(Date.now());
   await using site = await startConsole({ clock });
   const cookie = await site.signIn("owner");

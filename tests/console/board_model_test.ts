@@ -2,16 +2,16 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { signal } from "@preact/signals";
-import { BOARD_LIMIT, type BoardFilter, createBoardModel } from "../../console/web/models/board_model.ts";
+import { type LoginFilter, LoginList, MAX_LOGINS } from "../../console/web/pages/live/login_list.ts";
 import type { LiveMessage, LiveSnapshot } from "../../console/api/api_types.ts";
 import type { ConversationView } from "../../radius/ports.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 
-const EVERYTHING: BoardFilter = { text: "", state: "", client: "", target: "" };
+const EVERYTHING: LoginFilter = { text: "", state: "", client: "", target: "" };
 
-function setUp(filterValues: Partial<BoardFilter> = {}) {
-  const filter = signal<BoardFilter>({ ...EVERYTHING, ...filterValues });
-  const board = createBoardModel(filter);
+function setUp(filterValues: Partial<LoginFilter> = {}) {
+  const filter = signal<LoginFilter>({ ...EVERYTHING, ...filterValues });
+  const board = new LoginList(filter);
   const bring = (...conversations: ConversationView[]) => {
     board.take({ upTo: "e.1", nowMs: 0, conversations, steps: {}, drops: {} } satisfies LiveMessage);
     board.show();
@@ -33,7 +33,7 @@ function snapshot(...conversations: ConversationView[]): LiveSnapshot {
   };
 }
 
-Deno.test("createBoardModel() knows since when it counts outcomes: from its oldest login on", () => {
+Deno.test("LoginList knows since when it counts outcomes: from its oldest login on", () => {
   const { board, bring } = setUp();
   assertEquals(board.sinceMs.value, null);
   const first = ended(conversation(3), { outcome: "accepted", row: "approved", atMs: 9 });
@@ -43,14 +43,14 @@ Deno.test("createBoardModel() knows since when it counts outcomes: from its olde
   assertEquals(board.sinceMs.value, conversation(2).startedMs);
 });
 
-Deno.test("createBoardModel() shows the newest first, however they arrive", () => {
+Deno.test("LoginList shows the newest first, however they arrive", () => {
   const { board, bring, users } = setUp();
   board.reset(snapshot(conversation(2, { user: "b" }), conversation(5, { user: "e" })));
   bring(conversation(3, { user: "c" }), conversation(9, { user: "z" }), conversation(1, { user: "a" }));
   assertEquals(users(), ["z", "e", "c", "b", "a"]);
 });
 
-Deno.test("createBoardModel() changes a row in place", () => {
+Deno.test("LoginList changes a row in place", () => {
   const { bring, board } = setUp();
   bring(conversation(1), conversation(2), conversation(3));
   bring(ended(conversation(2), { outcome: "accepted", row: "approved", atMs: 5 }));
@@ -58,7 +58,7 @@ Deno.test("createBoardModel() changes a row in place", () => {
   assertEquals(board.total.value, 3);
 });
 
-Deno.test("createBoardModel() holds its rows under the pointer and counts what is newer", () => {
+Deno.test("LoginList holds its rows under the pointer and counts what is newer", () => {
   const { bring, board, users } = setUp();
   bring(conversation(1, { user: "a" }), conversation(2, { user: "b" }));
   board.hold(true);
@@ -72,7 +72,7 @@ Deno.test("createBoardModel() holds its rows under the pointer and counts what i
   assertEquals([users(), board.newer.value], [["e", "d", "c", "b", "a2"], 0]);
 });
 
-Deno.test("createBoardModel() counts as newer only what the filter lets through", () => {
+Deno.test("LoginList counts as newer only what the filter lets through", () => {
   const { bring, board } = setUp({ client: "vpn-2" });
   bring(conversation(1, { client: "vpn-2" }));
   board.hold(true);
@@ -80,7 +80,7 @@ Deno.test("createBoardModel() counts as newer only what the filter lets through"
   assertEquals(board.newer.value, 1);
 });
 
-Deno.test("createBoardModel() freezes while paused, keeps filling, and shows everything when it goes on", () => {
+Deno.test("LoginList freezes while paused, keeps filling, and shows everything when it goes on", () => {
   const { bring, board, users } = setUp();
   bring(conversation(1, { user: "a" }));
   // The page has drawn them; a list is computed on its first read.
@@ -92,16 +92,16 @@ Deno.test("createBoardModel() freezes while paused, keeps filling, and shows eve
   assertEquals(users(), ["b", "changed"]);
 });
 
-Deno.test("createBoardModel() keeps the newest 5,000", () => {
+Deno.test("LoginList keeps the newest 5,000", () => {
   const { board, bring } = setUp();
-  bring(...Array.from({ length: BOARD_LIMIT + 100 }, (_, at) => conversation(at)));
-  assertEquals(board.total.value, BOARD_LIMIT);
-  assertEquals(board.rows.value.length, BOARD_LIMIT);
+  bring(...Array.from({ length: MAX_LOGINS + 100 }, (_, at) => conversation(at)));
+  assertEquals(board.total.value, MAX_LOGINS);
+  assertEquals(board.rows.value.length, MAX_LOGINS);
   assertEquals(board.conversation(conversation(0).id), null);
-  assert(board.conversation(conversation(BOARD_LIMIT + 99).id) !== null);
+  assert(board.conversation(conversation(MAX_LOGINS + 99).id) !== null);
 });
 
-const FILTERS: readonly (readonly [filter: Partial<BoardFilter>, users: string[]])[] = [
+const FILTERS: readonly (readonly [filter: Partial<LoginFilter>, users: string[]])[] = [
   [{}, ["dan", "cyd", "Bob", "ada"]],
   [{ text: "b" }, ["Bob"]],
   [{ text: "BOB vpn" }, ["Bob"]],
@@ -119,7 +119,7 @@ const FILTERS: readonly (readonly [filter: Partial<BoardFilter>, users: string[]
   [{ state: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL", text: "ada" }, ["ada"]],
 ];
 for (const [filter, expected] of FILTERS) {
-  Deno.test(`createBoardModel() filtered by ${JSON.stringify(filter)} shows ${expected.length}`, () => {
+  Deno.test(`LoginList filtered by ${JSON.stringify(filter)} shows ${expected.length}`, () => {
     const { bring, users } = setUp(filter);
     bring(
       conversation(1, { user: "ada" }),
@@ -131,10 +131,10 @@ for (const [filter, expected] of FILTERS) {
   });
 }
 
-Deno.test("createBoardModel() takes 1,000 changes at once, beside as many as it holds", () => {
+Deno.test("LoginList takes 1,000 changes at once, beside as many as it holds", () => {
   const { bring, users } = setUp({ text: "user-1" });
-  bring(...Array.from({ length: BOARD_LIMIT }, (_, at) => conversation(at, { user: `user-${at}` })));
-  bring(...Array.from({ length: 1000 }, (_, at) => conversation(BOARD_LIMIT + at, { user: `user-${at}` })));
+  bring(...Array.from({ length: MAX_LOGINS }, (_, at) => conversation(at, { user: `user-${at}` })));
+  bring(...Array.from({ length: 1000 }, (_, at) => conversation(MAX_LOGINS + at, { user: `user-${at}` })));
   const shown = users();
   assertEquals([new Set(shown).size, shown.every((user) => user.includes("user-1"))], [shown.length, true]);
   assert(shown.length > 0);

@@ -2,11 +2,9 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { loadDist } from "../../console/assets.ts";
-import { readLazyModules } from "../../console/core_chunk.ts";
 import { BARS } from "../bench/console/bars.ts";
 import { weighConsole } from "../bench/console/weights.ts";
-import { build } from "../../console/build.ts";
-import { usesArea } from "../../console/i18n_bundle.ts";
+import { build, usesArea } from "../../console/build/build.ts";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 
 const DIST = decodeURIComponent(new URL("../../console/dist", import.meta.url).pathname);
@@ -59,15 +57,35 @@ Deno.test("build() keeps each page of the console, all scripts, styles and icons
   assert(spriteOctets > 500 && spriteOctets <= 1024 * BARS.spriteKb, `${spriteOctets} octets of icons`);
 });
 
-Deno.test("build() has each page of the console fetch few files, the frame in one", async () => {
+Deno.test("build() has each page of the console fetch few files, shared code in one", async () => {
   await build();
   const { manifest } = await loadDist(DIST);
-  assertEquals([manifest.pages.web?.scripts.length, manifest.pages.web?.preloads], [1, []]);
-  for (const [module, files] of Object.entries(manifest.late)) {
+  const { scripts = [], preloads = [] } = manifest.pages.web ?? {};
+  assertEquals([scripts.length, preloads.length], [1, 1]);
+  for (const [module, files] of Object.entries(manifest.lazy)) {
     if (!module.startsWith("web/pages/")) continue;
-    assert(files.length <= MAX_FILES_OF_PAGE, `${module}: ${files.length} files`);
-    assert(files.includes(manifest.pages.web?.scripts[0] ?? ""), `${module} stands on the frame`);
+    const all = new Set([...scripts, ...preloads, ...files]);
+    assert(all.size <= MAX_FILES_OF_PAGE, `${module}: ${all.size} files`);
   }
+});
+
+Deno.test("build() notices a change of any source that a page uses, wherever it is", async () => {
+  await build();
+  const { manifest: { inputs } } = await loadDist(DIST);
+  const needed = [
+    "build/bundle.ts",
+    "web/main.tsx",
+    "web/i18n/de.json",
+    "web/icon.svg",
+    "web/components/icons.tsx",
+  ];
+  const outside = [
+    "../platform/audit_actions.ts",
+    "../deno.lock",
+    "device/main.tsx",
+    "account/styles/page.css",
+  ];
+  assertEquals([...needed, ...outside].filter((path) => !inputs.files.includes(path)), []);
 });
 
 Deno.test("build() packs every file that is worth it, so that no visitor waits for that", async () => {
@@ -81,17 +99,6 @@ Deno.test("build() packs every file that is worth it, so that no visitor waits f
     const gzip = packed?.get("gzip") ?? new Uint8Array();
     const plain = new Response(new Blob([gzip]).stream().pipeThrough(new DecompressionStream("gzip")));
     assertEquals(new Uint8Array(await plain.arrayBuffer()), body, name);
-  }
-});
-
-Deno.test("readLazyModules() lists the exports of every lazy module", async () => {
-  const web = decodeURIComponent(new URL("../../console/web/", import.meta.url).pathname);
-  const lazy = await readLazyModules(web);
-  assertEquals(lazy.get(`${web}pages/live_page.tsx`), ["default"]);
-  assertEquals(lazy.get(`${web}parts/live/waiting_panels.tsx`), ["ApprovalsPanel", "OutboxPanel"]);
-  for (const [path, names] of lazy) {
-    const module: Record<string, unknown> = await import(`file://${path}`);
-    for (const name of names) assert(name in module, `${path} exports ${name}`);
   }
 });
 
@@ -127,18 +134,6 @@ Deno.test("build() keeps the account page within 45 KB of script and 15 KB of st
   assert(style > 1000 && style <= MAX_STYLE_OCTETS, `${style} octets of styles`);
 });
 
-Deno.test("build() leaves out what the passkey library guesses of a refusal, and keeps what asks for one", async () => {
-  await build();
-  const { manifest, read } = await loadDist(DIST);
-  const text = (manifest.late["web/pages/sign_in_page.tsx"] ?? [])
-    .map((name) => new TextDecoder().decode(read(name)?.body)).join("\n");
-  assert(text.includes("navigator.credentials.create"), "a passkey can be made");
-  assert(text.includes("attestationObject") && text.includes("getTransports"), "and sent to the server");
-  for (const unused of ["ERROR_AUTHENTICATOR", "not called correctly", "getPublicKey", "Manually"]) {
-    assert(!text.includes(unused), unused);
-  }
-});
-
 const AREAS = new Set(Object.keys(en).map((key) => key.split(".", 1)[0]));
 /** A message key in a script, or the start of a template of one. */
 const MESSAGE_AREA = /["'`]([a-z]+)\.(?:\w+["'`]|\w*\$\{)/g;
@@ -147,7 +142,7 @@ for (const page of ["web", "me", "device"] as const) {
     await build();
     const { manifest, read } = await loadDist(DIST);
     const files = [...manifest.pages[page]?.scripts ?? [], ...manifest.pages[page]?.preloads ?? []];
-    if (page === "web") files.push(...Object.values(manifest.late).flat());
+    if (page === "web") files.push(...Object.values(manifest.lazy).flat());
     const areas = new Set<string>();
     for (const name of new Set(files)) {
       const text = new TextDecoder().decode(read(name)?.body);

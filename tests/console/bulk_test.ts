@@ -1,7 +1,7 @@
-// Deeds on many users, imports and exports, over the API.
+// API actions on many users, imports and exports, over the API.
 
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
-import type { BulkPreview, ImportView, JobItems, JobView } from "../../console/api/users/bulk_types.ts";
+import type { BulkPreview, ImportView, JobItems, JobView } from "../../console/api/api_types.ts";
 import type { UserView } from "../../console/api/users/user_types.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
@@ -75,7 +75,7 @@ Deno.test("bulk: all that match are put into a group in one change, as many as w
   assertEquals(records.length, 1);
 });
 
-Deno.test("bulk: a deed that is stopped ends after the user that is worked on, and all that it changed is taken back", async () => {
+Deno.test("bulk: a stopped operation ends after the user that is worked on, and all that it changed is taken back", async () => {
   await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" } });
   const names = ["ada", "bob", "cy", "dot"];
   for (const name of names) await site.put(name);
@@ -98,7 +98,7 @@ Deno.test("bulk: a deed that is stopped ends after the user that is worked on, a
 
 Deno.test("bulk: undo of a deactivation asks for a fresh factor, undo of an activation does not", async () => {
   const now = createManualClock(Date.now());
-  await using site = await startPeopleConsole({ now });
+  await using site = await startPeopleConsole({ clock: now });
   await site.put("ada");
   await site.put("eve", { active: false });
   const cookie = await site.signIn("user_manager");
@@ -188,7 +188,7 @@ const CSV = `userName,displayName,emails[type eq "work"].value,groups,password
 ada,Ada,ada@example.org,staff,a long password
 bob,Bob,bob@example.org,,
 eve,Eve,eve@example.org,,
-,Nobody,,,
+,Unnamed,,,
 ADA,Twice,,,
 `;
 

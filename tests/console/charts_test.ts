@@ -2,11 +2,15 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { addTallies, percentileMs, seriesOf } from "../../console/api/charts/chart_series.ts";
-import { type ChartStore, createChartStore } from "../../console/api/charts/chart_store.ts";
+import { ChartStore } from "../../console/api/charts/chart_store.ts";
 import { historyKeyAt } from "../../console/api/history/history.ts";
-import type { FinishTally } from "../../radius/ports.ts";
-import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
-import { bucketOf, TIME_BUCKETS } from "../../radius/conversation/duration_buckets.ts";
+import type { FinishedLoginCounts } from "../../radius/ports.ts";
+import {
+  bucketOf,
+  encodeLoginRecord,
+  historyKey,
+  TIME_BUCKETS,
+} from "../../radius/conversation/login_record.ts";
 import { createLog } from "../../platform/log.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createStore, type Mutation } from "../../platform/store.ts";
@@ -71,13 +75,13 @@ Deno.test("seriesOf() narrows to a target, and has figures of each target that i
   assertEquals(ofA.targets.map(({ target, accepted }) => [target, accepted]), [["guests", 2], ["staff", 1]]);
 });
 
-Deno.test("createChartStore() keeps the target of what it counts", async () => {
+Deno.test("ChartStore keeps the target of what it counts", async () => {
   const clock = createManualClock();
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
   const watch = createFakeWatch();
   const deps = { watch, store, clock, random: createSystemRandom(), log };
-  const charts = createChartStore({ ...deps, target: "staff" });
+  const charts = new ChartStore({ ...deps, target: "staff" });
   watch.finish(tally("vpn-1", { accepted: 2 }));
   await charts.flush();
   watch.finish(tally("vpn-1", { accepted: 1 }));
@@ -89,13 +93,13 @@ Deno.test("createChartStore() keeps the target of what it counts", async () => {
   await store.close();
 });
 
-Deno.test("createChartStore() writes a minute once however often it grows, and reads it back by another process", async () => {
+Deno.test("ChartStore writes a minute once however often it grows, and reads it back by another process", async () => {
   const clock = createManualClock();
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
   const watch = createFakeWatch();
   const deps = { watch, store, clock, random: createSystemRandom(), log };
-  const [charts, other] = [createChartStore(deps), createChartStore(deps)];
+  const [charts, other] = [new ChartStore(deps), new ChartStore(deps)];
   watch.finish(tally("vpn-1", { accepted: 2 }));
   await charts.flush();
   watch.finish(tally("vpn-1", { accepted: 1, rejected: 1 }));
@@ -131,7 +135,7 @@ Deno.test("GET /charts answers for an hour by itself, and refuses a range that e
 function finished(endedMs: number, { outcome = "accepted", client = "vpn-1" } = {}, number = 0): Mutation {
   const startedMs = endedMs - 2000;
   const id = `${historyKeyAt(startedMs)}${String(number).padStart(6, "0")}`;
-  const value = packFinished({
+  const value = encodeLoginRecord({
     ...{ user: "ada", client, source: "10.1.0.7", place: "", factor: null, startedMs, endedMs, outcome },
     ...{ refusedFor: null, passwordRight: false, target: "staff", moments: [] },
   });
@@ -149,18 +153,21 @@ async function sums(charts: ChartStore, { fromMs, toMs }: { fromMs: number; toMs
   };
 }
 
-Deno.test("createChartStore() rebuilds from the history what the last process counted and did not write", async () => {
+Deno.test("ChartStore rebuilds from the history what the last process counted and did not write", async () => {
   const clock = createManualClock(1_800_000_000_000);
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
   const deps = { store, clock, random: createSystemRandom(), log, target: "staff" };
   const start = () => {
     const watch = { ...createFakeWatch(), countsSinceMs: clock.nowMs() };
-    const charts = createChartStore({ ...deps, watch });
+    const charts = new ChartStore({ ...deps, watch });
     charts.start();
     return { watch, charts };
   };
-  const ends = async (watch: { finish(tally: FinishTally): void }, { outcome = "accepted", number = 0 }) => {
+  const ends = async (
+    watch: { finish(tally: FinishedLoginCounts): void },
+    { outcome = "accepted", number = 0 },
+  ) => {
     const endedMs = clock.nowMs();
     await store.commit({ mutations: [finished(endedMs, { outcome }, number)] });
     watch.finish({
@@ -199,7 +206,7 @@ Deno.test("createChartStore() rebuilds from the history what the last process co
   await store.close();
 });
 
-Deno.test("createChartStore() rebuilds the counts of 0.1.0, which had no watermark, over all that is stored", async () => {
+Deno.test("ChartStore rebuilds the counts of 0.1.0, which had no watermark, over all that is stored", async () => {
   const clock = createManualClock(1_800_000_000_000);
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
@@ -218,7 +225,7 @@ Deno.test("createChartStore() rebuilds the counts of 0.1.0, which had no waterma
   });
   await store.commit({ mutations });
   const watch = { ...createFakeWatch(), countsSinceMs: nowMs + 1 };
-  const charts = createChartStore({ store, clock, random: createSystemRandom(), log, watch });
+  const charts = new ChartStore({ store, clock, random: createSystemRandom(), log, watch });
   charts.start();
   const all = { fromMs: nowMs - 60 * 24 * hourMs, toMs: nowMs };
   assertEquals((await sums(charts, all)).clients, ["vpn-1 50"]);

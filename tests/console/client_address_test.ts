@@ -1,8 +1,8 @@
 // The address of a client behind reverse proxies.
 
 import { assertEquals } from "@std/assert";
-import { createRangeCheck } from "../../platform/config/addresses.ts";
-import { clientAddress } from "../../console/client_address.ts";
+import { createRangeCheck } from "../../platform/addresses.ts";
+import { clientAddress } from "../../platform/http/request_limit.ts";
 
 const PROXIES = ["127.0.0.1", "10.0.0.0/8", "2001:db8::/32"];
 

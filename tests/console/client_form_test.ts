@@ -5,14 +5,14 @@ import type { ClientRow } from "../../console/api/clients/client_types.ts";
 import {
   changedSettings,
   type ClientDraft,
-  draftOf,
   mergeDrafts,
-  NEW_DRAFT,
+  NEW_CLIENT_DRAFT,
+  toClientDraft,
   toClientRequest,
-} from "../../console/web/models/client_form.ts";
+} from "../../console/web/pages/clients/client_form.ts";
 
 const draft = (change: Partial<ClientDraft> = {}): ClientDraft => ({
-  ...NEW_DRAFT,
+  ...NEW_CLIENT_DRAFT,
   address: "192.0.2.1",
   ...change,
 });
@@ -136,8 +136,8 @@ Deno.test("draftOf() gives back what toClientRequest() sends, with the signature
       messageAuthenticator: "auto",
     },
   };
-  assertEquals(draftOf(row), draft(change));
-  assertEquals(changedSettings(draft(change), draftOf(row)), []);
+  assertEquals(toClientDraft(row), draft(change));
+  assertEquals(changedSettings(draft(change), toClientDraft(row)), []);
 });
 
 Deno.test("mergeDrafts() keeps theirs where I changed nothing, and mine where I did", () => {

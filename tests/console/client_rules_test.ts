@@ -4,6 +4,7 @@
 import { assertEquals } from "@std/assert";
 import type { HealthReport } from "../../console/api/targets/target_types.ts";
 import type { OneClient } from "../../console/api/clients/client_types.ts";
+import { ERROR_CODES } from "../../console/api/error_codes.ts";
 import { CLIENT_RULES } from "../fakes/client_rules.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
@@ -17,11 +18,11 @@ const RULES = {
   stripRealms: [],
 };
 const SERVER = { address: "192.0.2.9:1812", timeoutMs: 2000, secret: "a-first-factor-secret" };
-const MALFORMED = "The body is not the JSON that this address takes.";
+const MALFORMED = ERROR_CODES.malformed.message;
 const NO_AFFIX =
-  "Not a domain or a realm. Enter it without backslash, @ and blanks, such as CORP or corp.example.";
+  "Not a domain or a realm. Enter it without backslash, @ and spaces, such as CORP or corp.example.";
 const NO_SEPARATOR =
-  "A separator is one punctuation mark. A dash, a letter, a digit or a blank is not allowed.";
+  "A separator is one punctuation mark. A hyphen, a letter, a digit or a space is not allowed.";
 
 /** Changes of the rules, and the code and the message of the refusal. */
 const REFUSED: Readonly<
@@ -133,7 +134,10 @@ for (const [field, { rules = {}, change, before, after }] of Object.entries(CHAN
     assertEquals([values(record?.before), values(record?.after)], [before, after]);
     assertEquals(JSON.stringify(record).includes(SERVER.secret), false);
     // The gateway takes the values from the next packet on.
-    const known = site.clients.behind("198.51.100.9")?.[0]?.policy as unknown as Record<string, unknown>;
+    const known = site.clients.findByAddress("198.51.100.9")?.[0]?.policy as unknown as Record<
+      string,
+      unknown
+    >;
     if (field in known) assertEquals(known[field], after);
   });
 }
@@ -226,3 +230,18 @@ for (const [mode, wasUnsigned, rows] of ANY_STATES) {
     assertEquals(await unsignedRows(site), rows);
   });
 }
+
+Deno.test("PUT /clients/:id records the values before and after, and of a secret only that it changed", async () => {
+  await using site = await startConnectConsole({});
+  const ask = apiCaller(site, await site.signIn("owner"));
+  await ask("/console/api/clients", { method: "POST", json: { ...CLIENT_RULES, name: "vpn-1" } });
+  const change = { firstFactor: "radius", firstFactorServer: SERVER, disabled: true, version: 1 };
+  await ask("/console/api/clients/vpn-1", { method: "PUT", json: { ...CLIENT_RULES, ...change } });
+  const record = (await site.audits()).find(({ action }) => action === "client.change");
+  const before = { ...record?.before as Record<string, unknown> };
+  const after = { ...record?.after as Record<string, unknown> };
+  assertEquals([before.disabled, after.disabled], [false, true]);
+  assertEquals([before.firstFactorServerSecret, after.firstFactorServerSecret], [undefined, "changed"]);
+  assertEquals([after.firstFactorServer, after.firstFactorServerTimeout], ["192.0.2.9:1812", "2 s"]);
+  assertEquals(JSON.stringify(record).includes(SERVER.secret), false);
+});

@@ -1,28 +1,40 @@
-// The table of client settings: each row has its words, and every part of the product that lists the settings takes them from it.
+// The table of client settings: each row has its messages, and every part of the product that lists the settings takes them from it.
 
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { CLIENT_ROWS } from "../../platform/config/client_rows.ts";
 import { NEW_CLIENT } from "../../console/api/clients/client_types.ts";
-import { CLIENT_FIELDS } from "../../console/web/models/client_form.ts";
-import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
-import { clientSettingMessages } from "../fakes/client_setting_messages.ts";
+import { CLIENT_FIELDS } from "../../console/web/pages/clients/client_form.ts";
 import { CLIENT_SETTINGS, type ClientSettingRow } from "../../platform/client_settings.ts";
+import { findAuditedSetting } from "../../platform/client_values.ts";
 
 const ROWS = Object.entries<ClientSettingRow>(CLIENT_SETTINGS);
 
-for (const [language, messages] of Object.entries({ de, en })) {
-  Deno.test(`CLIENT_SETTINGS has the messages of its labels, hints and choices in ${language}`, () => {
-    for (const [name, keys] of Object.entries(clientSettingMessages())) {
-      for (const key of keys) assert(key in messages, `${name}: ${key}`);
-    }
-  });
+/** The messages of a setting: those that it needs, and those that it can have. */
+function messagesOf([name, { type, choices = [], console }]: typeof ROWS[number]) {
+  if (console === undefined) return { needed: [], possible: [] };
+  const key = `clients.${name.replace(".", "_")}`;
+  const offered = type === "choice" ? console.choices ?? choices : [];
+  return {
+    needed: [key, ...offered.map((choice) => `${key}_${choice}`)],
+    possible: [`${key}_question`, `${key}_hint`, ...(type === "secret" ? [`${key}_kept`] : [])],
+  };
 }
 
-Deno.test("CLIENT_SETTINGS has a label of the audit log for every top-level setting of the console", () => {
-  for (const [name, { console }] of ROWS) {
-    if (console !== undefined && !name.includes(".")) assert(`govern.part_${name}` in en, name);
-  }
+Deno.test("CLIENT_SETTINGS has the messages of its labels and choices, and no others are in the catalogue", () => {
+  const messages = ROWS.map(messagesOf);
+  const inCatalogue = Object.keys(en).filter((key) => key.startsWith("clients."));
+  const needed = messages.flatMap((of) => of.needed);
+  assertEquals(needed.filter((key) => !inCatalogue.includes(key)), []);
+  const allowed = [...needed, ...messages.flatMap((of) => of.possible)];
+  assertEquals(inCatalogue.filter((key) => !allowed.includes(key)), []);
+});
+
+Deno.test("findAuditedSetting() finds the setting of each name of the audit log", () => {
+  assertEquals(findAuditedSetting("firstFactorServerTimeout"), "firstFactorServer.timeoutMs");
+  assertEquals(findAuditedSetting("device"), "device");
+  assertEquals(findAuditedSetting("firstFactorServer.timeoutMs"), null);
+  assertEquals(findAuditedSetting("constructor"), null);
 });
 
 Deno.test("the settings file, the API and the form have the settings of the table", () => {

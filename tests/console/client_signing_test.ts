@@ -16,13 +16,13 @@ async function openWith({ learnt }: { learnt: string | null }): Promise<TestComp
   if (learnt !== null) {
     const key = ["learnt", learnt, ADDRESS];
     await gateway.store.commit({ mutations: [{ type: "set", key, value: true }] });
-    await gateway.radius.learnt.load();
+    await gateway.radius.signingClients.load();
   }
   return gateway;
 }
 
 const requires = ({ radius }: TestComposition, name: string) =>
-  radius.learnt.requires({ client: { name, onlyAddress: ADDRESS }, source: ADDRESS });
+  radius.signingClients.requires({ client: { name, onlyAddress: ADDRESS }, source: ADDRESS });
 const forget = ({ ask }: TestComposition, name: string) => ask("DELETE", `/clients/${name}/signing`);
 
 /** Which client was learnt, which is forgotten, and the response. A client that was removed can still be known to sign. */
@@ -35,7 +35,7 @@ for (const { learnt, name, response } of FORGOTTEN) {
     await using gateway = await openWith({ learnt });
     assertEquals(requires(gateway, name), true);
     assertEquals(JSON.parse((await forget(gateway, name)).text), response);
-    assertEquals([requires(gateway, name), [...gateway.radius.learnt.names]], [false, []]);
+    assertEquals([requires(gateway, name), [...gateway.radius.signingClients.names]], [false, []]);
     assertEquals((await gateway.store.get(["learnt", name, ADDRESS])).value, null);
     assertEquals((await gateway.audits()).map(({ actor, action, object }) => [actor, action, object]), [
       ["command", "client.forget", `client:${name}`],

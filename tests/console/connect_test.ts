@@ -1,68 +1,11 @@
 // The API of clients, targets, credentials and health: by role and by rule, with what is audited, and no secret in any answer.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { BlastRadius } from "../../console/api/clients/client_types.ts";
-import type {
-  HealthPart,
-  MappingPreview,
-  OneTarget,
-  RefreshState,
-} from "../../console/api/targets/target_types.ts";
-import type { ShownClient } from "../../radius/server/client_view.ts";
 import { buildRequest } from "../support/radius_packets.ts";
 import { CLIENT_RULES } from "../fakes/client_rules.ts";
-import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
+import { startConnectConsole } from "../fakes/console_connect.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
-
-const FILE_CLIENT = `[[radius.client]]
-name = "of-file"
-address = ["192.0.2.1"]
-secret = "the secret of the file"
-`;
-const LDAP = `[targets.default.backends.ldap]
-kind = "ldap"
-url = "ldap://127.0.0.1:389"
-bind_dn = "cn=admin"
-bind_password = "pw"
-users_dn = "ou=people"
-groups_dn = "ou=groups"
-`;
-const SECRET = "a-secret-of-16-octets";
-const CLIENT = { ...CLIENT_RULES, name: "vpn-1", address: ["198.51.100.0/24"], secret: SECRET };
-
-/** What any of the calls may answer; a test looks at what its own call gives. */
-interface Told {
-  readonly backends: OneTarget["backends"];
-  readonly error: { readonly code: string };
-  readonly secret: string | null;
-  readonly client: ShownClient;
-  readonly blast: BlastRadius;
-  readonly items: readonly { readonly name: string; readonly source: string; readonly fits: string }[];
-  readonly settings: OneTarget["settings"];
-  readonly refresh: RefreshState;
-  readonly rows: MappingPreview["rows"];
-  readonly password: string;
-  readonly url: string;
-  readonly part: HealthPart;
-  readonly parts: readonly HealthPart[];
-}
-
-interface Answer {
-  readonly status: number;
-  readonly body: Told;
-  readonly text: string;
-}
-
-async function ask(
-  site: ConnectConsole,
-  path: string,
-  { role = "owner", method = "GET", json }: { role?: string; method?: string; json?: unknown } = {},
-): Promise<Answer> {
-  const cookie = await site.signIn(role);
-  const response = await site.call(`/console/api${path}`, { method, cookie, json });
-  const text = await response.text();
-  return { status: response.status, body: JSON.parse(text), text };
-}
+import { ask, CLIENT, FILE_CLIENT, LDAP, SECRET } from "../fakes/connect_calls.ts";
 
 Deno.test("POST /clients makes a client with its audit record, and no answer shows the secret", async () => {
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
@@ -84,7 +27,7 @@ Deno.test("POST /clients without a secret makes one, which works and is told onc
   const { secret: _none, ...rest } = CLIENT;
   const { body } = await ask(site, "/clients", { method: "POST", json: rest });
   assertMatch(body.secret ?? "", /^[A-Za-z0-9_-]{32}$/);
-  assertEquals(site.clients.behind("198.51.100.9")?.map(({ name }) => name), ["vpn-1"]);
+  assertEquals(site.clients.findByAddress("198.51.100.9")?.map(({ name }) => name), ["vpn-1"]);
 });
 
 for (
@@ -191,7 +134,7 @@ Deno.test("POST /clients takes an LDAP backend of the settings as the first fact
   const json = { ...CLIENT, firstFactor: "ldap", firstFactorBackend: "ldap" };
   const { body } = await ask(site, "/clients", { method: "POST", json });
   assertEquals(body.client.firstFactorBackend, "ldap");
-  const policy = site.clients.behind("198.51.100.9")?.[0]?.policy;
+  const policy = site.clients.findByAddress("198.51.100.9")?.[0]?.policy;
   assertEquals([policy?.firstFactor, policy?.firstFactorBackend], ["ldap", "ldap"]);
 });
 
@@ -248,7 +191,12 @@ Deno.test("POST /clients/heard tells who knocks and whether a candidate fits, an
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
   await ask(site, "/clients/heard", { method: "POST", json: {} });
   const { bytes } = buildRequest(SECRET, { userName: "ada", password: "pw" });
-  site.ear.hear({ octets: bytes, source: "198.51.100.9", reason: "unknown_client", client: null });
+  site.clientDiscovery.record({
+    octets: bytes,
+    source: "198.51.100.9",
+    reason: "unknown_client",
+    client: null,
+  });
   const heard = await ask(site, "/clients/heard", { method: "POST", json: { secret: SECRET } });
   assertEquals([heard.body.items[0]?.source, heard.body.items[0]?.fits], ["198.51.100.9", "signed"]);
   await ask(site, "/clients", { method: "POST", json: { ...CLIENT, address: ["198.51.100.9"] } });
@@ -271,113 +219,3 @@ for (
     assertEquals(body.error.code, "role");
   });
 }
-
-Deno.test("GET /targets/:id says the settings without their secrets, and what is owed", async () => {
-  await using site = await startConnectConsole({
-    toml: `[targets.default.backends.ldap]
-kind = "ldap"
-url = "ldap://127.0.0.1:1"
-bind_dn = "cn=admin"
-bind_password = "a-bind-password"
-users_dn = "ou=people"
-`,
-  });
-  const { body, text } = await ask(site, "/targets/default", { role: "viewer" });
-  assert(body.settings.some(({ name }) => name === "ldap.url"));
-  assert(!text.includes("a-bind-password"));
-  assertEquals((await ask(site, "/targets/nobody")).body.error.code, "unknown_target");
-});
-
-Deno.test("GET /targets says what each backend keeps for itself, spelled as the mapping", async () => {
-  const toml = `[targets.default.backends.ldap]\nkind = "ldap"\nurl = "ldap://127.0.0.1:1"\n` +
-    `users_dn = "ou=people"\nread_only = ["title", "emails"]\n`;
-  await using site = await startConnectConsole({ toml });
-  const { body } = await ask(site, "/targets/default", { role: "viewer" });
-  assertEquals(body.backends.map(({ name, readOnly }) => [name, readOnly]), [
-    ["local", []],
-    ["ldap", ["title", "emails[].value"]],
-  ]);
-  assertEquals(body.settings.find(({ name }) => name === "ldap.read_only")?.value, "title, emails");
-});
-
-Deno.test("POST /targets/:id/preview shows a mapping on a real user and writes nothing", async () => {
-  await using site = await startConnectConsole();
-  await site.people.put("ada", { title: "Countess" });
-  const before = await site.people.target.directory.read("user", "ada");
-  const json = { user: "ada", rows: { title: "jobTitle" } };
-  const { body } = await ask(site, "/targets/default/preview", { role: "viewer", method: "POST", json });
-  const row = body.rows.find(({ name }) => name === "jobTitle");
-  assertEquals([row?.now, row?.then], [[], ["Countess"]]);
-  assertEquals(await site.people.target.directory.read("user", "ada"), before);
-  assertEquals((await site.audits()).filter(({ actor }) => actor === "viewer"), []);
-  const nobody = { ...json, user: "nobody" };
-  const refused = await ask(site, "/targets/default/preview", { method: "POST", json: nobody });
-  assertEquals(refused.body.error.code, "unknown_object");
-});
-
-Deno.test("POST /targets/:id/refresh runs in the background and its report is read afterwards", async () => {
-  await using site = await startConnectConsole();
-  await ask(site, "/targets/default/refresh", { role: "user_manager", method: "POST", json: {} });
-  for (let tries = 0; tries < 100; tries += 1) {
-    const { body } = await ask(site, "/targets/default", { role: "viewer" });
-    if (!body.refresh.running) {
-      assertEquals(body.refresh.report?.faults, []);
-      return;
-    }
-  }
-  throw new Error("the refresh did not end");
-});
-
-Deno.test("POST /credentials makes one that is told once, refuses its name again, and DELETE ends it", async () => {
-  await using site = await startConnectConsole();
-  const json = { name: "hr", targets: ["default"], access: "read" };
-  const made = await ask(site, "/credentials", { method: "POST", json });
-  assertMatch(made.body.url, /\/idm\/scim\/default\/Users$/);
-  const list = await ask(site, "/credentials");
-  assert(!list.text.includes(made.body.password));
-  assertEquals(
-    (await ask(site, "/credentials", { method: "POST", json })).body.error.code,
-    "credential_taken",
-  );
-  assertEquals((await ask(site, "/credentials/hr", { method: "DELETE" })).status, 200);
-  assertEquals(
-    (await ask(site, "/credentials/hr", { method: "DELETE" })).body.error.code,
-    "unknown_credential",
-  );
-  const unknown = { ...json, targets: ["nobody"] };
-  const refused = await ask(site, "/credentials", { method: "POST", json: unknown });
-  assertEquals(refused.body.error.code, "unknown_target");
-});
-
-Deno.test("GET /health says that a backend fails and when it was good last, and a test asks it again", async () => {
-  await using site = await startConnectConsole();
-  const backend = async () => {
-    const { body } = await ask(site, "/health", { role: "viewer" });
-    return body.parts.find(({ id }) => id === "backend:default/ldap");
-  };
-  assertEquals((await backend())?.state, "unknown");
-  const test = () =>
-    ask(site, "/health/test", { role: "operator", method: "POST", json: { id: "backend:default/ldap" } });
-  assertEquals((await test()).body.part.state, "ok");
-  const good = (await backend())?.lastGoodMs;
-  site.people.backend("ldap").trouble({ operation: "probe", how: "before" });
-  const failed = (await test()).body.part;
-  assertEquals([failed.state, failed.lastGoodMs], ["bad", good]);
-  const none = await ask(site, "/health/test", { role: "operator", method: "POST", json: { id: "http" } });
-  assertEquals(none.body.error.code, "unknown_part");
-});
-
-Deno.test("GET /health warns that no phone reaches a loopback address, and that the outbox sends nothing", async () => {
-  const partsOf = async (toml: string) => {
-    await using site = await startConnectConsole({ toml });
-    const { body } = await ask(site, "/health", { role: "viewer" });
-    return Object.fromEntries(body.parts.map(({ id, state, note }) => [id, [state, note]]));
-  };
-  const first = await partsOf('[http]\npublic_url = "http://localhost:8080"');
-  assertEquals([first.second_factor, first.telephony], [["warning", "loopback_url"], [
-    "warning",
-    "not_sent",
-  ]]);
-  const named = await partsOf('[http]\npublic_url = "https://login.example.org"');
-  assertEquals(named.second_factor, ["ok", undefined]);
-});

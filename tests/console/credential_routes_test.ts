@@ -1,7 +1,7 @@
 // POST, GET and DELETE /credentials, as the operator's command uses them.
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { valueOf } from "../../cli/admin_connection.ts";
+import { apiValue } from "../../cli/admin_connection.ts";
 import { openComposition } from "../fakes/composition.ts";
 
 const IN_SETTINGS = `[[scim.credential]]
@@ -16,7 +16,7 @@ const SOURCE = "192.0.2.1";
 Deno.test("POST /credentials gives the generated password once, and stores and records it nowhere", async () => {
   await using gateway = await openComposition();
   const { api, identity: { credentials } } = gateway;
-  const { password, url } = await valueOf(api.credentials.$post({ json: ADDED }));
+  const { password, url } = await apiValue(api.credentials.$post({ json: ADDED }));
   assertMatch(password, /^[\w-]{32}$/);
   assertStringIncludes(url, "/idm/scim/default/Users");
   assertEquals(await credentials.check({ name: "saas", password }, SOURCE), ADDED);
@@ -32,7 +32,7 @@ Deno.test("POST /credentials gives the generated password once, and stores and r
 Deno.test("POST /credentials takes a password, which works and is stored nowhere in clear", async () => {
   await using gateway = await openComposition();
   const password = "a password of this length";
-  await valueOf(gateway.api.credentials.$post({ json: { ...ADDED, password } }));
+  await apiValue(gateway.api.credentials.$post({ json: { ...ADDED, password } }));
   assertEquals(await gateway.identity.credentials.check({ name: "saas", password }, SOURCE), ADDED);
   assertEquals((await gateway.dump()).includes(password), false);
 });
@@ -40,9 +40,9 @@ Deno.test("POST /credentials takes a password, which works and is stored nowhere
 Deno.test("DELETE /credentials/:id ends a credential at once, with a record", async () => {
   await using gateway = await openComposition();
   const { api, identity: { credentials } } = gateway;
-  const { password } = await valueOf(api.credentials.$post({ json: ADDED }));
+  const { password } = await apiValue(api.credentials.$post({ json: ADDED }));
   await credentials.check({ name: "saas", password }, SOURCE);
-  await valueOf(api.credentials[":id"].$delete({ param: { id: "saas" } }));
+  await apiValue(api.credentials[":id"].$delete({ param: { id: "saas" } }));
   assertEquals(await credentials.check({ name: "saas", password }, SOURCE), null);
   assertEquals((await gateway.audits()).map(({ actor, action }) => [actor, action]), [
     ["command", "scim_credential.add"],

@@ -1,66 +1,97 @@
 // The list of dropped packets: fetched again at most once a second, and not while it is in use.
 
-import { assertEquals } from "@std/assert";
 import { signal } from "@preact/signals";
-import { droppedTotal } from "../../console/web/models/dropped_total.ts";
-import { createFollower } from "../../console/web/models/follower.ts";
+import { assertEquals } from "@std/assert";
+import { createAutoRefresh } from "../../console/web/app/resource.ts";
+import { droppedTotal } from "../../console/web/pages/live/live_context.tsx";
 
 function setUp() {
   const newest = signal(0);
   let fetched = 0;
   let timers: (() => void)[] = [];
-  const follower = createFollower({
+  let answer: Promise<unknown> = Promise.resolve();
+  const follower = createAutoRefresh({
     newest,
-    fetch: () => fetched += 1,
+    fetch: () => {
+      fetched += 1;
+      return answer;
+    },
     later(_delayMs, task) {
       timers.push(task);
       return () => timers = timers.filter((one) => one !== task);
     },
   });
   /** A second goes by. */
-  const pass = () => timers.splice(0).forEach((task) => task());
-  return { newest, follower, pass, fetched: () => fetched, timers: () => timers.length };
+  const pass = async () => {
+    timers.splice(0).forEach((task) => task());
+    await Promise.resolve();
+  };
+  return {
+    newest,
+    follower,
+    pass,
+    fetched: () => fetched,
+    timers: () => timers.length,
+    answers: (next: Promise<unknown>) => answer = next,
+  };
 }
 
 Deno.test("droppedTotal() adds up what was dropped and nothing else", () => {
   assertEquals(droppedTotal({ requests: 9, dropped_unknown_client: 2, dropped_malformed: 3 }), 5);
 });
 
-Deno.test("createFollower() fetches once for many changes, and not without one", () => {
+Deno.test("createFollower() fetches once for many changes, and not without one", async () => {
   const { newest, pass, fetched, timers } = setUp();
-  pass();
+  await pass();
   assertEquals([fetched(), timers()], [0, 0]);
   for (let at = 1; at <= 100; at += 1) newest.value = at;
   assertEquals([fetched(), timers()], [0, 1]);
-  pass();
+  await pass();
   assertEquals([fetched(), timers()], [1, 0]);
   newest.value = 101;
-  pass();
+  await pass();
   assertEquals(fetched(), 2);
 });
 
-Deno.test("createFollower() held says that something waits, and fetches it when it is let go or asked", () => {
+Deno.test("createFollower() held says that something waits, and fetches it when it is let go or asked", async () => {
   const { newest, follower, pass, fetched } = setUp();
-  follower.hold(true);
+  follower.pause(true);
   newest.value = 1;
-  pass();
+  await pass();
   assertEquals([fetched(), follower.waiting.value], [0, true]);
   follower.showNewer();
   assertEquals([fetched(), follower.waiting.value], [1, false]);
+  await Promise.resolve();
   newest.value = 2;
-  pass();
-  follower.hold(false);
+  await pass();
+  follower.pause(false);
   assertEquals([fetched(), follower.waiting.value], [2, false]);
-  follower.hold(true);
-  follower.hold(false);
+  follower.pause(true);
+  follower.pause(false);
   assertEquals(fetched(), 2);
 });
 
-Deno.test("createFollower() stopped fetches nothing more", () => {
+Deno.test("createFollower() stopped fetches nothing more", async () => {
   const { newest, follower, pass, fetched, timers } = setUp();
   newest.value = 1;
   follower.stop();
   newest.value = 2;
-  pass();
+  await pass();
   assertEquals([fetched(), timers()], [0, 0]);
+});
+
+Deno.test("createAutoRefresh() does not fetch while the answer before is pending, and fetches soon after it", async () => {
+  const { newest, pass, fetched, answers } = setUp();
+  const late = Promise.withResolvers<void>();
+  answers(late.promise);
+  newest.value = 1;
+  await pass();
+  newest.value = 2;
+  await pass();
+  await pass();
+  assertEquals(fetched(), 1);
+  late.resolve();
+  await pass();
+  await pass();
+  assertEquals(fetched(), 2);
 });

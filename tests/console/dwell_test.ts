@@ -1,10 +1,9 @@
 // Where logins stand longer than usual, and what of a packet may be played again by hand.
 
-import { assert, assertEquals } from "@std/assert";
 import { signal } from "@preact/signals";
-import { createBoardModel } from "../../console/web/models/board_model.ts";
-import { slowSteps } from "../../console/web/models/dwell.ts";
-import { radclientText } from "../../console/web/radclient_text.ts";
+import { assert, assertEquals } from "@std/assert";
+import { findSlowSteps, LoginList } from "../../console/web/pages/live/login_list.ts";
+import { radclientText } from "../../console/web/pages/live/packets_view.tsx";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 
 const PHONE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
@@ -14,18 +13,18 @@ const usual = Array.from(
   (_, at) => ended(conversation(at, { startedMs: 0 }), { outcome: "accepted", row: "approved", atMs: 5040 }),
 );
 
-Deno.test("slowSteps() names a step where most stand longer than 95 of 100 did", () => {
+Deno.test("findSlowSteps() names a step where most stand longer than 95 of 100 did", () => {
   const waiting = conversation(100, { startedMs: 0 });
-  assertEquals([...slowSteps([...usual, waiting], 60_000)], [PHONE]);
-  assertEquals([...slowSteps([...usual, waiting], 3000)], []);
+  assertEquals([...findSlowSteps([...usual, waiting], 60_000)], [PHONE]);
+  assertEquals([...findSlowSteps([...usual, waiting], 3000)], []);
 });
 
-Deno.test("slowSteps() says nothing before it knows what is usual", () => {
-  assertEquals([...slowSteps([...usual.slice(0, 5), conversation(100, { startedMs: 0 })], 60_000)], []);
+Deno.test("findSlowSteps() says nothing before it knows what is usual", () => {
+  assertEquals([...findSlowSteps([...usual.slice(0, 5), conversation(100, { startedMs: 0 })], 60_000)], []);
 });
 
-Deno.test("createBoardModel() takes a thousand changes a second, ten times over, and holds 5,000", () => {
-  const board = createBoardModel(signal({ text: "ada", state: "", client: "", target: "" }));
+Deno.test("LoginList takes a thousand changes a second, ten times over, and holds 5,000", () => {
+  const board = new LoginList(signal({ text: "ada", state: "", client: "", target: "" }));
   for (let second = 0; second < 10; second++) {
     for (let batch = 0; batch < 10; batch++) {
       const conversations = Array.from(
@@ -36,14 +35,14 @@ Deno.test("createBoardModel() takes a thousand changes a second, ten times over,
       if (batch % 3 === 0) board.show();
       assert(board.rows.value.length <= 5000);
     }
-    board.measure(0, slowSteps);
+    board.measure(0);
   }
   board.show();
   assertEquals(board.rows.value.length, 5000);
 });
 
-Deno.test("createBoardModel() counts what came while it was paused", () => {
-  const board = createBoardModel(signal({ text: "", state: "", client: "", target: "" }));
+Deno.test("LoginList counts what came while it was paused", () => {
+  const board = new LoginList(signal({ text: "", state: "", client: "", target: "" }));
   board.pause(true);
   board.take({
     upTo: "e.2",

@@ -10,11 +10,13 @@ import {
   ROW_REASONS,
   STRAY_REASONS,
 } from "../../console/api/conversations/explain_login.ts";
-import { DENIAL_CAUSES, type DenialCause } from "../../radius/flow/denial_causes.ts";
+import { DENIAL_CAUSES, type DenialCause } from "../../radius/conversation/login_record.ts";
 import { DROP_REASONS } from "../../radius/protocol/drop_reasons.ts";
 import { FLOW } from "../../radius/flow/flow.ts";
-import { REFUSALS } from "../../radius/server/request.ts";
+import { REQUEST_REFUSALS } from "../../radius/server/request.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
+import { flowLayout } from "../../console/api/conversations/flow_layout.ts";
+import { STEPS } from "../../radius/protocol/steps.ts";
 
 Deno.test("ROW_REASONS has a reason for every row that rejects, and no row that does not exist", () => {
   const rejecting = FLOW.filter(({ to }) => to === "reject").map(({ name }) => name);
@@ -31,7 +33,7 @@ Deno.test("ROW_REASONS has a reason for every row that rejects, and no row that 
 });
 
 Deno.test("STRAY_REASONS has every reason for a drop and every refusal outside a login", () => {
-  const expected = [...Object.keys(DROP_REASONS), ...Object.keys(REFUSALS)];
+  const expected = [...Object.keys(DROP_REASONS), ...Object.keys(REQUEST_REFUSALS)];
   assertEquals([...STRAY_REASONS].toSorted(), expected.toSorted());
 });
 
@@ -96,4 +98,21 @@ Deno.test("explainStray() counts what the source sent in this streak, since its 
     values: { source: "192.0.2.1", client: "vpn-1", count: 14, sinceMs: 100 },
     evidence: [],
   });
+});
+
+const { nodes, edges } = flowLayout();
+const has = (from: string, to: string) => edges.some((edge) => edge.from === from && edge.to === to);
+
+Deno.test("flowPicture() places every step and both ends, no two at one place", () => {
+  const expected = ["start", ...Object.keys(STEPS), "accepted", "rejected"];
+  assertEquals(nodes.map(({ name }) => name as string).toSorted(), expected.toSorted());
+  assertEquals(new Set(nodes.map(({ column, line }) => `${column} ${line}`)).size, nodes.length);
+});
+
+Deno.test("flowPicture() draws the ways of the table through its passages, and none that it lacks", () => {
+  assert(has("start", "CHOOSE_WHICH_MULTIFACTOR"));
+  assert(has("start", "SECONDFACTOR_AWAIT_DEVICE_APPROVAL"));
+  assert(has("SECONDFACTOR_AWAIT_DEVICE_APPROVAL", "accepted"));
+  assert(has("GET_SMS_PHONE_NUMBER", "VERIFY_SMS_PHONE_NUMBER"));
+  assert(!has("GET_SMS_PHONE_NUMBER", "accepted"));
 });

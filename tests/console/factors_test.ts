@@ -1,9 +1,8 @@
 // Codes of administrators: asked for after the password, counted once, locked after five wrong ones; recovery codes.
 
 import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import { decodeBase32, encodeBase32 } from "../../platform/base32.ts";
-import { TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
-import { deedsOf } from "../fakes/audited.ts";
+import { decodeBase32, encodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
+import { auditRecordsOf } from "../fakes/audited.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const SESSION = "/console/api/session";
@@ -160,7 +159,7 @@ Deno.test("createFactorRoutes() removes an app with its recovery codes, and reco
   const removed = await site.call(`${FACTORS}/totp`, { method: "DELETE", cookie }).then(json);
   assertEquals([removed.body.totpSinceMs, removed.body.recoveryCodesLeft], [null, 0]);
   assertEquals((await signIn(site)).status, 200);
-  const records = await deedsOf(site.store);
+  const records = await auditRecordsOf(site.store);
   assertEquals(records.map(({ value }) => [value?.actor, value?.action, value?.object]), [
     ["owner", "administrator.totp_add", "administrator:owner"],
     ["owner", "administrator.totp_remove", "administrator:owner"],

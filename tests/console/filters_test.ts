@@ -1,13 +1,12 @@
 // Filters of lists: what of the address is asked of the API, and how they are taken off.
 
 import { assertEquals } from "@std/assert";
-import { type Filter, queryOf, takeOff } from "../../console/web/models/filters.ts";
-import { pageOf } from "../../console/web/models/page_number.ts";
+import { clearFilters, type ListFilter, pageNumber, toFilterQuery } from "../../console/web/app/filters.ts";
 
-const FILTERS: readonly Filter[] = [
-  { name: "user", label: "User", by: "search" },
-  { name: "outcome", label: "Outcome", by: "choice", options: ["accepted"], every: "Every outcome" },
-  { name: "from", label: "From", by: "moment" },
+const FILTERS: readonly ListFilter[] = [
+  { name: "user", label: "User", control: "search" },
+  { name: "outcome", label: "Outcome", control: "choice", options: ["accepted"], allLabel: "Every outcome" },
+  { name: "from", label: "From", control: "moment" },
 ];
 
 /** An address, and what was put into it. */
@@ -18,7 +17,7 @@ function routerOf(address: string) {
     param: (name: string) => given.get(name) ?? "",
     setParams: (changes: Readonly<Record<string, string>>) => void put.push(changes),
   };
-  return { models: { router } as unknown as Parameters<typeof queryOf>[0], put };
+  return { models: { router } as unknown as Parameters<typeof toFilterQuery>[0], put };
 }
 
 const QUERIES: readonly (readonly [address: string, query: Readonly<Record<string, string>>])[] = [
@@ -31,13 +30,13 @@ const QUERIES: readonly (readonly [address: string, query: Readonly<Record<strin
 
 for (const [address, query] of QUERIES) {
   Deno.test(`queryOf() asks of "${address}" for ${JSON.stringify(query)}`, () => {
-    assertEquals(queryOf(routerOf(address).models, FILTERS), query);
+    assertEquals(toFilterQuery(routerOf(address).models, FILTERS), query);
   });
 }
 
 Deno.test("takeOff() takes off the filters that it is given and goes back to the first page", () => {
   const { models, put } = routerOf("user=ada&outcome=accepted&page=2");
-  takeOff(models, FILTERS.slice(0, 1));
+  clearFilters(models, FILTERS.slice(0, 1));
   assertEquals(put, [{ page: "", user: "" }]);
 });
 
@@ -52,6 +51,6 @@ const PAGES: readonly (readonly [address: string, page: number])[] = [
 
 for (const [address, page] of PAGES) {
   Deno.test(`pageOf() of "${address}" is ${page}`, () => {
-    assertEquals(pageOf(routerOf(address).models), page);
+    assertEquals(pageNumber(routerOf(address).models), page);
   });
 }

@@ -1,9 +1,9 @@
 // What is left after the set-up: known by the server, done by doing, skipped by owners and on record.
 
 import { assertEquals } from "@std/assert";
-import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
-import { tryCommand } from "../../console/web/words.ts";
-import { doorOf } from "../../console/api/onboarding/onboarding.ts";
+import { encodeLoginRecord, historyKey } from "../../radius/conversation/login_record.ts";
+import { radtestCommand } from "../../console/web/app/login_state_labels.ts";
+import { radiusAddress } from "../../console/api/onboarding/onboarding.ts";
 import { startConsole } from "../fakes/console_app.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 
@@ -36,7 +36,7 @@ async function finish(site: ConnectConsole, outcome: string): Promise<void> {
     ...{ startedMs, endedMs: startedMs + 4000, outcome, refusedFor: null, passwordRight: true, moments: [] },
   };
   const key = historyKey(`${(startedMs * 1024).toString(36).padStart(11, "0")}${outcome}`);
-  await site.store.commit({ mutations: [{ type: "set", key, value: packFinished(login) }] });
+  await site.store.commit({ mutations: [{ type: "set", key, value: encodeLoginRecord(login) }] });
 }
 
 const CLIENT = `[[radius.client]]
@@ -54,7 +54,7 @@ Deno.test("GET /first-steps says what is left, and each is done by what there is
   assertEquals((await left(bare))?.at(-1), "login done");
 });
 
-Deno.test("doorOf() is where a login of this machine goes, and the port that clients are told", () => {
+Deno.test("radiusAddress() is where a login of this machine goes, and the port that clients are told", () => {
   const rows: readonly (readonly [address: string, tryAt: string, port: number])[] = [
     ["[::]:1812", "127.0.0.1", 1812],
     ["0.0.0.0:18129", "127.0.0.1:18129", 18129],
@@ -62,7 +62,7 @@ Deno.test("doorOf() is where a login of this machine goes, and the port that cli
     ["[2001:db8::1]:1645", "[2001:db8::1]:1645", 1645],
     ["", "127.0.0.1", 1812],
   ];
-  for (const [address, tryAt, port] of rows) assertEquals(doorOf(address), { tryAt, port }, address);
+  for (const [address, tryAt, port] of rows) assertEquals(radiusAddress(address), { tryAt, port }, address);
 });
 
 Deno.test("GET /first-steps names the newest active user and the address that a login is tried with", async () => {
@@ -83,9 +83,9 @@ Deno.test("GET /first-steps names the newest active user and the address that a 
 
 Deno.test("tryCommand() quotes a name for the shell", () => {
   const at = "127.0.0.1:51812";
-  assertEquals(tryCommand({ at, user: "zoe" }), "deno task try 127.0.0.1:51812 --user zoe");
-  assertEquals(tryCommand({ at, user: null }), "deno task try 127.0.0.1:51812 --user NAME");
-  assertEquals(tryCommand({ at, user: "o'neil $(x)" }), `deno task try ${at} --user 'o'\\''neil $(x)'`);
+  assertEquals(radtestCommand({ at, user: "zoe" }), "deno task try 127.0.0.1:51812 --user zoe");
+  assertEquals(radtestCommand({ at, user: null }), "deno task try 127.0.0.1:51812 --user NAME");
+  assertEquals(radtestCommand({ at, user: "o'neil $(x)" }), `deno task try ${at} --user 'o'\\''neil $(x)'`);
 });
 
 Deno.test("GET /first-steps counts a client and a backend of the settings as done", async () => {

@@ -1,37 +1,45 @@
 // What the frame knows, without a browser: places, the way between pages, selections, messages, the palette's order.
 
 import { assert, assertEquals } from "@std/assert";
-import { matchingOffers, type Offer } from "../../console/web/models/palette_model.ts";
-import { createSelection } from "../../console/web/models/selection.ts";
-import { createToasts } from "../../console/web/models/toasts_model.ts";
-import { createPageLoader } from "../../console/web/page_loader.ts";
-import { type Place, PLACES, railRows, visitOf } from "../../console/web/places.ts";
-import { createRouter } from "../../console/web/router.ts";
-import { ROUTES } from "../../console/web/routes.ts";
+import { matchingItems, type PaletteItem } from "../../console/web/app/palette.tsx";
+import { createSelection } from "../../console/web/app/selection.ts";
+import { createToasts } from "../../console/web/app/toasts.tsx";
+import { createPageLoader, preloadPage } from "../../console/web/app/page_loader.ts";
+import { matchRoute, PAGE_ROUTES, type PageRoute, sidebarRoutes } from "../../console/web/app/routes.ts";
+import { Router } from "../../console/web/app/router.ts";
+import { signal } from "@preact/signals";
+import type { Models, Overlay } from "../../console/web/app/app_context.ts";
+import { listenForFrameKeys } from "../../console/web/app/app.tsx";
+import { addShortcuts } from "../../console/web/app/shortcuts.ts";
+import { PAGE_IMPORTS } from "../../console/web/app/page_imports.ts";
 
-const ROWS: readonly [string, Place][] = Object.entries(PLACES);
+const ROWS: readonly [string, PageRoute][] = Object.entries(PAGE_ROUTES);
 
 Deno.test("visitOf() finds every place by its own pattern, and the home page at the root", () => {
   for (const [name, { pattern }] of ROWS) {
     const path = pattern.replace(/:\w+/g, "x%20y");
-    assertEquals(visitOf(path)?.name, name, path);
-    for (const value of Object.values(visitOf(path)?.params ?? {})) assertEquals(value, "x y");
+    assertEquals(matchRoute(path)?.name, name, path);
+    for (const value of Object.values(matchRoute(path)?.params ?? {})) assertEquals(value, "x y");
   }
-  assertEquals(visitOf("/")?.name, "live");
+  assertEquals(matchRoute("/")?.name, "live");
 });
 
 Deno.test("visitOf() takes no empty segment, no longer path, and survives a bad escape", () => {
-  assertEquals([visitOf("/users/"), visitOf("/users/a/b/c/d"), visitOf("/nowhere")], [null, null, null]);
-  assertEquals(visitOf("/users/%ZZ")?.params, { id: "%ZZ" });
+  assertEquals([matchRoute("/users/"), matchRoute("/users/a/b/c/d"), matchRoute("/nowhere")], [
+    null,
+    null,
+    null,
+  ]);
+  assertEquals(matchRoute("/users/%ZZ")?.params, { id: "%ZZ" });
 });
 
 Deno.test("PLACES gives no two places one address or one key, and the small screen's bar at most four", () => {
   const patterns = ROWS.map(([, { pattern }]) => pattern.replace(/:\w+/g, ":"));
   assertEquals(new Set(patterns).size, patterns.length);
-  const keys = railRows().flatMap(([, { rail }]) => rail.key ?? []);
+  const keys = sidebarRoutes().flatMap(([, { sidebar }]) => sidebar.key ?? []);
   assertEquals(new Set(keys).size, keys.length);
-  assert(railRows().filter(([, { rail }]) => rail.inBar).length <= 4);
-  assertEquals(Object.keys(ROUTES).toSorted(), Object.keys(PLACES).toSorted());
+  assert(sidebarRoutes().filter(([, { sidebar }]) => sidebar.isInBottomBar).length <= 4);
+  assertEquals(Object.keys(PAGE_IMPORTS).toSorted(), Object.keys(PAGE_ROUTES).toSorted());
 });
 
 function setUpRouter(prepare: (path: string) => Promise<void> | null) {
@@ -56,10 +64,10 @@ function setUpRouter(prepare: (path: string) => Promise<void> | null) {
       },
     },
   };
-  return { router: createRouter(bar, { prepare }), bar, at, entries };
+  return { router: new Router(bar, { prepare }), bar, at, entries };
 }
 
-Deno.test("createRouter() keeps the old page until the new one is here, and the last click wins", async () => {
+Deno.test("Router keeps the old page until the new one is here, and the last click wins", async () => {
   const gates: (() => void)[] = [];
   const { router, entries } = setUpRouter(() => new Promise((resolve) => gates.push(resolve)));
   router.go("/users");
@@ -72,16 +80,16 @@ Deno.test("createRouter() keeps the old page until the new one is here, and the 
   assertEquals(entries.length, 1);
 });
 
-Deno.test("createRouter() knows how far down a page was when the user comes back", () => {
+Deno.test("Router knows how far down a page was when the user comes back", () => {
   const { router, bar, at } = setUpRouter(() => null);
   bar.scrollY = 700;
   router.go("/users/ada");
-  assertEquals(router.topPx.value, 0);
+  assertEquals(router.scrollTopPx.value, 0);
   bar.scrollY = 30;
   bar.history.state = null;
   at("/live");
   router.refresh();
-  assertEquals([router.path.value, router.topPx.value], ["/live", 700]);
+  assertEquals([router.path.value, router.scrollTopPx.value], ["/live", 700]);
 });
 
 Deno.test("createPageLoader() fetches once, says what failed, and tries again", async () => {
@@ -92,18 +100,33 @@ Deno.test("createPageLoader() fetches once, says what failed, and tries again", 
     calls += 1;
     return works ? Promise.resolve(page) : Promise.reject(new Error("gone"));
   };
-  const routes = new Proxy(ROUTES, { get: () => fetchPage });
-  const loader = createPageLoader({ routes });
-  assertEquals(loader.pageOf("live").kind, "loading");
+  const imports = new Proxy(PAGE_IMPORTS, { get: () => fetchPage });
+  const loader = createPageLoader({ imports });
+  assertEquals(loader.find("live").kind, "loading");
   await loader.prepare("/live");
-  assertEquals(loader.pageOf("live").kind, "failed");
+  assertEquals(loader.find("live").kind, "failed");
   works = true;
   await loader.prepare("/live");
-  assertEquals([loader.pageOf("live").kind, loader.prepare("/live"), loader.prepare("/no"), calls], [
+  assertEquals([loader.find("live").kind, loader.prepare("/live"), loader.prepare("/no"), calls], [
     "ready",
     null,
     null,
     2,
+  ]);
+});
+
+Deno.test("preloadPage() adds a link for each file of the page that the HTML names", () => {
+  const links: { rel: string; href: string }[] = [];
+  const document = {
+    getElementById: () => ({ dataset: { pages: '{"users":["a.js","b.js"]}' } }),
+    createElement: () => ({ rel: "", href: "" }),
+    head: { append: (link: { rel: string; href: string }) => links.push(link) },
+  } as unknown as Document;
+  preloadPage(document, "users");
+  preloadPage(document, "live");
+  assertEquals(links, [
+    { rel: "modulepreload", href: "/assets/a.js" },
+    { rel: "modulepreload", href: "/assets/b.js" },
   ]);
 });
 
@@ -112,17 +135,17 @@ Deno.test("createSelection() toggles, extends from the last one both ways, and c
   const selection = createSelection();
   selection.toggle("d");
   selection.extend("b", keys);
-  assertEquals([...selection.chosen.value].toSorted(), ["b", "c", "d"]);
+  assertEquals([...selection.selected.value].toSorted(), ["b", "c", "d"]);
   selection.toggle("c");
   assertEquals(selection.has("c"), false);
-  selection.chooseEverything();
+  selection.selectEverything();
   assert(selection.has("on another page"));
   selection.toggle("a");
-  assertEquals(selection.everything.value, false);
+  assertEquals(selection.isEverything.value, false);
   selection.clear();
-  assertEquals(selection.chosen.value.size, 0);
+  assertEquals(selection.selected.value.size, 0);
   selection.extend("b", keys);
-  assertEquals([...selection.chosen.value], ["b"]);
+  assertEquals([...selection.selected.value], ["b"]);
 });
 
 Deno.test("createToasts() shows four at most, each for its time, and longer while the pointer is on them", () => {
@@ -133,21 +156,49 @@ Deno.test("createToasts() shows four at most, each for its time, and longer whil
       return () => {};
     },
   });
-  for (const text of ["1", "2", "3", "4", "5"]) toasts.say(text);
+  for (const text of ["1", "2", "3", "4", "5"]) toasts.show(text);
   assertEquals(toasts.list.value.map(({ text }) => text), ["2", "3", "4", "5"]);
-  toasts.hold(true);
+  toasts.pause(true);
   for (const task of due.splice(0)) task();
   assertEquals(toasts.list.value.length, 4);
-  toasts.hold(false);
+  toasts.pause(false);
   for (const task of due.splice(0)) task();
   assertEquals(toasts.list.value, []);
 });
 
 Deno.test("matchingOffers() wants every word, and puts what begins so first", () => {
-  const offer = (label: string): Offer => ({ id: label, kind: "go", label, run: () => {} });
+  const offer = (label: string): PaletteItem => ({ id: label, kind: "go", label, run: () => {} });
   const offers = ["RADIUS clients", "Clients of today", "Users"].map(offer);
-  const labels = (typed: string) => matchingOffers(offers, typed).map(({ label }) => label);
+  const labels = (typed: string) => matchingItems(offers, typed).map(({ label }) => label);
   assertEquals(labels("clients"), ["Clients of today", "RADIUS clients"]);
   assertEquals(labels("CLI rad"), ["RADIUS clients"]);
   assertEquals([labels("  ").length, labels("zzz").length], [3, 0]);
+});
+
+Deno.test("listenForFrameKeys() ends both listeners, so that a second frame runs each key once", () => {
+  const document = Object.assign(new EventTarget(), { querySelector: () => null });
+  const overlay = signal<Overlay | null>(null);
+  const models = { overlay, session: { hasRole: () => true }, preferences: { singleKeys: signal(true) } };
+  const listen = () => listenForFrameKeys(document as unknown as Document, models as unknown as Models);
+  let runs = 0;
+  const removeRows = addShortcuts(() => [{ keys: "y", label: "frame.key_help", run: () => runs += 1 }]);
+  const press = (key: string, ctrlKey = false) =>
+    document.dispatchEvent(Object.assign(new Event("keydown"), { key, ctrlKey }));
+  const original = globalThis.HTMLElement;
+  globalThis.HTMLElement = class {} as typeof HTMLElement;
+  try {
+    listen()();
+    const end = listen();
+    press("y");
+    press("k", true);
+    assertEquals([runs, overlay.value], [1, "palette"]);
+    end();
+    overlay.value = null;
+    press("y");
+    press("k", true);
+    assertEquals([runs, overlay.value], [1, null]);
+  } finally {
+    globalThis.HTMLElement = original;
+    removeRows();
+  }
 });

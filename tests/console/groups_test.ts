@@ -3,14 +3,14 @@
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import type {
   DevicePage,
-  GroupChange,
+  GroupChangeResult,
   GroupPage,
   GroupView,
   MemberPage,
 } from "../../console/api/groups/group_types.ts";
-import { saidOf } from "../../console/web/models/said.ts";
+import { toResultMessage } from "../../console/web/app/action.ts";
 import { historyKeyAt } from "../../console/api/history/history.ts";
-import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
+import { encodeLoginRecord, historyKey } from "../../radius/conversation/login_record.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 
@@ -64,12 +64,12 @@ Deno.test("groups: a group is made, filled, emptied and deleted, each with its r
   await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" } });
   await site.put("ada");
   const ask = apiCaller(site, await site.signIn("user_manager"));
-  const made = await ask<GroupChange>(GROUPS, { method: "POST", json: { name: "ops" } });
+  const made = await ask<GroupChangeResult>(GROUPS, { method: "POST", json: { name: "ops" } });
   assertEquals(made.receipt.entries.map(({ outcome }) => outcome), ["done", "done"]);
-  const change = (json: unknown) => ask<GroupChange>(`${GROUPS}/ops/members`, { method: "PUT", json });
+  const change = (json: unknown) => ask<GroupChangeResult>(`${GROUPS}/ops/members`, { method: "PUT", json });
   assertEquals((await change({ add: ["ada", "bob"], remove: [] })).group?.members, 2);
   assertEquals((await change({ add: [], remove: ["bob"] })).group?.members, 1);
-  const gone = await ask<GroupChange>(`${GROUPS}/ops`, { method: "DELETE", json: {} });
+  const gone = await ask<GroupChangeResult>(`${GROUPS}/ops`, { method: "DELETE", json: {} });
   assertEquals([gone.group, gone.receipt.entries.length], [null, 2]);
   const records = (await site.audits()).filter(({ group, object }) =>
     group === "ops" || object === "group:ops"
@@ -84,19 +84,19 @@ Deno.test("groups: members that a backend does not store are in the receipt, the
     knownMembersOnly: true,
   });
   const ask = apiCaller(site, await site.signIn("user_manager"));
-  await ask<GroupChange>(GROUPS, { method: "POST", json: { name: "ops" } });
-  const change = (json: unknown) => ask<GroupChange>(`${GROUPS}/ops/members`, { method: "PUT", json });
+  await ask<GroupChangeResult>(GROUPS, { method: "POST", json: { name: "ops" } });
+  const change = (json: unknown) => ask<GroupChangeResult>(`${GROUPS}/ops/members`, { method: "PUT", json });
   const notStored = { count: 2, names: ["bob", "eve"] };
   const { receipt } = await change({ add: ["bob", "eve"], remove: [] });
   assertEquals(receipt.entries[1], { backend: "ldap", outcome: "done", notStored });
-  assertEquals(saidOf("Saved", receipt).tone, "wait");
+  assertEquals(toResultMessage("Saved", receipt).tone, "wait");
   const view = await ask<GroupView>(`${GROUPS}/ops`);
   assertEquals(view.backends.map(({ state }) => state?.notStored), [undefined, notStored]);
   const marks = async () =>
     (await ask<GroupPage>(GROUPS)).rows[0]?.backends.map(({ notStored }) => notStored);
   assertEquals(await marks(), [undefined, 2]);
   const whole = await change({ add: [], remove: ["bob", "eve"] });
-  assertEquals([saidOf("Saved", whole.receipt).tone, await marks()], ["ok", [undefined, undefined]]);
+  assertEquals([toResultMessage("Saved", whole.receipt).tone, await marks()], ["ok", [undefined, undefined]]);
 });
 
 Deno.test("groups: a backend that fails is said, by name, and nothing is made", async () => {
@@ -186,7 +186,7 @@ Deno.test("devices: a use before the pairing was of another factor, and an old u
       ...{ outcome: "accepted", refusedFor: null, passwordRight: false, moments: [] },
     };
     const key = historyKey(`${historyKeyAt(startedMs)}${user}`);
-    return { type: "set" as const, key, value: packFinished(login) };
+    return { type: "set" as const, key, value: encodeLoginRecord(login) };
   };
   await site.store.commit({ mutations: [ended("ada", pairedMs - day), ended("bob", pairedMs + 1000)] });
   const ask = apiCaller(site, await site.signIn("viewer"));

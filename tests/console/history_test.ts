@@ -1,17 +1,17 @@
 // The history's API: narrowed, paged by key, and exported so that a spreadsheet runs nothing.
 
 import { assert, assertEquals } from "@std/assert";
-import { csvCell } from "../../console/api/history/history_routes.ts";
+import { csvCell } from "../../console/api/file_export.ts";
 import {
-  type FinishedLogin,
+  decodeLoginRecord,
+  encodeLoginRecord,
   historyKey,
-  packFinished,
-  unpackFinished,
+  type LoginRecord,
 } from "../../radius/conversation/login_record.ts";
 import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const START_MS = 1_800_000_000_000;
-const login = (values: Partial<FinishedLogin> = {}): FinishedLogin => ({
+const login = (values: Partial<LoginRecord> = {}): LoginRecord => ({
   user: "ada",
   client: "vpn-1",
   source: "10.1.0.7",
@@ -31,11 +31,11 @@ const login = (values: Partial<FinishedLogin> = {}): FinishedLogin => ({
 });
 const idAt = (atMs: number) => `${(atMs * 1024).toString(36).padStart(11, "0")}abcdef`;
 
-async function keep(site: TestConsole, logins: readonly Partial<FinishedLogin>[]): Promise<void> {
+async function keep(site: TestConsole, logins: readonly Partial<LoginRecord>[]): Promise<void> {
   await site.store.commit({
     mutations: logins.map((values, at) => {
       const startedMs = START_MS + at * 1000;
-      const value = packFinished(login({ startedMs, endedMs: startedMs + 6200, ...values }));
+      const value = encodeLoginRecord(login({ startedMs, endedMs: startedMs + 6200, ...values }));
       return { type: "set", key: historyKey(idAt(startedMs)), value };
     }),
   });
@@ -47,9 +47,9 @@ async function ask(site: TestConsole, query: string) {
 const usersOf = (body: { items: { user: string }[] }) => body.items.map(({ user }) => user);
 
 Deno.test("unpackFinished() gives back what packFinished() took, and null for anything else", () => {
-  assertEquals(unpackFinished(packFinished(login())), login());
+  assertEquals(decodeLoginRecord(encodeLoginRecord(login())), login());
   for (const other of [null, "x", 5, new Uint8Array(3), new TextEncoder().encode("[1,2]")]) {
-    assertEquals(unpackFinished(other), null);
+    assertEquals(decodeLoginRecord(other), null);
   }
 });
 
@@ -87,10 +87,10 @@ Deno.test("GET /history and its export name the administrator who denied a login
 });
 
 Deno.test("unpackFinished() reads a record of 0.1.0, which has no cause", () => {
-  const list = JSON.parse(new TextDecoder().decode(packFinished(login())));
+  const list = JSON.parse(new TextDecoder().decode(encodeLoginRecord(login())));
   const old = new TextEncoder().encode(JSON.stringify(list.slice(0, 12)));
-  assertEquals(unpackFinished(old)?.denial, undefined);
-  assertEquals(unpackFinished(old)?.user, "ada");
+  assertEquals(decodeLoginRecord(old)?.denial, undefined);
+  assertEquals(decodeLoginRecord(old)?.user, "ada");
 });
 
 Deno.test("GET /history narrows by outcome, user, client and time", async () => {

@@ -1,7 +1,7 @@
 // Every answer of the HTTP application against the headers that it must carry: each route of the tables, and what no route answers.
 
 import { assert, assertEquals } from "@std/assert";
-import { PLACES } from "../../console/web/places.ts";
+import { PAGE_ROUTES } from "../../console/web/app/routes.ts";
 import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
@@ -75,7 +75,7 @@ const API: readonly Asked[] = CONSOLE_ROUTES.map(({ method, path }) => ({
 const PAGES: readonly Asked[] = [
   "/",
   "/device",
-  ...Object.values(PLACES).map(({ pattern }) => filled(pattern)),
+  ...Object.values(PAGE_ROUTES).map(({ pattern }) => filled(pattern)),
 ].map((path) => ({ what: `page ${path}`, path, kind: "page", status: 200 }));
 const DEVICE: readonly Asked[] = ([
   ["GET", "/view"],
@@ -153,7 +153,12 @@ const OTHERS: readonly Asked[] = [
     body: JSON.stringify({ userName: "ada" }),
     status: 201,
   },
-  { what: "nobody by SCIM", path: "/idm/scim/default/Users/nobody", headers: AUTHORIZED, status: 404 },
+  {
+    what: "an unknown user by SCIM",
+    path: "/idm/scim/default/Users/nobody",
+    headers: AUTHORIZED,
+    status: 404,
+  },
   { what: "SCIM without a credential", path: "/idm/scim/default/Users", status: 401 },
   { what: "no target of SCIM", path: "/idm/scim/nothing/Users", headers: AUTHORIZED },
   { what: "an unknown method at SCIM", path: "/idm/scim/default/Users", method: "PURGE", status: 405 },

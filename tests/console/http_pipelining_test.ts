@@ -1,10 +1,9 @@
 // One request of a connection at a time, and the limits of unread responses.
 
 import { assert, assertEquals } from "@std/assert";
-import type { HttpApp } from "../../console/http.ts";
-import { serveHttp } from "../../console/listener.ts";
-import { createRequestQueue } from "../../console/request_queue.ts";
-import { createUnsentOctets } from "../../console/unsent_octets.ts";
+import { createRequestQueue, type HttpApp } from "../../platform/http/http_server.ts";
+import { serveHttp } from "../../platform/http/http_listener.ts";
+import { createUnsentOctets } from "../../platform/http/connection_table.ts";
 import { createLog } from "../../platform/log.ts";
 import { type Clock, systemClock } from "../../platform/runtime.ts";
 import { createManualClock, eventually } from "../upstream/manual_clock.ts";

@@ -2,11 +2,10 @@
 
 import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { Hono } from "hono";
-import { packingsOf } from "../../console/packing.ts";
+import { compress } from "../../console/build/output.ts";
 import { assetResponse, loadDist } from "../../console/assets.ts";
-import { preferredLanguage } from "../../console/accept_language.ts";
-import { consolePreload } from "../../console/preload.ts";
-import { serveHttp } from "../../console/listener.ts";
+import { consolePreload, preferredLanguage } from "../../console/html_shell.ts";
+import { serveHttp } from "../../platform/http/http_listener.ts";
 import { systemClock } from "../../platform/runtime.ts";
 import type { ScimEnv } from "../../scim/http/app.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";
@@ -117,7 +116,7 @@ Deno.test("assetResponse() packs as the browser can take it, under a tag of its 
     body,
     type: "text/javascript; charset=utf-8",
     etag: '"e1"',
-    packed: await packingsOf(body),
+    packed: await compress(body),
   };
   const ask = (headers: Record<string, string>) =>
     assetResponse(asset, new Request("http://x/", { headers }));
@@ -145,17 +144,17 @@ Deno.test("consolePreload() names what an address fetches, by session and langua
   const of = (path: string, headers: Record<string, string> = {}) =>
     consolePreload(new Request(`http://x${path}`, { headers }));
   assertEquals(of("/live", { cookie: "a=1; countersign=x" }), {
-    modules: ["web/pages/live_page.tsx"],
+    page: "live",
     language: "en",
     isSignedOut: false,
   });
   assertEquals(of("/live", { "accept-language": "fr, de-AT;q=0.9" }), {
-    modules: ["web/pages/sign_in_page.tsx"],
+    page: "sign_in",
     language: "de",
     isSignedOut: true,
   });
-  assertEquals(of("/setup").modules, ["web/pages/set_up_page.tsx"]);
-  assertEquals(of("/nowhere").modules, []);
+  assertEquals(of("/setup").page, "set_up");
+  assertEquals(of("/nowhere").page, null);
 });
 
 const ACCEPTED_LANGUAGES = {
@@ -180,7 +179,7 @@ Deno.test("createMonitoringRoutes() says alive, ready and how many, without a na
     change: (deps) => ({ ...deps, ready: () => ({ ok, parts: { store: ok ? "ok" : "does not answer" } }) }),
   });
   site.watch.put(conversation(1, { user: "planted-user", client: "planted-client" }));
-  site.desk.wait(approval("r1", { userName: "planted-user" }));
+  site.secondFactorAdmin.wait(approval("r1", { userName: "planted-user" }));
   assertEquals(await (await site.call("/healthz")).text(), "ok\n");
   const ready = await site.call("/readyz");
   assertEquals([ready.status, await ready.json()], [200, { ok: true, parts: { store: "ok" } }]);
@@ -198,7 +197,7 @@ Deno.test("createMonitoringRoutes() says alive, ready and how many, without a na
   assertEquals([not.status, (await not.json()).ok], [503, false]);
 });
 
-Deno.test("createHttpApp() gives the identity interface everything below its prefix, with body and peer, and nothing else", async () => {
+Deno.test("createHttpApp() gives SCIM everything below its prefix, with body and peer, and nothing else", async () => {
   const seen: string[] = [];
   await using site = await startConsole({
     change: (deps) => ({

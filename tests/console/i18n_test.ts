@@ -1,32 +1,39 @@
 // The message catalogues: the same keys and placeholders in each language, and a message for every name of the server.
 
 import { assert, assertEquals } from "@std/assert";
-import { shownSettings } from "../../platform/config/settings_view.ts";
-import { catalogueJson, usesArea } from "../../console/i18n_bundle.ts";
+import { listSettings } from "../../platform/config/settings_view.ts";
+import { ERROR_CODES, type ErrorRow } from "../../console/api/error_codes.ts";
+import { catalogueJson } from "../../console/build/build.ts";
 import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
-import { formatMessage } from "../../console/web/i18n/format_message.ts";
 import {
-  activateCatalogue,
-  failureMessage,
-  findMessage,
-  locale,
-  t,
-} from "../../console/web/i18n/translate.ts";
-import { type Catalogue, type Language, LANGUAGES, type Message } from "../../console/web/i18n/catalogue.ts";
-import { REFUSALS } from "../../radius/server/request.ts";
+  type Catalogue,
+  formatMessage,
+  type Language,
+  LANGUAGES,
+  type Message,
+} from "../../console/web/i18n/catalogue.ts";
+import { activateCatalogue, errorMessage, findMessage, locale, t } from "../../console/web/i18n/translate.ts";
+import { REQUEST_REFUSALS } from "../../radius/server/request.ts";
 import { DROP_REASONS } from "../../radius/protocol/drop_reasons.ts";
 
 const CATALOGUES: Readonly<Record<Language, Catalogue>> = { en, de };
 /** English has the sentences of this area in the table of the settings, and the server sends them. */
 const MEANINGS = "meanings.";
+/** English has the messages of these codes in the table of the API. */
+const TRANSLATED_ERRORS: ReadonlySet<string> = new Set(
+  Object.entries<ErrorRow>(ERROR_CODES).filter(([, { isDetailed }]) => !isDetailed)
+    .map(([code]) => `errors.${code}`),
+);
 
 const textsOf = (message: Message) => typeof message === "string" ? [message] : [message.one, message.other];
 const placeholdersOf = (message: Message) =>
   [...new Set(textsOf(message).flatMap((text) => text.match(/\{\w+\}/g) ?? []))].toSorted();
 
 for (const [language, catalogue] of Object.entries(CATALOGUES)) {
-  const rows = Object.entries(catalogue).filter(([key]) => !key.startsWith(MEANINGS));
+  const rows = Object.entries(catalogue).filter(([key]) =>
+    !key.startsWith(MEANINGS) && !TRANSLATED_ERRORS.has(key)
+  );
 
   Deno.test(`the catalogue ${language}.json has the keys of en.json, sorted, and no empty text`, () => {
     assertEquals(rows.map(([key]) => key), Object.keys(en).toSorted());
@@ -43,18 +50,16 @@ for (const [language, catalogue] of Object.entries(CATALOGUES)) {
     }
   });
 
-  Deno.test(`the catalogue ${language}.json has one text for each error code that several areas explain`, () => {
-    const texts = new Map<string, Message>();
-    for (const [key, message] of rows) {
-      const [area = "", name = ""] = key.split(".");
-      if (!name.startsWith("fail_") || !usesArea("web", area)) continue;
-      assertEquals(texts.get(name) ?? message, message, key);
-      texts.set(name, message);
-    }
+  Deno.test(`the bundled catalogue of ${language} has a message for each error code, except detailed ones`, () => {
+    const bundled = JSON.parse(catalogueJson("web", language as Language));
+    assertEquals([...TRANSLATED_ERRORS].filter((key) => !bundled[key]), []);
+    const ofBrowser = Object.keys(en).filter((key) => key.startsWith("errors."));
+    const all = Object.keys(bundled).filter((key) => key.startsWith("errors."));
+    assertEquals(all.toSorted(), [...TRANSLATED_ERRORS, ...ofBrowser].toSorted());
   });
 
   Deno.test(`the catalogue ${language}.json has a title for every reason to drop or refuse a packet`, () => {
-    const reasons = [...Object.keys(DROP_REASONS), ...Object.keys(REFUSALS)];
+    const reasons = [...Object.keys(DROP_REASONS), ...Object.keys(REQUEST_REFUSALS)];
     assert(reasons.length > 20);
     assertEquals(reasons.filter((reason) => !(`explain.title_${reason}` in catalogue)), []);
   });
@@ -68,7 +73,7 @@ for (const [language, catalogue] of Object.entries(CATALOGUES)) {
 }
 
 Deno.test("each catalogue but the English one has a sentence for each setting, and for no other", () => {
-  const keys = shownSettings({ values: new Map() }).map(({ key }) => MEANINGS + key).toSorted();
+  const keys = listSettings({ values: new Map() }).map(({ key }) => MEANINGS + key).toSorted();
   for (const language of LANGUAGES.filter((one) => one !== "en")) {
     const rows = Object.entries(CATALOGUES[language]).filter(([key]) => key.startsWith(MEANINGS));
     assertEquals(rows.map(([key]) => key).toSorted(), keys, language);
@@ -98,15 +103,15 @@ Deno.test("catalogueJson() has the messages of the page and no others", () => {
   const areasOf = (page: "web" | "me" | "device") => [
     ...new Set(Object.keys(JSON.parse(catalogueJson(page, "en"))).map((key) => key.split(".")[0])),
   ];
-  assertEquals(areasOf("device"), ["device"]);
-  assertEquals(areasOf("me"), ["frame", "me"]);
+  assertEquals(areasOf("device").toSorted(), ["device", "errors"]);
+  assertEquals(areasOf("me").toSorted(), ["errors", "frame", "me"]);
   assert(["live", "people", "frame"].every((area) => areasOf("web").includes(area)));
   assert(!["me", "device", "approve"].some((area) => areasOf("web").includes(area)));
-  assert(catalogueJson("device", "de").length < 8000);
+  assert(catalogueJson("device", "de").length < 16_000);
 });
 
-Deno.test("t() shows the key while there is no catalogue, and findMessage() and failureMessage() return null", () => {
-  assertEquals([t("frame.undo"), findMessage("frame.undo"), failureMessage("offline")], [
+Deno.test("t() shows the key while there is no catalogue, and findMessage() and errorMessage() return null", () => {
+  assertEquals([t("frame.undo"), findMessage("frame.undo"), errorMessage("offline")], [
     "frame.undo",
     null,
     null,
@@ -114,8 +119,8 @@ Deno.test("t() shows the key while there is no catalogue, and findMessage() and 
   try {
     activateCatalogue("de", de);
     assertEquals([t("frame.undo"), findMessage("frame.undo")], [de["frame.undo"], de["frame.undo"]]);
-    assertEquals(failureMessage("changed_meanwhile"), de["access.fail_changed_meanwhile"]);
-    assertEquals([failureMessage("no_such_code"), findMessage("constructor")], [null, null]);
+    assertEquals(errorMessage("changed_meanwhile"), de["errors.changed_meanwhile"]);
+    assertEquals([errorMessage("no_such_code"), findMessage("constructor")], [null, null]);
     assertEquals(locale().slice(0, 2), "de");
   } finally {
     activateCatalogue("en", {});

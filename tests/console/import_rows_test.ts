@@ -1,7 +1,7 @@
 // POST /imports/rows: rows of a file that the import command sends.
 
 import { assert, assertEquals } from "@std/assert";
-import { valueOf } from "../../cli/admin_connection.ts";
+import { apiValue } from "../../cli/admin_connection.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
 
 const user = (userName: string, more: Record<string, unknown> = {}) => ({
@@ -22,7 +22,7 @@ Deno.test("POST /imports/rows writes users, groups and members, and gives an out
     { kind: "members", group: "staff", add: ["anna"] },
     user("ANNA"),
   ];
-  const { outcomes } = await valueOf(gateway.api.imports.rows.$post({ json: { target: "default", rows } }));
+  const { outcomes } = await apiValue(gateway.api.imports.rows.$post({ json: { target: "default", rows } }));
   assertEquals(outcomes.map((one) => one.did === "refused" ? one.code : one.did), [
     "created",
     "invalid_value",
@@ -69,7 +69,7 @@ function nested(levels: number): unknown {
   return levels === 0 ? "x" : { a: nested(levels - 1) };
 }
 
-Deno.test("POST /imports/rows takes a resource of 32 levels, as files and the identity interface do, and no deeper body", async () => {
+Deno.test("POST /imports/rows takes a resource of 32 levels, as files and SCIM do, and no deeper body", async () => {
   await using gateway = await openComposition();
   assertEquals(await outcomesOf(gateway, [user("anna", { x: nested(31) })]), [{ did: "created" }]);
   assertEquals((await post(gateway, [user("bob", { x: nested(32) })])).code, "malformed");

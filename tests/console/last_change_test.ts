@@ -7,7 +7,10 @@ import type { LastChange, RefusalBody } from "../../console/api/errors.ts";
 import { CLIENT_RULES } from "../fakes/client_rules.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
-import { caller } from "../fakes/user_calls.ts";
+import { apiCaller } from "../fakes/console_caller.ts";
+import { auditObjectHref } from "../../console/web/app/routes.ts";
+import { auditHref } from "../../console/web/components/page_layout.tsx";
+import { changeRows } from "../../console/web/pages/audit/change_text.tsx";
 
 const API = "/console/api";
 
@@ -40,7 +43,7 @@ Deno.test("PUT and DELETE /users/:id say who changed the user first, and whether
   await using site = await startPeopleConsole();
   await site.put("Ada");
   const cookies = await cookiesOf(site);
-  const ask = caller(site, cookies.owner ?? "");
+  const ask = apiCaller(site, cookies.owner ?? "");
   const version = (await ask<UserView>(`${API}/users/ada`)).record?.version;
   await ask(`${API}/users/ada`, { method: "PUT", json: { user: { title: "first" }, version } });
   // A later event of the user that is no change of it.
@@ -76,14 +79,14 @@ Deno.test("DELETE /groups/:id and PUT /groups/:id/replies say who changed the gr
   await site.put("ada");
   await site.putGroup("ops");
   const cookies = await cookiesOf(site);
-  const manager = caller(site, cookies.user_manager ?? "");
+  const manager = apiCaller(site, cookies.user_manager ?? "");
   const { version } = await manager<GroupView>(`${API}/groups/ops`);
   await manager(`${API}/groups/ops/members`, { method: "PUT", json: { add: ["ada"], remove: [] } });
   const remove = { method: "DELETE", json: { version }, cookies };
   const members = await lastChangeOf(site, "/groups/ops", { ...remove, role: "owner" });
   assertEquals(members, { actor: "user_manager", isOwn: false });
   const replies = { attributes: [{ name: "Class", value: "x" }], version: 0 };
-  await caller(site, cookies.owner ?? "")(`${API}/groups/ops/replies`, { method: "PUT", json: replies });
+  await apiCaller(site, cookies.owner ?? "")(`${API}/groups/ops/replies`, { method: "PUT", json: replies });
   await manager(`${API}/groups/ops/members`, { method: "PUT", json: { add: [], remove: ["ada"] } });
   const put = { method: "PUT", json: replies, cookies };
   const attributes = await lastChangeOf(site, "/groups/ops/replies", { ...put, role: "owner" });
@@ -101,4 +104,38 @@ Deno.test("PUT /clients/:id says who changed the client first", async () => {
   await call("/clients/vpn-1/secret", "POST", { secret: "another-secret-of-it", overlapMs: 0 });
   const put = { method: "PUT", json: { ...CLIENT_RULES, version: 1 }, cookies, role: "owner" };
   assertEquals(await lastChangeOf(site, "/clients/vpn-1", put), { actor: "owner", isOwn: true });
+});
+
+const json = (value: unknown) => JSON.stringify(value);
+const CHANGES = {
+  "nothing": { before: "", after: "", rows: [] },
+  "two texts": { before: "a", after: "b", rows: [{ name: "", before: "a", after: "b" }] },
+  "parts": {
+    before: json({ address: ["10.0.0.1"], device: "hold", off: false }),
+    after: json({ address: ["10.0.0.1", "10.0.0.2"], device: "hold", off: true, more: { a: 1 } }),
+    rows: [
+      { name: "address", before: "10.0.0.1", after: "10.0.0.1, 10.0.0.2" },
+      { name: "off", before: "false", after: "true" },
+      { name: "more", before: "", after: '{"a":1}' },
+    ],
+  },
+  "something new, part by part": {
+    before: "",
+    after: json({ device: "hold", nas: "" }),
+    rows: [{ name: "device", before: "", after: "hold" }],
+  },
+  "what was cut": { before: "", after: '{"a":', rows: [{ name: "", before: "", after: '{"a":' }] },
+};
+
+for (const [name, { before, after, rows }] of Object.entries(CHANGES)) {
+  Deno.test(`changeRows() of ${name}`, () => assertEquals(changeRows({ before, after }), rows));
+}
+
+Deno.test("auditObjectHref() leads to the page of what has one, and nowhere else", () => {
+  assertEquals(auditObjectHref("user:a/b?c"), "/users/a%2Fb%3Fc");
+  assertEquals(auditObjectHref("credential:default/saas"), "/credentials");
+  for (const none of ["audit", "message:1", "user:", "javascript:alert(1)", "toString:x", "constructor:x"]) {
+    assertEquals(auditObjectHref(none), null, none);
+  }
+  assertEquals(auditHref('user:"><img>'), "/audit?object=user%3A%22%3E%3Cimg%3E");
 });

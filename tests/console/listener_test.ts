@@ -1,10 +1,14 @@
 // The HTTP listener: connection limits, deadlines for silent connections, and opening it again after a failure.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { createConnectionTable } from "../../console/connection_table.ts";
-import { connectionLimit, countFreeDescriptors, PROBED_DESCRIPTORS } from "../../console/descriptors.ts";
-import type { HttpApp } from "../../console/http.ts";
-import { type ListenerDeps, type ProbeResult, serveHttp } from "../../console/listener.ts";
+import {
+  connectionLimit,
+  countFreeDescriptors,
+  createConnectionTable,
+  PROBED_DESCRIPTORS,
+} from "../../platform/http/connection_table.ts";
+import type { HttpApp } from "../../platform/http/http_server.ts";
+import { type ListenerDeps, type ProbeResult, serveHttp } from "../../platform/http/http_listener.ts";
 import { createLog } from "../../platform/log.ts";
 import { systemClock } from "../../platform/runtime.ts";
 import { INCOMPLETE_HEAD, openHalf, waitForHealth } from "../security/half_open.ts";

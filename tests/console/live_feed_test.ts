@@ -1,15 +1,14 @@
 // The live feed: batches, ids that can be resumed from, and bounds.
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
-import { createHistory } from "../../console/api/conversations/replay_buffer.ts";
-import { createLiveFeed, HISTORY_LIMIT } from "../../console/api/conversations/event_feed.ts";
+import { HISTORY_LIMIT, LiveFeed, ReplayBuffer } from "../../console/api/conversations/event_feed.ts";
 import type { LiveMessage } from "../../console/api/api_types.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import {
   approval,
   conversation,
-  createFakeDesk,
   createFakeOutbox,
+  createFakeSecondFactorAdmin,
   createFakeWatch,
   ended,
 } from "../fakes/console_gateway.ts";
@@ -18,14 +17,14 @@ import { createManualClock } from "../fakes/console_app.ts";
 function setUp() {
   const clock = createManualClock();
   const watch = createFakeWatch();
-  const desk = createFakeDesk(() => Promise.resolve());
+  const secondFactorAdmin = createFakeSecondFactorAdmin(() => Promise.resolve());
   const outbox = createFakeOutbox();
-  const feed = createLiveFeed({ clock, watch, desk, outbox, random: createSystemRandom() });
-  return { clock, watch, desk, outbox, feed };
+  const feed = new LiveFeed({ clock, watch, secondFactorAdmin, outbox, random: createSystemRandom() });
+  return { clock, watch, secondFactorAdmin, outbox, feed };
 }
 
 /** Follows and keeps what was sent, as event names and messages. */
-function reader(feed: ReturnType<typeof createLiveFeed>, after: string | null) {
+function reader(feed: LiveFeed, after: string | null) {
   const events: { event: string; id: string; message: LiveMessage }[] = [];
   const stop = feed.follow(after, (chunk) => {
     const lines = new TextDecoder().decode(chunk).split("\n");
@@ -41,7 +40,7 @@ function reader(feed: ReturnType<typeof createLiveFeed>, after: string | null) {
   };
 }
 
-Deno.test("createLiveFeed() sends changes of one moment together, the newest of each conversation", () => {
+Deno.test("LiveFeed sends changes of one moment together, the newest of each conversation", () => {
   const { feed, watch, clock } = setUp();
   const page = reader(feed, feed.snapshot().at);
   const greeted = page.events.length;
@@ -53,7 +52,7 @@ Deno.test("createLiveFeed() sends changes of one moment together, the newest of 
   assertEquals(page.users(), ["v49", "other"]);
 });
 
-Deno.test("createLiveFeed() resumes from any id without a gap and without a repeat", () => {
+Deno.test("LiveFeed resumes from any id without a gap and without a repeat", () => {
   const { feed, watch, clock } = setUp();
   const first = reader(feed, feed.snapshot().at);
   for (let number = 1; number <= 1200; number += 1) {
@@ -69,7 +68,7 @@ Deno.test("createLiveFeed() resumes from any id without a gap and without a repe
   }
 });
 
-Deno.test("createLiveFeed() numbers every change once, over all messages", () => {
+Deno.test("LiveFeed numbers every change once, over all messages", () => {
   const { feed, watch, clock } = setUp();
   const page = reader(feed, feed.snapshot().at);
   for (let number = 1; number <= 30; number += 1) {
@@ -84,14 +83,14 @@ Deno.test("createLiveFeed() numbers every change once, over all messages", () =>
 });
 
 for (const after of [null, "", "0.0", "x", "epoch.1", "9".repeat(500), "\u0000.1", "a.-1", "a.1e3"]) {
-  Deno.test(`createLiveFeed() answers the unknown id ${JSON.stringify(after)?.slice(0, 30)} with a reset`, () => {
+  Deno.test(`LiveFeed answers the unknown id ${JSON.stringify(after)?.slice(0, 30)} with a reset`, () => {
     const { feed } = setUp();
     feed.snapshot();
     assertEquals(reader(feed, after).events.map(({ event }) => event), ["reset"]);
   });
 }
 
-Deno.test("createLiveFeed() resets a page whose id is older than the history or newer than the present", () => {
+Deno.test("LiveFeed resets a page whose id is older than the history or newer than the present", () => {
   const { feed, watch, clock } = setUp();
   const start = feed.snapshot().at;
   for (let number = 1; number <= HISTORY_LIMIT + 1; number += 1) {
@@ -105,7 +104,7 @@ Deno.test("createLiveFeed() resets a page whose id is older than the history or 
   assertEquals(reader(feed, `${epoch}.${HISTORY_LIMIT + 2}`).last()?.event, "reset");
 });
 
-Deno.test("createLiveFeed() says how many changes were lost when they come faster than it keeps", () => {
+Deno.test("LiveFeed says how many changes were lost when they come faster than it keeps", () => {
   const { feed, watch, clock } = setUp();
   const at = feed.snapshot().at;
   const page = reader(feed, at);
@@ -115,7 +114,7 @@ Deno.test("createLiveFeed() says how many changes were lost when they come faste
   assertEquals(reader(feed, at).last()?.event, "reset", "and allows no resumption across the loss");
 });
 
-Deno.test("createLiveFeed() observes nothing while there is no reader", () => {
+Deno.test("LiveFeed observes nothing while there is no reader", () => {
   const { feed, watch, clock } = setUp();
   assertEquals(watch.observers(), 0);
   const at = feed.snapshot().at;
@@ -131,7 +130,7 @@ Deno.test("createLiveFeed() observes nothing while there is no reader", () => {
   assertNotEquals(feed.snapshot().at, at, "later numbers are of another epoch");
 });
 
-Deno.test("createLiveFeed() counts live conversations at each step, also those of before", () => {
+Deno.test("LiveFeed counts live conversations at each step, also earlier ones", () => {
   const { feed, watch, clock } = setUp();
   watch.put(conversation(1, { step: "A" }));
   watch.put(conversation(2, { step: "B" }));
@@ -145,13 +144,13 @@ Deno.test("createLiveFeed() counts live conversations at each step, also those o
   assertEquals(page.last()?.message.steps, { B: 1 });
 });
 
-Deno.test("createLiveFeed() sends the waiting approvals and the outbox when they change, a few times a second", () => {
-  const { feed, desk, outbox, clock } = setUp();
+Deno.test("LiveFeed sends the waiting approvals and the outbox when they change, a few times a second", () => {
+  const { feed, secondFactorAdmin, outbox, clock } = setUp();
   const page = reader(feed, feed.snapshot().at);
   clock.advance(1000);
   const before = page.events.length;
   for (let number = 0; number < 300; number += 1) {
-    desk.wait(approval(`r${number}`, { createdMs: number }));
+    secondFactorAdmin.wait(approval(`r${number}`, { createdMs: number }));
     outbox.put({ id: `m${number}`, kind: "text", to: "+15555550100", createdMs: 0, deadlineMs: 1 }, "x");
     clock.advance(5);
   }
@@ -165,7 +164,7 @@ Deno.test("createLiveFeed() sends the waiting approvals and the outbox when they
   assert(messages.length < 10, `sent ${messages.length} times in 2.5 s`);
 });
 
-Deno.test("createLiveFeed() counts dropped packets by reason", () => {
+Deno.test("LiveFeed counts dropped packets by reason", () => {
   const { feed, watch, clock } = setUp();
   const page = reader(feed, feed.snapshot().at);
   watch.drop("bad_authenticator");
@@ -176,7 +175,7 @@ Deno.test("createLiveFeed() counts dropped packets by reason", () => {
 });
 
 Deno.test("createHistory() keeps the newest `limit` and no more", () => {
-  const history = createHistory<number>(3);
+  const history = new ReplayBuffer<number>(3);
   history.restart("e");
   for (let number = 1; number <= 5; number += 1) history.add(number);
   assertEquals(history.head(), "e.5");

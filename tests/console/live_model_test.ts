@@ -2,13 +2,13 @@
 
 import { assertEquals } from "@std/assert";
 import { signal } from "@preact/signals";
-import { createBoardModel } from "../../console/web/models/board_model.ts";
-import { createLiveModel, type EventChannel, hasGap } from "../../console/web/models/live_model.ts";
+import { LoginList } from "../../console/web/pages/live/login_list.ts";
+import { type EventSourceLike, hasGap, LiveStream } from "../../console/web/app/live_stream.ts";
 import type { LiveMessage, LiveSnapshot } from "../../console/api/api_types.ts";
 import { conversation } from "../fakes/console_gateway.ts";
 import { createManualClock } from "../fakes/console_app.ts";
 
-interface FakeChannel extends EventChannel {
+interface FakeChannel extends EventSourceLike {
   readyState: number;
   readonly after: string;
   closed: boolean;
@@ -21,8 +21,8 @@ function setUp({ probe = () => Promise.resolve(true) }: { probe?: () => Promise<
   const channels: FakeChannel[] = [];
   let snapshots = 0;
   let fails = false;
-  const board = createBoardModel(signal({ text: "", state: "", client: "", target: "" }));
-  const model = createLiveModel({
+  const board = new LoginList(signal({ text: "", state: "", client: "", target: "" }));
+  const model = new LiveStream({
     board,
     fetchSnapshot() {
       if (fails) return Promise.reject(new Error("away"));
@@ -61,7 +61,7 @@ function setUp({ probe = () => Promise.resolve(true) }: { probe?: () => Promise<
       channels.push(channel);
       return channel;
     },
-    probe,
+    checkSession: probe,
     onServerTime: () => undefined,
     localNowMs: clock.nowMs,
     later: clock.after,
@@ -99,7 +99,7 @@ Deno.test("createLiveModel() takes a snapshot, follows from it, and shows what a
   const { model, board, settle, newest } = setUp();
   model.start();
   await settle();
-  assertEquals([newest()?.after, model.link.value.kind], ["e.100", "live"]);
+  assertEquals([newest()?.after, model.connection.value.kind], ["e.100", "live"]);
   assertEquals(board.rows.value.length, 0);
   newest()?.say("live", message("e.102", [1, 2]));
   assertEquals(board.rows.value.length, 0);
@@ -143,7 +143,7 @@ Deno.test("createLiveModel() says after a lost connection how many logins change
   newest()?.say("live", message("e.103", []));
   newest()?.say("live", message("e.104", [4]));
   assertEquals(model.missed.value, 3);
-  model.forgetMissed();
+  model.clearMissed();
   newest()?.say("live", message("e.105", [5]));
   assertEquals(model.missed.value, null);
 });
@@ -155,9 +155,9 @@ Deno.test("createLiveModel() says since when it is cut off, and is live again by
   const lastMs = clock.nowMs();
   clock.advance(5000);
   newest()?.fail(0);
-  assertEquals(model.link.value, { kind: "reconnecting", sinceMs: lastMs });
+  assertEquals(model.connection.value, { kind: "reconnecting", sinceMs: lastMs });
   newest()?.say("live", message("e.100", []));
-  assertEquals([model.link.value.kind, channels.length], ["live", 1]);
+  assertEquals([model.connection.value.kind, channels.length], ["live", 1]);
 });
 
 Deno.test("createLiveModel() probes and comes back with its last id when the browser gave up", async () => {
@@ -201,10 +201,10 @@ Deno.test("createLiveModel() takes silence for a lost connection", async () => {
   newest()?.say("beat");
   clock.advance(34_000);
   model.show();
-  assertEquals(model.link.value.kind, "live");
+  assertEquals(model.connection.value.kind, "live");
   clock.advance(2000);
   model.show();
-  assertEquals([model.link.value.kind, channels[0]?.closed], ["reconnecting", true]);
+  assertEquals([model.connection.value.kind, channels[0]?.closed], ["reconnecting", true]);
 });
 
 Deno.test("createLiveModel() tries the first snapshot again until the server is there", async () => {
@@ -214,11 +214,11 @@ Deno.test("createLiveModel() tries the first snapshot again until the server is 
   failSnapshots(true);
   model.start();
   await settle();
-  assertEquals(model.link.value.kind, "reconnecting");
+  assertEquals(model.connection.value.kind, "reconnecting");
   failSnapshots(false);
   clock.advance(1000);
   await settle();
-  assertEquals([model.link.value.kind, channels.length], ["live", 1]);
+  assertEquals([model.connection.value.kind, channels.length], ["live", 1]);
 });
 
 Deno.test("createLiveModel() stopped and started again resumes where it was", async () => {
@@ -240,16 +240,16 @@ Deno.test("createLiveModel() started again waits for the server as long as for a
   model.stop();
   clock.advance(3_600_000);
   model.start();
-  assertEquals(model.link.value.kind, "connecting");
+  assertEquals(model.connection.value.kind, "connecting");
   model.show();
-  assertEquals([model.link.value.kind, newest()?.closed], ["connecting", false]);
+  assertEquals([model.connection.value.kind, newest()?.closed], ["connecting", false]);
   newest()?.say("live", message("e.101", [1]));
-  assertEquals([model.link.value.kind, model.missed.value], ["live", null]);
+  assertEquals([model.connection.value.kind, model.missed.value], ["live", null]);
   model.stop();
   model.start();
   clock.advance(35_001);
   model.show();
-  assertEquals([model.link.value.kind, channels.at(-1)?.closed], ["reconnecting", true]);
+  assertEquals([model.connection.value.kind, channels.at(-1)?.closed], ["reconnecting", true]);
 });
 
 Deno.test("hasGap() is true exactly when ids are missing", () => {

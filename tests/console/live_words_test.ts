@@ -4,15 +4,15 @@ import { assert, assertEquals } from "@std/assert";
 import { REASON_CODES, ROW_REASONS } from "../../console/api/conversations/explain_login.ts";
 import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
-import { DENIAL_CAUSES } from "../../radius/flow/denial_causes.ts";
+import { DENIAL_CAUSES } from "../../radius/conversation/login_record.ts";
 import {
-  momentWords,
-  nodeOf,
+  findMomentNode,
+  findNode,
+  momentLabel,
   OUTCOME_NAMES,
-  placeName,
-  stateWords,
+  stateLabel,
   STEP_NAMES,
-} from "../../console/web/words.ts";
+} from "../../console/web/app/login_state_labels.ts";
 import { EFFECTS, FLOW, type FlowRow } from "../../radius/flow/flow.ts";
 import { isStep, PASSAGES, STEPS } from "../../radius/protocol/steps.ts";
 
@@ -77,10 +77,10 @@ Deno.test("a sentence names no value that explanations do not carry", () => {
 
 Deno.test("nodeOf() and placeName() put every place of the gateway into the picture", () => {
   for (const place of Object.keys(PASSAGES)) {
-    assert(nodeOf(place) === "start" || isStep(nodeOf(place)), place);
+    assert(findNode(place) === "start" || isStep(findNode(place)), place);
   }
-  assertEquals(nodeOf("pushing"), "SECONDFACTOR_AWAIT_DEVICE_APPROVAL");
-  assertEquals([nodeOf("SOME_NEW_STEP"), placeName("accept"), placeName("expired")], [
+  assertEquals(findNode("pushing"), "SECONDFACTOR_AWAIT_DEVICE_APPROVAL");
+  assertEquals([findNode("SOME_NEW_STEP"), findMomentNode("accept"), findMomentNode("expired")], [
     "start",
     "accepted",
     "expired",
@@ -89,8 +89,8 @@ Deno.test("nodeOf() and placeName() put every place of the gateway into the pict
 
 Deno.test("stateWords() shows an outcome over the step, and momentWords() reads both", () => {
   const step = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
-  assertEquals(stateWords({ step, outcome: null }).tone, "wait");
-  assertEquals(stateWords({ step, outcome: "rejected" }).tone, "bad");
-  assertEquals(momentWords("accept").tone, "ok");
-  assertEquals(momentWords(step).shape, "phone");
+  assertEquals(stateLabel({ step, outcome: null }).tone, "wait");
+  assertEquals(stateLabel({ step, outcome: "rejected" }).tone, "bad");
+  assertEquals(momentLabel("accept").tone, "ok");
+  assertEquals(momentLabel(step).shape, "phone");
 });

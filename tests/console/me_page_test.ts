@@ -1,39 +1,44 @@
 // The account page's own machinery: the link's token, the session that ends and comes back, words for what the server says.
 
-import { DENIAL_CAUSES } from "../../radius/flow/denial_causes.ts";
+import { DENIAL_CAUSES } from "../../radius/conversation/login_record.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { ROW_REASONS } from "../../console/api/conversations/explain_login.ts";
-import type { MeInfo, MeSessionAnswer } from "../../console/api/account/account_types.ts";
-import { REFUSALS } from "../../console/api/errors.ts";
-import { createAccount } from "../../console/me/account.ts";
-import type { MeCalls } from "../../console/me/me_calls.ts";
-import { createMeSession, tokenIn } from "../../console/me/me_session.ts";
-import { ApiFailure } from "../../console/web/api_client.ts";
-import { createClockModel } from "../../console/web/models/clock_model.ts";
-import { createToasts } from "../../console/web/models/toasts_model.ts";
+import type { AccountInfo, AccountSessionAnswer } from "../../console/api/account/account_types.ts";
+import { catalogueJson } from "../../console/build/build.ts";
+import { LANGUAGES } from "../../console/web/i18n/catalogue.ts";
+import { createAccount } from "../../console/account/account.ts";
+import {
+  type AccountCalls,
+  AccountSessionModel,
+  parseLinkToken,
+} from "../../console/account/account_models.ts";
+import { ApiFailure } from "../../console/web/app/api_client.ts";
+import { createClockModel } from "../../console/web/app/clock_model.ts";
+import { createToasts } from "../../console/web/app/toasts.tsx";
 import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
-import { PAGE_POLICY } from "../../console/security_headers.ts";
+import { PAGE_POLICY } from "../../platform/http/security_headers.ts";
 import { startConsole } from "../fakes/console_app.ts";
 
 const TOKEN = "Zm9vYmFyYmF6cXV4Zm9vYg";
-const ADA: MeInfo = { userName: "ada", displayName: null, via: "link", endsMs: 2_000_000 };
-const GRACE: MeInfo = { ...ADA, userName: "grace" };
-const OUTSIDE: MeSessionAnswer = { available: true, nowMs: 1_000_000, me: null, phoneUsers: [] };
-const inside = (me: MeInfo): MeSessionAnswer => ({ ...OUTSIDE, me });
+const ADA: AccountInfo = { userName: "ada", displayName: null, via: "link", endsMs: 2_000_000 };
+const GRACE: AccountInfo = { ...ADA, userName: "grace" };
+const OUTSIDE: AccountSessionAnswer = { available: true, nowMs: 1_000_000, me: null, phoneUsers: [] };
+const inside = (me: AccountInfo): AccountSessionAnswer => ({ ...OUTSIDE, me });
 const over = () => Promise.reject(new ApiFailure("me_over"));
 
 /** A session over answers that a test puts. */
-function setUp(first: MeSessionAnswer = OUTSIDE) {
-  let answer: () => Promise<MeSessionAnswer> = () => Promise.resolve(first);
+function setUp(first: AccountSessionAnswer = OUTSIDE) {
+  let answer: () => Promise<AccountSessionAnswer> = () => Promise.resolve(first);
   const call = () => answer();
   const calls = { session: call, stay: call, openLink: call, openPhone: call, signOut: call };
   const times: number[] = [];
-  const session = createMeSession(calls, { onServerTime: (nowMs) => void times.push(nowMs) });
+  const session = new AccountSessionModel(calls, { onServerTime: (nowMs) => void times.push(nowMs) });
   return {
     session,
     times,
-    answers: (next: MeSessionAnswer) => answer = () => Promise.resolve(next),
+    answers: (next: AccountSessionAnswer) => answer = () => Promise.resolve(next),
+    delays: (next: Promise<AccountSessionAnswer>) => answer = () => next,
     fails: (code: string) => answer = () => Promise.reject(new ApiFailure(code)),
   };
 }
@@ -45,45 +50,45 @@ const meOf = ({ session }: ReturnType<typeof setUp>) => {
 
 Deno.test("tokenIn() takes the token of a whole link or the token itself, and nothing else", () => {
   assertEquals(
-    [`https://gate.example.org/me#${TOKEN}`, `  #${TOKEN} `, TOKEN].map(tokenIn),
+    [`https://gate.example.org/me#${TOKEN}`, `  #${TOKEN} `, TOKEN].map(parseLinkToken),
     [TOKEN, TOKEN, TOKEN],
   );
   const none = ["", "#", "hello", "https://gate.example.org/me", `${TOKEN}"><img>`, "a".repeat(200)];
-  assertEquals(none.map(tokenIn), none.map(() => null));
+  assertEquals(none.map(parseLinkToken), none.map(() => null));
 });
 
-Deno.test("createMeSession() opens with a link, forgets it, and follows the server's time", async () => {
+Deno.test("AccountSessionModel opens with a link, forgets it, and follows the server's time", async () => {
   const it = setUp();
   await it.session.load();
-  it.session.bring(TOKEN);
+  it.session.setLink(TOKEN);
   assertEquals([meOf(it), it.session.link.value, it.times], [null, TOKEN, [1_000_000]]);
   it.answers(inside(ADA));
   assertEquals(await it.session.openLink(TOKEN), null);
   assertEquals([meOf(it), it.session.link.value], ["ada", ""]);
 });
 
-Deno.test("createMeSession() keeps the link when opening it failed, and says why", async () => {
+Deno.test("AccountSessionModel keeps the link when opening it failed, and says why", async () => {
   const it = setUp();
   await it.session.load();
-  it.session.bring(TOKEN);
+  it.session.setLink(TOKEN);
   it.fails("bad_me_link");
   assertEquals(await it.session.openLink(TOKEN), "bad_me_link");
   assertEquals([meOf(it), it.session.link.value], [null, TOKEN]);
 });
 
-Deno.test("createMeSession() waits with a call while the session is over, and makes it again after", async () => {
+Deno.test("AccountSessionModel waits with a call while the session is over, and makes it again after", async () => {
   const it = setUp(inside(ADA));
   await it.session.load();
   let tries = 0;
   const waiting = it.session.whileSignedIn(() => ++tries === 1 ? over() : Promise.resolve("done"));
   await Promise.resolve();
   await Promise.resolve();
-  assertEquals([it.session.interrupted.value, meOf(it)], [true, "ada"], "the page stays as it is");
+  assertEquals([it.session.isInterrupted.value, meOf(it)], [true, "ada"], "the page stays as it is");
   await it.session.openPhone("ada");
-  assertEquals([await waiting, tries, it.session.interrupted.value], ["done", 2, false]);
+  assertEquals([await waiting, tries, it.session.isInterrupted.value], ["done", 2, false]);
 });
 
-Deno.test("createMeSession() does not make a waiting call for another user who came in", async () => {
+Deno.test("AccountSessionModel does not make a waiting call for another user who came in", async () => {
   const it = setUp(inside(ADA));
   await it.session.load();
   let tries = 0;
@@ -100,15 +105,15 @@ Deno.test("createMeSession() does not make a waiting call for another user who c
   assertEquals([tries, meOf(it)], [1, "grace"]);
 });
 
-Deno.test("createMeSession() gives a call up when the user leaves, and after too many tries", async () => {
+Deno.test("AccountSessionModel gives a call up when the user leaves, and after too many tries", async () => {
   const it = setUp(inside(ADA));
   await it.session.load();
   const given = assertRejects(() => it.session.whileSignedIn(over), ApiFailure);
   await Promise.resolve();
   await Promise.resolve();
-  it.session.giveUp();
+  it.session.cancelSignIn();
   await given;
-  assertEquals([meOf(it), it.session.interrupted.value], [null, false]);
+  assertEquals([meOf(it), it.session.isInterrupted.value], [null, false]);
   let tries = 0;
   await it.session.load();
   const ended = assertRejects(() =>
@@ -121,27 +126,70 @@ Deno.test("createMeSession() gives a call up when the user leaves, and after too
   assertEquals(tries, 4);
 });
 
-Deno.test("createMeSession() notices by itself that the session ended, and says whether it could be made longer", async () => {
+Deno.test("AccountSessionModel notices by itself that the session ended, and says whether it could be made longer", async () => {
   const it = setUp(inside(ADA));
   await it.session.load();
   it.answers(inside({ ...ADA, endsMs: ADA.endsMs + 1 }));
-  assertEquals(await it.session.stay(), true);
-  assertEquals(await it.session.stay(), false, "it ends when it ended before");
+  assertEquals(await it.session.extend(), true);
+  assertEquals(await it.session.extend(), false, "it ends when it ended before");
   it.fails("offline");
-  await it.session.probe();
-  assertEquals([meOf(it), it.session.interrupted.value], ["ada", false], "a lost server ends nothing");
+  await it.session.check();
+  assertEquals([meOf(it), it.session.isInterrupted.value], ["ada", false], "a lost server ends nothing");
   it.answers({ ...OUTSIDE, phoneUsers: ["ada"] });
-  await it.session.probe();
-  assertEquals([meOf(it), it.session.interrupted.value], ["ada", true]);
+  await it.session.check();
+  assertEquals([meOf(it), it.session.isInterrupted.value], ["ada", true]);
 });
 
-Deno.test("createMeSession() is signed out also when the server had ended the session before", async () => {
+Deno.test("AccountSessionModel ignores an answer to a check that began before a sign-in or a sign-out", async () => {
+  const it = setUp(inside(ADA));
+  await it.session.load();
+  const late = Promise.withResolvers<AccountSessionAnswer>();
+  it.delays(late.promise);
+  const checks = [it.session.check(), it.session.extend()];
+  it.answers(inside(ADA));
+  await it.session.openPhone("ada");
+  late.reject(new ApiFailure("me_over"));
+  await Promise.all(checks);
+  const ended = Promise.withResolvers<AccountSessionAnswer>();
+  it.delays(ended.promise);
+  const check = it.session.check();
+  it.answers(inside(ADA));
+  await it.session.openPhone("ada");
+  ended.resolve(OUTSIDE);
+  await check;
+  assertEquals([meOf(it), it.session.isInterrupted.value], ["ada", false]);
+  const present = Promise.withResolvers<AccountSessionAnswer>();
+  it.delays(present.promise);
+  const last = it.session.check();
+  it.answers(OUTSIDE);
+  await it.session.signOut();
+  present.resolve(inside(ADA));
+  await last;
+  assertEquals([meOf(it), it.session.hasSignedOut.value], [null, true]);
+});
+
+Deno.test("whileSignedIn() repeats a call whose answer is older than the sign-in, but never for another user", async () => {
+  for (const [who, expected] of [[ADA, "done"], [GRACE, "me_over"]] as const) {
+    const it = setUp(inside(ADA));
+    await it.session.load();
+    const late = Promise.withResolvers<string>();
+    let tries = 0;
+    const result = it.session.whileSignedIn(() => ++tries === 1 ? late.promise : Promise.resolve("done"))
+      .catch((fault: ApiFailure) => fault.code);
+    it.answers(inside(who));
+    await it.session.openPhone(who.userName);
+    late.reject(new ApiFailure("me_over"));
+    assertEquals([await result, it.session.isInterrupted.value], [expected, false]);
+  }
+});
+
+Deno.test("AccountSessionModel is signed out also when the server had ended the session before", async () => {
   for (const code of [null, "me_over"]) {
     const it = setUp(inside(ADA));
     await it.session.load();
     if (code !== null) it.fails(code);
     assertEquals(await it.session.signOut(), null);
-    assertEquals([meOf(it), it.session.left.value], [null, true]);
+    assertEquals([meOf(it), it.session.hasSignedOut.value], [null, true]);
   }
   const it = setUp(inside(ADA));
   await it.session.load();
@@ -159,18 +207,18 @@ Deno.test("createAccount() keeps the old values while the server is away, and sa
     factors: value({ devices: [] }),
     logins: value({ open: [], recent: [] }),
     notMe: value({ lockedUntilMs: 9, ended: 1, denied: 1 }),
-  } as unknown as MeCalls;
+  } as unknown as AccountCalls;
   const clock = createClockModel(() => 5000);
   const toasts = createToasts({ later: () => () => undefined });
   const account = createAccount({ calls, session: it.session, clock, toasts });
   await account.refresh();
-  assertEquals([account.problem(), account.freshMs.value], [null, 5000]);
+  assertEquals([account.problem(), account.refreshedMs.value], [null, 5000]);
   isAway = true;
   await account.refresh();
   assertEquals([account.problem(), account.factors.state.value.kind], ["offline", "ready"]);
-  assertEquals([await account.notMe(null), account.stopped.value], ["offline", null]);
+  assertEquals([await account.reportNotMe(null), account.lockdown.value], ["offline", null]);
   isAway = false;
-  assertEquals([await account.notMe(null), account.stopped.value?.lockedUntilMs], [null, 9]);
+  assertEquals([await account.reportNotMe(null), account.lockdown.value?.lockedUntilMs], [null, 9]);
 });
 
 Deno.test("the catalogues have a message for every reason that a login ends for, in both languages", () => {
@@ -184,8 +232,9 @@ Deno.test("the catalogues have a message for every reason that a login ends for,
 Deno.test("the catalogues have a message for each error that only the account API returns", () => {
   const codes = ["me_over", "me_inactive", "bad_me_link", "not_this_phone", "last_own_factor", "wrong_totp"];
   for (const code of codes) {
-    assert(code in REFUSALS, code);
-    assert(`me.fail_${code}` in en && `me.fail_${code}` in de, code);
+    for (const language of LANGUAGES) {
+      assert(`errors.${code}` in JSON.parse(catalogueJson("me", language)), code);
+    }
   }
 });
 

@@ -6,6 +6,8 @@ import { OidcProvider } from "../../console/api/auth/oidc_provider.ts";
 import { Refusal } from "../../console/api/errors.ts";
 import { systemClock } from "../../platform/runtime.ts";
 import { type FakeOidcProvider, oidcSettings } from "../fakes/oidc_provider.ts";
+import type { Role } from "../../console/api/auth/admin_records.ts";
+import { nameOfClaims, ownPath, roleOfClaims } from "../../console/api/auth/oidc_routes.ts";
 
 const ISSUER = "https://id.example.org/realm";
 const METADATA = {
@@ -46,7 +48,7 @@ Deno.test("OidcProvider.authorizationUrl() sends the challenge of RFC 7636 and k
   assertEquals(url.searchParams.get("tenant"), "1");
   await provider.authorizationUrl({ ...REQUEST, again: true });
   assertEquals(asked, [`${ISSUER}/.well-known/openid-configuration`], "asked once in ten minutes");
-  assertEquals(provider.standing()?.ok, true);
+  assertEquals(provider.lastContact()?.ok, true);
 });
 
 Deno.test("OidcProvider takes an issuer that ends with a slash, and no other one", async () => {
@@ -55,7 +57,7 @@ Deno.test("OidcProvider takes an issuer that ends with a slash, and no other one
   for (const issuer of [`${ISSUER}/x`, `${ISSUER}//`, "https://id.example.org", ISSUER.toUpperCase(), 5]) {
     const wrong = describing({ issuer });
     assertEquals(await codeOf(wrong.authorizationUrl({ ...REQUEST, again: false })), "oidc_unreachable");
-    assertEquals(wrong.standing()?.ok, false);
+    assertEquals(wrong.lastContact()?.ok, false);
   }
 });
 
@@ -138,3 +140,46 @@ for (const [what, body] of TOKENS) {
     assertEquals(await codeOf(provider.redeem({ ...REQUEST, response })), "oidc_token");
   });
 }
+
+Deno.test("ownPath() leads nowhere but to this site", () => {
+  const origin = "https://gate.example.org";
+  const cases: readonly (readonly [string, string])[] = [
+    ["/access?x=1", "/access?x=1"],
+    ["//evil.test/a", "/"],
+    ["/\\evil.test", "/"],
+    ["https://evil.test", "/"],
+    ["javascript:alert(1)", "/"],
+    ["access", "/"],
+    ["/a/../../b", "/b"],
+    ["/.//evil.test", "/"],
+    ["/a/..//evil.test", "/"],
+    ["/./\\evil.test", "/"],
+    ["/a\\b", "/"],
+    ["/\t/evil.test", "/"],
+    ["/a\nb", "/"],
+    ["/\u007f", "/"],
+  ];
+  for (const [asked, expected] of cases) assertEquals(ownPath(asked, origin), expected, asked);
+});
+
+Deno.test("roleOfClaims() gives the highest role, and none to a user without a role", () => {
+  const settings = {
+    ...oidcSettings({ issuer: "https://id", clientId: "", clientSecret: "" } as FakeOidcProvider),
+  };
+  const cases: readonly (readonly [unknown, Role | null])[] = [
+    [["staff", "managers"], "user_manager"],
+    ["operators", "operator"],
+    [["owners"], "owner"],
+    [[], null],
+    [{ owners: true }, null],
+    [undefined, null],
+    [["__proto__", 5, null], null],
+  ];
+  for (const [groups, role] of cases) assertEquals(roleOfClaims({ groups }, settings), role);
+});
+
+Deno.test("nameOfClaims() takes the first that can be a name", () => {
+  assertEquals(nameOfClaims({ preferred_username: "", email: "ada@example.org" }), "ada@example.org");
+  assertEquals(nameOfClaims({ preferred_username: "token:ci", name: " Ada " }), "Ada");
+  assertEquals(nameOfClaims({ preferred_username: 5, email: ["x"] }), null);
+});

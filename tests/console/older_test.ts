@@ -1,7 +1,7 @@
 // Lists that are read further back: pages behind the first one, what fails, and what another first page means.
 
 import { assertEquals } from "@std/assert";
-import { createOlder } from "../../console/web/models/older.ts";
+import { createOlderPages } from "../../console/web/app/resource.ts";
 
 interface Page {
   readonly items: readonly string[];
@@ -17,7 +17,7 @@ const PAGES: Readonly<Record<string, Page>> = {
 function openOlder() {
   const asked: string[] = [];
   const session = { whileSignedIn: <T>(call: () => Promise<T>) => call() };
-  const older = createOlder<Page>({ session } as unknown as Parameters<typeof createOlder>[0]);
+  const older = createOlderPages<Page>({ session } as unknown as Parameters<typeof createOlderPages>[0]);
   const read = (before: string) => {
     asked.push(before);
     const page = PAGES[before];
@@ -30,15 +30,15 @@ const itemsOf = (pages: readonly Page[]) => pages.flatMap(({ items }) => items);
 
 Deno.test("createOlder() reads page after page until there is none", async () => {
   const { asked, older, read } = openOlder();
-  assertEquals(older.of(FIRST).pages, []);
-  for (let round = 0; round < 3; round += 1) await older.more(FIRST, read);
-  assertEquals(itemsOf(older.of(FIRST).pages), ["b", "a"]);
+  assertEquals(older.olderPages(FIRST).pages, []);
+  for (let round = 0; round < 3; round += 1) await older.loadMore(FIRST, read);
+  assertEquals(itemsOf(older.olderPages(FIRST).pages), ["b", "a"]);
   assertEquals(asked, ["before c", "before b"]);
 });
 
 Deno.test("createOlder() asks once while an answer is on its way", async () => {
   const { asked, older, read } = openOlder();
-  const both = [older.more(FIRST, read), older.more(FIRST, read)];
+  const both = [older.loadMore(FIRST, read), older.loadMore(FIRST, read)];
   assertEquals(older.isBusy(), true);
   await Promise.all(both);
   assertEquals([older.isBusy(), asked], [false, ["before c"]]);
@@ -46,19 +46,19 @@ Deno.test("createOlder() asks once while an answer is on its way", async () => {
 
 Deno.test("createOlder() keeps what it read when the next page fails, and tries again", async () => {
   const { older, read } = openOlder();
-  await older.more(FIRST, read);
-  await older.more(FIRST, () => Promise.reject(new Error("broken")));
-  const { pages, problem } = older.of(FIRST);
+  await older.loadMore(FIRST, read);
+  await older.loadMore(FIRST, () => Promise.reject(new Error("broken")));
+  const { pages, problem } = older.olderPages(FIRST);
   assertEquals([itemsOf(pages), typeof problem], [["b"], "string"]);
-  await older.more(FIRST, read);
-  assertEquals([itemsOf(older.of(FIRST).pages), older.of(FIRST).problem], [["b", "a"], null]);
+  await older.loadMore(FIRST, read);
+  assertEquals([itemsOf(older.olderPages(FIRST).pages), older.olderPages(FIRST).problem], [["b", "a"], null]);
 });
 
 Deno.test("createOlder() forgets what was behind another first page, also what comes late", async () => {
   const { older, read } = openOlder();
   const newer: Page = { items: ["d"], next: null };
-  const late = older.more(FIRST, read);
-  assertEquals(older.of(newer).pages, []);
+  const late = older.loadMore(FIRST, read);
+  assertEquals(older.olderPages(newer).pages, []);
   await late;
-  assertEquals([older.of(newer).pages, older.of(newer).problem], [[], null]);
+  assertEquals([older.olderPages(newer).pages, older.olderPages(newer).problem], [[], null]);
 });

@@ -1,8 +1,8 @@
 // The operator's requests through the control socket: which of them are answered, as whom, and that no other request passes as one.
 
 import { assert, assertEquals } from "@std/assert";
-import { valueOf } from "../../cli/admin_connection.ts";
-import { MAX_BODY_OCTETS } from "../../console/request_body.ts";
+import { apiValue } from "../../cli/admin_connection.ts";
+import { MAX_BODY_OCTETS } from "../../console/request_gate.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
 import { CONSOLE_ROUTES, type ConsoleRoute } from "../fakes/console_routes.ts";
 
@@ -115,10 +115,10 @@ Deno.test("a request of the HTTP listener never passes as the operator's, whatev
 Deno.test("the audit log names the operator `command`, in the records of the directory as well", async () => {
   await using gateway = await openComposition();
   const { api } = gateway;
-  await valueOf(api.users.$post({ json: { user: { userName: "ann" } }, query: {} }));
-  await valueOf(api.groups.$post({ json: { name: "staff", members: ["ann"] }, query: {} }));
+  await apiValue(api.users.$post({ json: { user: { userName: "ann" } }, query: {} }));
+  await apiValue(api.groups.$post({ json: { name: "staff", members: ["ann"] }, query: {} }));
   const json = { name: "saas", targets: ["default"], access: "read" as const };
-  await valueOf(api.credentials.$post({ json }));
+  await apiValue(api.credentials.$post({ json }));
   const records = await gateway.audits();
   assertEquals(records.map(({ actor, action }) => [actor, action]), [
     ["command", "user.created"],

@@ -2,8 +2,8 @@
 
 import { assertEquals } from "@std/assert";
 import { auditIdAt } from "../../platform/audit.ts";
-import { createOwnHistory } from "../../console/api/account/account_history.ts";
-import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
+import { createAccountHistory } from "../../console/api/account/account_logins.ts";
+import { encodeLoginRecord, historyKey } from "../../radius/conversation/login_record.ts";
 import { createStore, type Store } from "../../platform/store.ts";
 import { createManualClock } from "../fakes/console_app.ts";
 
@@ -30,12 +30,12 @@ function stageOf(store: Store) {
   };
   return {
     clock,
-    history: createOwnHistory({ store: counted, clock }),
+    history: createAccountHistory({ store: counted, clock }),
     reads: () => reads,
     /** A login that began so long ago and ended just now. */
     async finish(user: string, agoMs = 0): Promise<void> {
       const startedMs = clock.nowMs() - agoMs;
-      const value = packFinished({
+      const value = encodeLoginRecord({
         user,
         client: "vpn-1",
         source: "192.0.2.1",

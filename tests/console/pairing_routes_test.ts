@@ -1,9 +1,9 @@
 // The factors that an operator gives, lists and revokes through the administration API.
 
 import { assert, assertEquals } from "@std/assert";
-import { valueOf } from "../../cli/admin_connection.ts";
+import { apiValue } from "../../cli/admin_connection.ts";
 import { openComposition, refusalCode, type TestComposition } from "../fakes/composition.ts";
-import { right } from "../upstream/worlds.ts";
+import { right } from "../upstream/start_services.ts";
 
 const SEED = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
 const NUMBER = { kind: "sms", number: "+14155550123" } as const;
@@ -55,7 +55,7 @@ for (const { json, stored, shown } of ADDED) {
   Deno.test(`POST /users/:id/pairings ${JSON.stringify(json)} stores the pairing and its audit record in one commit`, async () => {
     await using gateway = await openComposition();
     const { pairings } = gateway.radius;
-    const { pairing: view } = await valueOf(addTo(gateway, "Ann Lee", json));
+    const { pairing: view } = await apiValue(addTo(gateway, "Ann Lee", json));
     const pairing = present(pairings.of("ann lee")[0]);
     assertEquals({ ...pairing, ...stored }, pairing);
     assertEquals([pairing.user, pairing.shownUser], ["ann lee", "Ann Lee"]);
@@ -138,7 +138,7 @@ for (const [code, method, path, json] of REFUSED) {
 
 Deno.test("POST /users/:id/pairings takes a user name of 256 characters", async () => {
   await using gateway = await openComposition();
-  await valueOf(addTo(gateway, "x".repeat(256), NUMBER));
+  await apiValue(addTo(gateway, "x".repeat(256), NUMBER));
   assertEquals(gateway.radius.pairings.of("x".repeat(256)).length, 1);
 });
 
@@ -168,7 +168,7 @@ Deno.test("a TOTP secret is in no response, no audit record, and not in clear in
 
 Deno.test("POST /users/:id/pairings refuses the same TOTP secret for the same user, because a used code would count twice", async () => {
   await using gateway = await openComposition();
-  await valueOf(addTo(gateway, "ann", { kind: "totp", seed: SEED }));
+  await apiValue(addTo(gateway, "ann", { kind: "totp", seed: SEED }));
   const again = addTo(gateway, "ANN", { kind: "totp", seed: SEED.toLowerCase() });
   assertEquals(await refusalCode(again), "known_seed");
   assertEquals(await refusalCode(addTo(gateway, "bob", { kind: "totp", seed: SEED })), null);
@@ -176,10 +176,10 @@ Deno.test("POST /users/:id/pairings refuses the same TOTP secret for the same us
 
 Deno.test("POST /users/:id/pairings refuses a device of another user, and lets its own user pair it again", async () => {
   await using gateway = await openComposition();
-  await valueOf(addTo(gateway, "ann", { kind: "device", id: "d" }));
+  await apiValue(addTo(gateway, "ann", { kind: "device", id: "d" }));
   assertEquals(await refusalCode(addTo(gateway, "bob", { kind: "device", id: "d" })), "pairing_taken");
-  await valueOf(addTo(gateway, "Ann", { kind: "device", id: "d", totpLength: 8 }));
-  const { pairing: { id } } = await valueOf(addTo(gateway, "ann", NUMBER));
+  await apiValue(addTo(gateway, "Ann", { kind: "device", id: "d", totpLength: 8 }));
+  const { pairing: { id } } = await apiValue(addTo(gateway, "ann", NUMBER));
   assertEquals(await refusalCode(addTo(gateway, "ann", { kind: "device", id })), "pairing_taken");
   const reloaded = await gateway.reload();
   assertEquals([...reloaded.all()].map((one) => [one.user, one.kind]), [["ann", "device"], ["ann", "sms"]]);
@@ -227,12 +227,12 @@ Deno.test("POST /users/:id/pairings adds nothing to memory that the store did no
 
 Deno.test("DELETE /users/:id/pairings/:pairing revokes in store and memory, recorded in one commit", async () => {
   await using gateway = await openComposition();
-  const { pairing: { id } } = await valueOf(addTo(gateway, "ann", NUMBER));
+  const { pairing: { id } } = await apiValue(addTo(gateway, "ann", NUMBER));
   const remove = (user: string) =>
     gateway.api.users[":id"].pairings[":pairing"].$delete({ param: { id: user, pairing: id }, json: {} });
   assertEquals(await refusalCode(remove("bob")), "unknown_pairing");
   gateway.clock.advance(1);
-  await valueOf(remove("Ann"));
+  await apiValue(remove("Ann"));
   assertEquals([gateway.radius.pairings.size, (await gateway.reload()).size], [0, 0]);
   const [, record] = await gateway.audits();
   assertEquals(record, {
@@ -251,24 +251,24 @@ Deno.test("DELETE /users/:id/pairings/:pairing ends a device of the embedded ser
   await using gateway = await openComposition();
   const { api } = gateway;
   const embedded = present(gateway.services.embedded);
-  const invited = await valueOf(api.users[":id"].invitation.$post({ param: { id: "ann" }, json: {} }));
+  const invited = await apiValue(api.users[":id"].invitation.$post({ param: { id: "ann" }, json: {} }));
   const invitation = invited.link.split("#invite=")[1] ?? "";
   const accepted = await embedded.phone.acceptInvitation(invitation, { token: null, source: "test" });
   const { token, pairingId } = right(accepted);
-  await valueOf(addTo(gateway, "ann", { kind: "device", id: pairingId }));
+  await apiValue(addTo(gateway, "ann", { kind: "device", id: pairingId }));
   assertEquals((await embedded.phone.view(token))?.pairings.length, 1);
   const param = { id: "ann", pairing: pairingId };
-  await valueOf(api.users[":id"].pairings[":pairing"].$delete({ param, json: {} }));
+  await apiValue(api.users[":id"].pairings[":pairing"].$delete({ param, json: {} }));
   assertEquals(await embedded.phone.view(token), null);
 });
 
 Deno.test("GET /devices/:id gives the user of a pairing, and GET /devices the digits of its passcodes", async () => {
   await using gateway = await openComposition();
-  await valueOf(addTo(gateway, "Ann", { kind: "device", id: "d" }));
-  await valueOf(addTo(gateway, "Ann", NUMBER));
+  await apiValue(addTo(gateway, "Ann", { kind: "device", id: "d" }));
+  await apiValue(addTo(gateway, "Ann", NUMBER));
   const { api } = gateway;
-  assertEquals(await valueOf(api.devices[":id"].$get({ param: { id: "d" } })), { user: "Ann" });
-  const { rows } = await valueOf(api.devices.$get({ query: {} }));
+  assertEquals(await apiValue(api.devices[":id"].$get({ param: { id: "d" } })), { user: "Ann" });
+  const { rows } = await apiValue(api.devices.$get({ query: {} }));
   const shown = rows.map(({ user, kind, number, totpLength }) => [user, kind, number, totpLength]);
   assertEquals(shown.toSorted(), [["Ann", "device", null, 6], ["Ann", "sms", "+1*******123", null]]);
 });

@@ -1,7 +1,7 @@
 // Passkeys against an authenticator in software: what signs in, what is forged, and what counts once.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
-import { CHALLENGE_MS, createPasskeyChallenges } from "../../console/api/auth/passkey_challenges.ts";
+import { CHALLENGE_MS, PasskeyChallenges } from "../../console/api/auth/passkeys.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createVault } from "../../platform/vault.ts";
 import {
@@ -52,7 +52,7 @@ async function show(site: TestConsole, { authenticator, lies, path = "/session/p
   return { response, answer: await ask(site, path, { json: { response }, cookie }) };
 }
 
-Deno.test("createPasskeys() registers a passkey that signs in, and its answer counts once", async () => {
+Deno.test("Passkeys registers a passkey that signs in, and its answer counts once", async () => {
   await using site = await startConsole();
   const { authenticator, options, made } = await withPasskey(site);
   assertEquals([options.rp.id, options.authenticatorSelection.userVerification], ["localhost", "required"]);
@@ -93,7 +93,7 @@ const LIES: Readonly<Record<string, AuthenticatorLies>> = {
   "the type of a registration": { type: "webauthn.create" },
 };
 for (const [what, lies] of Object.entries(LIES)) {
-  Deno.test(`createPasskeys() refuses a sign-in with ${what}`, async () => {
+  Deno.test(`Passkeys refuses a sign-in with ${what}`, async () => {
     await using site = await startConsole();
     const { authenticator } = await withPasskey(site);
     const { answer } = await show(site, { authenticator, lies });
@@ -101,7 +101,7 @@ for (const [what, lies] of Object.entries(LIES)) {
   });
 }
 
-Deno.test("createPasskeys() refuses a copy whose counter goes back, and one that it does not know", async () => {
+Deno.test("Passkeys refuses a copy whose counter goes back, and one that it does not know", async () => {
   await using site = await startConsole();
   const { authenticator } = await withPasskey(site);
   assertEquals((await show(site, { authenticator, lies: { counter: 90 } })).answer.status, 200);
@@ -110,7 +110,7 @@ Deno.test("createPasskeys() refuses a copy whose counter goes back, and one that
   assertEquals((await show(site, { authenticator: stranger })).answer.code, "passkey_refused");
 });
 
-Deno.test("createPasskeys() registers nothing for another session's challenge, twice, or with an attestation", async () => {
+Deno.test("Passkeys registers nothing for another session's challenge, twice, or with an attestation", async () => {
   await using site = await startConsole();
   const { cookie, authenticator, options } = await withPasskey(site);
   const add = (response: unknown, by = cookie) =>
@@ -135,35 +135,35 @@ Deno.test("createSessionRoutes() takes a passkey as a fresh factor from its owne
   assertEquals((await show(site, { authenticator, path, cookie: viewer })).answer.code, "wrong_person");
 });
 
-Deno.test("createPasskeys() says at a number address why there are none", async () => {
+Deno.test("Passkeys says at a number address why there are none", async () => {
   await using site = await startConsole();
   const response = await site.call(`${API}/session/passkey/options`, { method: "POST", json: {} });
   assertEquals([response.status, (await response.json()).error.code], [400, "passkeys_need_name"]);
 });
 
-Deno.test("createPasskeyChallenges() knows its own for five minutes, for what they are for, and each is another", () => {
+Deno.test("PasskeyChallenges knows its own for five minutes, for what they are for, and each is another", () => {
   const clock = createManualClock();
   const random = createSystemRandom();
-  const challenges = createPasskeyChallenges({
+  const challenges = new PasskeyChallenges({
     vault: createVault(new Uint8Array(32), random),
     clock,
     random,
   });
-  const foreign = createPasskeyChallenges({
+  const foreign = new PasskeyChallenges({
     vault: createVault(new Uint8Array(32).fill(1), random),
     clock,
     random,
   });
   const issued = challenges.issue("sign in");
   assertNotEquals(issued, challenges.issue("sign in"));
-  assertEquals(challenges.isGood(issued, "sign in"), true);
-  assertEquals(challenges.isGood(issued, "else"), false);
-  assertEquals(foreign.isGood(issued, "sign in"), false);
+  assertEquals(challenges.isValid(issued, "sign in"), true);
+  assertEquals(challenges.isValid(issued, "else"), false);
+  assertEquals(foreign.isValid(issued, "sign in"), false);
   for (const odd of ["", "AAAA", issued.slice(1), `${issued}A`, "!".repeat(20), "A".repeat(9000)]) {
-    assertEquals(challenges.isGood(odd, "sign in"), false, odd.slice(0, 20));
+    assertEquals(challenges.isValid(odd, "sign in"), false, odd.slice(0, 20));
   }
   clock.advance(CHALLENGE_MS);
-  assertEquals(challenges.isGood(issued, "sign in"), true);
+  assertEquals(challenges.isValid(issued, "sign in"), true);
   clock.advance(1);
-  assertEquals(challenges.isGood(issued, "sign in"), false);
+  assertEquals(challenges.isValid(issued, "sign in"), false);
 });

@@ -2,9 +2,9 @@
 
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { type Admin, adminKey, type AdminRecord } from "../../console/api/auth/admin_records.ts";
-import { type Admins, createAdmins } from "../../console/api/auth/admin_store.ts";
-import { createPasswordHasher, type PasswordHasher } from "../../console/api/auth/passwords.ts";
-import { createSessions, type Sessions } from "../../console/api/auth/sessions.ts";
+import { AdminStore, createAdminPasswordHasher } from "../../console/api/auth/admin_store.ts";
+import type { PasswordHasher } from "../../platform/password_hasher.ts";
+import { Sessions } from "../../console/api/auth/sessions.ts";
 import { Refusal } from "../../console/api/errors.ts";
 import { createLog } from "../../platform/log.ts";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
@@ -14,13 +14,13 @@ import { createVault } from "../../platform/vault.ts";
 const PASSWORD = "correct horse battery";
 const PLACE = { source: "192.0.2.1", agent: "a browser", by: "password", freshMs: 0 } as const;
 const random = createSystemRandom();
-const EARLIER = createPasswordHasher({ random, cost: { costLog2: 5 } });
-const CURRENT = createPasswordHasher({ random, cost: { costLog2: 4, parallelization: 3 } });
+const EARLIER = createAdminPasswordHasher({ random, cost: { costLog2: 5 } });
+const CURRENT = createAdminPasswordHasher({ random, cost: { costLog2: 4, parallelization: 3 } });
 
 interface Accounts extends AsyncDisposable {
   readonly store: Store;
-  adminsWith(hasher: PasswordHasher): Admins;
-  sessionsOf(admins: Admins): Sessions;
+  adminsWith(hasher: PasswordHasher): AdminStore;
+  sessionsOf(admins: AdminStore): Sessions;
   record(): Promise<AdminRecord>;
 }
 
@@ -34,9 +34,9 @@ async function openAccounts(changes: Partial<AdminRecord> = {}): Promise<Account
   const settings = { sessionMs: 3_600_000, idleMs: 3_600_000 };
   return {
     store,
-    sessionsOf: (admins) => createSessions({ store, vault, clock: systemClock, random, admins, settings }),
+    sessionsOf: (admins) => new Sessions({ store, vault, clock: systemClock, random, admins, settings }),
     adminsWith: (hasher) =>
-      createAdmins({
+      new AdminStore({
         store,
         vault,
         clock: systemClock,

@@ -1,15 +1,22 @@
 // Hashes of administrators' passwords: sound, bounded, and off the thread that answers RADIUS.
 
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
-import { createPasswordHasher } from "../../console/api/auth/passwords.ts";
-import { sourceKey } from "../../platform/source_key.ts";
+import { createAdminPasswordHasher } from "../../console/api/auth/admin_store.ts";
+import { sourceKey } from "../../platform/addresses.ts";
 import { Refusal } from "../../console/api/errors.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
+import {
+  ACCOUNT_WINDOW_MS,
+  ATTACKED_WAIT_MS,
+  createAccountRateLimit,
+  MAX_ACCOUNT_FAILURES,
+} from "../../console/api/auth/sign_in_rate_limit.ts";
+import { createManualClock } from "../fakes/console_app.ts";
 
 const random = createSystemRandom();
 
 Deno.test("createPasswordHasher() tells the right password from others, in NFC", async () => {
-  const hasher = createPasswordHasher({ random, cost: { costLog2: 4 } });
+  const hasher = createAdminPasswordHasher({ random, cost: { costLog2: 4 } });
   const hash = await hasher.make("pa\u00dfwort \u00e9");
   assertEquals(await hasher.check("pa\u00dfwort e\u0301", hash), true);
   assertEquals(await hasher.check("pa\u00dfwort e", hash), false);
@@ -19,16 +26,16 @@ Deno.test("createPasswordHasher() tells the right password from others, in NFC",
 });
 
 Deno.test("createPasswordHasher() checks hashes of another cost", async () => {
-  const earlier = createPasswordHasher({ random, cost: { costLog2: 5 } });
+  const earlier = createAdminPasswordHasher({ random, cost: { costLog2: 5 } });
   const hash = await earlier.make("same words");
-  const now = createPasswordHasher({ random, cost: { costLog2: 4, parallelization: 3 } });
+  const now = createAdminPasswordHasher({ random, cost: { costLog2: 4, parallelization: 3 } });
   assertEquals(await now.check("same words", hash), true);
   assertEquals(await earlier.check("same words", await now.make("same words")), true);
   assertEquals(await now.check("other words", hash), false);
 });
 
 Deno.test("createPasswordHasher() lets 2 in and 16 wait, and refuses the rest", async () => {
-  const hasher = createPasswordHasher({ random, cost: { costLog2: 10 } });
+  const hasher = createAdminPasswordHasher({ random, cost: { costLog2: 10 } });
   const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => hasher.make("x")));
   const refused = outcomes.filter((outcome) => outcome.status === "rejected");
   assertEquals(refused.length, 2);
@@ -37,14 +44,14 @@ Deno.test("createPasswordHasher() lets 2 in and 16 wait, and refuses the rest", 
 });
 
 Deno.test("createPasswordHasher() keeps its places when a hash fails", async () => {
-  const hasher = createPasswordHasher({ random, cost: { costLog2: 4 } });
+  const hasher = createAdminPasswordHasher({ random, cost: { costLog2: 4 } });
   const broken = { algorithm: "scrypt", costLog2: 40, salt: "x", hash: "" } as const;
   for (let round = 0; round < 5; round += 1) await assertRejects(() => hasher.check("x", broken));
   assertEquals(await hasher.check("x", await hasher.make("x")), true);
 });
 
 Deno.test("createPasswordHasher() does not hold the thread at its real cost", async () => {
-  const hasher = createPasswordHasher({ random });
+  const hasher = createAdminPasswordHasher({ random });
   let turns = 0;
   const timer = setInterval(() => turns += 1, 1);
   const { costLog2, parallelization } = await hasher.make("one");
@@ -66,3 +73,46 @@ const SOURCES: readonly (readonly [address: string, key: string])[] = [
 for (const [address, key] of SOURCES) {
   Deno.test(`sourceKey() counts ${address} under ${key}`, () => assertEquals(sourceKey(address), key));
 }
+
+function attacked() {
+  const clock = createManualClock();
+  const attempts = createAccountRateLimit({ clock });
+  const isRefused = (source: string, name = "Ada") => {
+    try {
+      attempts.refuseLimited({ name, source });
+      return false;
+    } catch (fault) {
+      if (fault instanceof Refusal && fault.code === "too_many_attempts") return true;
+      throw fault;
+    }
+  };
+  for (let at = 0; at < MAX_ACCOUNT_FAILURES; at += 1) {
+    attempts.failed({ name: "ada", source: `198.51.100.${at}` });
+  }
+  return { clock, attempts, isRefused };
+}
+
+Deno.test("createAccountAttempts() gives each source one wrong sign-in in 15 minutes for an account under attack", () => {
+  const { clock, attempts, isRefused } = attacked();
+  assertEquals([isRefused("203.0.113.1"), isRefused("198.51.100.3")], [false, true]);
+  assertEquals(isRefused("198.51.100.3", "bob"), false);
+  attempts.failed({ name: "ADA", source: "203.0.113.1" });
+  assertEquals(isRefused("203.0.113.1"), true);
+  clock.advance(ATTACKED_WAIT_MS);
+  assertEquals(isRefused("203.0.113.1"), false);
+});
+
+Deno.test("createAccountAttempts() does not limit a source from which the account signed in", () => {
+  const { attempts, isRefused } = attacked();
+  attempts.failed({ name: "ada", source: "2001:db8::1" });
+  assertEquals(isRefused("2001:db8::2"), true);
+  attempts.succeeded({ name: "ada", source: "2001:db8::2" });
+  attempts.failed({ name: "ada", source: "2001:db8::1" });
+  assertEquals(isRefused("2001:db8::1"), false);
+});
+
+Deno.test("createAccountAttempts() forgets an attack after an hour", () => {
+  const { clock, isRefused } = attacked();
+  clock.advance(ACCOUNT_WINDOW_MS);
+  assertEquals(isRefused("198.51.100.3"), false);
+});

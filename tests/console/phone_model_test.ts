@@ -1,15 +1,15 @@
 // The phone page's state: the stream and its silence, answered questions, and answers that arrive out of order.
 
 import { assertEquals } from "@std/assert";
-import { createPhoneModel } from "../../console/device/phone_model.ts";
-import { createClockModel } from "../../console/web/models/clock_model.ts";
-import type { EventChannel } from "../../console/web/models/live_model.ts";
-import { valueOf } from "../../console/web/remote.ts";
+import { PhoneModel } from "../../console/device/phone_model.ts";
+import { createClockModel } from "../../console/web/app/clock_model.ts";
+import type { EventSourceLike } from "../../console/web/app/live_stream.ts";
+import { readyValue } from "../../console/web/app/resource.ts";
 import type { PhoneView } from "../../upstream/embedded/second_factor/interfaces.ts";
 import { createManualClock } from "../fakes/console_app.ts";
 import { phoneRequest } from "../fakes/console_phone.ts";
 
-interface FakeStream extends EventChannel {
+interface FakeStream extends EventSourceLike {
   readyState: number;
   closed: boolean;
   say(type: string, data?: unknown): void;
@@ -36,7 +36,7 @@ function setUp() {
   const calls: string[] = [];
   /** Answers to calls, in the order of the calls; without one the call fails like a lost network. */
   const answers: (() => Promise<Response>)[] = [];
-  const model = createPhoneModel({
+  const model = new PhoneModel({
     clock: createClockModel(clock.nowMs),
     fetch: (input, init) => {
       calls.push(String(input));
@@ -90,11 +90,11 @@ function setUp() {
       answers.push(answerView(view));
       await model.load();
     },
-    requests: () => valueOf(model.view.value)?.requests.map(({ requestId }) => requestId) ?? null,
+    requests: () => readyValue(model.view.value)?.requests.map(({ requestId }) => requestId) ?? null,
   };
 }
 
-Deno.test("createPhoneModel() is online only when the stream was heard", async () => {
+Deno.test("PhoneModel is online only when the stream was heard", async () => {
   const { model, streams, load } = setUp();
   assertEquals(model.online.value, false);
   await load(viewOf());
@@ -107,7 +107,7 @@ Deno.test("createPhoneModel() is online only when the stream was heard", async (
   assertEquals(model.online.value, true);
 });
 
-Deno.test("createPhoneModel() opens the stream again after 35 seconds of silence", async () => {
+Deno.test("PhoneModel opens the stream again after 35 seconds of silence", async () => {
   const { model, streams, clock, load, answers, answerView, settle } = setUp();
   await load(viewOf());
   streams[0]?.say("open");
@@ -125,7 +125,7 @@ Deno.test("createPhoneModel() opens the stream again after 35 seconds of silence
   assertEquals(model.online.value, true);
 });
 
-Deno.test("createPhoneModel() opens a silent stream again at once when the phone wakes", async () => {
+Deno.test("PhoneModel opens a silent stream again at once when the phone wakes", async () => {
   const { model, streams, sleep, load, answers, answerView, settle, calls } = setUp();
   await load(viewOf());
   streams[0]?.say("open");
@@ -138,7 +138,7 @@ Deno.test("createPhoneModel() opens a silent stream again at once when the phone
   assertEquals([calls.length, streams[0]?.closed, streams.length], [2, true, 2]);
 });
 
-Deno.test("createPhoneModel() gives up a call that gets no answer, and asks again", async () => {
+Deno.test("PhoneModel gives up a call that gets no answer, and asks again", async () => {
   const { clock, load, settle, streams, calls, answers, answerView } = setUp();
   await load(viewOf());
   answers.push(() => new Promise(() => undefined), answerView(viewOf()));
@@ -152,46 +152,46 @@ Deno.test("createPhoneModel() gives up a call that gets no answer, and asks agai
   assertEquals([calls.length, streams.length], [3, 2]);
 });
 
-Deno.test("createPhoneModel() takes an approved request off the page before the stream reports it", async () => {
+Deno.test("PhoneModel takes an approved request off the page before the stream reports it", async () => {
   const { model, load, answers, answerView, requests, say } = setUp();
   await load(viewOf("r1", "r2"));
   answers.push(answerView(null));
   await model.decide("r1", { approve: true, number: "47" });
-  assertEquals([requests(), model.said.value?.good], [["r2"], true]);
+  assertEquals([requests(), model.result.value?.good], [["r2"], true]);
   say(viewOf("r1", "r2"));
   assertEquals(requests(), ["r2"], "a view from before the decision does not bring it back");
 });
 
-Deno.test("createPhoneModel() takes a request off the page when a refusal ended it", async () => {
+Deno.test("PhoneModel takes a request off the page when a refusal ended it", async () => {
   const { model, load, answers, refuse, requests } = setUp();
   await load(viewOf("r1", "r2"));
   answers.push(refuse("wrong_number"), refuse("too_many_tries"));
   await model.decide("r1", { approve: true, number: "99" });
-  assertEquals([requests(), model.said.value?.good], [["r2"], false]);
+  assertEquals([requests(), model.result.value?.good], [["r2"], false]);
   await model.decide("r2", { approve: true, number: "99" });
   assertEquals(requests(), ["r2"], "this refusal leaves the request open");
 });
 
-Deno.test("createPhoneModel() shows a confirmed pairing as enabled before the stream reports it", async () => {
+Deno.test("PhoneModel shows a confirmed pairing as enabled before the stream reports it", async () => {
   const { model, load, answers, answerView } = setUp();
   await load(asking);
   answers.push(answerView(null));
   await model.decidePairing("p1", { approve: true, name: "" });
-  assertEquals(valueOf(model.view.value)?.pairings.map(({ status }) => status), ["enabled"]);
+  assertEquals(readyValue(model.view.value)?.pairings.map(({ status }) => status), ["enabled"]);
 });
 
-Deno.test("createPhoneModel() removes the last outcome when another question appears", async () => {
+Deno.test("PhoneModel removes the last outcome when another question appears", async () => {
   const { model, load, answers, answerView, say } = setUp();
   await load(viewOf("r1"));
   answers.push(answerView(null));
   await model.decide("r1", { approve: true, number: "47" });
   say(viewOf());
-  assertEquals(model.said.value?.good, true, "it stays while nothing is asked");
+  assertEquals(model.result.value?.good, true, "it stays while nothing is asked");
   say(viewOf("r2"));
-  assertEquals(model.said.value, null);
+  assertEquals(model.result.value, null);
 });
 
-Deno.test("createPhoneModel() ignores an answer that is older than the stream's newest view", async () => {
+Deno.test("PhoneModel ignores an answer that is older than the stream's newest view", async () => {
   const { model, load, answers, answerView, say, requests, settle } = setUp();
   await load(viewOf());
   const late = Promise.withResolvers<Response>();

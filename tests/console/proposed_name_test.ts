@@ -1,7 +1,7 @@
 // The default name of a phone, from what its browser reports.
 
 import { assertEquals } from "@std/assert";
-import { type AgentTold, proposedName } from "../../console/device/proposed_name.ts";
+import { type BrowserIdentity, proposePhoneName } from "../../platform/device_label.ts";
 
 const hints = (brands: string[], platform: string) => ({
   brands: brands.map((brand) => ({ brand })),
@@ -10,7 +10,7 @@ const hints = (brands: string[], platform: string) => ({
 const ANDROID = "Mozilla/5.0 (Linux; Android 16; K) AppleWebKit/537.36 (KHTML, like Gecko)";
 const APPLE = "(KHTML, like Gecko)";
 
-const ROWS: readonly (readonly [string, AgentTold])[] = [
+const ROWS: readonly (readonly [string, BrowserIdentity])[] = [
   ["Chrome on Android", {
     userAgent: `${ANDROID} Chrome/150.0.0.0 Mobile Safari/537.36`,
     userAgentData: hints(["Not)A;Brand", "Chromium", "Google Chrome"], "Android"),
@@ -48,6 +48,6 @@ const ROWS: readonly (readonly [string, AgentTold])[] = [
 
 for (const [name, told] of ROWS) {
   Deno.test(`proposedName() calls it ${JSON.stringify(name)} (${told.userAgent.slice(-20)})`, () => {
-    assertEquals(proposedName(told), name);
+    assertEquals(proposePhoneName(told), name);
   });
 }

@@ -7,8 +7,8 @@ import {
   MAX_ANONYMOUS_BODY_OCTETS,
   MAX_BODY_OCTETS,
   type RequestBodyDeps,
-} from "../../console/request_body.ts";
-import { createRequestLimit } from "../../console/request_limit.ts";
+} from "../../console/request_gate.ts";
+import { createRequestLimit } from "../../platform/http/request_limit.ts";
 import { createManualClock } from "../fakes/console_app.ts";
 
 type Body = Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;

@@ -1,9 +1,8 @@
 // What never reaches a route: odd methods, foreign hosts, absolute targets, bodies too large or too slow.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { MAX_BODY_OCTETS } from "../../console/request_body.ts";
-import { checkRequest, createHostCheck } from "../../console/request_gate.ts";
-import { createRequestLimit } from "../../console/request_limit.ts";
+import { checkRequest, createHostCheck, MAX_BODY_OCTETS } from "../../console/request_gate.ts";
+import { createRequestLimit } from "../../platform/http/request_limit.ts";
 import { Refusal } from "../../console/api/errors.ts";
 import { startConsole } from "../fakes/console_app.ts";
 

@@ -1,8 +1,8 @@
 // The page's session: calls that wait for a new one or for a fresh factor, and go on by themselves.
 
 import { assertEquals, assertRejects } from "@std/assert";
-import { type ApiClient, ApiFailure } from "../../console/web/api_client.ts";
-import { createSessionModel } from "../../console/web/models/session_model.ts";
+import { type ApiClient, ApiFailure } from "../../console/web/app/api_client.ts";
+import { SessionModel } from "../../console/web/app/session_model.ts";
 import type { SessionAnswer } from "../../console/api/api_types.ts";
 
 const NOW_MS = 1_800_000_000_000;
@@ -26,7 +26,7 @@ function answer(values: { freshForMs?: number; idleForMs?: number } = {}): Sessi
 }
 
 /** No call leaves: these tests hand the answers in. */
-const createModel = () => createSessionModel({} as ApiClient, { onServerTime: () => undefined });
+const createModel = () => new SessionModel({} as ApiClient, { onServerTime: () => undefined });
 
 /** Fails with each code in turn, then gives "done"; counts how often it ran. */
 function failing(...codes: readonly string[]) {
@@ -47,9 +47,9 @@ Deno.test("whileSignedIn() waits for a new session and runs the call again", asy
   const call = failing("not_signed_in");
   const result = model.whileSignedIn(call);
   await settled();
-  assertEquals([model.interrupted.value, model.steppingUp.value, call.runs], [true, false, 1]);
+  assertEquals([model.isInterrupted.value, model.isSteppingUp.value, call.runs], [true, false, 1]);
   model.adopt(answer());
-  assertEquals([await result, call.runs, model.interrupted.value], ["done", 2, false]);
+  assertEquals([await result, call.runs, model.isInterrupted.value], ["done", 2, false]);
 });
 
 Deno.test("whileSignedIn() waits for a fresh factor, which an old session is not", async () => {
@@ -59,9 +59,9 @@ Deno.test("whileSignedIn() waits for a fresh factor, which an old session is not
   await settled();
   model.adopt(answer({ freshForMs: -1 }));
   await settled();
-  assertEquals([model.steppingUp.value, call.runs], [true, 1]);
+  assertEquals([model.isSteppingUp.value, call.runs], [true, 1]);
   model.adopt(answer());
-  assertEquals([await result, call.runs, model.steppingUp.value], ["done", 2, false]);
+  assertEquals([await result, call.runs, model.isSteppingUp.value], ["done", 2, false]);
 });
 
 Deno.test("whileSignedIn() does not ask for another sign-in because of an older answer", async () => {
@@ -76,7 +76,7 @@ Deno.test("whileSignedIn() does not ask for another sign-in because of an older 
     model.adopt(answer());
     late.reject(new ApiFailure(code));
     assertEquals([await result, runs], ["done", 2]);
-    assertEquals([model.interrupted.value, model.steppingUp.value], [false, false], code);
+    assertEquals([model.isInterrupted.value, model.isSteppingUp.value], [false, false], code);
   }
 });
 
@@ -85,10 +85,10 @@ Deno.test("leaveStepUp() gives up every call that waited, and nothing was done",
   const calls = [failing("step_up"), failing("step_up")];
   const results = calls.map((call) => assertRejects(() => model.whileSignedIn(call), ApiFailure));
   await settled();
-  model.leaveStepUp();
+  model.cancelStepUp();
   const faults: readonly ApiFailure[] = await Promise.all(results);
   assertEquals(faults.map(({ code }) => code), ["step_up", "step_up"]);
-  assertEquals([calls.map(({ runs }) => runs), model.steppingUp.value], [[1, 1], false]);
+  assertEquals([calls.map(({ runs }) => runs), model.isSteppingUp.value], [[1, 1], false]);
 });
 
 Deno.test("whileSignedIn() goes through a lost session and a fresh factor, and gives up in the end", async () => {
@@ -113,7 +113,7 @@ Deno.test("whileSignedIn() lets every other failure through at once", async () =
   const model = createModel();
   const call = failing("role");
   const fault = await assertRejects(() => model.whileSignedIn(call), ApiFailure);
-  assertEquals([fault.code, call.runs, model.interrupted.value], ["role", 1, false]);
+  assertEquals([fault.code, call.runs, model.isInterrupted.value], ["role", 1, false]);
 });
 
 Deno.test("endsMs follows whichever end comes first, and is gone with the session", () => {
@@ -124,4 +124,42 @@ Deno.test("endsMs follows whichever end comes first, and is gone with the sessio
   assertEquals(model.endsMs.value, NOW_MS + 3_600_000);
   model.adopt({ ...answer(), session: null });
   assertEquals([model.endsMs.value, model.isSignedIn()], [null, false]);
+});
+
+/** A model whose calls to the session's routes are answered by the test. */
+function createPendingModel() {
+  const asked: PromiseWithResolvers<Response>[] = [];
+  const call = () => {
+    const pending = Promise.withResolvers<Response>();
+    asked.push(pending);
+    return pending.promise;
+  };
+  const api = { session: { $get: call, stay: { $post: call } } } as unknown as ApiClient;
+  return { model: new SessionModel(api, { onServerTime: () => undefined }), asked };
+}
+
+Deno.test("check() and extend() do not ask for another sign-in because of an older answer", async () => {
+  const { model, asked } = createPendingModel();
+  const checked = model.check();
+  const extended = model.extend();
+  model.adopt(answer());
+  asked[0]?.resolve(Response.json({ ...answer(), session: null }));
+  asked[1]?.resolve(Response.json({ error: { code: "not_signed_in", message: "" } }, { status: 401 }));
+  await extended;
+  assertEquals([await checked, model.isInterrupted.value], [true, false]);
+});
+
+Deno.test("check() and extend() ask for a sign-in when no sign-in came between", async () => {
+  for (const method of ["check", "extend"] as const) {
+    const { model, asked } = createPendingModel();
+    model.adopt(answer());
+    const done = model[method]();
+    asked[0]?.resolve(
+      method === "check"
+        ? Response.json({ ...answer(), session: null })
+        : Response.json({ error: { code: "not_signed_in", message: "" } }, { status: 401 }),
+    );
+    await done;
+    assertEquals(model.isInterrupted.value, true, method);
+  }
 });

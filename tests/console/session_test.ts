@@ -45,7 +45,7 @@ Deno.test("createSessionRoutes() uses the __Host- prefix and Secure behind https
   assertMatch(response.headers.get("strict-transport-security") ?? "", /^max-age=\d+$/);
 });
 
-Deno.test("createSessions() keeps no token in the store", async () => {
+Deno.test("Sessions keeps no token in the store", async () => {
   await using site = await startConsole();
   const token = (await site.signIn("owner")).split("=")[1] ?? "";
   const entries = await Array.fromAsync(site.store.list(["console_session"]));
@@ -164,7 +164,7 @@ Deno.test("createSessionRoutes() says the same of an unknown name and of a wrong
   assertEquals(bodies[0], bodies[1]);
 });
 
-Deno.test("createSessions() ends a session after its idle time unless the user is active", async () => {
+Deno.test("Sessions ends a session after its idle time unless the user is active", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock, idleMs: 15 * 60_000 });
   const cookie = await site.signIn("viewer");
@@ -183,7 +183,7 @@ Deno.test("createSessions() ends a session after its idle time unless the user i
   assertEquals(await status("/console/api/live"), 401, "but extends no session");
 });
 
-Deno.test("createSessions() ends a session at its absolute end, used or not", async () => {
+Deno.test("Sessions ends a session at its absolute end, used or not", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock, sessionMs: 3_600_000, idleMs: 900_000 });
   const cookie = await site.signIn("viewer");
@@ -210,11 +210,11 @@ Deno.test("createSessionRoutes() ends the session on sign-out, and at the next s
   assertEquals((await (await site.call(SESSION, { cookie: first })).json()).session, null);
 });
 
-Deno.test("createSessions() ends sessions when the password or the role changes", async () => {
+Deno.test("Sessions ends sessions when the password or the role changes", async () => {
   const admins = ADMINS.map((admin) => ({ ...admin }));
   await using site = await startConsole({ admins });
   const token = await site.signIn("owner");
-  const find = site.admins.find;
+  const find = site.admins.find.bind(site.admins);
   for (const change of [{ credential: "another" }, null]) {
     site.admins.find = async (name) => {
       const admin = await find(name);

@@ -2,7 +2,7 @@
 
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Refusal } from "../../console/api/errors.ts";
-import { deedsOf } from "../fakes/audited.ts";
+import { auditRecordsOf } from "../fakes/audited.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
 
 const CLAIM = { name: "Ada", password: "a long enough one" };
@@ -42,7 +42,7 @@ Deno.test("createSetUpRoutes() makes the owner, signs in, and the link is used u
     json: { name: "aDA ", password: CLAIM.password },
   });
   assertEquals((await signedIn.json()).session.name, "Ada");
-  const records = await deedsOf(site.store);
+  const records = await auditRecordsOf(site.store);
   assertEquals(records.map(({ value }) => [value?.actor, value?.action, value?.after]), [
     ["Ada", "administrator.create", { role: "owner" }],
   ]);

@@ -1,9 +1,7 @@
 // The settings' API: what it says is what holds, and no secret is in it.
 
 import { assertEquals } from "@std/assert";
-import { LICENCES } from "../../console/api/settings/licences.ts";
-import type { SettingsAnswer } from "../../console/api/settings/setting_types.ts";
-import { passkeysAt } from "../../console/api/settings/setting_routes.ts";
+import { LICENCES, passkeysAt, type SettingsAnswer } from "../../console/api/settings/setting_routes.ts";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { apiCaller } from "../fakes/console_caller.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";

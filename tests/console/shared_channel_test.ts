@@ -1,8 +1,12 @@
 // One stream for many tabs: one leads, the others follow, latecomers catch up, and the next one goes on where the last one stopped.
 
 import { assert, assertEquals } from "@std/assert";
-import { type Bus, createSharedChannels, type IdChannel } from "../../console/web/models/shared_channel.ts";
-import type { EventChannel } from "../../console/web/models/live_model.ts";
+import {
+  createSharedEventSource,
+  type IdChannel,
+  type TabBroadcast,
+} from "../../console/web/app/shared_event_source.ts";
+import type { EventSourceLike } from "../../console/web/app/live_stream.ts";
 
 interface FakeStream extends IdChannel {
   readonly after: string;
@@ -13,7 +17,7 @@ interface FakeStream extends IdChannel {
 }
 
 function setUp() {
-  const buses = new Set<Bus>();
+  const buses = new Set<TabBroadcast>();
   const streams: FakeStream[] = [];
   const waiting: { lead: () => Promise<void>; signal: AbortSignal }[] = [];
   let leading = false;
@@ -29,9 +33,9 @@ function setUp() {
       next();
     });
   };
-  const open = createSharedChannels({
-    openBus() {
-      const bus: Bus = {
+  const open = createSharedEventSource({
+    openBroadcast() {
+      const bus: TabBroadcast = {
         onmessage: null,
         postMessage(note) {
           for (const other of [...buses]) {
@@ -72,12 +76,12 @@ function setUp() {
       streams.push(stream);
       return stream;
     },
-    newName: () => `tab ${names++}`,
+    createTabId: () => `tab ${names++}`,
   });
   const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
   const tab = async (after: string) => {
     const heard: string[] = [];
-    const channel: EventChannel = open(after);
+    const channel: EventSourceLike = open(after);
     for (const type of ["live", "reset"]) {
       channel.addEventListener(type, ({ data }) => heard.push(type === "live" ? JSON.parse(data) : type));
     }

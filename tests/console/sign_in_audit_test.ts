@@ -1,7 +1,7 @@
 // What the audit has of signing in: who came and went, from where and by which means, and who was not let in, folded.
 
 import { assert, assertEquals } from "@std/assert";
-import { createRefusedSignIns } from "../../console/api/auth/rejected_sign_ins.ts";
+import { createRejectedSignIns } from "../../console/api/auth/sign_in.ts";
 import { createLog } from "../../platform/log.ts";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
@@ -40,7 +40,7 @@ async function tryAs(site: TestConsole, { name = "owner", password = "wrong", so
   return response.status;
 }
 
-Deno.test("createSessions() records who came, by which means and from where, and who left, once", async () => {
+Deno.test("Sessions records who came, by which means and from where, and who left, once", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("owner");
   for (let round = 0; round < 2; round += 1) {
@@ -53,7 +53,7 @@ Deno.test("createSessions() records who came, by which means and from where, and
   assertEquals((await records(site)).map(({ source }) => source), ["127.0.0.1", "127.0.0.1"]);
 });
 
-Deno.test("createSessions() records that a sign-in of the same browser replaced a session", async () => {
+Deno.test("Sessions records that a sign-in of the same browser replaced a session", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("owner");
   const json = { name: "viewer", password: PASSWORD };
@@ -64,7 +64,7 @@ Deno.test("createSessions() records that a sign-in of the same browser replaced 
   ]);
 });
 
-Deno.test("createSessions() records a session that ran out, once, and until when it held", async () => {
+Deno.test("Sessions records a session that ran out, once, and until when it held", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock, idleMs: 60_000 });
   const cookie = await site.signIn("owner");
@@ -107,7 +107,7 @@ Deno.test("createRefusedSignIns() keeps no unknown name: it may be a password", 
   await using site = await startConsole();
   const typed = ["planted-password-1", "planted-password-2", '"><img src=x onerror=alert(1)>'];
   for (const name of typed) await tryAs(site, { name });
-  assertEquals(await told(site), ["nobody administrator.refused sign-in:unknown-name"]);
+  assertEquals(await told(site), [["nobody", "administrator.refused", "sign-in:unknown-name"].join(" ")]);
   assertEquals((await records(site))[0]?.count, 3);
   for await (const { key, value } of site.store.list([])) {
     const kept = JSON.stringify(
@@ -142,9 +142,8 @@ Deno.test("createRefusedSignIns() counts many at once, and goes on after the sto
     commit: (given: Parameters<typeof site.store.commit>[0]) =>
       isFailing ? Promise.reject(new Error("The disk is full")) : site.store.commit(given),
   };
-  const { find } = site.admins;
-  const refused = createRefusedSignIns({
-    ...{ store, log, admins: { find } },
+  const refused = createRejectedSignIns({
+    ...{ store, log, admins: site.admins },
     ...{ clock: createManualClock(), random: createSystemRandom() },
   });
   const note = () => refused.note({ name: "OWNER", source: "192.0.2.1", because: "wrong_code" });

@@ -2,8 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { buildRequest } from "../support/radius_packets.ts";
-import { copyMasked } from "../../radius/protocol/redact_packet.ts";
-import { packetRows } from "../../radius/protocol/dissect_packet.ts";
+import { copyRedacted, dissectPacket } from "../../radius/protocol/dissect_packet.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 
@@ -64,11 +63,11 @@ function refuse(
 ): void {
   const { bytes } = buildRequest("secret", { userName, password: "planted-password" });
   const target = new Uint8Array(4096);
-  const octets = target.subarray(0, copyMasked(bytes, target, 0));
+  const octets = target.subarray(0, copyRedacted(bytes, target, 0));
   const nowMs = Date.now();
   site.watch.stray({
     ...{ id: 1, reason, verdict: reason, client, source: "192.0.2.1", answered: true, inbound: true },
-    ...{ atMs: nowMs, lastMs: nowMs, copies: 1, hex: octets.toHex(), rows: packetRows(octets) },
+    ...{ atMs: nowMs, lastMs: nowMs, copies: 1, hex: octets.toHex(), rows: dissectPacket(octets) },
   });
 }
 

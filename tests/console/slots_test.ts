@@ -1,8 +1,8 @@
 // Which element draws which row of a list: what stays keeps its own, what left is used again unless it has the focus.
 
 import { assertEquals } from "@std/assert";
-import { assignSlots, type NextSlots } from "../../console/web/models/slots.ts";
-import { createTally } from "../../console/web/models/tally.ts";
+import { assignSlots, type NextSlots } from "../../console/web/components/virtual_list.tsx";
+import { NameCounters } from "../../console/web/pages/live/login_list.ts";
 
 const NONE: NextSlots = { slots: new Map(), free: 0 };
 
@@ -23,8 +23,8 @@ for (
   });
 }
 
-Deno.test("createTally() shows its counts when asked, and the same names as the same array", () => {
-  const tally = createTally();
+Deno.test("NameCounters shows its counts when asked, and the same names as the same array", () => {
+  const tally = new NameCounters();
   tally.add("vpn-2", 1);
   tally.add("vpn-1", 2);
   assertEquals([tally.counts.value, tally.names.value], [{}, []]);

@@ -1,7 +1,7 @@
 // The columns of a table at every width: names stay readable, and columns of low priority leave first.
 
 import { assert, assertEquals } from "@std/assert";
-import { type ColumnWidth, layOutColumns } from "../../console/web/models/table_layout.ts";
+import { type ColumnWidth, layOutColumns } from "../../console/web/components/data_table.tsx";
 
 /** The users' list. */
 const USERS: readonly ColumnWidth[] = [

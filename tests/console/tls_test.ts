@@ -1,7 +1,7 @@
 // The listener with a certificate: Secure cookies with the __Host- prefix, and a body through it all.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { serveHttp } from "../../console/listener.ts";
+import { serveHttp } from "../../platform/http/http_listener.ts";
 import { createManualClock, PASSWORD, startConsole } from "../fakes/console_app.ts";
 
 /** A certificate for localhost, made for this run, or `null` where openssl is not installed. */

@@ -1,17 +1,19 @@
 // The profile of a user as a form: what is not changed stays, and two people's changes come together.
 
 import { assertEquals } from "@std/assert";
-import fc from "../packages/fast_check.ts";
-import type { JsonObject } from "../../scim/schema/resource.ts";
-import { attributesOf, diffRows, mergeForms } from "../../console/web/models/user_changes.ts";
 import {
   changedFields,
+  diffRows,
   ENTERPRISE,
-  formOf,
+  mergeForms,
   otherAttributes,
+  toAttributes,
+  toUserForm,
   type UserForm,
   valueText,
-} from "../../console/web/models/user_form.ts";
+} from "../../console/web/pages/users/user_form.ts";
+import type { JsonObject } from "../../scim/schema/resource.ts";
+import fc from "../packages/fast_check.ts";
 
 const ADA: JsonObject = {
   name: { familyName: "Lovelace", givenName: "Ada", honorificPrefix: "Lady" },
@@ -28,15 +30,15 @@ Deno.test("attributesOf() gives what it was given when nothing was changed, what
   );
   fc.assert(fc.property(attributes, (given) => {
     const before = given as JsonObject;
-    assertEquals(attributesOf(formOf(before), before), before);
+    assertEquals(toAttributes(toUserForm(before), before), before);
   }));
 });
 
 Deno.test("formOf() has a field for the full name, as LDAP gives it, and no bare rest of the name is left", () => {
   const harry: JsonObject = { name: { formatted: "Harry Potter", familyName: "Potter", givenName: "Harry" } };
-  assertEquals([formOf(harry).formatted, formOf(harry).displayName], ["Harry Potter", ""]);
+  assertEquals([toUserForm(harry).formatted, toUserForm(harry).displayName], ["Harry Potter", ""]);
   assertEquals(otherAttributes(harry), []);
-  assertEquals(attributesOf({ ...formOf(harry), formatted: "H. Potter" }, harry).name, {
+  assertEquals(toAttributes({ ...toUserForm(harry), formatted: "H. Potter" }, harry).name, {
     formatted: "H. Potter",
     familyName: "Potter",
     givenName: "Harry",
@@ -44,22 +46,22 @@ Deno.test("formOf() has a field for the full name, as LDAP gives it, and no bare
 });
 
 Deno.test("attributesOf() changes one field and leaves its neighbours be", () => {
-  const form: UserForm = { ...formOf(ADA), familyName: "King", department: "" };
-  assertEquals(attributesOf(form, ADA), {
+  const form: UserForm = { ...toUserForm(ADA), familyName: "King", department: "" };
+  assertEquals(toAttributes(form, ADA), {
     ...ADA,
     name: { familyName: "King", givenName: "Ada", honorificPrefix: "Lady" },
     [ENTERPRISE]: { costCenter: "7" },
   });
-  const [first] = formOf(ADA).emails;
+  const [first] = toUserForm(ADA).emails;
   const emails = first === undefined ? [] : [{ ...first, value: " new@example.org " }];
-  assertEquals(attributesOf({ ...formOf(ADA), emails }, ADA).emails, [
+  assertEquals(toAttributes({ ...toUserForm(ADA), emails }, ADA).emails, [
     { display: "Work", value: "new@example.org", type: "work", primary: true },
   ]);
-  assertEquals("emails" in attributesOf({ ...formOf(ADA), emails: [] }, ADA), false);
+  assertEquals("emails" in toAttributes({ ...toUserForm(ADA), emails: [] }, ADA), false);
 });
 
 Deno.test("changedFields() and diffRows() name what differs, and blanks around a text do not", () => {
-  const now = formOf(ADA);
+  const now = toUserForm(ADA);
   const after: UserForm = { ...now, displayName: " Ada ", title: "Countess", emails: now.emails.slice(1) };
   assertEquals(changedFields(now, after), ["title", "emails"]);
   assertEquals(diffRows({ now, after }, (name) => name), [
@@ -69,7 +71,7 @@ Deno.test("changedFields() and diffRows() name what differs, and blanks around a
 });
 
 Deno.test("mergeForms() keeps theirs where I changed nothing, and mine where I did", () => {
-  const base = formOf(ADA);
+  const base = toUserForm(ADA);
   const mine: UserForm = { ...base, title: "mine", displayName: "mine" };
   const theirs: UserForm = { ...base, title: "theirs", department: "theirs" };
   const merged = mergeForms({ base, mine, theirs });

@@ -1,10 +1,10 @@
-// The API of users at several backends: what one refuses, what it is owed, and what it keeps for itself.
+// The API of users in several backends: refused writes, pending writes, and read-only attributes.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import type { UserChange, UserView } from "../../console/api/users/user_types.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
-import { caller, whenDelivered } from "../fakes/user_calls.ts";
+import { apiCaller, whenDelivered } from "../fakes/console_caller.ts";
 
 const USERS = "/console/api/users";
 
@@ -15,7 +15,8 @@ Deno.test("users: a backend that fails undoes the write, and each backend says w
   const fault = { kind: "refused", detail: "the attribute is not allowed", retry: false } as const;
   site.backend("ldap").trouble({ operation: "put", how: "before", fault });
   // What the outbox still delivers is recorded with the resource, which gives it another version.
-  const version = (await whenDelivered(() => caller(site, cookie)<UserView>(`${USERS}/ada`))).record?.version;
+  const version = (await whenDelivered(() => apiCaller(site, cookie)<UserView>(`${USERS}/ada`))).record
+    ?.version;
   const response = await site.call(`${USERS}/ada`, {
     method: "PUT",
     json: { user: { title: "Countess" }, version },
@@ -29,7 +30,7 @@ Deno.test("users: a backend that fails undoes the write, and each backend says w
   );
   assertEquals(outcomes.includes("ldap failed"), true, outcomes.join());
   site.backend("ldap").heal();
-  const there = await caller(site, cookie)<UserChange>(`${USERS}/ada`, {
+  const there = await apiCaller(site, cookie)<UserChange>(`${USERS}/ada`, {
     method: "PUT",
     json: { user: { title: "Countess" }, version, backends: ["local", "scim"] },
   });
@@ -39,22 +40,22 @@ Deno.test("users: a backend that fails undoes the write, and each backend says w
   ]);
   const ldap = there.user?.backends.find(({ name }) => name === "ldap");
   assertEquals([ldap?.state?.differs, ldap?.holds?.attributes.title], [true, undefined]);
-  await whenDelivered(() => caller(site, cookie)<UserView>(`${USERS}/ada`));
-  const agreed = await caller(site, cookie)<UserChange>(`${USERS}/ada/retry`, {
+  await whenDelivered(() => apiCaller(site, cookie)<UserView>(`${USERS}/ada`));
+  const agreed = await apiCaller(site, cookie)<UserChange>(`${USERS}/ada/retry`, {
     method: "POST",
     json: { backend: "ldap" },
   });
   assertEquals(agreed.user?.backends.find(({ name }) => name === "ldap")?.holds, null);
 });
 
-Deno.test("users: what backends are owed is looked at alone, and looking keeps no session awake", async () => {
+Deno.test("users: a read of pending writes is a request of its own, and does not extend the session", async () => {
   await using site = await startPeopleConsole({ shape: { local: "store", scim: "async" } });
   await site.put("ada");
   const cookie = await site.signIn("viewer");
-  const view = await whenDelivered(() => caller(site, cookie)<UserView>(`${USERS}/ada`));
-  const now = await caller(site, cookie)<Pick<UserView, "backends">>(`${USERS}/ada/backends`);
+  const view = await whenDelivered(() => apiCaller(site, cookie)<UserView>(`${USERS}/ada`));
+  const now = await apiCaller(site, cookie)<Pick<UserView, "backends">>(`${USERS}/ada/backends`);
   assertEquals(now, { backends: view.backends });
-  const nobody = await caller(site, cookie)<Pick<UserView, "backends">>(`${USERS}/nobody/backends`);
+  const nobody = await apiCaller(site, cookie)<Pick<UserView, "backends">>(`${USERS}/nobody/backends`);
   assertEquals(nobody.backends.map(({ state }) => state), [null, null]);
   const route = CONSOLE_ROUTES.find(({ method, path }) => `${method} ${path}` === "GET /users/:id/backends");
   assertEquals(route?.countsAsUse, false);
@@ -65,11 +66,11 @@ Deno.test("users: what every backend keeps is ignored in a change, and the view 
   await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" }, readOnly });
   await site.put("ada", { title: "ours" });
   const cookie = await site.signIn("user_manager");
-  const view = await caller(site, cookie)<UserView>(`${USERS}/ada`);
+  const view = await apiCaller(site, cookie)<UserView>(`${USERS}/ada`);
   assertEquals([view.readOnly, view.record?.attributes.title], [["title", "name.givenName"], undefined]);
   assertEquals(view.backends.map(({ keeps }) => keeps), [undefined, ["title", "name.givenName"]]);
   const user = { userName: "ada", title: "Countess", displayName: "Ada L" };
-  const { user: after, receipt } = await caller(site, cookie)<UserChange>(`${USERS}/ada`, {
+  const { user: after, receipt } = await apiCaller(site, cookie)<UserChange>(`${USERS}/ada`, {
     method: "PUT",
     json: { user, version: view.record?.version },
   });

@@ -1,17 +1,9 @@
-// The API of users: who may do what, what is said of it, and what stays unsaid.
+// The API of users: permissions, responses, and secrets that never appear.
 
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
-import type {
-  LoginTrial,
-  TimelinePage,
-  UserChange,
-  UserPage,
-  UserView,
-} from "../../console/api/users/user_types.ts";
-import { decodeBase32 } from "../../platform/base32.ts";
-import { matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
+import type { UserChange, UserPage, UserView } from "../../console/api/users/user_types.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
-import { caller } from "../fakes/user_calls.ts";
+import { apiCaller } from "../fakes/console_caller.ts";
 
 const USERS = "/console/api/users";
 
@@ -47,14 +39,14 @@ Deno.test("users: a viewer and an operator read, and change nothing", async () =
       const response = await site.call(path, { method, json, cookie });
       assertEquals([response.status, await codeOf(response)], [403, "role"], `${role} ${method} ${path}`);
     }
-    const get = caller(site, cookie);
+    const get = apiCaller(site, cookie);
     assertEquals((await get<UserPage>(USERS)).rows.map(({ name }) => name), ["ada"]);
     assertEquals((await get<UserView>(`${USERS}/ada`)).record?.active, true);
   }
   const refresh = { method: "POST", json: {} };
   const [viewer, operator] = [await site.signIn("viewer"), await site.signIn("operator")];
   assertEquals(await codeOf(await site.call(`${USERS}/ada/refresh`, { ...refresh, cookie: viewer })), "role");
-  await caller(site, operator)(`${USERS}/ada/refresh`, refresh);
+  await apiCaller(site, operator)(`${USERS}/ada/refresh`, refresh);
   assertEquals(
     (await site.audits()).map(({ action }) => action),
     ["user.created", "user.refresh"],
@@ -64,7 +56,7 @@ Deno.test("users: a viewer and an operator read, and change nothing", async () =
 
 Deno.test("users: created, read, changed, deactivated and deleted, each with its record", async () => {
   await using site = await startPeopleConsole();
-  const ask = caller(site, await site.signIn("user_manager"));
+  const ask = apiCaller(site, await site.signIn("user_manager"));
   const created = await ask<UserChange>(USERS, {
     method: "POST",
     json: { user: { userName: "Ada", displayName: "Ada L", password: "a long password", active: true } },
@@ -107,7 +99,7 @@ Deno.test("users: of two who change the same person the second is told so, and n
   await using site = await startPeopleConsole();
   await site.put("ada");
   const cookie = await site.signIn("user_manager");
-  const ask = caller(site, cookie);
+  const ask = apiCaller(site, cookie);
   const version = (await ask<UserView>(`${USERS}/ada`)).record?.version;
   await ask(`${USERS}/ada`, { method: "PUT", json: { user: { title: "first" }, version } });
   const late = { method: "PUT", json: { user: { title: "second" }, version }, cookie };
@@ -158,7 +150,7 @@ Deno.test("users: the list pages, searches, and is narrowed by status, factors a
   await site.store.commit({ mutations: [mutation] });
   site.pairings.adopt(pairing);
   const list = async (query: string) => {
-    const page = await caller(site, cookie)<UserPage>(`${USERS}?${query}`);
+    const page = await apiCaller(site, cookie)<UserPage>(`${USERS}?${query}`);
     return [page.total, page.rows.map(({ name }) => name).join()] as const;
   };
   const cookie = await site.signIn("viewer");
@@ -177,7 +169,7 @@ Deno.test("users: a number of the directory is shown as a factor, not verified, 
   await site.put("bob");
   await site.put("carl", { phoneNumbers: [{ value: "call me" }] });
   const cookie = await site.signIn("viewer");
-  const ask = caller(site, cookie);
+  const ask = apiCaller(site, cookie);
   const list = async (query: string) =>
     (await ask<UserPage>(`${USERS}?${query}`)).rows.map(({ name, factors, unverified }) => [
       name,
@@ -206,7 +198,7 @@ Deno.test("users: a number of the directory is no factor where the settings excl
   for (const toml of ['[factors]\nenabled = ["device", "totp"]', '[factors]\ncountry_codes = ["1"]']) {
     await using site = await startPeopleConsole({ toml });
     await site.put("ada", { phoneNumbers: [{ value: "+4915112345678" }] });
-    const ask = caller(site, await site.signIn("viewer"));
+    const ask = apiCaller(site, await site.signIn("viewer"));
     assertEquals((await ask<UserPage>(USERS)).rows.map(({ unverified }) => unverified), [[]], toml);
     assertEquals((await ask<UserView>(`${USERS}/ada`)).login?.directoryNumbers, [], toml);
   }
@@ -216,7 +208,7 @@ Deno.test("users: a new address or number must be one; what is stored already ma
   await using site = await startPeopleConsole();
   await site.put("ada", { emails: [{ value: "not-a-mail" }], phoneNumbers: [{ value: "555-CALL-ME" }] });
   const cookie = await site.signIn("user_manager");
-  const ask = caller(site, cookie);
+  const ask = apiCaller(site, cookie);
   const stored = async () => (await ask<UserView>(`${USERS}/ada`)).record;
   const kept = { emails: [{ value: "not-a-mail" }], phoneNumbers: [{ value: "555-CALL-ME" }] };
   const put = async (user: Record<string, unknown>) => {
@@ -252,7 +244,7 @@ Deno.test("users: a paired name that the directory lacks is found on the first p
   await site.put("alovelace", { displayName: "Ada Lovelace" });
   await site.pairings.addDevice({ id: "p1", userName: "Ada", totpLength: 6 });
   await site.pairings.addDevice({ id: "p2", userName: "alovelace", totpLength: 6 });
-  const ask = caller(site, await site.signIn("viewer"));
+  const ask = apiCaller(site, await site.signIn("viewer"));
   const outside = async (query: string) => (await ask<UserPage>(`${USERS}?${query}`)).outside;
   assertEquals(await outside(""), ["Ada"]);
   assertEquals(await outside("q=ada"), ["Ada"]);
@@ -261,140 +253,4 @@ Deno.test("users: a paired name that the directory lacks is found on the first p
   assertEquals((await ask<UserView>(`${USERS}/ada`)).record, null);
   await site.put("ada");
   assertEquals(await outside("q=ada"), []);
-});
-
-/** The step that a login would take the code for, of the user's kept app. */
-function matchKept(
-  site: Awaited<ReturnType<typeof startPeopleConsole>>,
-  { user, code }: { user: string; code: string },
-): number | null {
-  const app = site.pairings.of(user).find(({ kind }) => kind === "totp");
-  const seed = app?.kind === "totp" ? site.pairings.seedOf(app) : null;
-  if (app?.kind !== "totp" || seed === null) throw new Error("There is no app");
-  const { lastStep } = app;
-  return matchTotp({ seed, code, nowMs: Date.now(), digits: 6, lastStep, toleranceSteps: 1 });
-}
-
-Deno.test("users: numbers, an authenticator app and the preference, masked and each once recorded", async () => {
-  await using site = await startPeopleConsole();
-  await site.put("Ada");
-  const ask = caller(site, await site.signIn("user_manager"));
-  const post = (path: string, json: unknown) => ask(`${USERS}/ada/${path}`, { method: "POST", json });
-  await post("pairings", { kind: "voice", number: "+49 151 1234 5678" });
-  const begun = await ask<{ id: string; secret: string; uri: string }>(`${USERS}/ada/totp`, {
-    method: "POST",
-    json: {},
-  });
-  assertMatch(begun.uri, /^otpauth:\/\/totp\/[^?]+:Ada\?secret=[A-Z2-7]{32}&issuer=/);
-  assertEquals(site.pairings.of("ada").length, 1, "a secret without a code counts for nothing");
-  const seed = decodeBase32(begun.secret) ?? new Uint8Array();
-  const code = totpAt(seed, Math.floor(Date.now() / TOTP_STEP_MS), 6);
-  const wrong = code === "000000" ? "000001" : "000000";
-  const cookie = await site.signIn("user_manager");
-  const refused = await site.call(`${USERS}/ada/totp/confirm`, {
-    method: "POST",
-    json: { id: begun.id, code: wrong },
-    cookie,
-  });
-  assertEquals(await codeOf(refused), "wrong_totp");
-  await post("totp/confirm", { id: begun.id, code });
-  await ask(`${USERS}/ada/preference`, { method: "PUT", json: { factor: "totp" } });
-  const { login } = await ask<UserView>(`${USERS}/ada`);
-  assertEquals(login?.pairings.map(({ kind }) => kind), ["voice", "totp"]);
-  assertMatch(login?.pairings[0]?.number ?? "", /\*|…|•/);
-  assertNotMatch(JSON.stringify(login), /15112345678/);
-  assertEquals(login?.preferred, "totp");
-  // RFC 6238 §5.2: the code that proved the secret opens no login.
-  const trial = (typed: string) => matchKept(site, { user: "ada", code: typed });
-  assertEquals(trial(code), null);
-  assertEquals(typeof trial(totpAt(seed, Math.floor(Date.now() / TOTP_STEP_MS) + 1, 6)), "number");
-  const [voice] = site.pairings.of("ada");
-  await ask(`${USERS}/ada/pairings/${voice?.id}`, { method: "DELETE", json: {} });
-  const audits = JSON.stringify(await site.audits());
-  for (const action of ["pairing.add", "preference.set", "pairing.revoke"]) {
-    assert(audits.includes(action), action);
-  }
-  assertNotMatch(audits, new RegExp(`${begun.secret}|15112345678`));
-});
-
-Deno.test("users: a locked user is shown, found and unlocked", async () => {
-  await using site = await startPeopleConsole();
-  await site.put("ada");
-  while (!site.limits.isLocked("ada")) site.limits.fail("ada");
-  const ask = caller(site, await site.signIn("user_manager"));
-  assertEquals((await ask<UserPage>(`${USERS}?status=locked`)).rows.map(({ locked }) => locked), [true]);
-  const { user } = await ask<{ user: UserView }>(`${USERS}/ada/unlock`, { method: "POST", json: {} });
-  assertEquals(user.login?.lock.locked, false);
-  assertEquals((await site.audits()).at(-1)?.action, "user.unlock");
-});
-
-Deno.test("users: groups are joined and left; one that fails leaves the others be", async () => {
-  await using site = await startPeopleConsole();
-  await site.put("ada");
-  await site.putGroup("staff");
-  await site.putGroup("vpn", ["ada"]);
-  const ask = caller(site, await site.signIn("user_manager"));
-  const answer = await ask<{ groups: { group: string; problem: string | null }[]; user: UserView }>(
-    `${USERS}/ada/groups`,
-    { method: "PUT", json: { add: ["nowhere", "staff"], remove: ["vpn"] } },
-  );
-  assertEquals(answer.user.record?.groups, ["staff"]);
-  assertEquals(answer.groups.map(({ group, problem }) => [group, problem === null]), [
-    ["nowhere", false],
-    ["staff", true],
-    ["vpn", true],
-  ]);
-  const found = await ask<{ names: string[] }>("/console/api/group-names?q=st");
-  assertEquals(found.names, ["staff"]);
-});
-
-Deno.test("users: the timeline is that user's alone, newest first, and pages to its end", async () => {
-  await using site = await startPeopleConsole();
-  await site.put("ada");
-  await site.put("grace");
-  for (let number = 0; number < 90; number += 1) {
-    const atMs = 1_700_000_000_000 + number * 1000;
-    await site.store.commit({
-      mutations: [{
-        type: "set",
-        key: ["audit", atMs.toString(36).padStart(11, "0")],
-        value: { atMs, actor: "radius", user: number % 3 === 0 ? "grace" : "ADA", action: "login.accepted" },
-      }],
-    });
-  }
-  const ask = caller(site, await site.signIn("viewer"));
-  const seen: number[] = [];
-  for (let before = "", pages = 0; pages < 5; pages += 1) {
-    const page = await ask<TimelinePage>(`${USERS}/ada/timeline?before=${before}`);
-    seen.push(...page.entries.map(({ atMs }) => atMs));
-    if (page.next === null) break;
-    before = page.next;
-  }
-  assertEquals(seen.length, 61);
-  assertEquals(seen, seen.toSorted((a, b) => b - a));
-  assertEquals(new Set(seen).size, 61);
-});
-
-Deno.test("users: a trial names the rows that a login would take, and sends nothing", async () => {
-  await using site = await startPeopleConsole();
-  await site.put("ada");
-  await site.put("out", { active: false });
-  const ask = caller(site, await site.signIn("viewer"));
-  const { login } = await ask<UserView>(`${USERS}/ada`);
-  const client = login?.clients[0];
-  const tryLogin = (user: string) =>
-    ask<LoginTrial>(`${USERS}/${user}/trial`, { method: "POST", json: { client, password: "right" } });
-  assertEquals((await tryLogin("ada")).end, "challenge");
-  const refused = await tryLogin("out");
-  assertEquals([refused.end, refused.because], ["reject", "inactive"]);
-  const { mutation, pairing } = site.pairings.prepare({ canonical: "ada", shown: "ada" }, {
-    kind: "device",
-    id: "d1",
-    totpLength: 6,
-  });
-  await site.store.commit({ mutations: [mutation] });
-  site.pairings.adopt(pairing);
-  const sends = await tryLogin("ada");
-  assertEquals([sends.end, sends.steps.at(-1)?.then], ["sends", ["initiate"]]);
-  assertEquals(site.limits.pushesLeft("ada"), true);
 });

@@ -4,8 +4,8 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import type {
   ConnectedAnswer,
   UserSessionsAnswer,
-} from "../../console/api/accounting_sessions/session_types.ts";
-import type { AccountingReport } from "../../radius/accounting/accounting_request.ts";
+} from "../../console/api/accounting_sessions/session_routes.ts";
+import type { AccountingReport } from "../../radius/accounting/session.ts";
 import { SessionTable } from "../../radius/accounting/session_table.ts";
 import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";

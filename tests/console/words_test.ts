@@ -1,7 +1,6 @@
 // Everything that the gateway can say has words here, and the small machinery of the page.
 
 import { assert, assertEquals } from "@std/assert";
-import { REFUSALS } from "../../console/api/errors.ts";
 import {
   countdownText,
   countText,
@@ -11,16 +10,16 @@ import {
   offsetText,
   secondsText,
   spanText,
-} from "../../console/web/format.ts";
-import { createClockModel } from "../../console/web/models/clock_model.ts";
-import { createRouter } from "../../console/web/router.ts";
-import { readable } from "../../console/web/words.ts";
-import en from "../../console/web/i18n/en.json" with { type: "json" };
+} from "../../console/web/app/format.ts";
+import { catalogueJson } from "../../console/build/build.ts";
+import { createClockModel } from "../../console/web/app/clock_model.ts";
+import { Router } from "../../console/web/app/router.ts";
+import { toReadableName } from "../../console/web/app/login_state_labels.ts";
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 
 Deno.test("readable() makes words of a name", () => {
-  assertEquals(readable("pushDenied_twice"), "Push denied twice");
-  assertEquals(readable(""), "?");
+  assertEquals(toReadableName("pushDenied_twice"), "Push denied twice");
+  assertEquals(toReadableName(""), "?");
 });
 
 Deno.test("the phone page has a message for every refusal of the phone service", () => {
@@ -32,8 +31,9 @@ Deno.test("the phone page has a message for every refusal of the phone service",
     "expired",
     "unknown_request",
   ];
+  const messages = JSON.parse(catalogueJson("device", "en"));
   for (const reason of [...reasons, "already_decided", "wrong_number", "too_many_tries", "no_phone_page"]) {
-    assert(`device.fail_${reason}` in en && reason in REFUSALS, reason);
+    assert(`errors.${reason}` in messages, reason);
   }
 });
 
@@ -97,7 +97,7 @@ function setUpRouter(address: string) {
     at(url);
   };
   return {
-    router: createRouter({
+    router: new Router({
       location,
       history: { state: null, pushState: note, replaceState: note },
       scrollY: 0,
@@ -107,7 +107,7 @@ function setUpRouter(address: string) {
   };
 }
 
-Deno.test("createRouter() reads filters from the address and writes them back", () => {
+Deno.test("Router reads filters from the address and writes them back", () => {
   const { router, written } = setUpRouter("/live?q=a%20b&state=phone");
   assertEquals([router.path.value, router.param("q"), router.param("client")], ["/live", "a b", ""]);
   router.setParams({ state: "", client: "vpn&1" });
@@ -117,7 +117,7 @@ Deno.test("createRouter() reads filters from the address and writes them back", 
   assertEquals(written.at(-1), "/live");
 });
 
-Deno.test("createRouter() survives an address that is not well-formed", () => {
+Deno.test("Router survives an address that is not well-formed", () => {
   const { router, at } = setUpRouter("/live?q=%ZZ&c=%E0%A4%A");
   assert(router.param("q").includes("%ZZ"));
   at("/setup?q=1");

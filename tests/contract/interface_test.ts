@@ -3,7 +3,7 @@
 
 import { CONSOLE_API_PATH, createConsoleApi } from "../../console/api/console_api.ts";
 import { createDeviceApi } from "../../console/api/devices/device_api.ts";
-import { createMeApi } from "../../console/api/account/account_api.ts";
+import { createAccountApi } from "../../console/api/account/account_api.ts";
 import { configurationPage } from "../../docs/configuration_page.ts";
 import { FLOW } from "../../radius/flow/flow.ts";
 import { SCIM_PREFIX, SCIM_ROUTES } from "../../scim/http/routes.ts";
@@ -31,7 +31,7 @@ Deno.test("the console's API, the device API and the account API have the same r
   // Routes do not run when they are registered, so that they need no dependency.
   const consoleApi = createConsoleApi({} as Parameters<typeof createConsoleApi>[0]);
   const deviceApi = createDeviceApi({} as Parameters<typeof createDeviceApi>[0]);
-  const meApi = createMeApi({} as Parameters<typeof createMeApi>[0]);
+  const meApi = createAccountApi({} as Parameters<typeof createAccountApi>[0]);
   await assertSnapshot(
     "api_routes.txt",
     lines([

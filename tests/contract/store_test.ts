@@ -1,7 +1,7 @@
 // The layouts of the store and the metrics, after a scenario in which every factor, interface and kind of record is used.
 // The snapshots are updated as snapshot.ts describes.
 
-import { openDataDir, sharedSecret } from "../../platform/data_dir.ts";
+import { loadSharedSecret, openDataDir } from "../../platform/data_dir.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import type { Mutation, Transaction } from "../../platform/store.ts";
 import { LayoutCollector } from "./key_layout.ts";
@@ -38,7 +38,7 @@ Deno.test("the data directory keeps the layouts of what the first start makes", 
   try {
     const random = createSystemRandom();
     const dataDir = await openDataDir(path, { random, masterKeyHex: "" });
-    await sharedSecret(dataDir, random);
+    await loadSharedSecret(dataDir, random);
     for await (const entry of dataDir.store.list([])) layouts.add(entry);
     await dataDir.close();
     const files = (await Array.fromAsync(Deno.readDir(path), ({ name }) => `file ${name}`)).sort();

@@ -6,10 +6,11 @@ import { AUDIT_ACTIONS } from "../../platform/audit_actions.ts";
 import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
-import { findAccessibilityProblems, laidOut } from "./axe.ts";
-import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
+import { assertHoldsInBothLooks, findAccessibilityProblems, laidOut } from "./page_checks.ts";
+import { browserTest, currentDist, enterAs } from "./browser.ts";
+import { consoleTests } from "./console_tests.ts";
 
-closeBrowserAtEnd();
+const test = consoleTests(startConsole, { role: "viewer" });
 
 const HOSTILE = '"><img src=x onerror=alert(1)>';
 const BEFORE = { address: ["10.0.0.1"], device: "hold", disabled: false };
@@ -30,7 +31,10 @@ const RECORDS = [
 /** Those, and the sign-in of who looks. */
 const ALL_RECORDS = RECORDS.length + 1;
 
-async function open(site: Pick<TestConsole, "store" | "origin" | "signIn">, page: Page): Promise<void> {
+async function openWithRecords(
+  site: Pick<TestConsole, "store" | "origin" | "signIn">,
+  page: Page,
+): Promise<void> {
   await site.store.commit({
     mutations: RECORDS.map((record, at) => ({
       type: "set",
@@ -38,30 +42,27 @@ async function open(site: Pick<TestConsole, "store" | "origin" | "signIn">, page
       value: { atMs: Date.now() - 60_000, ...record },
     })),
   });
-  await enterAs(page, { site, role: "viewer", path: "/audit", heading: "Audit" });
-  await page.getByRole("table", { name: "What was done" }).waitFor();
+  await enterAs(page, { site, role: "viewer", path: "/audit", heading: "Audit log" });
+  await page.getByRole("table", { name: "Audit events" }).waitFor();
 }
 
 const rowsOf = (page: Page) => page.getByRole("table").locator("tbody tr");
 
-browserTest(
-  "/audit lists deeds, is narrowed by a click and by the address, and shows names as text",
-  async ({ page }) => {
-    await using site = await startConsole({ dist: await currentDist() });
-    await open(site, page);
-    assertEquals(await rowsOf(page).count(), ALL_RECORDS);
-    assertEquals(await page.locator("img[src=x]").count(), 0);
-    await page.getByRole("button", { name: "client:vpn-1" }).first().click();
-    await page.getByRole("cell", { name: `10.0.0.1 → ${HOSTILE}` }).waitFor();
-    await rowsOf(page).nth(3).waitFor({ state: "detached" });
-    await page.waitForURL((url) => url.searchParams.get("object") === "client:vpn-1");
-    assertEquals(await rowsOf(page).count(), 3);
-    assertEquals(await findAccessibilityProblems(page), []);
-    await page.goto(`${site.origin}/audit?actor=nobody`);
-    await page.getByText("No record matches").waitFor();
-    assertEquals(await findAccessibilityProblems(page), []);
-  },
-);
+test("/audit lists actions, filters by a click and by the address, and shows names as text", async ({ page, site }) => {
+  await openWithRecords(site, page);
+  assertEquals(await rowsOf(page).count(), ALL_RECORDS);
+  assertEquals(await page.locator("img[src=x]").count(), 0);
+  await assertHoldsInBothLooks(page);
+  await page.getByRole("button", { name: "client:vpn-1" }).first().click();
+  await page.getByRole("cell", { name: `10.0.0.1 → ${HOSTILE}` }).waitFor();
+  await rowsOf(page).nth(3).waitFor({ state: "detached" });
+  await page.waitForURL((url) => url.searchParams.get("object") === "client:vpn-1");
+  assertEquals(await rowsOf(page).count(), 3);
+  assertEquals(await findAccessibilityProblems(page), []);
+  await page.goto(`${site.origin}/audit?actor=nobody`);
+  await page.getByText("No records match").waitFor();
+  assertEquals(await findAccessibilityProblems(page), []);
+});
 
 /** What is clicked, and what the address says then. */
 const CELLS: Readonly<Record<string, { click: string; param: string; value: string; rows: number }>> = {
@@ -70,9 +71,8 @@ const CELLS: Readonly<Record<string, { click: string; param: string; value: stri
   "from where": { click: "192.0.2.7", param: "source", value: "192.0.2.7", rows: 1 },
 };
 
-browserTest("/audit is narrowed by a click on any cell, and each filter is a chip", async ({ page }) => {
-  await using site = await startConsole({ dist: await currentDist() });
-  await open(site, page);
+test("/audit is narrowed by a click on any cell, and each filter is a chip", async ({ page, site }) => {
+  await openWithRecords(site, page);
   for (const { click, param, value, rows } of Object.values(CELLS)) {
     await page.getByRole("table").getByRole("button", { name: click, exact: true }).click();
     await page.locator(".filter-chip").waitFor();
@@ -91,9 +91,8 @@ browserTest("/audit is narrowed by a click on any cell, and each filter is a chi
   assertEquals(Math.round(spanMs / 3_600_000) >= 23, true);
 });
 
-browserTest("/audit shows before and after part by part, without what stayed", async ({ page }) => {
-  await using site = await startConsole({ dist: await currentDist() });
-  await open(site, page);
+test("/audit shows before and after part by part, without what stayed", async ({ page, site }) => {
+  await openWithRecords(site, page);
   const parts = page.getByRole("row", { name: /grace/ }).getByRole("listitem");
   assertEquals(await parts.allInnerTexts(), [
     "Addresses: 10.0.0.110.0.0.1, 10.0.0.2",
@@ -108,17 +107,17 @@ browserTest("/audit shows before and after part by part, without what stayed", a
 browserTest("/audit and the pages of what it is about lead to one another", async ({ page }) => {
   await using site = await startConnectConsole({ dist: await currentDist() });
   await site.people.put("ada");
-  await open(site, page);
+  await openWithRecords(site, page);
   await page.getByRole("link", { name: "Open user:ada" }).first().click();
   await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
-  await page.getByRole("link", { name: "Audit of ada" }).click();
-  await page.getByRole("heading", { name: "Audit", level: 1 }).waitFor();
+  await page.getByRole("link", { name: "Audit log of ada" }).click();
+  await page.getByRole("heading", { name: "Audit log", level: 1 }).waitFor();
   await page.waitForURL((url) => url.searchParams.get("object") === "user:ada");
   await page.getByRole("button", { name: "User created" }).waitFor();
   for (const [path, name] of [["/targets/default", "default"], ["/access", "owner"]]) {
     await page.goto(site.origin + path);
-    await page.getByRole("link", { name: `Audit of ${name}` }).click();
-    await page.getByRole("heading", { name: "Audit", level: 1 }).waitFor();
+    await page.getByRole("link", { name: `Audit log of ${name}` }).click();
+    await page.getByRole("heading", { name: "Audit log", level: 1 }).waitFor();
   }
 });
 
@@ -127,7 +126,7 @@ browserTest(
   async ({ page }) => {
     const clock = createManualClock(Date.now());
     await using site = await startConsole({ dist: await currentDist(), clock });
-    await open(site, page);
+    await openWithRecords(site, page);
     clock.advance(STEP_UP_MS + 1000);
     await page.getByRole("button", { name: "Export CSV" }).click();
     const dialog = page.getByRole("dialog", { name: "Confirm it's you" });
@@ -142,35 +141,30 @@ browserTest(
     assertStringIncludes(text, "at,who,from,what,to,before,after,details\r\n");
     assertEquals(text.split("\r\n").filter((line) => line !== "").length, 1 + ALL_RECORDS + 1);
     await page.reload();
-    await page.getByRole("button", { name: "Audit exported" }).waitFor();
+    await page.getByRole("button", { name: "Audit log exported" }).waitFor();
   },
 );
 
-browserTest(
-  "/audit says in words who came by which means and who was refused, in both languages",
-  async ({ page }) => {
-    await using site = await startConsole({ dist: await currentDist() });
-    for (let round = 0; round < 2; round += 1) {
-      const json = { name: "owner", password: "wrong" };
-      await (await site.call("/console/api/session", { method: "POST", json })).body?.cancel();
-    }
-    await enterAs(page, { site, role: "viewer", path: "/audit", heading: "Audit" });
-    const row = (name: string) => page.getByRole("row").filter({ hasText: name });
-    await row("Signed in").getByText("By: password").waitFor();
-    await row("Sign-in refused").getByText("Because: wrong name or password, Count: 2").waitFor();
-    await row("Sign-in refused").getByRole("link", { name: "Open administrator:owner" }).waitFor();
-    await page.evaluate(() => localStorage.setItem("countersign-language", "de"));
-    await page.reload();
-    await row("Angemeldet").getByText("Mit: Passwort").waitFor();
-    await row("Anmeldung abgelehnt").getByText("Name oder Passwort falsch").waitFor();
-  },
-);
+test("/audit says in words who came by which means and who was refused, in both languages", async ({ page, site, open }) => {
+  for (let round = 0; round < 2; round += 1) {
+    const json = { name: "owner", password: "wrong" };
+    await (await site.call("/console/api/session", { method: "POST", json })).body?.cancel();
+  }
+  await open("/audit", "Audit log");
+  const row = (name: string) => page.getByRole("row").filter({ hasText: name });
+  await row("Signed in").getByText("Method: password").waitFor();
+  await row("Sign-in failed").getByText("Reason: wrong name or password, Count: 2").waitFor();
+  await row("Sign-in failed").getByRole("link", { name: "Open administrator:owner" }).waitFor();
+  await page.evaluate(() => localStorage.setItem("countersign-language", "de"));
+  await page.reload();
+  await row("Angemeldet").getByText("Methode: Passwort").waitFor();
+  await row("Anmeldung fehlgeschlagen").getByText("falscher Name oder falsches Passwort").waitFor();
+});
 
 /** Widths of a window in which the table has its columns. */
 const WIDTHS_PX = [760, 900, 1024, 1280, 1920];
 
-browserTest("/audit wraps the name of an event, and cuts none, at every width", async ({ page }) => {
-  await using site = await startConsole({ dist: await currentDist() });
+test("/audit wraps the name of an event, and cuts none, at every width", async ({ page, site, open }) => {
   await site.store.commit({
     mutations: Object.keys(AUDIT_ACTIONS).slice(0, 45).map((action, at) => ({
       type: "set",
@@ -178,7 +172,7 @@ browserTest("/audit wraps the name of an event, and cuts none, at every width", 
       value: { atMs: Date.now() - 60_000, actor: "owner", action, object: "user:ada" },
     })),
   });
-  await enterAs(page, { site, role: "viewer", path: "/audit", heading: "Audit" });
+  await open("/audit", "Audit log");
   for (const language of ["en", "de"]) {
     await page.evaluate((name) => localStorage.setItem("countersign-language", name), language);
     await page.reload();
@@ -209,17 +203,3 @@ function cutTexts(cells: Element[]): string[] {
     return isOutside || cellOf(cell).slice(1).some(isCut);
   }).map(({ textContent }) => textContent);
 }
-
-browserTest("/audit holds in the dark", async ({ page }) => {
-  await using site = await startConsole({ dist: await currentDist() });
-  await page.emulateMedia({ colorScheme: "dark" });
-  await open(site, page);
-  assertEquals(await findAccessibilityProblems(page), []);
-});
-
-browserTest("/audit holds at 320 px", async ({ page }) => {
-  await using site = await startConsole({ dist: await currentDist() });
-  await open(site, page);
-  assertEquals(await scrollsSideways(page), false);
-  assertEquals(await findAccessibilityProblems(page), []);
-}, { look: "small" });

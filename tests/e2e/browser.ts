@@ -1,4 +1,4 @@
-// A real Chromium for tests: one browser a file, a fresh profile a test, and what went wrong on each page.
+// A real Chromium for tests: one browser for each test file, a fresh profile for each test, and the errors of each page.
 
 import {
   type Browser,
@@ -7,15 +7,15 @@ import {
   chromium,
   type Page,
 } from "../packages/playwright.ts";
-import { build } from "../../console/build.ts";
+import { build } from "../../console/build/build.ts";
 import { type Dist, loadDist } from "../../console/assets.ts";
 import { lacking } from "../support/skip_unless.ts";
 import type { PeerName } from "../support/peers.ts";
-import { PASSWORD, type TestConsole } from "../fakes/console_app.ts";
+import { PASSWORD } from "../fakes/console_app.ts";
 
-export const CHROMIUM_PATH = "/usr/bin/chromium";
+/** The shell is Chromium without the windows of a browser. It opens a page in half the processor time. */
+export const CHROMIUM_PATH = "/usr/bin/chromium-headless-shell";
 export const CHROMIUM_FLAGS = [
-  "--headless",
   "--no-sandbox",
   "--disable-gpu",
   "--disable-quic",
@@ -24,18 +24,24 @@ export const CHROMIUM_FLAGS = [
   "--disable-component-update",
   "--disable-sync",
 ];
-/** Long, because a machine that does other things beside must not fail a test. */
+/** Long, because a slow machine must not fail a test. */
 export const ACTION_TIMEOUT_MS = 20_000;
 
-/** The looks in which every page must hold. */
+/** The windows in which pages are tested. */
 export const LOOKS = {
-  light: { viewport: { width: 1360, height: 860 }, colorScheme: "light" },
-  small: { viewport: { width: 320, height: 640 }, colorScheme: "light", hasTouch: true, isMobile: true },
+  wide: { viewport: { width: 1360, height: 860 }, colorScheme: "light" },
+  narrow: {
+    viewport: { width: 320, height: 640 },
+    colorScheme: "dark",
+    hasTouch: true,
+    isMobile: true,
+  },
 } as const satisfies Record<string, BrowserContextOptions>;
 export type LookName = keyof typeof LOOKS;
 
 let launched: Promise<Browser> | null = null;
 let built: Promise<Dist> | null = null;
+let isClosedAtEnd = false;
 
 /** The pages as they are built from the present sources. */
 export function currentDist(): Promise<Dist> {
@@ -43,23 +49,20 @@ export function currentDist(): Promise<Dist> {
   return built;
 }
 
-/** A tab, and what its page complained about. */
+/** A browser tab and the errors of its page. */
 export interface Tab {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Errors of scripts, of the policy and of the console; failed requests are not among them. */
+  /** Errors of scripts, of the policy and of the console. Failed requests are not included. */
   readonly complaints: string[];
 }
 
-async function openTab(look: LookName): Promise<Tab> {
+/** Opens a tab with a profile of its own; closing its context ends it. */
+export async function openTab(options: BrowserContextOptions = LOOKS.wide): Promise<Tab> {
   launched ??= chromium.launch({ executablePath: CHROMIUM_PATH, args: CHROMIUM_FLAGS });
-  const context = await (await launched).newContext({
-    ...LOOKS[look],
-    reducedMotion: "reduce",
-    locale: "en-GB",
-  });
+  const context = await (await launched).newContext({ reducedMotion: "reduce", locale: "en-GB", ...options });
+  context.setDefaultTimeout(ACTION_TIMEOUT_MS);
   const page = await context.newPage();
-  page.setDefaultTimeout(ACTION_TIMEOUT_MS);
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => {
@@ -69,24 +72,38 @@ async function openTab(look: LookName): Promise<Tab> {
   return { page, context, complaints };
 }
 
-/** Runs a test with a tab of its own; a page that complained fails it. Skipped, with the reason, where there is no browser. */
+export async function closeBrowser(): Promise<void> {
+  await (await launched)?.close();
+  launched = null;
+}
+
+export interface BrowserTestOptions {
+  readonly look?: LookName;
+  readonly peers?: readonly PeerName[];
+}
+
+/** Runs a test with its own tab. An error of the page fails the test. Without a browser the test is skipped with the reason. */
 export function browserTest(
   name: string,
-  test: (tab: Tab) => Promise<void>,
-  { look = "light" as LookName, peers = [] as readonly PeerName[] } = {},
-) {
+  test: (tab: Tab, context: Deno.TestContext) => Promise<void>,
+  { look = "wide", peers = [] }: BrowserTestOptions = {},
+): void {
   const reason = lacking({ peers: ["chromium", ...peers] });
+  if (!isClosedAtEnd) {
+    isClosedAtEnd = true;
+    Deno.test.afterAll(closeBrowser);
+  }
   Deno.test({
     name: reason === null ? name : `${name} (${reason})`,
     ignore: reason !== null,
-    // The browser outlives each test; it is closed after the file's last one.
+    // The browser outlives each test. It is closed after the last test of the file.
     sanitizeOps: false,
     sanitizeResources: false,
-    async fn() {
-      const tab = await openTab(look);
+    async fn(context) {
+      const tab = await openTab(LOOKS[look]);
       try {
-        await test(tab);
-        if (tab.complaints.length > 0) throw new Error(`The page complained: ${tab.complaints.join(" | ")}`);
+        await test(tab, context);
+        if (tab.complaints.length > 0) throw new Error(`The page reported: ${tab.complaints.join(" | ")}`);
       } finally {
         await tab.context.close();
       }
@@ -94,27 +111,31 @@ export function browserTest(
   });
 }
 
-/** Once a file: closes the browser after its last test. */
-export function closeBrowserAtEnd(): void {
-  Deno.test.afterAll(async () => {
-    await (await launched)?.close();
-    launched = null;
-  });
-}
-
-/** Signs in on the page that is open. */
-export async function signIn(page: Page, name: string): Promise<void> {
+/** Fills and submits the sign-in form on the current page. */
+export async function submitPassword(page: Page, name: string): Promise<void> {
   await page.getByLabel("Name").fill(name);
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+/** Signs in with the form on the current page. */
+export async function signIn(page: Page, name: string): Promise<void> {
+  await submitPassword(page, name);
   await page.getByRole("heading", { name: "Live" }).waitFor();
 }
 
-/** Opens a page with a session that is there already: for tests that are about something else. */
+/** A console that a browser can open with a prepared session. */
+export interface ConsoleSite extends AsyncDisposable {
+  readonly origin: string;
+  /** Signs in; returns the cookie to send. */
+  signIn(name: string): Promise<string>;
+}
+
+/** Opens a page with a prepared session, for tests that do not test the sign-in. */
 export async function enterAs(
   page: Page,
   { site, role, path = "/live", heading = "Live" }: {
-    site: Pick<TestConsole, "origin" | "signIn">;
+    site: Pick<ConsoleSite, "origin" | "signIn">;
     role: string;
     path?: string;
     heading?: string | RegExp;
@@ -124,11 +145,6 @@ export async function enterAs(
   await page.context().addCookies([{ name, value, url: site.origin }]);
   await page.goto(site.origin + path);
   await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
-  // The keys come a moment after the page.
+  // The keyboard shortcuts are ready a moment after the page.
   await page.locator("html[data-keys]").waitFor({ state: "attached" });
-}
-
-/** Whether the page is wider than its window. */
-export function scrollsSideways(page: Page): Promise<boolean> {
-  return page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
 }

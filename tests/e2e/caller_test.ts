@@ -2,14 +2,13 @@
 
 import { assertEquals } from "@std/assert";
 import type { Locator, Page } from "../packages/playwright.ts";
-import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
+import { encodeLoginRecord, historyKey } from "../../radius/conversation/login_record.ts";
 import { startConsole, type TestConsole } from "../fakes/console_app.ts";
-import { findAccessibilityProblems } from "./axe.ts";
-import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
+import { findAccessibilityProblems, scrollsSideways } from "./page_checks.ts";
+import { consoleTests } from "./console_tests.ts";
 
-closeBrowserAtEnd();
+const test = consoleTests(startConsole, { role: "viewer" });
 
-const dist = await currentDist();
 const CLIENT_ADDRESS = "10.1.0.7";
 const CALLER = "198.51.100.23";
 const WIDTHS_PX = [1440, 1024, 390, 320] as const;
@@ -19,7 +18,7 @@ async function keepHistory(site: TestConsole): Promise<void> {
   await site.store.commit({
     mutations: Object.entries(callers).map(([user, place], at) => {
       const startedMs = Date.now() - (at + 1) * 60_000;
-      const value = packFinished({
+      const value = encodeLoginRecord({
         ...{ user, place, client: "vpn-1", source: CLIENT_ADDRESS, factor: "totp", startedMs },
         ...{ endedMs: startedMs + 4000, outcome: "accepted", refusedFor: null, passwordRight: false },
         moments: [{ atMs: startedMs + 4000, step: "accepted", row: "totp_right" }],
@@ -63,12 +62,11 @@ async function holdsAtAllWidths(page: Page): Promise<void> {
   }
 }
 
-browserTest("/history has the client and the caller in two columns", async ({ page }) => {
-  await using site = await startConsole({ dist });
+test("/history has the client and the caller in two columns", async ({ page, site, open }) => {
   await keepHistory(site);
   // The window gets its size before the page opens: a table updates its columns only in the frame after a change of the size.
   await page.setViewportSize({ width: 1440, height: 860 });
-  await enterAs(page, { site, role: "viewer", path: "/history", heading: "History" });
+  await open("/history", "History");
   for (const [user, caller] of [["ada", CALLER], ["grace", ""]] as const) {
     const row = page.getByRole("row").filter({ hasText: user });
     assertEquals(await (await cellOf(page, row, "Client")).innerText(), "vpn-1");
@@ -77,25 +75,24 @@ browserTest("/history has the client and the caller in two columns", async ({ pa
   await holdsAtAllWidths(page);
 });
 
-browserTest("/audit labels the address of the client and the caller of a login", async ({ page }) => {
-  await using site = await startConsole({ dist });
+test("/audit labels the address of the client and the caller of a sign-in", async ({ page, site, open }) => {
   await keepAudit(site);
   await page.setViewportSize({ width: 1440, height: 860 });
-  await enterAs(page, { site, role: "viewer", path: "/audit", heading: "Audit" });
+  await open("/audit", "Audit log");
   const rows = {
-    "Login accepted": ["Client", CLIENT_ADDRESS, "Caller", CALLER],
-    "Login rejected": ["Client", CLIENT_ADDRESS],
+    "Sign-in accepted": ["Client", CLIENT_ADDRESS, "Caller", CALLER],
+    "Sign-in rejected": ["Client", CLIENT_ADDRESS],
     "User unlocked": ["192.0.2.7"],
   };
   for (const [event, values] of Object.entries(rows)) {
-    const cell = await cellOf(page, page.getByRole("row").filter({ hasText: event }), "From address");
+    const cell = await cellOf(page, page.getByRole("row").filter({ hasText: event }), "IP address");
     assertEquals((await cell.innerText()).split(/\s+/), values, event);
   }
   assertEquals(await page.getByText(CALLER).count(), 1, "it is said once");
   for (const width of [390, 320]) {
     await page.setViewportSize({ width, height: 860 });
     const block = page.getByRole("row").filter({ hasText: CALLER });
-    for (const text of ["Login accepted", "radius", "user:ada", CLIENT_ADDRESS]) {
+    for (const text of ["Sign-in accepted", "radius", "user:ada", CLIENT_ADDRESS]) {
       await block.getByText(text, { exact: true }).waitFor();
     }
   }

@@ -1,36 +1,38 @@
-// Targets, credentials and health in a real browser, over the real gateway: a directory server that stops, what is owed.
+// Targets, credentials and health, and a directory server that is away. With the real program and a real slapd.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { startConnectConsole } from "../fakes/console_connect.ts";
-import { startSlapd } from "../support/slapd.ts";
+import type { Page } from "../packages/playwright.ts";
+import { browserTest, currentDist, enterAs } from "./browser.ts";
+import { runProgram } from "../support/child.ts";
+import { startConsoleProgram } from "./console_program.ts";
+import { consoleTests } from "./console_tests.ts";
+import { assertHolds, findAccessibilityProblems } from "./page_checks.ts";
+import { ldapTarget, type Slapd, startSlapd } from "../support/slapd.ts";
 import { eventually } from "../upstream/manual_clock.ts";
-import { findAccessibilityProblems } from "./axe.ts";
-import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
-import { enter, start, targetWith } from "./connect_pages.ts";
 
-closeBrowserAtEnd();
-await currentDist();
+const test = consoleTests(startConnectConsole, { role: "owner" });
+const programTest = consoleTests(startConsoleProgram, { role: "owner" });
 
-browserTest(
+programTest(
   "credentials: one is made, shown once with a line to try, works, and is revoked",
-  async ({ page }) => {
-    await using gateway = await start();
-    await enter(page, { gateway, path: "/credentials", heading: "SCIM credentials" });
+  async ({ page, site, open }) => {
+    await open("/credentials", "SCIM credentials");
     await page.getByText("No SCIM credentials yet.").waitFor();
-    await page.getByRole("button", { name: "Add a credential" }).click();
+    await page.getByRole("button", { name: "Add credential" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("hr");
-    await dialog.getByRole("button", { name: "Add a credential" }).click();
+    await dialog.getByRole("button", { name: "Add credential" }).click();
     const password = await page.getByRole("group", { name: "Password of hr" }).innerText();
     assertMatch(await page.getByRole("group", { name: "curl" }).innerText(), /^curl --user 'hr:/);
     const read = async () => {
       const headers = { authorization: `Basic ${btoa(`hr:${password}`)}` };
-      const response = await fetch(`${gateway.httpUrl}/idm/scim/default/Users?count=1`, { headers });
+      const response = await fetch(`${site.origin}/idm/scim/default/Users?count=1`, { headers });
       await response.body?.cancel();
       return response.status;
     };
     assertEquals(await read(), 200);
-    await page.getByLabel("I have kept it").check();
+    await page.getByLabel("I have saved it").check();
     await page.getByRole("button", { name: "Done" }).click();
     await page.getByRole("button", { name: "Revoke hr" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
@@ -42,18 +44,18 @@ browserTest(
 browserTest("health: a directory server that stops is said, and that it is back", async ({ page }) => {
   const slapd = await startSlapd();
   try {
-    await using gateway = await start(targetWith(slapd, "sync"));
-    await enter(page, { gateway, path: "/health", heading: "Health" });
+    await using site = await startConsoleProgram({ toml: ldapTarget(slapd, { mode: "sync" }) });
+    await enterAs(page, { site, role: "owner", path: "/health", heading: "Health" });
     const row = page.getByRole("row", { name: /default \/ ldap/ });
     const test = row.getByRole("button", { name: "Test default / ldap" });
     await test.click();
-    await row.getByText("Good").waitFor();
+    await row.getByText("OK").waitFor();
     await page.getByText("2 warnings.").waitFor();
     await slapd.stop();
     await test.click();
     await row.getByText("Failing").waitFor();
-    await page.getByText("1 part fails.").waitFor();
-    await page.goto(`${gateway.httpUrl}/targets`);
+    await page.getByText("1 component is failing.").waitFor();
+    await page.goto(`${site.origin}/targets`);
     await page.getByText("ldap: Failing").waitFor();
     await slapd.start();
     await page.getByRole("link", { name: "default" }).click();
@@ -61,7 +63,7 @@ browserTest("health: a directory server that stops is said, and that it is back"
     // The embedded store is good at any time; what counts is the one that was tested.
     const backends = page.getByRole("region", { name: "Backends" }).getByRole("listitem");
     const tested = page.getByRole("button", { name: "Test ldap" });
-    await backends.filter({ has: tested }).getByText("Good", { exact: true }).waitFor();
+    await backends.filter({ has: tested }).getByText("OK", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Refresh now" }).click();
     await page.getByText(/0 created, 0 updated/).waitFor();
   } finally {
@@ -69,27 +71,23 @@ browserTest("health: a directory server that stops is said, and that it is back"
   }
 }, { peers: ["slapd"] });
 
-browserTest(
-  "targets: a mapping is tried on a real user, a hostile name is text, and the settings are not written",
-  async ({ page }) => {
-    await using site = await startConnectConsole({ dist: await currentDist() });
-    const hostile = '"><img src=x onerror=alert(1)>';
-    await site.people.put("ada", { title: hostile });
-    await enterAs(page, { site, role: "owner", path: "/targets/default", heading: "default" });
-    await page.getByLabel("Preview on user").fill("nobody");
-    await page.getByText("That is not in this target.").waitFor();
-    await page.getByLabel("Preview on user").fill("ada");
-    await page.getByText("For ada nothing changes.").waitFor();
-    await page.getByText(/^[0-9]+ rows$/).click();
-    await page.getByLabel("Another SCIM attribute").fill("title");
-    await page.getByLabel("Its name at backends").fill("jobTitle");
-    await page.getByText("For ada 2 attributes change.").waitFor();
-    await page.getByRole("row", { name: /^jobTitle/ }).getByText(hostile).waitFor();
-    await page.getByText(/\[targets\.default\.mapping\.user\]/).waitFor();
-    assertEquals(await page.locator("img[src=x]").count(), 0);
-    assertEquals(await findAccessibilityProblems(page), []);
-  },
-);
+test("targets: a mapping is tried on a real user, a hostile name is text, and the settings are not written", async ({ page, site, open }) => {
+  const hostile = '"><img src=x onerror=alert(1)>';
+  await site.people.put("ada", { title: hostile });
+  await open("/targets/default", "default");
+  await page.getByLabel("Preview for user").fill("nobody");
+  await page.getByText("This object is not in the directory.").waitFor();
+  await page.getByLabel("Preview for user").fill("ada");
+  await page.getByText("No changes for ada.").waitFor();
+  await page.getByText(/^[0-9]+ rows$/).click();
+  await page.getByLabel("Additional SCIM attribute").fill("title");
+  await page.getByLabel("Attribute name at the backends").fill("jobTitle");
+  await page.getByText("2 attributes of ada change.").waitFor();
+  await page.getByRole("row", { name: /^jobTitle/ }).getByText(hostile).waitFor();
+  await page.getByText(/\[targets\.default\.mapping\.user\]/).waitFor();
+  assertEquals(await page.locator("img[src=x]").count(), 0);
+  assertEquals(await findAccessibilityProblems(page), []);
+});
 
 browserTest(
   "targets: the mapping is edited by keyboard alone, from the user to the copied lines",
@@ -98,7 +96,7 @@ browserTest(
     await using site = await startConnectConsole({ dist: await currentDist(), shape });
     await site.people.put("ada", { title: "Countess" });
     await enterAs(page, { site, role: "owner", path: "/targets/default", heading: "default" });
-    await page.getByLabel("Preview on user").waitFor();
+    await page.getByLabel("Preview for user").waitFor();
     /** Presses Tab until the wanted control has the focus. */
     const tabTo = async (role: "textbox" | "button" | "checkbox" | "group", name: string | RegExp) => {
       const wanted = page.getByRole(role, { name }).first();
@@ -109,22 +107,22 @@ browserTest(
       }
       throw new Error(`Tab never came to the ${role} ${name}`);
     };
-    await tabTo("textbox", "Preview on user");
+    await tabTo("textbox", "Preview for user");
     await page.keyboard.type("ada");
-    await page.getByText("For ada nothing changes.").waitFor();
+    await page.getByText("No changes for ada.").waitFor();
     const rows = page.locator("summary", { hasText: /^[0-9]+ rows$/ });
     for (let press = 0; press < 20; press += 1) {
       if (await rows.evaluate((node) => node === document.activeElement)) break;
       await page.keyboard.press("Tab");
     }
     await page.keyboard.press("Enter");
-    await tabTo("checkbox", "ldap keeps manager.displayName: read only");
+    await tabTo("checkbox", "manager.displayName is read-only at ldap");
     await page.keyboard.press("Space");
-    await tabTo("textbox", "Another SCIM attribute");
+    await tabTo("textbox", "Additional SCIM attribute");
     await page.keyboard.type("title");
     await page.keyboard.press("Tab");
     await page.keyboard.type("jobTitle");
-    await page.getByText("For ada 2 attributes change.").waitFor();
+    await page.getByText("2 attributes of ada change.").waitFor();
     await page.getByText(/read_only = \["manager.displayName"\]/).waitFor();
     await tabTo("button", "Copy");
     await page.keyboard.press("Shift+Tab");
@@ -132,66 +130,128 @@ browserTest(
   },
 );
 
+browserTest("targets: what a backend refused is a dead letter, tried again by a button", async ({ page }) => {
+  const shape = { local: "store", crm: "async" } as const;
+  await using site = await startConnectConsole({ dist: await currentDist(), shape });
+  const fault = { kind: "refused", detail: "the attribute is not allowed", retry: false } as const;
+  site.people.backend("crm").trouble({ operation: "put", how: "before", fault });
+  await site.people.put("ada");
+  // The page asks once; the write is given up by an outbox that works beside it.
+  await eventually("it is a dead letter", () => site.people.target.pendingWrites(1)[0]?.nextMs === null);
+  await enterAs(page, { site, role: "owner", path: "/targets", heading: "Targets" });
+  await page.getByText("crm: Failed writes").waitFor();
+  await page.getByRole("link", { name: "default" }).click();
+  const owed = page.getByRole("region", { name: "Pending writes" });
+  await owed.getByText("the attribute is not allowed").waitFor();
+  assertEquals(await findAccessibilityProblems(page), []);
+  await page.getByRole("button", { name: "Try again crm" }).click();
+  await page.getByText("Failed writes are retried.").waitFor();
+  assert((await site.audits()).some(({ action }) => action === "outbox.retry"));
+  await page.goto(`${site.origin}/health`);
+  await page.getByRole("heading", { name: "Health", level: 1 }).waitFor();
+  await page.getByRole("row", { name: /Pending writes/ }).waitFor();
+});
+
+await currentDist();
+const PEERS = { peers: ["slapd", "ldapUtils"] } as const;
+
+/** The titles that the directory itself has, asked with its own program. */
+async function titlesIn(slapd: Slapd): Promise<readonly string[]> {
+  const { code, stdout, stderr } = await runProgram("ldapsearch", {
+    args: [
+      ...["-x", "-LLL", "-H", slapd.url, "-D", slapd.bindDn, "-w", slapd.bindPassword],
+      ...["-b", slapd.usersDn, "(title=*)", "title"],
+    ],
+  });
+  if (code !== 0) throw new Error(`Cannot search slapd: ${stderr}`);
+  return stdout.split("\n").flatMap((line) => line.startsWith("title: ") ? [line.slice(7)] : []);
+}
+
+async function createUser(page: Page, name: string): Promise<void> {
+  await page.getByRole("button", { name: "Create user" }).first().click();
+  const dialog = page.getByRole("dialog", { name: "Create user" });
+  await dialog.getByLabel("User name").fill(name);
+  await dialog.getByLabel("Last name").fill("Lovelace");
+  await dialog.getByRole("button", { name: "Create user" }).click();
+  await page.getByRole("heading", { name, level: 1 }).waitFor();
+}
+
+async function review(page: Page, title: string) {
+  await page.getByLabel("Title").fill(title);
+  await page.getByRole("button", { name: "Review changes" }).click();
+  return page.getByRole("dialog");
+}
+
 browserTest(
-  "targets: what a backend refused is a dead letter, tried again by a button",
+  "users: slapd stopped during a save undoes the whole write; left out it is said to differ, and asked again it agrees",
   async ({ page }) => {
-    const shape = { local: "store", crm: "async" } as const;
-    await using site = await startConnectConsole({ dist: await currentDist(), shape });
-    const fault = { kind: "refused", detail: "the attribute is not allowed", retry: false } as const;
-    site.people.backend("crm").trouble({ operation: "put", how: "before", fault });
-    await site.people.put("ada");
-    // The page asks once; the write is given up by an outbox that works beside it.
-    await eventually("it is a dead letter", () => site.people.target.owed(1)[0]?.nextMs === null);
-    await enterAs(page, { site, role: "owner", path: "/targets", heading: "Targets" });
-    await page.getByText("crm: Dead letters").waitFor();
-    await page.getByRole("link", { name: "default" }).click();
-    const owed = page.getByRole("region", { name: "Owed writes" });
-    await owed.getByText("the attribute is not allowed").waitFor();
-    assertEquals(await findAccessibilityProblems(page), []);
-    await page.getByRole("button", { name: "Try again crm" }).click();
-    await page.getByText("Dead letters are tried again.").waitFor();
-    assert((await site.audits()).some(({ action }) => action === "outbox.retry"));
-    await page.goto(`${site.origin}/health`);
-    await page.getByRole("heading", { name: "Health", level: 1 }).waitFor();
-    await page.getByRole("row", { name: /Outbox/ }).waitFor();
+    const slapd = await startSlapd();
+    try {
+      await using site = await startConsoleProgram({ toml: ldapTarget(slapd, { mode: "sync" }) });
+      await enterAs(page, { site, role: "owner", path: "/users", heading: "Users" });
+      await createUser(page, "ada");
+      const dialog = await review(page, "Countess");
+      await slapd.stop();
+      await dialog.getByRole("button", { name: "Save" }).click();
+      const alert = dialog.getByRole("alert");
+      await alert.getByText(/Not saved\. The backend "ldap" cannot be reached/).waitFor();
+      for (const backend of ["local", "ldap"]) await alert.getByText(`${backend}: not attempted`).waitFor();
+      await assertHolds(page);
+      await dialog.getByRole("checkbox", { name: /^ldap/ }).uncheck();
+      await dialog.getByRole("button", { name: "Save" }).click();
+      await dialog.waitFor({ state: "detached" });
+      await slapd.start();
+      assertEquals(await titlesIn(slapd), [], "the excluded backend is not written later");
+      await page.getByRole("link", { name: /Backends/ }).click();
+      const truth = page.getByRole("region", { name: "Attributes by backend, for ada" });
+      await truth.getByText("Differs").first().waitFor();
+      await page.getByRole("button", { name: "Resolve differences ldap" }).click();
+      await page.getByText("Retry started for ldap.").waitFor();
+      await truth.getByText("Differs").first().waitFor({ state: "detached" });
+      assertEquals(await titlesIn(slapd), ["Countess"]);
+    } finally {
+      await slapd.dispose();
+    }
   },
+  PEERS,
 );
 
-const PAGES = [
-  ["/clients", "RADIUS clients"],
-  ["/clients/of-file", "of-file"],
-  ["/targets", "Targets"],
-  ["/targets/default", "default"],
-  ["/credentials", "SCIM credentials"],
-  ["/health", "Health"],
-] as const;
-
-for (const look of ["light", "small"] as const) {
-  browserTest(`connect: axe finds nothing on the pages and their dialogs, ${look}`, async ({ page }) => {
-    await using gateway = await start();
-    await enter(page, { gateway, path: "/clients", heading: "RADIUS clients" });
-    const problems: string[] = [];
-    const check = async (what: string) => {
-      if (await scrollsSideways(page)) problems.push(`${what}: scrolls sideways`);
-      problems.push(...(await findAccessibilityProblems(page)).map((one) => `${what}: ${one}`));
-    };
-    for (const [path, heading] of PAGES) {
-      await page.goto(gateway.httpUrl + path);
-      await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
-      await page.locator(".skeleton").waitFor({ state: "detached" });
-      for (const scheme of ["light", "dark"] as const) {
-        await page.emulateMedia({ colorScheme: scheme });
-        await check(`${path} ${scheme}`);
-      }
+browserTest(
+  "users: a write waits in the outbox while slapd is stopped, shows as pending, and is delivered after the restart",
+  async ({ page }) => {
+    const slapd = await startSlapd();
+    try {
+      await using site = await startConsoleProgram({ toml: ldapTarget(slapd, { mode: "async" }) });
+      await enterAs(page, { site, role: "owner", path: "/users", heading: "Users" });
+      await createUser(page, "ada");
+      await slapd.stop();
+      const dialog = await review(page, "Countess");
+      await dialog.getByRole("button", { name: "Save" }).click();
+      await page.getByText("ldap: queued").waitFor();
+      const said = page.getByRole("status").filter({ hasText: "ada was changed." });
+      await said.getByText("Saved to 1 of 2 backends").waitFor();
+      assertEquals(await said.evaluate((node) => node.className.includes("tone-ok")), false);
+      await assertHolds(page);
+      await page.getByRole("link", { name: /Backends/ }).click();
+      const truth = page.getByRole("region", { name: "Attributes by backend, for ada" });
+      await truth.getByText("Pending").first().waitFor();
+      const asked = Promise.withResolvers<void>();
+      // The outbox tries again by itself, too: should the page see that it did, the button would go before it is pressed.
+      await page.route("**/users/ada/backends", async (route) => {
+        await asked.promise;
+        await route.fallback();
+      });
+      await slapd.start();
+      await page.getByRole("button", { name: "Try again ldap" }).click();
+      await page.getByText("Retry started for ldap.").waitFor();
+      asked.resolve();
+      await eventually("slapd has the title", async () => (await titlesIn(slapd)).includes("Countess"));
+      // The page sees it by itself.
+      await page.getByText("In sync").nth(1).waitFor();
+      assertEquals(await truth.getByText("Pending").count(), 0);
+    } finally {
+      await slapd.dispose();
     }
-    await page.goto(`${gateway.httpUrl}/clients`);
-    await page.getByRole("button", { name: "Add a client" }).click();
-    await page.getByText("Send a login from the client now.").waitFor();
-    await check("adding a client");
-    await page.goto(`${gateway.httpUrl}/credentials`);
-    await page.getByRole("button", { name: "Add a credential" }).click();
-    await page.getByRole("dialog").waitFor();
-    await check("adding a credential");
-    assertEquals(problems, []);
-  }, { look });
-}
+  },
+  PEERS,
+);

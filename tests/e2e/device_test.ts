@@ -3,13 +3,11 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { startConsole } from "../fakes/console_app.ts";
 import { FAKE_INVITATION, FAKE_NUMBER, phoneRequest } from "../fakes/console_phone.ts";
-import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
+import { consoleTests } from "./console_tests.ts";
 
-const dist = await currentDist();
-const look = "small" as const;
+const test = consoleTests(startConsole, { role: "viewer", look: "narrow" });
 
-browserTest("an invitation pairs the phone by a button, not by being opened", async ({ page, context }) => {
-  await using site = await startConsole({ dist });
+test("an invitation pairs the phone by a button, not by being opened", async ({ page, context, site }) => {
   const link = `${site.origin}/device#invite=${FAKE_INVITATION}`;
   await page.goto(link);
   await page.getByText("ada").waitFor();
@@ -17,95 +15,90 @@ browserTest("an invitation pairs the phone by a button, not by being opened", as
   await page.goto("about:blank");
   await page.goto(link);
   const name = page.getByLabel("Name of this phone");
-  assertMatch(await name.inputValue(), /^(Chrome|Chromium) on \w+$/, "the browser's own words are proposed");
+  assertMatch(
+    await name.inputValue(),
+    /^(Chrome|Chromium) on \w+$/,
+    "the browser's own words are proposed",
+  );
   await name.fill("Pixel of Ada");
   await page.getByRole("button", { name: "Pair this phone" }).click();
   await page.getByText("This phone is paired.").waitFor();
   assertEquals(site.phone.named(), "Pixel of Ada");
-  await page.getByText("Nothing to approve").waitFor();
+  await page.getByText("No requests").waitFor();
   const fill = await page.locator(".note svg").evaluate((icon) => getComputedStyle(icon).fill);
   assertEquals(fill, "none", "icons are lines on this page, too");
   const [cookie] = await context.cookies();
   assertEquals([cookie?.httpOnly, cookie?.sameSite], [true, "Strict"]);
   await page.goto("about:blank");
   await page.goto(link);
-  await page.getByText("That invitation was used already.").waitFor();
-}, { look });
+  await page.getByText("This invitation was already used.").waitFor();
+});
 
-browserTest("a phrase pairs the phone, which is asked to confirm", async ({ page }) => {
-  await using site = await startConsole({ dist });
+test("a phrase pairs the phone, which is asked to confirm", async ({ page, site }) => {
   await page.goto(`${site.origin}/device`);
-  await page.getByRole("button", { name: "Show a pairing phrase" }).click();
+  await page.getByRole("button", { name: "Show pairing phrase" }).click();
   await page.getByText("amber fox river stone").waitFor();
   site.phone.typePhrase();
   await page.getByRole("button", { name: "Confirm" }).click();
   await page.getByText("This phone is paired.").waitFor();
   await page.getByRole("heading", { name: "Paired with" }).waitFor();
-}, { look });
+});
 
-browserTest("a request appears without a reload and is approved with its number", async ({ page }) => {
-  await using site = await startConsole({ dist });
+test("a request appears without a reload and is approved with its number", async ({ page, site }) => {
   await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
   await page.getByRole("button", { name: "Pair this phone" }).click();
-  await page.getByText("Nothing to approve").waitFor();
+  await page.getByText("No requests").waitFor();
   site.phone.ask(phoneRequest("r1"));
   const card = page.getByRole("form", { name: "Is this you signing in?" });
   for (const fact of ["Company VPN", "ada", "vpn-1", "198.51.100.23"]) await card.getByText(fact).waitFor();
   const approve = card.getByRole("button", { name: "Approve" });
   assertEquals(await approve.isDisabled(), true);
-  await card.getByLabel("Number shown in your login").fill("4");
+  await card.getByLabel("Number shown at your sign-in").fill("4");
   assertEquals(await approve.isDisabled(), true);
-  await card.getByLabel("Number shown in your login").fill(FAKE_NUMBER);
+  await card.getByLabel("Number shown at your sign-in").fill(FAKE_NUMBER);
   await approve.click();
-  await page.getByText("Approved. Go back to your login.").waitFor();
+  await page.getByText("Approved. Return to your sign-in.").waitFor();
   await card.waitFor({ state: "detached" });
   assertEquals(site.phone.decided, [{ id: "r1", approve: true, number: FAKE_NUMBER }]);
-}, { look });
+});
 
-browserTest(
-  "a wrong number denies and says so; Deny denies; without a number Approve is enough",
-  async ({ page }) => {
-    await using site = await startConsole({ dist });
-    await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
-    await page.getByRole("button", { name: "Pair this phone" }).click();
-    await page.getByText("Nothing to approve").waitFor();
-    // The event stream removes an answered request, possibly after the message about it appears.
-    const card = page.getByRole("form", { name: "Is this you signing in?" });
-    site.phone.ask(phoneRequest("r1"));
-    await page.getByLabel("Number shown in your login").fill("99");
-    await page.getByRole("button", { name: "Approve" }).click();
-    await page.getByText("so the login was denied").waitFor();
-    await card.waitFor({ state: "detached" });
-    site.phone.ask(phoneRequest("r2"));
-    await page.getByRole("button", { name: "Deny" }).click();
-    await page.getByText("Denied. The sign-in was blocked.").waitFor();
-    await card.waitFor({ state: "detached" });
-    site.phone.ask(phoneRequest("r3", { asksNumber: false, place: "" }));
-    await page.getByText("not known").waitFor();
-    await page.getByRole("button", { name: "Approve" }).click();
-    await page.getByText("Approved. Go back to your login.").waitFor();
-    assertEquals(site.phone.decided.map(({ id, approve, number }) => [id, approve, number]), [
-      ["r1", true, "99"],
-      ["r2", false, null],
-      ["r3", true, null],
-    ]);
-  },
-  { look },
-);
-
-browserTest("a request whose time is over can not be answered", async ({ page }) => {
-  await using site = await startConsole({ dist });
+test("a wrong number denies and says so; Deny denies; without a number Approve is enough", async ({ page, site }) => {
   await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
   await page.getByRole("button", { name: "Pair this phone" }).click();
-  await page.getByText("Nothing to approve").waitFor();
+  await page.getByText("No requests").waitFor();
+  // The event stream removes an answered request, possibly after the message about it appears.
+  const card = page.getByRole("form", { name: "Is this you signing in?" });
+  site.phone.ask(phoneRequest("r1"));
+  await page.getByLabel("Number shown at your sign-in").fill("99");
+  await page.getByRole("button", { name: "Approve" }).click();
+  await page.getByText("so the sign-in was denied").waitFor();
+  await card.waitFor({ state: "detached" });
+  site.phone.ask(phoneRequest("r2"));
+  await page.getByRole("button", { name: "Deny" }).click();
+  await page.getByText("Denied. The sign-in was blocked.").waitFor();
+  await card.waitFor({ state: "detached" });
+  site.phone.ask(phoneRequest("r3", { asksNumber: false, place: "" }));
+  await page.getByText("unknown").waitFor();
+  await page.getByRole("button", { name: "Approve" }).click();
+  await page.getByText("Approved. Return to your sign-in.").waitFor();
+  assertEquals(site.phone.decided.map(({ id, approve, number }) => [id, approve, number]), [
+    ["r1", true, "99"],
+    ["r2", false, null],
+    ["r3", true, null],
+  ]);
+});
+
+test("a request whose time is over can not be answered", async ({ page, site }) => {
+  await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
+  await page.getByRole("button", { name: "Pair this phone" }).click();
+  await page.getByText("No requests").waitFor();
   const nowMs = Date.now();
   site.phone.ask(phoneRequest("r1", { createdMs: nowMs - 60_000, deadlineMs: nowMs - 1 }));
   await page.getByText("This request has expired.").waitFor();
   assertEquals(await page.getByRole("button", { name: "Approve" }).count(), 0);
-}, { look });
+});
 
-browserTest("the passcode is shown on demand, and unpairing asks first", async ({ page, context }) => {
-  await using site = await startConsole({ dist });
+test("the passcode is shown on demand, and unpairing asks first", async ({ page, context, site }) => {
   await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
   await page.getByRole("button", { name: "Pair this phone" }).click();
   await page.getByRole("button", { name: "Show passcode for ada" }).click();
@@ -117,49 +110,45 @@ browserTest("the passcode is shown on demand, and unpairing asks first", async (
   await page.getByRole("button", { name: "Unpair from ada" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Unpair" }).click();
   await page.getByText("This phone is unpaired.").waitFor();
-  await page.getByRole("button", { name: "Show a pairing phrase" }).waitFor();
+  await page.getByRole("button", { name: "Show pairing phrase" }).waitFor();
   assertEquals(await context.cookies(), []);
-}, { look });
+});
 
-browserTest("an unknown invitation is a sentence, and the page goes on without it", async ({ page }) => {
-  await using site = await startConsole({ dist });
+test("an unknown invitation is a sentence, and the page goes on without it", async ({ page, site }) => {
   await page.goto(`${site.origin}/device#invite=unknown`);
-  await page.getByText("That invitation is not known.").waitFor();
-  await page.getByRole("button", { name: "Continue without it" }).click();
-  await page.getByRole("button", { name: "Show a pairing phrase" }).waitFor();
-}, { look });
+  await page.getByText("This invitation is not valid.").waitFor();
+  await page.getByRole("button", { name: "Continue without invitation" }).click();
+  await page.getByRole("button", { name: "Show pairing phrase" }).waitFor();
+});
 
-browserTest("in a German browser every text of the phone page is German", async ({ page, context }) => {
-  await using site = await startConsole({ dist });
+test("in a German browser every text of the phone page is German", async ({ page, context, site }) => {
   await page.addInitScript(() => {
     Object.defineProperty(navigator, "languages", { get: () => ["de-DE", "en"] });
   });
   await context.setExtraHTTPHeaders({ "accept-language": "de-DE,de;q=0.9" });
   await page.goto(`${site.origin}/device`);
-  await page.getByRole("button", { name: "Kopplungssatz zeigen" }).click();
+  await page.getByRole("button", { name: "Kopplungssatz anzeigen" }).click();
   await page.getByText("amber fox river stone").waitFor();
   assertMatch(await page.locator("main").innerText(), /Er gilt einmal und läuft in \d+:\d\d ab\./);
   await page.goto("about:blank");
   await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
-  await page.getByText(/Anmeldungen von ada bei .+ fragen dann dieses Telefon\./).waitFor();
+  await page.getByText(/Anmeldungen von ada bei .+ bestätigen Sie dann auf diesem Telefon\./).waitFor();
   assertMatch(await page.getByLabel("Name dieses Telefons").inputValue(), /^(Chrome|Chromium) auf \w+$/);
   await page.getByRole("button", { name: "Telefon koppeln" }).click();
   await page.getByText("Dieses Telefon ist gekoppelt.").waitFor();
-  await page.getByText("Nichts zu genehmigen").waitFor();
+  await page.getByText("Keine Anfragen", { exact: true }).waitFor();
   site.phone.ask(phoneRequest("r1"));
   await page.getByRole("form", { name: "Melden Sie sich gerade an?" }).waitFor();
-  await page.getByLabel("Zahl, die Ihre Anmeldung zeigt").fill("99");
+  await page.getByLabel("Zahl, die Ihre Anmeldung anzeigt").fill("99");
   await page.getByRole("button", { name: "Genehmigen" }).click();
-  await page.getByText("Das war nicht die Zahl der Anmeldung, deshalb wurde sie abgelehnt.").waitFor();
-  await page.getByRole("button", { name: "Trennen von ada" }).click();
-  await page.getByRole("dialog", { name: "Dieses Telefon von ada trennen?" })
-    .getByRole("button", { name: "Behalten" }).click();
+  await page.getByText("Die Zahl war falsch, deshalb wurde die Anmeldung abgelehnt.").waitFor();
+  await page.getByRole("button", { name: "Entkoppeln von ada" }).click();
+  await page.getByRole("dialog", { name: "Dieses Telefon von ada entkoppeln?" })
+    .getByRole("button", { name: "Entkoppeln" }).click();
   assertEquals(
     [await page.title(), await page.evaluate(() => document.documentElement.lang)],
     ["Countersign auf diesem Telefon", "de"],
   );
   const english = await page.locator("main").innerText();
   assertEquals(english.match(/\b(the|phone|login|passcode for|Approve|Deny|device\.)\b/), null);
-}, { look });
-
-closeBrowserAtEnd();
+});

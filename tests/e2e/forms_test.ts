@@ -1,21 +1,21 @@
-// Every form in which something is typed, over a server that goes and a session that ends in the middle: what is said, that nothing
-// typed is lost, and that the same press works afterwards.
+// Every form with text input, when the server fails or the session ends: the message, that no input is lost, and that a second
+// press of the button works.
 
 import { assertEquals } from "@std/assert";
 import type { ElementHandle, Locator, Page } from "../packages/playwright.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
 import { type FullConsole, startFullConsole } from "../fakes/console_full.ts";
-import { findAccessibilityProblems } from "./axe.ts";
-import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
-import type { Step } from "./place_row.ts";
-import { rowOf } from "./place_rows.ts";
-import { failApi, mendApi, openPlace, seen, take } from "./place_walk.ts";
+import { findAccessibilityProblems } from "./page_checks.ts";
+import type { Step } from "./pages/page_row.ts";
+import { rowOf } from "./pages/page_rows.ts";
+import { failApi, mendApi, openPage, seen, take } from "./pages/page_walk.ts";
 import { endSession } from "./session_end.ts";
+import { consoleTests } from "./console_tests.ts";
 
-const dist = await currentDist();
+const test = consoleTests(startFullConsole, { role: "owner" });
 
 interface FormRow {
-  /** Of {@link PLACE_ROWS}. */
+  /** Of {@link PAGE_ROWS}. */
   readonly page: string;
   /** Leads to the dialog; none for a form of the page itself. */
   readonly open: readonly Step[];
@@ -29,7 +29,7 @@ interface FormRow {
   readonly done: string | RegExp;
 }
 
-const CSV = "userName,displayName\neve,Eve\n,Nobody\n";
+const CSV = "userName,displayName\neve,Eve\n,Unnamed\n";
 
 const FORMS: Readonly<Record<string, FormRow>> = {
   "a user is changed": {
@@ -43,7 +43,7 @@ const FORMS: Readonly<Record<string, FormRow>> = {
   "a user is created": {
     page: "users",
     open: [["button", "Create user"]],
-    typed: { "User name": "eve", "Given name": "Eve", "Password": "a long password of eve" },
+    typed: { "User name": "eve", "First name": "Eve", "Password": "a long password of eve" },
     press: "Create user",
     done: /^eve$/,
   },
@@ -52,14 +52,14 @@ const FORMS: Readonly<Record<string, FormRow>> = {
     open: [["button", "Set password"]],
     typed: { "New password": "another long password" },
     press: "Set password",
-    done: "ada has a new password.",
+    done: "The password of ada was changed.",
   },
   "a number is added": {
     page: "user, factors",
-    open: [["button", "Add a number"]],
+    open: [["button", "Add number"]],
     typed: { "Phone number": "+4915199999999" },
-    press: "Add a number",
-    done: "ada has another number.",
+    press: "Add number",
+    done: "Number added for ada.",
   },
   "a group is created": {
     page: "groups",
@@ -70,9 +70,9 @@ const FORMS: Readonly<Record<string, FormRow>> = {
   },
   "a client is added": {
     page: "clients",
-    open: [["button", "Add a client"]],
+    open: [["button", "Add client"]],
     typed: { "Shared secret": "a-secret-of-16-octets", "Name": "vpn-9", "Addresses": "203.0.113.9" },
-    press: "Add a client",
+    press: "Add client",
     done: "The client vpn-9 was added.",
   },
   "a client is changed": {
@@ -85,37 +85,37 @@ const FORMS: Readonly<Record<string, FormRow>> = {
   },
   "a secret is rotated": {
     page: "client",
-    open: [["button", "Rotate the secret"]],
+    open: [["button", "Rotate secret"]],
     typed: { "New shared secret": "another-secret-of-octets" },
-    press: "Rotate the secret",
+    press: "Rotate secret",
     done: "vpn-1 has a new secret.",
   },
   "a credential is added": {
     page: "credentials",
-    open: [["button", "Add a credential"]],
+    open: [["button", "Add credential"]],
     typed: { "Name": "payroll" },
-    press: "Add a credential",
+    press: "Add credential",
     done: "Password of payroll",
   },
   "an administrator is invited": {
     page: "access",
-    open: [["button", "Invite an administrator"]],
+    open: [["button", "Invite administrator"]],
     typed: { "Name": "Dot" },
-    press: "Make the link",
+    press: "Create link",
     done: "Link for Dot",
   },
   "a token is made": {
     page: "access, tokens",
-    open: [["button", "Make a token"]],
-    typed: { "Name of the token": "script", "Days until it ends": "7" },
-    press: "Make a token",
+    open: [["button", "Create token"]],
+    typed: { "Token name": "script", "Expires after (days)": "7" },
+    press: "Create token",
     done: "Token script",
   },
   "a row of an import is put right": {
     page: "import",
-    open: [["file", "File", CSV], ["button", "Put right Line 3"]],
+    open: [["file", "File", CSV], ["button", "Fix Line 3"]],
     typed: { "userName": "grace" },
-    press: "Check the row",
+    press: "Check row",
     done: "grace",
   },
 };
@@ -155,16 +155,15 @@ async function endOnServer(page: Page, site: FullConsole): Promise<void> {
 }
 
 const problemSaid = (page: Page) =>
-  page.getByRole("alert").filter({ hasText: "The server did not answer." }).first();
+  page.getByRole("alert").filter({ hasText: "The server is not responding." }).first();
 
 /** Waits until what the button began is over: others on the page may say the same problem earlier. */
 const isOver = (dialog: Locator, press: string) =>
   dialog.getByRole("button", { name: press, exact: true, disabled: false }).waitFor();
 
 for (const [name, form] of Object.entries(FORMS)) {
-  browserTest(`forms: ${name} although the server went and the session ended`, async ({ page }) => {
-    await using site = await startFullConsole({ dist });
-    await openPlace(page, { site, row: rowOf(form.page) });
+  test(`forms: ${name} although the server went and the session ended`, async ({ page, site }) => {
+    await openPage(page, { site, row: rowOf(form.page) });
     await take(page, form.open);
     // Dialogs come late, as files of their own.
     const dialog = page.getByRole("dialog").last();
@@ -193,9 +192,8 @@ for (const [name, form] of Object.entries(FORMS)) {
   });
 }
 
-browserTest("forms: a sign-in that the server does not answer keeps what was typed", async ({ page }) => {
-  await using site = await startFullConsole({ dist });
-  await openPlace(page, { site, row: rowOf("sign-in") });
+test("forms: a sign-in that the server does not answer keeps what was typed", async ({ page, site }) => {
+  await openPage(page, { site, row: rowOf("sign-in") });
   const typed = await type(page.locator("main"), { "Name": "owner", "Password": PASSWORD });
   await failApi(page, "is gone");
   await take(page, [["button", "Sign in"]]);
@@ -206,18 +204,12 @@ browserTest("forms: a sign-in that the server does not answer keeps what was typ
   await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
 });
 
-browserTest(
-  "forms: a server that is gone from the first moment is said, and can be asked again",
-  async ({ page }) => {
-    await using site = await startFullConsole({ dist });
-    await page.route("**/console/api/**", (route) => route.abort("connectionrefused"));
-    await page.goto(`${site.origin}/users`);
-    await problemSaid(page).waitFor();
-    assertEquals(await findAccessibilityProblems(page), []);
-    await mendApi(page);
-    await page.getByRole("button", { name: "Try again" }).click();
-    await page.getByRole("button", { name: "Sign in" }).waitFor();
-  },
-);
-
-closeBrowserAtEnd();
+test("forms: a server that is gone from the first moment is said, and can be asked again", async ({ page, site }) => {
+  await page.route("**/console/api/**", (route) => route.abort("connectionrefused"));
+  await page.goto(`${site.origin}/users`);
+  await problemSaid(page).waitFor();
+  assertEquals(await findAccessibilityProblems(page), []);
+  await mendApi(page);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("button", { name: "Sign in" }).waitFor();
+});

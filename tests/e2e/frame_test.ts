@@ -1,122 +1,115 @@
 // The frame in a real browser: places, the palette, keys, languages, looks, and what happens when a page does not come.
 
+import { filesOfLazyPage } from "../../console/assets.ts";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { startConsole } from "../fakes/console_app.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
-import { findAccessibilityProblems } from "./axe.ts";
-import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
+import { findAccessibilityProblems, scrollsSideways } from "./page_checks.ts";
+import { browserTest, currentDist, enterAs } from "./browser.ts";
 import { listensFor } from "./key_rows.ts";
+import { consoleTests } from "./console_tests.ts";
+
+const test = consoleTests(startConsole, { role: "viewer" });
 
 const dist = await currentDist();
 const focusedText = (page: Page) => page.evaluate(() => document.activeElement?.textContent ?? "");
 
-browserTest(
-  "the palette opens by Ctrl K, finds by words, runs by Enter and gives the focus back",
-  async ({ page }) => {
-    await using site = await startConsole({ dist });
-    await enterAs(page, { site, role: "viewer" });
-    await page.getByRole("searchbox").focus();
-    await page.keyboard.press("Control+k");
-    const palette = page.getByRole("dialog", { name: "Go to or do" });
-    await palette.getByRole("combobox").fill("dark");
-    assertEquals(await palette.getByRole("option").count(), 1);
-    await page.keyboard.press("Enter");
-    await palette.waitFor({ state: "detached" });
-    await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
-    assertEquals(await page.evaluate(() => document.activeElement?.getAttribute("type")), "search");
-    await page.keyboard.press("Control+k");
-    await palette.getByRole("combobox").fill("no such thing");
-    await palette.getByText("Nothing here goes by that name.").waitFor();
-    await page.keyboard.press("Escape");
-    await palette.waitFor({ state: "detached" });
-  },
-);
+test("the palette opens by Ctrl K, finds by words, runs by Enter and gives the focus back", async ({ page, open }) => {
+  await open("/live", "Live");
+  await page.getByRole("searchbox").focus();
+  await page.keyboard.press("Control+k");
+  const palette = page.getByRole("dialog", { name: "Command palette" });
+  await palette.getByRole("combobox").fill("dark");
+  assertEquals(await palette.getByRole("option").count(), 1);
+  await page.keyboard.press("Enter");
+  await palette.waitFor({ state: "detached" });
+  await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
+  assertEquals(await page.evaluate(() => document.activeElement?.getAttribute("type")), "search");
+  await page.keyboard.press("Control+k");
+  await palette.getByRole("combobox").fill("no such thing");
+  await palette.getByText("No results.").waitFor();
+  await page.keyboard.press("Escape");
+  await palette.waitFor({ state: "detached" });
+});
 
-browserTest(
-  "keys work on the page, not while the user types, and not once switched off",
-  async ({ page }) => {
-    await using site = await startConsole({ dist });
-    await enterAs(page, { site, role: "viewer" });
-    const theme = () => page.evaluate(() => document.documentElement.dataset.theme ?? "system");
-    await page.keyboard.press("t");
-    assertEquals(await theme(), "dark");
-    await page.keyboard.press("/");
-    assertEquals(await page.evaluate(() => document.activeElement?.getAttribute("type")), "search");
-    await page.keyboard.type("t");
-    assertEquals([await theme(), await page.getByRole("searchbox").inputValue()], ["dark", "t"]);
-    await page.getByRole("heading", { name: "Live" }).focus();
-    await page.keyboard.press(".");
-    assertEquals(await page.evaluate(() => document.documentElement.dataset.density), "cosy");
-    await page.keyboard.press("?");
-    const help = page.getByRole("dialog", { name: "Keys" });
-    await help.getByText("Light or dark").waitFor();
-    await help.getByLabel("Single keys do something").uncheck();
-    await page.keyboard.press("Escape");
-    await help.waitFor({ state: "detached" });
-    await page.keyboard.press("t");
-    assertEquals(await theme(), "dark");
-    await page.reload();
-    await page.getByRole("heading", { name: "Live" }).waitFor();
-    // A key before the page listens would prove nothing.
-    await page.locator("html[data-keys]").waitFor({ state: "attached" });
-    await page.keyboard.press("t");
-    assertEquals([await theme(), await page.evaluate(() => document.documentElement.dataset.density)], [
-      "dark",
-      "cosy",
-    ]);
-  },
-);
+test("keys work on the page, not while the user types, and not once switched off", async ({ page, open }) => {
+  await open("/live", "Live");
+  const theme = () => page.evaluate(() => document.documentElement.dataset.theme ?? "system");
+  await page.keyboard.press("t");
+  assertEquals(await theme(), "dark");
+  await page.keyboard.press("/");
+  assertEquals(await page.evaluate(() => document.activeElement?.getAttribute("type")), "search");
+  await page.keyboard.type("t");
+  assertEquals([await theme(), await page.getByRole("searchbox").inputValue()], ["dark", "t"]);
+  await page.getByRole("heading", { name: "Live" }).focus();
+  await page.keyboard.press(".");
+  assertEquals(await page.evaluate(() => document.documentElement.dataset.density), "cosy");
+  await page.keyboard.press("?");
+  const help = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+  await help.getByText("Light or dark theme").waitFor();
+  await help.getByLabel("Keyboard shortcuts").uncheck();
+  await page.keyboard.press("Escape");
+  await help.waitFor({ state: "detached" });
+  await page.keyboard.press("t");
+  assertEquals(await theme(), "dark");
+  await page.reload();
+  await page.getByRole("heading", { name: "Live" }).waitFor();
+  // A key before the page listens would prove nothing.
+  await page.locator("html[data-keys]").waitFor({ state: "attached" });
+  await page.keyboard.press("t");
+  assertEquals([await theme(), await page.evaluate(() => document.documentElement.dataset.density)], [
+    "dark",
+    "cosy",
+  ]);
+});
 
-browserTest("another language is put on at once and kept", async ({ page }) => {
-  await using site = await startConsole({ dist });
-  await enterAs(page, { site, role: "viewer" });
-  await page.getByRole("button", { name: "Look" }).click();
+test("another language is put on at once and kept", async ({ page, open }) => {
+  await open("/live", "Live");
+  await page.getByRole("button", { name: "Appearance" }).click();
   await page.getByRole("dialog").getByLabel("Language").selectOption("Deutsch");
-  await page.getByRole("dialog", { name: "Aussehen" }).waitFor();
+  await page.getByRole("dialog", { name: "Darstellung" }).waitFor();
   assertEquals(await page.evaluate(() => document.documentElement.lang), "de");
   await page.reload();
   await page.getByRole("button", { name: "Abmelden" }).waitFor();
   assertEquals(await findAccessibilityProblems(page), []);
 });
 
-browserTest(
-  "a page whose files do not come says so, and comes after a reload",
-  async ({ page, complaints }) => {
-    await using site = await startConsole({ dist });
-    const [chunk = ""] = dist.manifest.late["web/pages/live_page.tsx"] ?? [];
-    await page.route(`**/assets/${chunk}`, (route) => route.abort());
-    const [name = "", value = ""] = (await site.signIn("viewer")).split("=");
-    await page.context().addCookies([{ name, value, url: site.origin }]);
-    await page.goto(`${site.origin}/live`);
-    assertMatch(await page.getByRole("alert").innerText(), /could not be fetched/);
-    await page.unroute(`**/assets/${chunk}`);
-    await page.getByRole("button", { name: "Reload" }).click();
-    await page.getByRole("heading", { name: "Live" }).waitFor();
-    complaints.length = 0;
+test("a page whose files do not come says so, and comes after a reload", async ({ page, complaints, site }) => {
+  const [chunk = ""] = filesOfLazyPage(dist.manifest, "live");
+  await page.route(`**/assets/${chunk}`, (route) => route.abort());
+  const [name = "", value = ""] = (await site.signIn("viewer")).split("=");
+  await page.context().addCookies([{ name, value, url: site.origin }]);
+  await page.goto(`${site.origin}/live`);
+  assertMatch(await page.getByRole("alert").innerText(), /could not be loaded/);
+  await page.unroute(`**/assets/${chunk}`);
+  await page.getByRole("button", { name: "Reload" }).click();
+  await page.getByRole("heading", { name: "Live" }).waitFor();
+  complaints.length = 0;
+});
+
+test(
+  "a small screen has a bar, the rest behind More, and scrolls only down",
+  { look: "narrow" },
+  async ({ page, open }) => {
+    await open("/live", "Live");
+    assertEquals(await page.getByRole("button", { name: "Sign out" }).count(), 0);
+    await page.getByRole("button", { name: "More" }).click();
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+    assertEquals(await findAccessibilityProblems(page), []);
+    assertEquals(await scrollsSideways(page), false);
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Sign out" }).waitFor({ state: "hidden" });
   },
 );
 
-browserTest("a small screen has a bar, the rest behind More, and scrolls only down", async ({ page }) => {
-  await using site = await startConsole({ dist });
-  await enterAs(page, { site, role: "viewer" });
-  assertEquals(await page.getByRole("button", { name: "Sign out" }).count(), 0);
-  await page.getByRole("button", { name: "More" }).click();
-  await page.getByRole("button", { name: "Sign out" }).waitFor();
-  assertEquals(await findAccessibilityProblems(page), []);
-  assertEquals(await scrollsSideways(page), false);
-  await page.keyboard.press("Escape");
-  await page.getByRole("button", { name: "Sign out" }).waitFor({ state: "hidden" });
-}, { look: "small" });
-
-browserTest("the overlays hold in both themes: palette, help, look", async ({ page }) => {
-  await using site = await startConsole({ dist });
-  await enterAs(page, { site, role: "viewer" });
+test("the overlays hold in both themes: palette, help, look", async ({ page, open }) => {
+  await open("/live", "Live");
   // High enough for the palette's list: of a row that is cut at an edge axe cannot tell the contrast.
   await page.setViewportSize({ width: 1360, height: 2000 });
   for (const scheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme: scheme });
-    for (const open of ["Find", "Keys", "Look"]) {
+    for (const open of ["Find", "Shortcuts", "Appearance"]) {
       await page.getByRole("button", { name: open }).click();
       await page.getByRole("dialog").waitFor();
       assertEquals(await findAccessibilityProblems(page), [], `${open}, ${scheme}`);
@@ -149,29 +142,26 @@ browserTest(
   },
 );
 
-browserTest(
-  "rows are walked by j and k, opened by Enter, left by Escape",
-  async ({ page }) => {
-    await using site = await startPeopleConsole({ dist });
-    for (const name of ["ada", "bob", "cid", "dot"]) await site.put(name);
-    await enterAs(page, { site, role: "user_manager", path: "/users", heading: "Users" });
-    await page.getByRole("link", { name: "dot" }).waitFor();
-    await listensFor(page, ["j", "k"]);
-    await page.keyboard.press("j");
-    assertEquals(await focusedText(page), "ada");
-    await page.keyboard.press("j");
-    await page.keyboard.press("j");
-    await page.keyboard.press("k");
-    assertEquals(await focusedText(page), "bob");
-    await page.keyboard.press("Enter");
-    await page.getByRole("heading", { name: "bob", level: 1 }).waitFor();
-    await page.keyboard.press("Escape");
-    await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();
-    await page.keyboard.press("g");
-    await page.keyboard.press("l");
-    await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
-  },
-);
+browserTest("rows are walked by j and k, opened by Enter, left by Escape", async ({ page }) => {
+  await using site = await startPeopleConsole({ dist });
+  for (const name of ["ada", "bob", "cid", "dot"]) await site.put(name);
+  await enterAs(page, { site, role: "user_manager", path: "/users", heading: "Users" });
+  await page.getByRole("link", { name: "dot" }).waitFor();
+  await listensFor(page, ["j", "k"]);
+  await page.keyboard.press("j");
+  assertEquals(await focusedText(page), "ada");
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("k");
+  assertEquals(await focusedText(page), "bob");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "bob", level: 1 }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("l");
+  await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
+});
 
 browserTest("the palette finds a user by name, hostile or not, and opens the page", async ({ page }) => {
   await using site = await startPeopleConsole({ dist });
@@ -190,9 +180,8 @@ browserTest("the palette finds a user by name, hostile or not, and opens the pag
   assertEquals(await page.locator("#app img").count(), 0);
 });
 
-browserTest("an address that is no page says so inside the frame", async ({ page }) => {
-  await using site = await startConsole({ dist });
-  await enterAs(page, { site, role: "viewer" });
+test("an address that is no page says so inside the frame", async ({ page, site, open }) => {
+  await open("/live", "Live");
   await page.evaluate(() => {
     history.pushState(null, "", "/live/no/such/place/%ZZ");
     dispatchEvent(new PopStateEvent("popstate"));
@@ -204,5 +193,3 @@ browserTest("an address that is no page says so inside the frame", async ({ page
   assertEquals(typed?.status(), 404);
   await page.getByRole("heading", { name: "This page does not exist" }).waitFor();
 });
-
-closeBrowserAtEnd();

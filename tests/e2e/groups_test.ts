@@ -4,134 +4,124 @@ import { assertEquals } from "@std/assert";
 import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
 import { createManualClock, PASSWORD } from "../fakes/console_app.ts";
 import { SCIM_ACTOR, startPeopleConsole } from "../fakes/console_people.ts";
-import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
-import { holds, membersOf, open } from "./people_pages.ts";
+import { browserTest, currentDist, enterAs } from "./browser.ts";
+import { assertHolds } from "./page_checks.ts";
+import { consoleTests } from "./console_tests.ts";
 
-closeBrowserAtEnd();
+const test = consoleTests(startPeopleConsole, { role: "user_manager" });
 
 const dist = await currentDist();
 const HOSTILE = `"><img src=x onerror=alert(1)>`;
 const REPLIES = '[radius.reply.group.staff]\n"Filter-Id" = "vpn-staff"\n';
 
-browserTest(
-  "groups: one is created, filled by the picker, shows its replies, and is emptied with a way back",
-  async ({ page }) => {
-    await using site = await startPeopleConsole({ dist, toml: REPLIES });
-    await site.put("ada", { displayName: "Ada Lovelace" });
-    await open(page, site, { path: "/groups", heading: "Groups" });
-    await page.getByText("No groups yet.").waitFor();
-    await page.getByRole("button", { name: "Create group" }).first().click();
-    const dialog = page.getByRole("dialog", { name: "Create group" });
-    await dialog.getByLabel("Group name").fill("staff");
-    await holds(page);
-    await dialog.getByRole("button", { name: "Create group" }).click();
-    await page.getByRole("heading", { name: "staff", level: 1 }).waitFor();
-    await page.getByRole("row", { name: /Filter-Id.*vpn-staff.*this group/ }).waitFor();
-    await page.getByRole("combobox", { name: "Add a member" }).fill("lovel");
-    await page.getByRole("listbox", { name: "Users found" }).getByRole("option", { name: /ada/ }).click();
-    await page.getByText("ada is in staff.").waitFor();
-    const table = page.getByRole("table", { name: "Members of staff" });
-    await table.getByRole("link", { name: "ada" }).waitFor();
-    assertEquals(await membersOf(site, "staff"), ["ada"]);
-    await holds(page);
-    await table.getByRole("button", { name: "Take out ada" }).click();
-    const undo = page.getByRole("button", { name: "Undo" });
-    // The message stays while the pointer is on it.
-    await undo.hover();
-    await page.getByText("This group has no members.").waitFor();
-    await undo.click();
-    await table.getByRole("link", { name: "ada" }).waitFor();
-    assertEquals(await membersOf(site, "staff"), ["ada"]);
-  },
-);
+test("groups: one is created, filled by the picker, shows its replies, and is emptied with a way back", {
+  toml: REPLIES,
+}, async ({ page, site, open }) => {
+  await site.put("ada", { displayName: "Ada Lovelace" });
+  await open("/groups", "Groups");
+  await page.getByText("No groups yet.").waitFor();
+  await page.getByRole("button", { name: "Create group" }).first().click();
+  const dialog = page.getByRole("dialog", { name: "Create group" });
+  await dialog.getByLabel("Group name").fill("staff");
+  await assertHolds(page);
+  await dialog.getByRole("button", { name: "Create group" }).click();
+  await page.getByRole("heading", { name: "staff", level: 1 }).waitFor();
+  await page.getByRole("row", { name: /Filter-Id.*vpn-staff.*this group/ }).waitFor();
+  await page.getByRole("combobox", { name: "Add member" }).fill("lovel");
+  await page.getByRole("listbox", { name: "Matching users" }).getByRole("option", { name: /ada/ }).click();
+  await page.getByText("Added ada to staff.").waitFor();
+  const table = page.getByRole("table", { name: "Members of staff" });
+  await table.getByRole("link", { name: "ada" }).waitFor();
+  assertEquals(await site.membersOf("staff"), ["ada"]);
+  await assertHolds(page);
+  await table.getByRole("button", { name: "Remove ada" }).click();
+  const undo = page.getByRole("button", { name: "Undo" });
+  // The message stays while the pointer is on it.
+  await undo.hover();
+  await page.getByText("This group has no members.").waitFor();
+  await undo.click();
+  await table.getByRole("link", { name: "ada" }).waitFor();
+  assertEquals(await site.membersOf("staff"), ["ada"]);
+});
 
-browserTest(
-  "groups: a deletion says from where, how many leave and what they lose, and keeps unless told",
-  async ({ page }) => {
-    await using site = await startPeopleConsole({
-      dist,
-      toml: REPLIES,
-      shape: { local: "store", ldap: "sync" },
-    });
-    await site.put("ada");
-    await site.putGroup("staff", ["ada", "ghost"]);
-    await open(page, site, { path: "/groups/staff", heading: "staff" });
-    await page.getByRole("button", { name: "Delete group" }).click();
-    const dialog = page.getByRole("dialog", { name: "Delete the group staff?" });
-    await dialog.getByText("It is deleted from 2 backends: local, ldap").waitFor();
-    await dialog.getByText("2 members leave it and stay users.").waitFor();
-    await dialog.getByText("Filter-Id = vpn-staff").waitFor();
-    assertEquals(await page.evaluate(() => document.activeElement?.textContent), "Keep");
-    await holds(page);
-    await dialog.getByRole("button", { name: "Delete staff" }).click();
-    await page.getByText("No groups yet.").waitFor();
-    assertEquals(await site.target.directory.read("group", "staff"), null);
-  },
-);
+test("groups: a deletion says from where, how many leave and what they lose, and keeps unless told", {
+  toml: REPLIES,
+  shape: { local: "store", ldap: "sync" },
+}, async ({ page, site, open }) => {
+  await site.put("ada");
+  await site.putGroup("staff", ["ada", "ghost"]);
+  await open("/groups/staff", "staff");
+  await page.getByRole("button", { name: "Delete group" }).click();
+  const dialog = page.getByRole("dialog", { name: "Delete the group staff?" });
+  await dialog.getByText("Deleted from 2 backends: local, ldap").waitFor();
+  await dialog.getByText("2 members leave the group. The users are not deleted.").waitFor();
+  await dialog.getByText("Filter-Id = vpn-staff").waitFor();
+  assertEquals(await page.evaluate(() => document.activeElement?.textContent), "Keep");
+  await assertHolds(page);
+  await dialog.getByRole("button", { name: "Delete staff" }).click();
+  await page.getByText("No groups yet.").waitFor();
+  assertEquals(await site.target.directory.read("group", "staff"), null);
+});
 
-browserTest(
-  "groups: a backend that fails is said on the page, and the group stays as it was",
-  async ({ page }) => {
-    await using site = await startPeopleConsole({ dist, shape: { local: "store", ldap: "sync" } });
-    await site.put("ada");
-    await site.putGroup("staff");
-    await open(page, site, { path: "/groups/staff", heading: "staff" });
-    site.backend("ldap").trouble({
-      operation: "put",
-      how: "before",
-      fault: { kind: "refused", retry: false },
-    });
-    await page.getByRole("combobox", { name: "Add a member" }).fill("ada");
-    await page.getByRole("listbox", { name: "Users found" }).getByRole("option", { name: "ada" }).click();
-    const alert = page.getByRole("alert");
-    await alert.getByText("staff was not changed.").waitFor();
-    await alert.getByText("ldap: failed").waitFor();
-    assertEquals(await membersOf(site, "staff"), []);
-    await holds(page);
-  },
-);
+test("groups: a backend that fails is said on the page, and the group stays as it was", {
+  shape: { local: "store", ldap: "sync" },
+}, async ({ page, site, open }) => {
+  await site.put("ada");
+  await site.putGroup("staff");
+  await open("/groups/staff", "staff");
+  site.backend("ldap").trouble({
+    operation: "put",
+    how: "before",
+    fault: { kind: "refused", retry: false },
+  });
+  await page.getByRole("combobox", { name: "Add member" }).fill("ada");
+  await page.getByRole("listbox", { name: "Matching users" }).getByRole("option", { name: "ada" }).click();
+  const alert = page.getByRole("alert");
+  await alert.getByText("staff was not changed.").waitFor();
+  await alert.getByText("ldap: failed").waitFor();
+  assertEquals(await site.membersOf("staff"), []);
+  await assertHolds(page);
+});
 
-browserTest("groups: a viewer sees all of it, and each deed says what it needs", async ({ page }) => {
-  await using site = await startPeopleConsole({ dist });
+test("groups: a viewer sees every part, and each action names the role that it needs", async ({ page, site, open }) => {
   await site.putGroup(HOSTILE, [HOSTILE]);
-  await open(page, site, { path: "/groups", heading: "Groups", role: "viewer" });
+  await open("/groups", "Groups", { role: "viewer" });
   await page.getByRole("link", { name: HOSTILE }).click();
   await page.getByRole("heading", { name: HOSTILE, level: 1 }).waitFor();
   await page.getByText("Not in the directory").waitFor();
-  for (const name of ["Delete group", /^Take out/]) {
+  for (const name of ["Delete group", /^Remove/]) {
     const button = page.getByRole("button", { name });
     assertEquals([await button.isDisabled(), await button.getAttribute("title")], [
       true,
-      "Needs the user manager role",
+      "Requires the user manager role",
     ]);
   }
   assertEquals(await page.locator("main img").count(), 0);
 });
 
-browserTest("devices: all are listed, narrowed and revoked", async ({ page }) => {
-  await using site = await startPeopleConsole({ dist });
+test("devices: all are listed, narrowed and revoked", async ({ page, site, open }) => {
   for (const [name, number] of [["ada", "+4915112345678"], ["bob", "+4915187654321"]] as const) {
     const user = { canonical: name, shown: name };
     const { mutation, pairing } = site.pairings.prepare(user, { kind: "sms", number });
     await site.store.commit({ mutations: [mutation] });
     site.pairings.adopt(pairing);
   }
-  await open(page, site, { path: "/devices", heading: "Devices" });
+  await open("/devices", "Devices");
   await page.getByLabel("Search by user or phone").fill("ada");
   await page.getByRole("row", { name: /bob/ }).waitFor({ state: "detached" });
-  await holds(page);
+  await assertHolds(page);
   await page.getByRole("button", { name: "Revoke Text message ada" }).click();
   const dialog = page.getByRole("dialog", { name: "Revoke Text message of ada?" });
   await dialog.waitFor();
-  await holds(page);
+  await assertHolds(page);
   await dialog.getByRole("button", { name: "Revoke" }).click();
-  await page.getByText("Nothing matches.").waitFor();
+  await page.getByText("No second factors match.").waitFor();
   assertEquals(site.pairings.of("ada"), []);
 });
 
 browserTest("devices and users: removing a factor asks for a fresh factor first", async ({ page }) => {
   const now = createManualClock(Date.now());
-  await using site = await startPeopleConsole({ dist, now });
+  await using site = await startPeopleConsole({ dist, clock: now });
   await site.put("ada");
   for (const number of ["+4915112345678", "+4915187654321"]) {
     const { mutation, pairing } = site.pairings.prepare({ canonical: "ada", shown: "ada" }, {
@@ -147,7 +137,7 @@ browserTest("devices and users: removing a factor asks for a fresh factor first"
     await asked.getByRole("button", { name: "Confirm" }).click();
     await asked.waitFor({ state: "detached" });
   };
-  await open(page, site, { path: "/devices", heading: "Devices" });
+  await enterAs(page, { site, role: "user_manager", path: "/devices", heading: "Devices" });
   now.advance(STEP_UP_MS + 1);
   await page.getByRole("button", { name: "Revoke Text message ada" }).first().click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
@@ -160,42 +150,37 @@ browserTest("devices and users: removing a factor asks for a fresh factor first"
   await page.getByRole("button", { name: /^Revoke Text message/ }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
   await confirm();
-  await page.getByText("ada no longer has that factor: Text message.").waitFor();
+  await page.getByText("Text message removed from ada.").waitFor();
   assertEquals(site.pairings.of("ada").length, 0);
 });
 
-browserTest("groups and devices fit 320 px", async ({ page }) => {
-  await using site = await startPeopleConsole({ dist });
+test("groups and devices fit 320 px", { look: "narrow" }, async ({ page, site, open }) => {
   await site.put("ada");
   await site.putGroup("a-group-with-a-rather-long-name-that-goes-on", ["ada"]);
-  await open(page, site, { path: "/groups", heading: "Groups" });
-  await holds(page);
+  await open("/groups", "Groups");
+  await assertHolds(page);
   await page.getByRole("link", { name: /a-group/ }).click();
   await page.getByRole("table", { name: /Members of/ }).waitFor();
-  await holds(page);
-}, { look: "small" });
+  await assertHolds(page);
+});
 
-browserTest(
+test(
   "groups: members that a backend does not know are named after the change and in the sync status, in both languages",
-  async ({ page }) => {
-    await using site = await startPeopleConsole({
-      dist,
-      shape: { local: "store", ldap: "sync" },
-      knownMembersOnly: true,
-    });
+  { shape: { local: "store", ldap: "sync" }, knownMembersOnly: true },
+  async ({ page, site, open }) => {
     await site.target.create({ kind: "user", name: "bob", active: true, attributes: {} }, {
       actor: SCIM_ACTOR,
       backends: ["local"],
     });
     await site.putGroup("staff", ["eve"]);
-    await open(page, site, { path: "/groups/staff", heading: "staff" });
+    await open("/groups/staff", "staff");
     await page.getByText("1 member not stored: eve").waitFor();
-    await page.getByRole("combobox", { name: "Add a member" }).fill("bob");
+    await page.getByRole("combobox", { name: "Add member" }).fill("bob");
     await page.getByRole("option", { name: "bob" }).click();
     await page.locator(".toast").getByText(/2 backends · ldap: 2 members not stored: (bob, eve|eve, bob)$/)
       .waitFor();
     await page.getByText("ldap: 2 members not stored", { exact: true }).waitFor();
-    await holds(page);
+    await assertHolds(page);
     await page.evaluate(() => localStorage.setItem("countersign-language", "de"));
     await page.reload();
     await page.getByText(/2 Mitglieder nicht gespeichert: (bob, eve|eve, bob)$/).waitFor();

@@ -3,10 +3,8 @@
 import { assertEquals } from "@std/assert";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
-import { findAccessibilityProblems } from "./axe.ts";
-import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";
-
-closeBrowserAtEnd();
+import { findAccessibilityProblems } from "./page_checks.ts";
+import { browserTest, currentDist, enterAs } from "./browser.ts";
 
 browserTest(
   "users: what every backend keeps is text and marked, and the rest is a field",
@@ -21,17 +19,17 @@ browserTest(
     const content = { ...held.content, attributes: { ...held.content.attributes, title: hostile } };
     site.backend("ldap-a").users.set("ada", { ...held, content });
     await enterAs(page, { site, role: "user_manager", path: "/users/ada#backends", heading: "ada" });
-    await page.getByRole("button", { name: "Read the backends again" }).click();
-    const truth = page.getByRole("region", { name: "What is true where, for ada" });
+    await page.getByRole("button", { name: "Refresh from backends" }).click();
+    const truth = page.getByRole("region", { name: "Attributes by backend, for ada" });
     const row = truth.getByRole("row", { name: /^title/ });
-    await row.getByText("kept by ldap-a").waitFor();
+    await row.getByText("read-only at ldap-a").waitFor();
     assertEquals(await row.getByText(hostile).count(), 2);
     assertEquals(await truth.getByText("Differs").count(), 0);
     assertEquals(await findAccessibilityProblems(page), []);
     await page.getByRole("link", { name: "Profile" }).click();
-    await page.getByText("Kept by the backends: it is read from there.").first().waitFor();
+    await page.getByText("Read-only: the backends manage this value.").first().waitFor();
     assertEquals(await page.getByRole("textbox", { name: "Title" }).count(), 0);
-    assertEquals(await page.getByRole("button", { name: "Add a mail address" }).count(), 0);
+    assertEquals(await page.getByRole("button", { name: "Add email address" }).count(), 0);
     await page.getByRole("textbox", { name: "Department" }).fill("Engines");
     assertEquals(await findAccessibilityProblems(page), []);
   },
@@ -48,7 +46,7 @@ browserTest(
     await page.getByLabel("Title").fill("Countess");
     await page.getByRole("button", { name: "Review changes" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByRole("row", { name: /^Title/ }).getByText("kept by ldap-a").waitFor();
+    await dialog.getByRole("row", { name: /^Title/ }).getByText("read-only at ldap-a").waitFor();
     await dialog.getByRole("button", { name: "Save" }).click();
     await page.getByText("ada was changed.").waitFor();
     const titles = ["ldap-a", "ldap-b"].map((name) =>
@@ -69,15 +67,15 @@ browserTest(
     await page.getByRole("row", { name: /default/ }).getByText("1", { exact: true }).first().waitFor();
     await page.getByRole("columnheader", { name: "Read-only" }).waitFor();
     await page.getByRole("link", { name: "default" }).click();
-    await page.getByLabel("Preview on user").fill("ada");
-    await page.getByText("For ada nothing changes.").waitFor();
+    await page.getByLabel("Preview for user").fill("ada");
+    await page.getByText("No changes for ada.").waitFor();
     await page.getByText(/^[0-9]+ rows$/).click();
-    const title = page.getByRole("checkbox", { name: "ldap keeps title: read only" });
+    const title = page.getByRole("checkbox", { name: "title is read-only at ldap" });
     assertEquals(await title.isChecked(), true);
     assertEquals(await page.getByRole("checkbox", { name: /keeps userName|keeps id:/ }).count(), 0);
-    await page.getByRole("checkbox", { name: "ldap keeps emails[].value: read only" }).focus();
+    await page.getByRole("checkbox", { name: "emails[].value is read-only at ldap" }).focus();
     await page.keyboard.press("Space");
-    await page.getByText("kept by ldap").first().waitFor();
+    await page.getByText("read-only at ldap").first().waitFor();
     await page.getByText(/\[targets\.default\.backends\.ldap\]/).waitFor();
     await page.getByText('read_only = ["title","emails[].value"]').waitFor();
     assertEquals(await findAccessibilityProblems(page), []);

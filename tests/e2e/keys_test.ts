@@ -2,17 +2,17 @@
 
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
-import { PLACES, railRows } from "../../console/web/places.ts";
+import { PAGE_ROUTES, sidebarRoutes } from "../../console/web/app/routes.ts";
 import { FULL_OTHER, FULL_SPARE, type FullConsole, startFullConsole } from "../fakes/console_full.ts";
-import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 import { listensFor } from "./key_rows.ts";
-import { rowOf } from "./place_rows.ts";
-import { openPlace } from "./place_walk.ts";
+import { rowOf } from "./pages/page_rows.ts";
+import { openPage } from "./pages/page_walk.ts";
+import { consoleTests } from "./console_tests.ts";
 
-const dist = await currentDist();
+const test = consoleTests(startFullConsole, { role: "owner" });
 
 interface KeyRow {
-  /** Where it is pressed; of {@link PLACE_ROWS}. */
+  /** Where it is pressed; of {@link PAGE_ROWS}. */
   readonly on: string;
   /** Pressed before it. */
   readonly after?: readonly string[];
@@ -25,7 +25,7 @@ const focused = (page: Page, text: string) =>
 const heading = (page: Page, name: string | RegExp) =>
   page.getByRole("heading", { name, level: 1 }).waitFor();
 const chosen = (count: number) => (page: Page) =>
-  page.getByRole("region", { name: `${count} chosen` }).waitFor();
+  page.getByRole("region", { name: `${count} selected` }).waitFor();
 const data = (page: Page, name: "theme" | "density", value: string) =>
   page.waitForFunction(([name, value]) => document.documentElement.dataset[name ?? ""] === value, [
     name,
@@ -36,9 +36,13 @@ const KEYS: Readonly<Record<string, KeyRow>> = {
   "Ctrl k": {
     on: "users",
     keys: ["Control+k"],
-    does: (page) => page.getByRole("dialog", { name: "Go to or do" }).waitFor(),
+    does: (page) => page.getByRole("dialog", { name: "Command palette" }).waitFor(),
   },
-  "?": { on: "users", keys: ["?"], does: (page) => page.getByRole("dialog", { name: "Keys" }).waitFor() },
+  "?": {
+    on: "users",
+    keys: ["?"],
+    does: (page) => page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor(),
+  },
   "/": {
     on: "users",
     keys: ["/"],
@@ -63,7 +67,11 @@ const KEYS: Readonly<Record<string, KeyRow>> = {
   "Escape": { on: "user", keys: ["Escape"], does: (page) => heading(page, "Users") },
   "t": { on: "users", keys: ["t"], does: (page) => data(page, "theme", "dark") },
   ".": { on: "users", keys: ["."], does: (page) => data(page, "density", "cosy") },
-  "Space": { on: "live", keys: [" "], does: (page) => page.getByRole("button", { name: "Go on" }).waitFor() },
+  "Space": {
+    on: "live",
+    keys: [" "],
+    does: (page) => page.getByRole("button", { name: "Resume" }).waitFor(),
+  },
   "i": {
     on: "live, a login chosen",
     keys: ["i"],
@@ -87,17 +95,17 @@ const KEYS: Readonly<Record<string, KeyRow>> = {
       // Only what has the focus is meant: elsewhere the key does nothing. A request of the key is told before this answer.
       await page.evaluate(() => document.readyState);
       assertEquals(decisions, []);
-      await page.getByRole("button", { name: /^Cancel the login of/ }).focus();
+      await page.getByRole("button", { name: /^Cancel the sign-in of/ }).focus();
       await page.keyboard.press("d");
-      await page.getByText("No login is waiting for a phone").waitFor();
-      assertEquals(site.desk.decided, [{ id: "r1", verb: "deny" }]);
+      await page.getByText("No pending push requests").waitFor();
+      assertEquals(site.secondFactorAdmin.decided, [{ id: "r1", verb: "deny" }]);
     },
   },
   ...Object.fromEntries(
-    railRows().flatMap(([name, { pattern, rail }]): [string, KeyRow][] =>
-      rail.key === undefined ? [] : [[`g ${rail.key}`, {
+    sidebarRoutes().flatMap(([name, { pattern, sidebar }]): [string, KeyRow][] =>
+      sidebar.key === undefined ? [] : [[`g ${sidebar.key}`, {
         on: name === "users" ? "groups" : "users",
-        keys: ["g", rail.key],
+        keys: ["g", sidebar.key],
         does: (page) => page.waitForURL((url) => url.pathname === pattern),
       }]]
     ),
@@ -117,19 +125,19 @@ const standing = (page: Page) =>
     chosen: document.querySelectorAll("tr[data-chosen]").length,
   }));
 
-for (const [name, { on, keys, does }] of Object.entries(KEYS)) {
-  browserTest(`keys: ${name} does what the help says, on ${on}`, async ({ page }) => {
-    await using site = await startFullConsole({ dist });
-    await openPlace(page, { site, row: rowOf(on) });
-    await listensFor(page, keys);
-    for (const key of keys) await page.keyboard.press(key);
-    await does(page, site);
-  });
-}
+test("keys: each does what the help says", async ({ page, site, step }) => {
+  for (const [name, { on, keys, does }] of Object.entries(KEYS)) {
+    await step(`${name} on ${on}`, async () => {
+      await openPage(page, { site, row: rowOf(on) });
+      await listensFor(page, keys);
+      for (const key of keys) await page.keyboard.press(key);
+      await does(page, site);
+    });
+  }
+});
 
-browserTest("keys: nothing happens while the user types, but the letters", async ({ page }) => {
-  await using site = await startFullConsole({ dist });
-  await openPlace(page, { site, row: rowOf("groups") });
+test("keys: nothing happens while the user types, but the letters", async ({ page, site }) => {
+  await openPage(page, { site, row: rowOf("groups") });
   const box = page.getByRole("searchbox", { name: "Search groups" });
   await box.focus();
   const before = await standing(page);
@@ -138,41 +146,37 @@ browserTest("keys: nothing happens while the user types, but the letters", async
   assertEquals([await box.inputValue(), await standing(page)], [letters, before]);
 });
 
-browserTest("keys: nothing happens below a dialog", async ({ page }) => {
-  await using site = await startFullConsole({ dist });
-  await openPlace(page, { site, row: rowOf("users") });
-  await page.getByRole("button", { name: "Keys" }).click();
-  await page.getByRole("dialog", { name: "Keys" }).getByRole("button", { name: "Close" }).focus();
+test("keys: nothing happens below a dialog", async ({ page, site }) => {
+  await openPage(page, { site, row: rowOf("users") });
+  await page.getByRole("button", { name: "Shortcuts" }).click();
+  await page.getByRole("dialog", { name: "Keyboard shortcuts" }).getByRole("button", { name: "Close" })
+    .focus();
   const before = await standing(page);
   for (const key of [...EVERY_KEY.filter((key) => key !== " "), "Control+k"]) await page.keyboard.press(key);
   assertEquals(await standing(page), before);
 });
 
-browserTest("keys: switched off they do nothing, and Ctrl K stays", async ({ page }) => {
-  await using site = await startFullConsole({ dist });
+test("keys: switched off they do nothing, and Ctrl K stays", async ({ page, site }) => {
   await page.addInitScript(() => localStorage.setItem("countersign-keys", "off"));
-  await openPlace(page, { site, row: rowOf("users") });
+  await openPage(page, { site, row: rowOf("users") });
   const before = await standing(page);
   for (const key of EVERY_KEY) await page.keyboard.press(key);
   await page.keyboard.press("Escape");
   assertEquals(await standing(page), before);
   await page.keyboard.press("Control+k");
-  await page.getByRole("dialog", { name: "Go to or do" }).waitFor();
+  await page.getByRole("dialog", { name: "Command palette" }).waitFor();
 });
 
-browserTest("keys: with Ctrl, Alt or Meta they are the browser's", async ({ page }) => {
-  await using site = await startFullConsole({ dist });
-  await openPlace(page, { site, row: rowOf("users") });
+test("keys: with Ctrl, Alt or Meta they are the browser's", async ({ page, site }) => {
+  await openPage(page, { site, row: rowOf("users") });
   const before = await standing(page);
   for (const key of ["Alt+t", "Control+.", "Alt+?", "Meta+t"]) await page.keyboard.press(key);
   assertEquals(await standing(page), before);
 });
 
 Deno.test("keys: no two places share one, and the brief's are all there", () => {
-  const keys = railRows().flatMap(([, { rail }]) => rail.key === undefined ? [] : [rail.key]);
+  const keys = sidebarRoutes().flatMap(([, { sidebar }]) => sidebar.key === undefined ? [] : [sidebar.key]);
   assertEquals(new Set(keys).size, keys.length);
   for (const key of [..."lhugctma,"]) assert(`g ${key}` in KEYS, `g ${key}`);
-  for (const name of ["live", "users", "groups", "clients"]) assert(name in PLACES);
+  for (const name of ["live", "users", "groups", "clients"]) assert(name in PAGE_ROUTES);
 });
-
-closeBrowserAtEnd();

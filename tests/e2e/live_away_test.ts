@@ -1,14 +1,18 @@
-// Live while the server is away: what is said, what is not to be pressed, and how it comes back. Through a line that is cut,
-// and with the real program stopped and started again.
+// Live while the server is away, and the refused and dropped packets of radclient through the real program.
 
-import { assertEquals, assertMatch } from "@std/assert";
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
-import { PASSWORD, startConsole } from "../fakes/console_app.ts";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { startConsole } from "../fakes/console_app.ts";
 import { approval, conversation } from "../fakes/console_gateway.ts";
-import { browserTest, closeBrowserAtEnd, currentDist, enterAs, signIn } from "./browser.ts";
+import type { RadclientSetUp } from "../interop/peers/radclient.ts";
+import type { Page } from "../packages/playwright.ts";
+import { enterAs } from "./browser.ts";
+import { runProgram } from "../support/child.ts";
+import { type ConsoleProgram, startConsoleProgram } from "./console_program.ts";
+import { consoleTests } from "./console_tests.ts";
+import { totpCode } from "../support/totp.ts";
 
-const dist = await currentDist();
-closeBrowserAtEnd();
+const test = consoleTests(startConsole, { role: "operator" });
+const programTest = consoleTests(startConsoleProgram, { role: "owner" });
 
 /** Stands between the page and the console, and can be cut: both ways, old connections and new ones. */
 function openLine(port: number) {
@@ -60,44 +64,34 @@ function openLine(port: number) {
   };
 }
 
-browserTest(
-  "a cut line is said with the age of the data, takes the buttons away with a reason, and tells what was missed",
-  async ({ page }) => {
-    await using site = await startConsole({ dist });
-    await using line = openLine(Number(new URL(site.origin).port));
-    const startedMs = Date.now();
-    site.watch.put(conversation(1, { user: "ada", startedMs }));
-    // The row of a login that waits goes at its deadline.
-    site.desk.wait({ ...approval("r1"), deadlineMs: startedMs + 3_600_000 });
-    await enterAs(page, { site: { ...site, origin: line.origin }, role: "operator" });
-    const deny = page.getByRole("button", { name: "Deny the login of ada" });
-    await deny.waitFor();
-    assertEquals(await deny.isEnabled(), true);
-    line.cut();
-    await page.getByText(/What you see is \d+ s old/).waitFor();
-    await page.getByRole("main").getByText("Reconnecting").waitFor();
-    assertEquals(await deny.isEnabled(), false);
-    assertEquals(await deny.getAttribute("title"), "Not while the server does not answer");
-    for (let number = 2; number <= 5; number += 1) {
-      site.watch.put(conversation(number, { user: `u${number}`, startedMs }));
-    }
-    await page.waitForTimeout(300);
-    assertEquals(await page.getByRole("link", { name: "u5" }).count(), 0);
-    line.mend();
-    await page.getByText("The connection is back. 4 logins changed meanwhile.").waitFor({ timeout: 30_000 });
-    await page.getByRole("link", { name: "u5" }).waitFor();
-    assertEquals(await page.getByRole("row").count(), 6);
-    assertEquals(await deny.isEnabled(), true);
-  },
-);
+test("a cut line is said with the age of the data, takes the buttons away with a reason, and tells what was missed", async ({ page, site }) => {
+  await using line = openLine(Number(new URL(site.origin).port));
+  const startedMs = Date.now();
+  site.watch.put(conversation(1, { user: "ada", startedMs }));
+  // The row of a login that waits goes at its deadline.
+  site.secondFactorAdmin.wait({ ...approval("r1"), deadlineMs: startedMs + 3_600_000 });
+  await enterAs(page, { site: { ...site, origin: line.origin }, role: "operator" });
+  const deny = page.getByRole("button", { name: "Deny the sign-in of ada" });
+  await deny.waitFor();
+  assertEquals(await deny.isEnabled(), true);
+  line.cut();
+  await page.getByText(/This data is \d+ s old/).waitFor();
+  await page.getByRole("main").getByText("Reconnecting").waitFor();
+  assertEquals(await deny.isEnabled(), false);
+  assertEquals(await deny.getAttribute("title"), "Not available while the server is not responding");
+  for (let number = 2; number <= 5; number += 1) {
+    site.watch.put(conversation(number, { user: `u${number}`, startedMs }));
+  }
+  await page.waitForTimeout(300);
+  assertEquals(await page.getByRole("link", { name: "u5" }).count(), 0);
+  line.mend();
+  await page.getByText("Reconnected. 4 sign-ins changed in the meantime.").waitFor({ timeout: 30_000 });
+  await page.getByRole("link", { name: "u5" }).waitFor();
+  assertEquals(await page.getByRole("row").count(), 6);
+  assertEquals(await deny.isEnabled(), true);
+});
 
-const ADMIN = `[[console.admin]]
-name = "owner"
-password = "${PASSWORD}"
-role = "owner"
-`;
-
-async function login(gateway: RunningGateway, userName: string): Promise<void> {
+async function login(gateway: ConsoleProgram, userName: string): Promise<void> {
   const client = gateway.client();
   try {
     const { bytes } = client.build({ userName, password: "pw" });
@@ -108,25 +102,131 @@ async function login(gateway: RunningGateway, userName: string): Promise<void> {
   }
 }
 
-browserTest(
+programTest(
   "the program stopped and started again on its port: the page comes back by itself and shows what is new",
-  async ({ page }) => {
-    await using gateway = await startGateway({ toml: ADMIN });
-    await page.goto(`${gateway.httpUrl}/live`);
-    await signIn(page, "owner");
-    await login(gateway, "before-the-stop");
+  async ({ page, site, open }) => {
+    await open("/live", "Live");
+    await login(site, "before-the-stop");
     await page.getByRole("link", { name: "before-the-stop" }).waitFor();
-    const origin = gateway.httpUrl;
-    await gateway.stop();
-    const note = page.getByText(/What you see is \d+ s old/);
+    const origin = site.httpUrl;
+    await site.stop();
+    const note = page.getByText(/This data is \d+ s old/);
     await note.waitFor();
     assertMatch(await page.getByRole("main").innerText(), /before-the-stop/);
-    await gateway.restart();
-    assertEquals(gateway.httpUrl, origin);
+    await site.restart();
+    assertEquals(site.httpUrl, origin);
     await note.waitFor({ state: "detached", timeout: 30_000 });
-    await login(gateway, "after-the-start");
+    await login(site, "after-the-start");
     await page.getByRole("link", { name: "after-the-start" }).waitFor();
     // Its ids are new ones: nothing can be said of what was missed, and everything was fetched anew.
-    assertEquals(await page.getByText("The connection is back").count(), 0);
+    assertEquals(await page.getByText("Reconnected.").count(), 0);
   },
 );
+
+const SECRET = "planted-secret-of-the-client";
+const CLIENT = `[[radius.client]]
+name = "vpn-1"
+address = ["127.0.0.1"]
+secret = "${SECRET}"
+`;
+const PASSWORD = "planted-password";
+const SEED = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
+
+programTest(
+  "refused and dropped packets of radclient are explained, kept without a secret, and the page outlives the server",
+  { role: "viewer", toml: CLIENT, peers: ["radclient"] },
+  async ({ page, site, open }) => {
+    await site.pair("edsger", "--totp", SEED);
+    const seen: string[] = [];
+    page.on("response", (response) => {
+      if (!response.url().includes("/console/api/") || response.url().includes("/stream")) return;
+      void response.text().then((text) => seen.push(text), () => undefined);
+    });
+    await open("/live", "Live");
+    await using peer = site.radclient();
+    await wrongPasscodeIsExplained(page, peer);
+    await droppedPacketsAreExplained(page, site);
+    await historyAndChartsHaveIt(page, site, peer);
+    await pageComesBack(page, site, peer);
+    const text = seen.join("\n");
+    for (const secret of [PASSWORD, SECRET, SEED]) assert(!text.includes(secret), secret);
+  },
+);
+
+async function wrongPasscodeIsExplained(page: Page, peer: RadclientSetUp): Promise<void> {
+  const login = await peer.login({ name: "edsger", password: PASSWORD });
+  await login.answer("000000");
+  assertEquals((await login.end()).verdict, "reject");
+  await page.getByRole("link", { name: "edsger" }).click();
+  const inspector = page.getByRole("complementary", { name: "Selected sign-in" });
+  await inspector.getByText("The passcode was wrong, already used, or expired.").waitFor();
+  const packets = inspector.getByRole("region", { name: "Packets" });
+  assertEquals(await packets.locator("summary strong").allInnerTexts(), [
+    "Access-Request",
+    "Access-Challenge",
+    "Access-Request",
+    "Access-Reject",
+  ]);
+  await packets.getByText("Access-Request").first().click();
+  await packets.getByRole("row", { name: /^User-Name 1 edsger/ }).waitFor();
+  await packets.getByRole("row", { name: /^User-Password 2 redacted/ }).waitFor();
+  assertEquals(await packets.getByText("Message-Authenticator verified").count(), 2);
+  await inspector.getByRole("button", { name: "Close" }).click();
+}
+
+/** One packet that gets no answer, or a Reject outside any login. */
+async function sendOnce(
+  gateway: ConsoleProgram,
+  { secret = SECRET, lines }: { secret?: string; lines: string[] },
+) {
+  await runProgram("radclient", {
+    args: ["-t", "2", "-r", "1", `127.0.0.1:${gateway.radiusPort}`, "auth", secret],
+    stdin: `${lines.join(",")}\n`,
+    timeoutMs: 20_000,
+  });
+}
+
+async function droppedPacketsAreExplained(page: Page, gateway: ConsoleProgram): Promise<void> {
+  const signed = "Message-Authenticator = 0x00";
+  await sendOnce(gateway, {
+    secret: "another secret",
+    lines: ['User-Name = "eve"', 'User-Password = "x"', signed],
+  });
+  await sendOnce(gateway, { lines: ['User-Name = "chap"', 'CHAP-Password = "x"', signed] });
+  await sendOnce(gateway, {
+    lines: ['User-Name = "old"', 'User-Password = "x"', "State = 0x6e6f6e65", signed],
+  });
+  await page.getByRole("link", { name: /packets? dropped/ }).click();
+  await page.getByText("The request from vpn-1 answers a challenge that this gateway did not send.")
+    .waitFor();
+  await page.getByText("vpn-1 uses CHAP or MS-CHAP. A second factor requires PAP.").waitFor();
+  const wrong = page.getByText(/^vpn-1 uses another shared secret\. \d+ packets? failed since/);
+  assertMatch(await wrong.first().innerText(), /since \d\d:\d\d:\d\d\.$/);
+}
+
+async function historyAndChartsHaveIt(
+  page: Page,
+  gateway: ConsoleProgram,
+  peer: RadclientSetUp,
+): Promise<void> {
+  const right = await peer.login({ name: "edsger", password: PASSWORD });
+  await right.answer(totpCode("12345678901234567890", Date.now()));
+  assertEquals((await right.end()).verdict, "accept");
+  await page.goto(`${gateway.httpUrl}/history`);
+  await page.getByRole("table").getByText("Accepted").waitFor();
+  await page.getByRole("table").getByText("The passcode was wrong").waitFor();
+  await page.goto(`${gateway.httpUrl}/charts?range=1h`);
+  await page.getByRole("img", { name: "1 accepted, 1 rejected, 0 other" }).waitFor();
+}
+
+async function pageComesBack(page: Page, gateway: ConsoleProgram, peer: RadclientSetUp): Promise<void> {
+  await page.goto(`${gateway.httpUrl}/live`);
+  await page.getByRole("main").getByText("Live", { exact: true }).nth(1).waitFor();
+  await gateway.kill9();
+  await page.getByText("The server is not responding.").waitFor();
+  await gateway.restart();
+  await page.getByText("The server is not responding.").waitFor({ state: "detached", timeout: 30_000 });
+  const login = await peer.login({ name: "barbara", password: PASSWORD });
+  assertMatch(login.message(), /Choose a second factor/);
+  await page.getByRole("link", { name: "barbara" }).waitFor();
+}

@@ -1,15 +1,16 @@
-// Live narrowed by a click on a cell, and worked by its keys. In a real browser.
+// Live is narrowed by a click on a cell and worked by keys, and its inspector shows each text as a whole.
 
 import { assert, assertEquals } from "@std/assert";
-import type { Page } from "../packages/playwright.ts";
+import { STEPS } from "../../radius/protocol/steps.ts";
 import { startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
-import { findAccessibilityProblems } from "./axe.ts";
-import { browserTest, closeBrowserAtEnd, currentDist, enterAs } from "./browser.ts";
+import type { Page } from "../packages/playwright.ts";
+import { consoleTests } from "./console_tests.ts";
+import { findAccessibilityProblems } from "./page_checks.ts";
 import { listensFor } from "./key_rows.ts";
+import { goWithin } from "./pages/page_walk.ts";
 
-const dist = await currentDist();
-closeBrowserAtEnd();
+const test = consoleTests(startConsole, { role: "viewer" });
 
 const LIVE_KEYS = [" ", "n", "i", "r", "j", "k"];
 
@@ -27,99 +28,144 @@ const focusIn = (page: Page, selector: string) =>
 
 for (
   const { cell, name, query, left } of [
-    { cell: "user", name: "Show only alan", query: "?q=alan", left: "1 of 3 logins" },
-    { cell: "client", name: "wifi", query: "?client=wifi", left: "2 of 3 logins" },
-    { cell: "state", name: "Accepted", query: "?state=accepted", left: "1 of 3 logins" },
+    { cell: "user", name: "Show only alan", query: "?q=alan", left: "1 of 3 sign-ins" },
+    { cell: "client", name: "wifi", query: "?client=wifi", left: "2 of 3 sign-ins" },
+    { cell: "state", name: "Accepted", query: "?state=accepted", left: "1 of 3 sign-ins" },
   ]
 ) {
-  browserTest(`a click on the ${cell} of a row narrows Live to it, and opens nothing`, async ({ page }) => {
-    await using site = await startConsole({ dist });
+  test(`a click on the ${cell} of a row narrows Live to it, and opens nothing`, async ({ page, site, open }) => {
     putThree(site);
-    await enterAs(page, { site, role: "viewer" });
-    const list = page.getByRole("table", { name: "Logins" });
+    await open("/live", "Live");
+    const list = page.getByRole("table", { name: "Sign-ins" });
     await list.getByRole("button", { name, exact: true }).first().click();
     await page.getByText(left).waitFor();
     await page.waitForURL((url) => url.search === query);
     assertEquals(await page.getByRole("complementary").count(), 0);
     await page.getByRole("button", { name: "1 filter" }).click();
-    await page.getByText("3 logins", { exact: true }).waitFor();
+    await page.getByText("3 sign-ins", { exact: true }).waitFor();
   });
 }
 
-browserTest("Live is narrowed to one target, in the address too", async ({ page }) => {
-  await using site = await startConsole({ dist });
+test("Live is narrowed to one target, in the address too", async ({ page, site, open }) => {
   putThree(site);
   site.watch.put(conversation(4, { user: "visitor", target: "guests" }));
-  await enterAs(page, { site, role: "viewer" });
-  await page.getByText("4 logins", { exact: true }).waitFor();
+  await open("/live", "Live");
+  await page.getByText("4 sign-ins", { exact: true }).waitFor();
   await page.getByLabel("Target", { exact: true }).selectOption("guests");
-  await page.getByText("1 of 4 logins").waitFor();
+  await page.getByText("1 of 4 sign-ins").waitFor();
   await page.waitForURL((url) => url.search === "?target=guests");
   await page.getByRole("link", { name: "visitor" }).waitFor();
 });
 
-browserTest(
-  "keys on Live: i into the inspector, r plays and stops, Space pauses, n shows what is newer",
-  async ({ page }) => {
-    await using site = await startConsole({ dist });
-    putThree(site);
-    await enterAs(page, { site, role: "viewer" });
-    await page.getByRole("link", { name: "alan" }).waitFor();
-    await listensFor(page, ["i"]);
-    await page.keyboard.press("i");
-    await focusIn(page, ".inspector .body");
-    await page.waitForURL((url) => url.searchParams.get("c") === "c0000000003");
-    // The inspector's own: before it is there, the key would begin at the beginning.
-    await page.getByRole("button", { name: "Play" }).waitFor();
-    await listensFor(page, ["r"]);
-    await page.keyboard.press("r");
-    await page.getByRole("button", { name: "Stop" }).waitFor();
-    await page.waitForURL(/[?&]t=/);
-    await page.keyboard.press("r");
-    await page.getByRole("button", { name: "Play" }).waitFor();
-    await page.keyboard.press("j");
-    await focusIn(page, ".rows .row a");
-    await page.keyboard.press("j");
-    site.watch.put(conversation(4, { user: "edsger", startedMs: Date.now() }));
-    await page.getByRole("button", { name: "1 newer" }).waitFor();
-    // The new row must not take the element that has the focus.
-    assertEquals(await page.evaluate(() => document.activeElement?.textContent), "grace");
-    await page.keyboard.press("n");
-    await page.getByRole("link", { name: "edsger" }).waitFor();
-    await page.getByRole("heading", { name: "Live", level: 1 }).focus();
-    await page.keyboard.press(" ");
-    await page.getByRole("button", { name: "Go on" }).waitFor();
-    await page.keyboard.press(" ");
-    await page.getByRole("button", { name: "Pause" }).waitFor();
-  },
-);
-
-browserTest("r without a chosen login opens the newest at its beginning", async ({ page }) => {
-  await using site = await startConsole({ dist });
+test("keys on Live: i into the inspector, r plays and stops, Space pauses, n shows what is newer", async ({ page, site, open }) => {
   putThree(site);
-  await enterAs(page, { site, role: "viewer" });
+  await open("/live", "Live");
+  await page.getByRole("link", { name: "alan" }).waitFor();
+  await listensFor(page, ["i"]);
+  await page.keyboard.press("i");
+  await focusIn(page, ".inspector .body");
+  await page.waitForURL((url) => url.searchParams.get("c") === "c0000000003");
+  // The inspector's own: before it is there, the key would begin at the beginning.
+  await page.getByRole("button", { name: "Play" }).waitFor();
+  await listensFor(page, ["r"]);
+  await page.keyboard.press("r");
+  await page.getByRole("button", { name: "Stop" }).waitFor();
+  await page.waitForURL(/[?&]t=/);
+  await page.keyboard.press("r");
+  await page.getByRole("button", { name: "Play" }).waitFor();
+  await page.keyboard.press("j");
+  await focusIn(page, ".rows .row a");
+  await page.keyboard.press("j");
+  site.watch.put(conversation(4, { user: "edsger", startedMs: Date.now() }));
+  await page.getByRole("button", { name: "1 newer" }).waitFor();
+  // The new row must not take the element that has the focus.
+  assertEquals(await page.evaluate(() => document.activeElement?.textContent), "grace");
+  await page.keyboard.press("n");
+  await page.getByRole("link", { name: "edsger" }).waitFor();
+  await page.getByRole("heading", { name: "Live", level: 1 }).focus();
+  await page.keyboard.press(" ");
+  await page.getByRole("button", { name: "Resume" }).waitFor();
+  await page.keyboard.press(" ");
+  await page.getByRole("button", { name: "Pause" }).waitFor();
+});
+
+test("r without a chosen login opens the newest at its beginning", async ({ page, site, open }) => {
+  putThree(site);
+  await open("/live", "Live");
   await page.getByRole("link", { name: "alan" }).waitFor();
   await listensFor(page, ["r"]);
   await page.keyboard.press("r");
-  await page.getByRole("slider", { name: "Moment of the replay" }).waitFor();
+  await page.getByRole("slider", { name: "Replay position" }).waitFor();
   await page.waitForURL((url) => url.search === "?c=c0000000003&t=0");
   assertEquals(await page.locator(".moments .to-come").count(), 1);
 });
 
-browserTest("the help names every key of Live, and the narrowed list has no barrier", async ({ page }) => {
-  await using site = await startConsole({ dist });
+test("the help names every key of Live, and the narrowed list has no barrier", async ({ page, site, open }) => {
   putThree(site);
-  await enterAs(page, { site, role: "viewer", path: "/live?client=wifi" });
+  await open("/live?client=wifi", "Live");
   await page.getByRole("link", { name: "alan" }).focus();
   assertEquals(await findAccessibilityProblems(page), []);
   // The help shows the keys that are on when it opens.
   await listensFor(page, LIVE_KEYS);
   await page.keyboard.press("?");
   const help = page.getByRole("dialog");
-  await help.getByText("Pause or go on").waitFor();
+  await help.getByText("Pause or resume").waitFor();
   const keys = await help.locator("dt").allInnerTexts();
   for (const key of LIVE_KEYS) {
     const name = key === " " ? "Space" : key;
     assert(keys.some((one) => one.trim() === name), `${name} is not in the help`);
   }
 });
+
+const WIDTHS_PX = [1440, 1280, 1100, 1024, 390, 320] as const;
+const USER = "a.rather.long.user.name.of.a.contractor@subsidiary.example.org";
+const CALLER = "2001:db8:85a3:8d3:1319:8a2e:370:7348";
+
+/** Texts of the inspector that are cut off at the edge of their box. */
+function cutTexts(page: Page): Promise<string[]> {
+  return page.getByRole("complementary").evaluate((inspector) => {
+    const cut: string[] = [];
+    for (const element of inspector.querySelectorAll("*")) {
+      const { overflowX, clipPath } = getComputedStyle(element);
+      const isHidden = clipPath !== "none" || !element.checkVisibility();
+      if (isHidden || overflowX === "visible" || element.textContent.trim() === "") continue;
+      if (element.scrollWidth > element.clientWidth) cut.push(element.textContent);
+    }
+    return cut;
+  });
+}
+
+for (const language of ["en", "de"] as const) {
+  test(`the inspector cuts no text off, whatever the step, in ${language}`, async ({ page, site, open }) => {
+    await page.addInitScript((language) => localStorage.setItem("countersign-language", language), language);
+    const steps = Object.keys(STEPS);
+    const startedMs = Date.now() - 20_000;
+    const views = steps.map((step, at) =>
+      conversation(at + 1, {
+        user: USER,
+        place: CALLER,
+        startedMs,
+        step,
+        moments: [{ atMs: startedMs, step, row: "pushed" }],
+      })
+    );
+    const over = conversation(steps.length + 1, { user: USER, place: CALLER, startedMs });
+    for (const view of views) site.watch.put(view);
+    site.watch.put(ended(over, { outcome: "rejected", row: "not_approved", atMs: startedMs + 6240 }));
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await open("/live", "Live");
+    const problems: string[] = [];
+    for (const { id, step } of [...views, over]) {
+      await goWithin(page, "/live");
+      await page.getByRole("complementary").waitFor({ state: "detached" });
+      await goWithin(page, `/live?c=${id}`);
+      // The replay and the steps come with the stream; the third section is fetched, and the explanation with it.
+      await page.locator(".inspector section").nth(2).waitFor();
+      for (const width of WIDTHS_PX) {
+        await page.setViewportSize({ width, height: 900 });
+        problems.push(...(await cutTexts(page)).map((text) => `${step}, ${width} px: ${text}`));
+      }
+    }
+    assertEquals(problems, []);
+  });
+}

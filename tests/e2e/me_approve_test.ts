@@ -1,24 +1,16 @@
 // The page that confirms one login, in a real browser without JavaScript: real packets ask, a form answers.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { BrowserContext, BrowserContextOptions, Page } from "../packages/playwright.ts";
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import type { BrowserContextOptions, Page } from "../packages/playwright.ts";
+import { type ConsoleProgram, startConsoleProgram } from "./console_program.ts";
 import { CODES } from "../support/radius_packets.ts";
-import { findAccessibilityProblems } from "./axe.ts";
-import { ACTION_TIMEOUT_MS, browserTest, closeBrowserAtEnd, scrollsSideways } from "./browser.ts";
+import { assertHoldsInBothLooks, findAccessibilityProblems } from "./page_checks.ts";
+import { browserTest, LOOKS, openTab, type Tab } from "./browser.ts";
 
-closeBrowserAtEnd();
-
-const PASSWORD = "a long password of the manager";
 const PHONE = "Pixel of <b>Ada</b>";
 const HOSTILE = `ada"><img src=x onerror=alert(1)>`;
 const SETTINGS = `[radius]
 conversation_ttl_s = 3600
-
-[[console.admin]]
-name = "manager"
-password = "${PASSWORD}"
-role = "owner"
 
 [[radius.client]]
 name = "vpn-1"
@@ -28,13 +20,13 @@ secret = "a secret of the approval page"
 
 /** Calls the server as a page of its own would. */
 async function call<T>(
-  gateway: RunningGateway,
+  gateway: ConsoleProgram,
   path: string,
   { json, cookie = "" }: { json: unknown; cookie?: string },
 ): Promise<{ body: T; cookie: string }> {
-  const response = await fetch(gateway.httpUrl + path, {
+  const response = await fetch(gateway.origin + path, {
     method: "POST",
-    headers: { "content-type": "application/json", origin: gateway.httpUrl, cookie },
+    headers: { "content-type": "application/json", origin: gateway.origin, cookie },
     body: JSON.stringify(json),
   });
   const text = await response.text();
@@ -47,10 +39,8 @@ async function call<T>(
 
 /** A gateway, its client, and the cookie of a phone that is paired with `user`. */
 async function startWorld(user = "ada", toml = SETTINGS) {
-  const gateway = await startGateway({ toml });
-  const { cookie: admin } = await call(gateway, "/console/api/session", {
-    json: { name: "manager", password: PASSWORD },
-  });
+  const gateway = await startConsoleProgram({ toml });
+  const admin = await gateway.signIn("owner");
   const path = `/console/api/users/${encodeURIComponent(user)}`;
   const { body: { link } } = await call<{ link: string }>(gateway, `${path}/invitation`, {
     json: {},
@@ -68,7 +58,7 @@ async function startWorld(user = "ada", toml = SETTINGS) {
     user,
     /** What waits for the phone, newest last. */
     async requestIds(): Promise<string[]> {
-      const response = await fetch(`${gateway.httpUrl}/device/api/view`, { headers: { cookie: phone } });
+      const response = await fetch(`${gateway.origin}/device/api/view`, { headers: { cookie: phone } });
       const { view }: { view: { requests: { requestId: string }[] } } = await response.json();
       return view.requests.map(({ requestId }) => requestId);
     },
@@ -98,101 +88,76 @@ async function login(world: World) {
   };
 }
 
-const LIGHT = { viewport: { width: 1000, height: 800 }, colorScheme: "light" } as const;
-const DARK = { ...LIGHT, colorScheme: "dark" } as const;
-const SMALL = {
-  viewport: { width: 320, height: 640 },
-  colorScheme: "light",
-  hasTouch: true,
-  isMobile: true,
-} as const;
-
 /** A browser without JavaScript, with cookies. */
 async function scriptless(
-  page: Page,
   world: World,
-  { cookie, ...options }: BrowserContextOptions & { cookie?: string },
-): Promise<{ page: Page; context: BrowserContext }> {
-  const browser = page.context().browser();
-  if (browser === null) throw new Error("The tab has no browser");
-  const context = await browser.newContext({
-    ...LIGHT,
-    locale: "en-GB",
-    javaScriptEnabled: false,
-    ...options,
-  });
-  const [name = "", value = ""] = (cookie ?? "").split("=");
-  if (name !== "") await context.addCookies([{ name, value, url: world.gateway.httpUrl }]);
-  const opened = await context.newPage();
-  opened.setDefaultTimeout(ACTION_TIMEOUT_MS);
-  return { page: opened, context };
+  { cookie = "", ...options }: BrowserContextOptions & { cookie?: string },
+): Promise<Tab> {
+  const tab = await openTab({ ...LOOKS.wide, javaScriptEnabled: false, ...options });
+  const [name = "", value = ""] = cookie.split("=");
+  if (name !== "") await tab.context.addCookies([{ name, value, url: world.gateway.origin }]);
+  return tab;
 }
 
 const question = (page: Page) => page.getByRole("heading", { name: "Is this you signing in?", level: 1 });
 
-browserTest(
-  "opening the page decides nothing; the number and Approve let the login in",
-  async ({ page: tab }) => {
-    await using world = await startWorld();
-    const { page } = await scriptless(tab, world, { cookie: world.phone });
-    const { path, number, answer } = await login(world);
-    for (let count = 0; count < 2; count += 1) await page.goto(world.gateway.httpUrl + path);
-    await question(page).waitFor();
-    for (const fact of ["ada", "vpn-1", "198.51.100.23", PHONE]) {
-      await page.getByText(fact, { exact: true })
-        .waitFor();
-    }
-    assertMatch(await page.getByRole("definition").last().textContent() ?? "", /^\d+ seconds when/);
-    await page.getByLabel("Number shown in your login").fill(number);
-    await page.getByRole("button", { name: "Approve" }).click();
-    await page.getByRole("heading", { name: "Approved", level: 1 }).waitFor();
-    await page.waitForURL((url) => url.pathname === path);
-    assertEquals(await answer(), CODES.accessAccept);
-    await page.reload();
-    await page.getByRole("heading", { name: "Approved", level: 1 }).waitFor();
-  },
-);
+browserTest("opening the page decides nothing; the number and Approve let the login in", async () => {
+  await using world = await startWorld();
+  const { page } = await scriptless(world, { cookie: world.phone });
+  const { path, number, answer } = await login(world);
+  for (let count = 0; count < 2; count += 1) await page.goto(world.gateway.origin + path);
+  await question(page).waitFor();
+  for (const fact of ["ada", "vpn-1", "198.51.100.23", PHONE]) {
+    await page.getByText(fact, { exact: true })
+      .waitFor();
+  }
+  assertMatch(await page.getByRole("definition").last().textContent() ?? "", /^\d+ seconds when/);
+  await page.getByLabel("Number shown at your sign-in").fill(number);
+  await page.getByRole("button", { name: "Approve" }).click();
+  await page.getByRole("heading", { name: "Approved", level: 1 }).waitFor();
+  await page.waitForURL((url) => url.pathname === path);
+  assertEquals(await answer(), CODES.accessAccept);
+  await page.reload();
+  await page.getByRole("heading", { name: "Approved", level: 1 }).waitFor();
+});
 
-browserTest(
-  "Deny refuses the login without the number; a wrong number does, too, and says so",
-  async ({ page: tab }) => {
-    await using world = await startWorld();
-    const { page } = await scriptless(tab, world, { cookie: world.phone });
-    const first = await login(world);
-    await page.goto(world.gateway.httpUrl + first.path);
-    await page.getByRole("button", { name: "Deny" }).click();
-    await page.getByRole("heading", { name: "Denied", level: 1 }).waitFor();
-    assertEquals(await first.answer(), CODES.accessReject);
-    const second = await login(world);
-    await page.goto(world.gateway.httpUrl + second.path);
-    const wrong = second.number === "10" ? "11" : "10";
-    await page.getByLabel("Number shown in your login").fill(wrong);
-    await page.getByLabel("Number shown in your login").press("Enter");
-    await page.getByText("That was not the number of the login, so it was denied.").waitFor();
-    assertEquals(await second.answer(), CODES.accessReject);
-  },
-);
+browserTest("Deny refuses the login without the number; a wrong number does, too, and says so", async () => {
+  await using world = await startWorld();
+  const { page } = await scriptless(world, { cookie: world.phone });
+  const first = await login(world);
+  await page.goto(world.gateway.origin + first.path);
+  await page.getByRole("button", { name: "Deny" }).click();
+  await page.getByRole("heading", { name: "Denied", level: 1 }).waitFor();
+  assertEquals(await first.answer(), CODES.accessReject);
+  const second = await login(world);
+  await page.goto(world.gateway.origin + second.path);
+  const wrong = second.number === "10" ? "11" : "10";
+  await page.getByLabel("Number shown at your sign-in").fill(wrong);
+  await page.getByLabel("Number shown at your sign-in").press("Enter");
+  await page.getByText("The number was wrong, so the sign-in was denied.").waitFor();
+  assertEquals(await second.answer(), CODES.accessReject);
+});
 
 browserTest(
   "This was not me denies, locks for an hour, and the console says so until it is dismissed",
   async (tab) => {
     await using world = await startWorld();
-    const { page } = await scriptless(tab.page, world, { cookie: world.phone });
+    const { page } = await scriptless(world, { cookie: world.phone });
     const { path, answer } = await login(world);
-    await page.goto(world.gateway.httpUrl + path);
+    await page.goto(world.gateway.origin + path);
     await page.getByRole("button", { name: "This was not me" }).click();
     await page.getByRole("heading", { name: "Denied", level: 1 }).waitFor();
-    await page.getByText("Your administrators were told.").waitFor();
-    await page.getByText("Logins under your name are refused until").waitFor();
+    await page.getByText("Your administrators were notified.").waitFor();
+    await page.getByText("Sign-ins with your name are blocked until").waitFor();
     assertEquals(await answer(), CODES.accessReject);
     const again = await world.client.ask({ userName: "ada", password: "pw", nasPort: ports++ });
     assertEquals(again.code, CODES.accessReject);
     await world.gateway.logged("a user says that a login was not theirs");
 
     const [name = "", value = ""] = world.admin.split("=");
-    await tab.context.addCookies([{ name, value, url: world.gateway.httpUrl }]);
-    await tab.page.goto(`${world.gateway.httpUrl}/live`);
-    const notice = tab.page.getByRole("alert").filter({ hasText: "ada says: this was not me." });
+    await tab.context.addCookies([{ name, value, url: world.gateway.origin }]);
+    await tab.page.goto(`${world.gateway.origin}/live`);
+    const notice = tab.page.getByRole("alert").filter({ hasText: "ada reported: this was not me." });
     await notice.waitFor();
     assertEquals(await findAccessibilityProblems(tab.page, { within: ".notices" }), []);
     await notice.getByRole("link", { name: "Open ada" }).click();
@@ -205,7 +170,7 @@ browserTest(
 
 browserTest(
   "a visit by a one-time link confirms only the user's own login, and not without a visit",
-  async ({ page: tab }) => {
+  async () => {
     await using world = await startWorld();
     const linkOf = async (user: string) => {
       const made = await call<{ url: string }>(world.gateway, `/console/api/users/${user}/me-link`, {
@@ -216,116 +181,100 @@ browserTest(
       return (await call(world.gateway, "/me/api/session", { json: { link } })).cookie;
     };
     const { path, number, answer } = await login(world);
-    const address = world.gateway.httpUrl + path;
+    const address = world.gateway.origin + path;
 
-    const stranger = await scriptless(tab, world, {});
+    const stranger = await scriptless(world, {});
     await stranger.page.goto(address);
     await stranger.page.getByRole("heading", { name: "Open this page on your phone" }).waitFor();
     assertEquals(await stranger.page.getByRole("link", { name: "Open again" }).getAttribute("href"), path);
 
-    const bert = await scriptless(tab, world, { cookie: await linkOf("bert") });
+    const bert = await scriptless(world, { cookie: await linkOf("bert") });
     await bert.page.goto(address);
-    await bert.page.getByRole("heading", { name: "No such login" }).waitFor();
+    await bert.page.getByRole("heading", { name: "Sign-in not found" }).waitFor();
     assertEquals(await bert.page.getByText("vpn-1").count(), 0);
 
-    const ada = await scriptless(tab, world, { cookie: await linkOf("ada") });
+    const ada = await scriptless(world, { cookie: await linkOf("ada") });
     await ada.page.goto(address);
-    await ada.page.getByLabel("Number shown in your login").fill(number);
+    await ada.page.getByLabel("Number shown at your sign-in").fill(number);
     await ada.page.getByRole("button", { name: "Approve" }).click();
     await ada.page.getByRole("heading", { name: "Approved" }).waitFor();
     assertEquals(await answer(), CODES.accessAccept);
   },
 );
 
-browserTest(
-  "another site's form decides nothing, and a form without a number is shown again",
-  async ({ page: tab }) => {
-    await using world = await startWorld();
-    const { path } = await login(world);
-    const address = world.gateway.httpUrl + path;
-    const send = async (headers: Record<string, string>, body: string) => {
-      const response = await fetch(address, {
-        method: "POST",
-        redirect: "manual",
-        headers: { cookie: world.phone, "content-type": "application/x-www-form-urlencoded", ...headers },
-        body,
-      });
-      return [response.status, await response.text()] as const;
-    };
-    const foreign: Record<string, string>[] = [{ origin: "https://elsewhere.example" }, {
-      origin: world.gateway.httpUrl,
-      "sec-fetch-site": "cross-site",
-    }, {}];
-    for (const headers of foreign) {
-      for (const decision of ["approve", "deny", "not_me"]) {
-        assertEquals((await send(headers, `decision=${decision}&number=11`))[0], 403);
-      }
-    }
-    const [status, text] = await send({ origin: world.gateway.httpUrl }, "decision=approve&number=");
-    assertEquals(status, 400);
-    assertMatch(text, /Type the two digits that your login shows\./);
-    assertEquals((await send({ origin: world.gateway.httpUrl }, "decision=dance"))[0], 303);
-    const { page } = await scriptless(tab, world, { cookie: world.phone });
-    await page.goto(address);
-    await question(page).waitFor();
-  },
-);
-
-browserTest(
-  "the page speaks German to a browser that asks for it, and hostile names are text",
-  async ({ page: tab }) => {
-    await using world = await startWorld(HOSTILE);
-    const { path } = await login(world);
-    const { page } = await scriptless(tab, world, { cookie: world.phone, locale: "de-DE" });
-    const response = await page.goto(world.gateway.httpUrl + path);
-    await page.getByRole("heading", { name: "Meldest du dich gerade an?" }).waitFor();
-    assertEquals(await page.locator("html").getAttribute("lang"), "de");
-    await page.getByText(HOSTILE, { exact: true }).waitFor();
-    assertEquals(await page.locator("img, script").count(), 0);
-    const policy = response?.headers()["content-security-policy"] ?? "";
-    assertMatch(policy, /^default-src 'none'/);
-    assert(!policy.includes("script-src"), "no script may run");
-  },
-);
-
-browserTest(
-  "the page has no accessibility problem in light, dark and 320 px, whatever it says",
-  async ({ page: tab }) => {
-    await using world = await startWorld(
-      "a-very-long-name-of-somebody-who-works-in-a-department@example.org",
-    );
-    const open = await login(world);
-    const answered = await login(world);
-    await fetch(world.gateway.httpUrl + answered.path, {
+browserTest("another site's form decides nothing, and a form without a number is shown again", async () => {
+  await using world = await startWorld();
+  const { path } = await login(world);
+  const address = world.gateway.origin + path;
+  const send = async (headers: Record<string, string>, body: string) => {
+    const response = await fetch(address, {
       method: "POST",
       redirect: "manual",
-      headers: {
-        cookie: world.phone,
-        origin: world.gateway.httpUrl,
-        "content-type": "application/x-www-form-urlencoded",
-      },
-      body: "decision=deny",
-    }).then((response) => response.body?.cancel());
-    const visits = [
-      { path: open.path, cookie: world.phone, heading: "Is this you signing in?" },
-      { path: answered.path, cookie: world.phone, heading: "Denied" },
-      { path: "/me/approve/unknown", cookie: world.phone, heading: "No such login" },
-      { path: open.path, cookie: "", heading: "Open this page on your phone" },
-    ];
-    // The page is the same with JavaScript, which axe needs.
-    for (const [look, options] of Object.entries({ LIGHT, DARK, SMALL })) {
-      for (const { path, cookie, heading } of visits) {
-        const { page, context } = await scriptless(tab, world, {
-          ...options,
-          cookie,
-          javaScriptEnabled: true,
-        });
-        await page.goto(world.gateway.httpUrl + path);
-        await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
-        assertEquals(await findAccessibilityProblems(page), [], `${look} ${heading}`);
-        assertEquals(await scrollsSideways(page), false, `${look} ${heading}`);
-        await context.close();
-      }
+      headers: { cookie: world.phone, "content-type": "application/x-www-form-urlencoded", ...headers },
+      body,
+    });
+    return [response.status, await response.text()] as const;
+  };
+  const foreign: Record<string, string>[] = [{ origin: "https://elsewhere.example" }, {
+    origin: world.gateway.origin,
+    "sec-fetch-site": "cross-site",
+  }, {}];
+  for (const headers of foreign) {
+    for (const decision of ["approve", "deny", "not_me"]) {
+      assertEquals((await send(headers, `decision=${decision}&number=11`))[0], 403);
     }
-  },
-);
+  }
+  const [status, text] = await send({ origin: world.gateway.origin }, "decision=approve&number=");
+  assertEquals(status, 400);
+  assertMatch(text, /Enter the two digits that your sign-in shows\./);
+  assertEquals((await send({ origin: world.gateway.origin }, "decision=dance"))[0], 303);
+  const { page } = await scriptless(world, { cookie: world.phone });
+  await page.goto(address);
+  await question(page).waitFor();
+});
+
+browserTest("the page speaks German to a browser that asks for it, and hostile names are text", async () => {
+  await using world = await startWorld(HOSTILE);
+  const { path } = await login(world);
+  const { page } = await scriptless(world, { cookie: world.phone, locale: "de-DE" });
+  const response = await page.goto(world.gateway.origin + path);
+  await page.getByRole("heading", { name: "Meldest du dich gerade an?" }).waitFor();
+  assertEquals(await page.locator("html").getAttribute("lang"), "de");
+  await page.getByText(HOSTILE, { exact: true }).waitFor();
+  assertEquals(await page.locator("img, script").count(), 0);
+  const policy = response?.headers()["content-security-policy"] ?? "";
+  assertMatch(policy, /^default-src 'none'/);
+  assert(!policy.includes("script-src"), "no script may run");
+});
+
+browserTest("the page has no problem wide in light and at 320 px in dark, whatever it says", async () => {
+  await using world = await startWorld(
+    "a-very-long-name-of-somebody-who-works-in-a-department@example.org",
+  );
+  const open = await login(world);
+  const answered = await login(world);
+  await fetch(world.gateway.origin + answered.path, {
+    method: "POST",
+    redirect: "manual",
+    headers: {
+      cookie: world.phone,
+      origin: world.gateway.origin,
+      "content-type": "application/x-www-form-urlencoded",
+    },
+    body: "decision=deny",
+  }).then((response) => response.body?.cancel());
+  const visits = [
+    { path: open.path, cookie: world.phone, heading: "Is this you signing in?" },
+    { path: answered.path, cookie: world.phone, heading: "Denied" },
+    { path: "/me/approve/unknown", cookie: world.phone, heading: "Sign-in not found" },
+    { path: open.path, cookie: "", heading: "Open this page on your phone" },
+  ];
+  // The page is the same with JavaScript, which axe needs.
+  for (const { path, cookie, heading } of visits) {
+    const { page, context } = await scriptless(world, { cookie, javaScriptEnabled: true });
+    await page.goto(world.gateway.origin + path);
+    await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+    await assertHoldsInBothLooks(page);
+    await context.close();
+  }
+});

@@ -1,66 +1,54 @@
-// The account page in a real browser at 320 px: ways in, factors, recovery codes, logins, and every plain no.
+// The account page in a browser at 320 px: sign-in, factors, recovery codes, logins, and every refusal.
 
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { enterByLink, startMeConsole } from "../fakes/console_me.ts";
 import { fromBase32, totpCode } from "../support/totp.ts";
-import { browserTest, closeBrowserAtEnd, currentDist, scrollsSideways } from "./browser.ts";
+import { scrollsSideways } from "./page_checks.ts";
+import { consoleTests } from "./console_tests.ts";
 
-const dist = await currentDist();
-const look = "small" as const;
-closeBrowserAtEnd();
+const test = consoleTests(startMeConsole, { role: "owner", look: "narrow" });
 
 const section = (page: Page, name: string) => page.getByRole("region", { name });
 const dialog = (page: Page) => page.getByRole("dialog");
 
-browserTest(
-  "me: a link opens the account by a button, once; looking at it uses nothing up",
-  async ({ page, context }) => {
-    await using site = await startMeConsole({ dist });
-    const link = await site.link();
-    await page.goto(link);
-    await page.getByRole("heading", { name: "Open the account of ada?" }).waitFor();
-    await page.waitForURL((url) => url.hash === "");
-    assertEquals(await context.cookies(), []);
-    await page.goto("about:blank");
-    await page.goto(link);
-    await page.getByRole("button", { name: "Open my account" }).click();
-    await page.getByRole("heading", { level: 1, name: "Ada Lovelace" }).waitFor();
-    await page.getByText("Opened by a one-time link").waitFor();
-    const [cookie] = await context.cookies();
-    assertEquals([cookie?.httpOnly, cookie?.sameSite], [true, "Strict"]);
-    await page.getByRole("button", { name: "Sign out" }).click();
-    await page.getByText("You are signed out.").waitFor();
-    await page.goto("about:blank");
-    await page.goto(link);
-    await page.getByRole("alert").getByText("This link was used").waitFor();
-    await page.getByRole("button", { name: "Go on without the link" }).click();
-    await page.getByRole("heading", { name: "With a one-time link" }).waitFor();
-  },
-  { look },
-);
+test("me: a link opens the account by a button, once; looking at it uses nothing up", async ({ page, context, site }) => {
+  const link = await site.link();
+  await page.goto(link);
+  await page.getByRole("heading", { name: "Open the account of ada?" }).waitFor();
+  await page.waitForURL((url) => url.hash === "");
+  assertEquals(await context.cookies(), []);
+  await page.goto("about:blank");
+  await page.goto(link);
+  await page.getByRole("button", { name: "Open my account" }).click();
+  await page.getByRole("heading", { level: 1, name: "Ada Lovelace" }).waitFor();
+  await page.getByText("Opened with a one-time link").waitFor();
+  const [cookie] = await context.cookies();
+  assertEquals([cookie?.httpOnly, cookie?.sameSite], [true, "Strict"]);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByText("You are signed out.").waitFor();
+  await page.goto("about:blank");
+  await page.goto(link);
+  await page.getByRole("alert").getByText("This link was used").waitFor();
+  await page.getByRole("button", { name: "Continue without the link" }).click();
+  await page.getByRole("heading", { name: "With a one-time link" }).waitFor();
+});
 
-browserTest(
-  "me: without a way in the page says which there are, and takes a pasted link",
-  async ({ page }) => {
-    await using site = await startMeConsole({ dist });
-    await page.goto(`${site.origin}/me`);
-    await page.getByRole("textbox", { name: "One-time link" }).fill("https://gate.example.org/");
-    await page.getByRole("button", { name: "Use the link" }).click();
-    await page.getByText("That is not a link to an account").waitFor();
-    await page.getByRole("textbox", { name: "One-time link" }).fill(await site.link());
-    await page.getByRole("button", { name: "Use the link" }).click();
-    await page.getByRole("button", { name: "Open my account" }).click();
-    await page.getByRole("heading", { level: 1, name: "Ada Lovelace" }).waitFor();
-    assertEquals(await scrollsSideways(page), false);
-  },
-  { look },
-);
+test("me: without a way in the page says which there are, and takes a pasted link", async ({ page, site }) => {
+  await page.goto(`${site.origin}/me`);
+  await page.getByRole("textbox", { name: "One-time link" }).fill("https://gate.example.org/");
+  await page.getByRole("button", { name: "Use link" }).click();
+  await page.getByText("This is not a valid account link").waitFor();
+  await page.getByRole("textbox", { name: "One-time link" }).fill(await site.link());
+  await page.getByRole("button", { name: "Use link" }).click();
+  await page.getByRole("button", { name: "Open my account" }).click();
+  await page.getByRole("heading", { level: 1, name: "Ada Lovelace" }).waitFor();
+  assertEquals(await scrollsSideways(page), false);
+});
 
-browserTest("me: an authenticator app is set up with its first code, and removed", async ({ page }) => {
-  await using site = await startMeConsole({ dist });
+test("me: an authenticator app is set up with its first code, and removed", async ({ page, site }) => {
   await enterByLink(page, site);
-  await page.getByRole("button", { name: "Set up an app" }).click();
+  await page.getByRole("button", { name: "Set up app" }).click();
   await dialog(page).getByRole("img", { name: /QR code/ }).waitFor();
   const uri =
     await dialog(page).getByRole("link", { name: "Open in an app on this device" }).getAttribute("href") ??
@@ -70,123 +58,120 @@ browserTest("me: an authenticator app is set up with its first code, and removed
   assertEquals((await dialog(page).locator("code").innerText()).replaceAll(" ", ""), secret);
   // Of the moment in which it is typed.
   const right = () => totpCode(fromBase32(secret), Date.now());
-  const check = dialog(page).getByRole("button", { name: "Check the code" });
+  const check = dialog(page).getByRole("button", { name: "Verify code" });
   assertEquals(await check.isDisabled(), true);
   await dialog(page).getByLabel("Code from the app").fill(right() === "000000" ? "000001" : "000000");
   await check.click();
-  await dialog(page).getByText("That is not the app's code.").waitFor();
+  await dialog(page).getByText("The code does not match this secret.").waitFor();
   await dialog(page).getByLabel("Code from the app").fill(right());
   await check.click();
-  await page.getByText("The authenticator app is set up.").waitFor();
+  await page.getByText("The authenticator app was set up.").waitFor();
   assertEquals(site.pairings.of("ada").map(({ kind }) => kind), ["totp"]);
   await section(page, "Authenticator app").getByRole("button", { name: /^Remove/ }).click();
-  await dialog(page).getByRole("button", { name: "Remove the app" }).click();
-  await page.getByText("The authenticator app is removed.").waitFor();
+  await dialog(page).getByRole("button", { name: "Remove app" }).click();
+  await page.getByText("The authenticator app was removed.").waitFor();
   assertEquals(site.pairings.of("ada"), []);
-}, { look });
+});
 
-browserTest("me: recovery codes are shown once, and closing asks whether they are kept", async ({ page }) => {
-  await using site = await startMeConsole({ dist });
+test("me: recovery codes are shown once, and closing asks whether they are kept", async ({ page, site }) => {
   await enterByLink(page, site);
-  await page.getByRole("button", { name: "Make recovery codes" }).click();
+  await page.getByRole("button", { name: "Generate recovery codes" }).click();
   const list = dialog(page).getByRole("list", { name: "Recovery codes of ada" }).getByRole("listitem");
   await list.nth(9).waitFor();
   const codes = await list.allInnerTexts();
   assertEquals(new Set(codes).size, 10);
   await page.emulateMedia({ media: "print" });
   assertEquals(await dialog(page).getByText(codes[0] ?? "none").isVisible(), true);
-  for (const name of ["Phones", "Recent logins"]) {
+  for (const name of ["Phones", "Recent sign-ins"]) {
     assertEquals(await section(page, name).isVisible(), false, "on paper there are the codes alone");
   }
   await page.emulateMedia({ media: "screen" });
   assertEquals(await dialog(page).getByRole("button", { name: "Done" }).isDisabled(), true);
   await page.keyboard.press("Escape");
-  await dialog(page).getByRole("alert").getByText("Tick that you have kept them").waitFor();
-  await dialog(page).getByLabel("I have kept them").check();
+  await dialog(page).getByRole("alert").getByText("Confirm that you have saved the codes").waitFor();
+  await dialog(page).getByLabel("I have saved them").check();
   await dialog(page).getByRole("button", { name: "Done" }).click();
-  await section(page, "Recovery codes").getByText("10 codes of 10 left").waitFor();
+  await section(page, "Recovery codes").getByText("10 of 10 codes left").waitFor();
   assertNotMatch(await page.locator("body").innerText(), new RegExp(codes[0] ?? "none"));
   await page.reload();
-  await section(page, "Recovery codes").getByRole("button", { name: "Make new ones" }).click();
-  await dialog(page).getByText("The 10 codes that are left stop working at once.").waitFor();
-  await dialog(page).getByRole("button", { name: "Make new ones" }).click();
+  await section(page, "Recovery codes").getByRole("button", { name: "Generate new codes" }).click();
+  await dialog(page).getByText("Your 10 remaining codes stop working immediately.").waitFor();
+  await dialog(page).getByRole("button", { name: "Generate new codes" }).click();
   await list.nth(9).waitFor();
   const next = await list.allInnerTexts();
   assertEquals(new Set(next).size, 10);
   assertEquals(next.some((code) => codes.includes(code)), false);
-}, { look });
+});
 
-browserTest("me: what a login asks first is chosen once there is a choice", async ({ page }) => {
-  await using site = await startMeConsole({ dist });
+test("me: what a login asks first is chosen once there is a choice", async ({ page, site }) => {
   await site.addPhone("p1");
   await site.addApp();
   await enterByLink(page, site);
-  await page.getByLabel("A login asks first for").selectOption({ label: "A code of the authenticator app" });
-  await page.getByText("Your logins begin with it from now on.").waitFor();
+  await page.getByLabel("Use first").selectOption({ label: "Code from the authenticator app" });
+  await page.getByText("Your default factor was changed.").waitFor();
   assertEquals(site.pairings.preferred("ada"), "totp");
-}, { look });
+});
 
-browserTest("me: logins that wait come first, recent ones say how and why they ended", async ({ page }) => {
-  await using site = await startMeConsole({ dist });
+test("me: logins that wait come first, recent ones say how and why they ended", async ({ page, site }) => {
   await site.fillHistory();
   await site.fillHistory("grace");
   site.waits("vpn-7");
   await enterByLink(page, site);
-  const waiting = section(page, "A login is waiting");
+  const waiting = section(page, "A sign-in is waiting");
   await waiting.getByText("vpn-7", { exact: true }).waitFor();
-  const recent = section(page, "Recent logins").getByRole("listitem");
+  const recent = section(page, "Recent sign-ins").getByRole("listitem");
   await recent.first().getByText("Accepted", { exact: true }).waitFor();
   assertEquals(await recent.count(), 6);
-  await section(page, "Recent logins").getByRole("button", { name: "Show 2 more" }).click();
+  await section(page, "Recent sign-ins").getByRole("button", { name: "Show 2 more" }).click();
   assertEquals(await recent.count(), 8, "and none of another user's");
   const denied = recent.nth(1);
   for (const text of ["Rejected", "vpn-1", "203.0.113.9", "Denied on the phone"]) {
     await denied.getByText(text, { exact: !text.startsWith("Denied") }).waitFor();
   }
   assertMatch(await denied.locator("time").getAttribute("title") ?? "", /\d\d:\d\d/);
-}, { look });
+});
 
-browserTest("me: “this was not me” says what it does, does it, and says what was done", async ({ page }) => {
-  await using site = await startMeConsole({ dist });
+test("me: “this was not me” says what it does, does it, and says what was done", async ({ page, site }) => {
   await site.fillHistory();
   await enterByLink(page, site);
-  await section(page, "Recent logins").getByRole("button", { name: /^This was not me Rejected/ }).first()
+  await section(page, "Recent sign-ins").getByRole("button", { name: /^This was not me Rejected/ }).first()
     .click();
-  const asked = page.getByRole("dialog", { name: "This was not you?" });
+  const asked = page.getByRole("dialog", { name: "Report this sign-in?" });
   for (
     const text of [
-      "denied and ended",
-      "For one hour all logins with your name are refused",
-      "signed out of this page everywhere else",
-      "administrators are told",
+      "pending sign-ins are denied",
+      "blocked for one hour",
+      "signed out of your account page",
+      "administrators are notified",
     ]
   ) {
     await asked.getByText(text).waitFor();
   }
   await asked.getByRole("button", { name: "It was me", exact: true }).click();
   assertEquals(site.limits.isLocked("ada"), false);
-  await page.getByRole("button", { name: "Lock my logins" }).click();
-  await page.getByRole("dialog", { name: "Lock your logins?" }).getByRole("button", { name: "Keep it open" })
+  await page.getByRole("button", { name: "Lock my sign-ins" }).click();
+  await page.getByRole("dialog", { name: "Lock your sign-ins?" }).getByRole("button", {
+    name: "Cancel",
+  })
     .click();
-  await section(page, "Recent logins").getByRole("button", { name: /^This was not me Rejected/ }).first()
+  await section(page, "Recent sign-ins").getByRole("button", { name: /^This was not me Rejected/ }).first()
     .click();
-  await asked.getByRole("button", { name: "It was not me" }).click();
-  const done = page.getByRole("group", { name: "Stopped, and your administrators know" });
-  await done.getByText(/Your logins are locked until \d\d:\d\d/).waitFor();
+  await asked.getByRole("button", { name: "It wasn't me" }).click();
+  const done = page.getByRole("group", { name: "Sign-ins locked, administrators notified" });
+  await done.getByText(/Your sign-ins are locked until \d\d:\d\d/).waitFor();
   await page.waitForFunction(() => document.activeElement?.getAttribute("role") === "group");
   assertEquals(site.limits.isLocked("ada"), true);
   await done.getByRole("button", { name: "Dismiss" }).click();
-  await page.getByText("Your logins are locked", { exact: true }).waitFor();
+  await page.getByText("Your sign-ins are locked", { exact: true }).waitFor();
   const records = await site.audits();
   assert(records.some(({ action, actor }) => action === "user.not_me" && actor === "user:ada"));
-}, { look });
+});
 
-browserTest("me: German and dark by the switches at the foot, kept for the next visit", async ({ page }) => {
-  await using site = await startMeConsole({ dist });
+test("me: German and dark by the switches at the foot, kept for the next visit", async ({ page, site }) => {
   await enterByLink(page, site);
   await page.getByLabel("Language").selectOption({ label: "Deutsch" });
   await page.getByRole("heading", { name: "Letzte Anmeldungen" }).waitFor();
-  await page.getByLabel("Farben").selectOption({ label: "Dunkel" });
+  await page.getByLabel("Design").selectOption({ label: "Dunkel" });
   await page.reload();
   await page.getByRole("heading", { name: "Letzte Anmeldungen" }).waitFor();
   assertEquals(
@@ -197,23 +182,21 @@ browserTest("me: German and dark by the switches at the foot, kept for the next 
   );
   assertNotMatch(await page.locator("body").innerText(), /\bme\.[a-z_]+/, "no key without its word");
   assertEquals(await scrollsSideways(page), false);
-}, { look });
+});
 
-browserTest("me: a hostile name is text", async ({ page }) => {
-  const user = '"><img src=x onerror=alert(1)>';
-  await using site = await startMeConsole({ dist, user });
-  await enterByLink(page, site, user);
-  await page.getByRole("heading", { level: 1, name: user }).waitFor();
+const HOSTILE = '"><img src=x onerror=alert(1)>';
+test("me: a hostile name is text", { user: HOSTILE }, async ({ page, site }) => {
+  await enterByLink(page, site, HOSTILE);
+  await page.getByRole("heading", { level: 1, name: HOSTILE }).waitFor();
   assertEquals(await page.locator("img[src=x]").count(), 0);
   assertEquals(await scrollsSideways(page), false);
-}, { look });
+});
 
-browserTest("me: every deed is reached and done by keyboard", async ({ page }) => {
-  await using site = await startMeConsole({ dist });
+test("me: every action works by keyboard", async ({ page, site }) => {
   await site.addPhone("p1");
   await enterByLink(page, site);
   await section(page, "Phones").getByRole("listitem").waitFor();
-  for (const name of ["Set up an app", "Make recovery codes", "Lock my logins"]) {
+  for (const name of ["Set up app", "Generate recovery codes", "Lock my sign-ins"]) {
     await page.getByRole("button", { name }).waitFor();
   }
   const order: string[] = [];
@@ -225,9 +208,9 @@ browserTest("me: every deed is reached and done by keyboard", async ({ page }) =
     "Pair another phone",
     "Rename Phone",
     "Remove Phone",
-    "Set up an app",
-    "Make recovery codes",
-    "Lock my logins",
+    "Set up app",
+    "Generate recovery codes",
+    "Lock my sign-ins",
   ]);
   await section(page, "Phones").getByRole("button", { name: "Remove Phone" }).focus();
   await page.keyboard.press("Enter");

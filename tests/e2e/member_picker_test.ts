@@ -1,75 +1,69 @@
 // The member picker by keyboard, and messages that do not move the page.
 
+import { assertHolds } from "./page_checks.ts";
 import { assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
-import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
 import { listensFor } from "./key_rows.ts";
-import { holds, membersOf, open } from "./people_pages.ts";
+import { consoleTests } from "./console_tests.ts";
 
-closeBrowserAtEnd();
+const test = consoleTests(startPeopleConsole, { role: "user_manager" });
 
-const dist = await currentDist();
-const search = (page: Page) => page.getByRole("combobox", { name: "Add a member" });
+const search = (page: Page) => page.getByRole("combobox", { name: "Add member" });
 const hasFocus = (page: Page) => search(page).evaluate((field) => field === document.activeElement);
 const topOf = async (page: Page, selector: string) => (await page.locator(selector).boundingBox())?.y;
 
-browserTest(
-  "picker: Enter picks the single, exact or highlighted match, arrow keys move, and the focus stays",
-  async ({ page }) => {
-    await using site = await startPeopleConsole({ dist });
-    for (const name of ["ada", "adam", "adele", "grace"]) await site.put(name);
-    await site.putGroup("staff", ["seed"]);
-    await open(page, site, { path: "/groups/staff", heading: "staff" });
-    const table = page.getByRole("table", { name: "Members of staff" });
-    await table.waitFor();
-    const before = await topOf(page, ".table-frame");
-    await search(page).focus();
-    // Enter before the matches are here picks the single one when it arrives.
-    await page.keyboard.type("grac");
-    await page.keyboard.press("Enter");
-    // The message goes after a while, so it is waited for first.
-    await page.getByText("grace is in staff.").waitFor();
-    await table.getByRole("link", { name: "grace" }).waitFor();
-    assertEquals([await hasFocus(page), await search(page).inputValue()], [true, ""]);
-    assertEquals(await topOf(page, ".table-frame"), before, "the message does not push the page down");
-    // Several matches: nothing is picked without a highlight. The text comes at once: of a text typed key by key, the matches of its
-    // beginning may be shown first, and Enter picks none of those.
-    await page.keyboard.insertText("ad");
-    await page.getByRole("option").nth(2).waitFor();
-    await page.keyboard.press("Enter");
-    assertEquals(await page.getByRole("option", { selected: true }).count(), 0);
-    await holds(page);
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("ArrowUp");
-    await page.getByRole("option", { name: "adam", selected: true }).waitFor();
-    await page.keyboard.press("Enter");
-    await table.getByRole("link", { name: "adam" }).waitFor();
-    // The exact name among several matches.
-    assertEquals(await hasFocus(page), true);
-    await page.keyboard.insertText("ada");
-    await page.getByRole("option", { name: "ada", exact: true, selected: true }).waitFor();
-    await page.keyboard.press("Enter");
-    await table.getByRole("link", { name: "ada", exact: true }).waitFor();
-    // By mouse, too, the focus stays in the field.
-    await page.keyboard.insertText("adele");
-    await page.getByRole("option", { name: "adele" }).click();
-    await table.getByRole("link", { name: "adele" }).waitFor();
-    assertEquals(await hasFocus(page), true);
-    assertEquals(await topOf(page, ".table-frame"), before);
-    await page.keyboard.type("zzz");
-    await page.keyboard.press("Escape");
-    assertEquals([await search(page).inputValue(), new URL(page.url()).pathname], ["", "/groups/staff"]);
-    assertEquals((await membersOf(site, "staff")).toSorted(), ["ada", "adam", "adele", "grace", "seed"]);
-  },
-);
+test("picker: Enter picks the single, exact or highlighted match, arrow keys move, and the focus stays", async ({ page, site, open }) => {
+  for (const name of ["ada", "adam", "adele", "grace"]) await site.put(name);
+  await site.putGroup("staff", ["seed"]);
+  await open("/groups/staff", "staff");
+  const table = page.getByRole("table", { name: "Members of staff" });
+  await table.waitFor();
+  const before = await topOf(page, ".table-frame");
+  await search(page).focus();
+  // Enter before the matches are here picks the single one when it arrives.
+  await page.keyboard.type("grac");
+  await page.keyboard.press("Enter");
+  // The message goes after a while, so it is waited for first.
+  await page.getByText("Added grace to staff.").waitFor();
+  await table.getByRole("link", { name: "grace" }).waitFor();
+  assertEquals([await hasFocus(page), await search(page).inputValue()], [true, ""]);
+  assertEquals(await topOf(page, ".table-frame"), before, "the message does not push the page down");
+  // Several matches: nothing is picked without a highlight. The text comes at once: of a text typed key by key, the matches of its
+  // beginning may be shown first, and Enter picks none of those.
+  await page.keyboard.insertText("ad");
+  await page.getByRole("option").nth(2).waitFor();
+  await page.keyboard.press("Enter");
+  assertEquals(await page.getByRole("option", { selected: true }).count(), 0);
+  await assertHolds(page);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowUp");
+  await page.getByRole("option", { name: "adam", selected: true }).waitFor();
+  await page.keyboard.press("Enter");
+  await table.getByRole("link", { name: "adam" }).waitFor();
+  // The exact name among several matches.
+  assertEquals(await hasFocus(page), true);
+  await page.keyboard.insertText("ada");
+  await page.getByRole("option", { name: "ada", exact: true, selected: true }).waitFor();
+  await page.keyboard.press("Enter");
+  await table.getByRole("link", { name: "ada", exact: true }).waitFor();
+  // By mouse, too, the focus stays in the field.
+  await page.keyboard.insertText("adele");
+  await page.getByRole("option", { name: "adele" }).click();
+  await table.getByRole("link", { name: "adele" }).waitFor();
+  assertEquals(await hasFocus(page), true);
+  assertEquals(await topOf(page, ".table-frame"), before);
+  await page.keyboard.type("zzz");
+  await page.keyboard.press("Escape");
+  assertEquals([await search(page).inputValue(), new URL(page.url()).pathname], ["", "/groups/staff"]);
+  assertEquals((await site.membersOf("staff")).toSorted(), ["ada", "adam", "adele", "grace", "seed"]);
+});
 
-browserTest("bulk: the result is in view and the list is not scrolled", async ({ page }) => {
-  await using site = await startPeopleConsole({ dist });
+test("bulk: the result is in view and the list is not scrolled", async ({ page, site, open }) => {
   for (let number = 1; number <= 40; number += 1) await site.put(`user${String(number).padStart(2, "0")}`);
-  await open(page, site, { path: "/users", heading: "Users" });
+  await open("/users", "Users");
   for (const [width, height] of [[1440, 900], [390, 844]] as const) {
     await page.setViewportSize({ width, height });
     await page.getByRole("row", { name: /user02/ }).getByRole("checkbox").check();
@@ -90,32 +84,28 @@ browserTest("bulk: the result is in view and the list is not scrolled", async ({
   }
 });
 
-browserTest(
-  "users: Esc from a user returns to the row, with the filters and the selection",
-  async ({ page }) => {
-    await using site = await startPeopleConsole({ dist });
-    for (const name of ["ada", "adam", "grace"]) await site.put(name);
-    await open(page, site, { path: "/users?q=ada", heading: "Users" });
-    await page.getByRole("row", { name: /adam/ }).getByRole("checkbox").check();
-    await page.getByRole("link", { name: "ada", exact: true }).click();
-    await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
-    // Another tab of the user is one more entry of the history.
-    await page.locator("main").getByRole("link", { name: /^Groups/ }).click();
-    await page.getByRole("combobox", { name: "Add to a group" }).waitFor();
-    await page.keyboard.press("Escape");
-    await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();
-    await page.locator('tr[data-key="ada"] a:focus').waitFor();
-    await page.waitForURL((url) => url.search === "?q=ada");
-    assertEquals(await page.getByRole("row", { name: /adam/ }).getByRole("checkbox").isChecked(), true);
-    // The row has the focus as soon as it is drawn, and the table's keys come a moment later.
-    await listensFor(page, ["j"]);
-    await page.keyboard.press("j");
-    await page.locator('tr[data-key="adam"] a:focus').waitFor();
-    // A visit from elsewhere starts without a selection.
-    await page.getByRole("link", { name: "Groups", exact: true }).click();
-    await page.getByRole("heading", { name: "Groups", level: 1 }).waitFor();
-    await page.evaluate(() => history.back());
-    await page.getByRole("row", { name: /adam/ }).waitFor();
-    assertEquals(await page.getByRole("checkbox", { checked: true }).count(), 0);
-  },
-);
+test("users: Esc from a user returns to the row, with the filters and the selection", async ({ page, site, open }) => {
+  for (const name of ["ada", "adam", "grace"]) await site.put(name);
+  await open("/users?q=ada", "Users");
+  await page.getByRole("row", { name: /adam/ }).getByRole("checkbox").check();
+  await page.getByRole("link", { name: "ada", exact: true }).click();
+  await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
+  // Another tab of the user is one more entry of the history.
+  await page.locator("main").getByRole("link", { name: /^Groups/ }).click();
+  await page.getByRole("combobox", { name: "Add to group" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();
+  await page.locator('tr[data-key="ada"] a:focus').waitFor();
+  await page.waitForURL((url) => url.search === "?q=ada");
+  assertEquals(await page.getByRole("row", { name: /adam/ }).getByRole("checkbox").isChecked(), true);
+  // The row has the focus as soon as it is drawn, and the table's keys come a moment later.
+  await listensFor(page, ["j"]);
+  await page.keyboard.press("j");
+  await page.locator('tr[data-key="adam"] a:focus').waitFor();
+  // A visit from elsewhere starts without a selection.
+  await page.getByRole("link", { name: "Groups", exact: true }).click();
+  await page.getByRole("heading", { name: "Groups", level: 1 }).waitFor();
+  await page.evaluate(() => history.back());
+  await page.getByRole("row", { name: /adam/ }).waitFor();
+  assertEquals(await page.getByRole("checkbox", { checked: true }).count(), 0);
+});

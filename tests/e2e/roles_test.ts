@@ -1,36 +1,37 @@
-// Every role on every page: nothing is hidden, what may not be done says which role it needs, and nothing that may not be done can
-// be pressed. Which role that is, is the route table's knowledge.
+// Every role on every page: the pages hide nothing, and a button that the role may not use is disabled and names the role that
+// it needs. The route table has the role of each action.
 
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
-import { isAllowed, type Role, ROLES } from "../../console/api/auth/permissions.ts";
+import { isAllowed, type Role, ROLES } from "../../console/api/auth/admin_records.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
-import { browserTest, closeBrowserAtEnd, currentDist } from "./browser.ts";
-import { PLACE_ROWS, rowOf } from "./place_rows.ts";
-import { ROLE_DEEDS } from "./role_deeds.ts";
-import { arrived, failureOf, goWithin, openPlace, seen } from "./place_walk.ts";
+import { PAGE_ROWS, rowOf } from "./pages/page_rows.ts";
+import { ROLE_ACTIONS } from "./role_actions.ts";
+import { arrived, failureOf, goWithin, openPage, pageOpener, seen } from "./pages/page_walk.ts";
+import { consoleTests } from "./console_tests.ts";
 
-const dist = await currentDist();
+const test = consoleTests(startFullConsole, { role: "owner" });
+
 const NEEDS: Readonly<Record<Role, string>> = {
   viewer: "",
-  operator: "Needs the operator role",
-  user_manager: "Needs the user manager role",
-  owner: "Needs the owner role",
+  operator: "Requires the operator role",
+  user_manager: "Requires the user manager role",
+  owner: "Requires the owner role",
 };
-/** As methods and paths; reading is everybody's, unless it takes things along. */
-const DEEDS = CONSOLE_ROUTES.filter(({ method, path, needs }) =>
+/** The routes that write or export. Every role may read. */
+const WRITING_ROUTES = CONSOLE_ROUTES.filter(({ method, path, needs }) =>
   needs !== "anyone" && (method !== "GET" || path.startsWith("/export/"))
 );
 
-/** Pages and parts that a viewer may not see, and what stands there instead. */
+/** Pages and parts that a viewer may not see, and the text that they show instead. */
 const CLOSED: Readonly<Record<string, string>> = {
   "import": NEEDS.user_manager,
   "credentials": NEEDS.owner,
   "access, tokens": NEEDS.owner,
 };
 
-/** What cannot be pressed and does not say why. */
+/** Disabled controls that give no reason. */
 function unexplained(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const said = (element: Element) => {
@@ -50,7 +51,7 @@ function unexplained(page: Page): Promise<string[]> {
   });
 }
 
-/** What is said of the button; `null` where it can be pressed. */
+/** The reason why the button is disabled; `null` if it is enabled. */
 async function reasonOf(page: Page, name: string): Promise<string | null> {
   const button = page.locator("main").getByRole("button", { name, exact: true }).filter({ visible: true })
     .first();
@@ -58,7 +59,7 @@ async function reasonOf(page: Page, name: string): Promise<string | null> {
   return await button.isDisabled() ? await button.getAttribute("title") ?? "" : null;
 }
 
-/** Whether the page lets `role` do it, or says the role that it needs and no other reason that has to do with roles. */
+/** Asserts that the button is enabled for `role`, or that its reason is the role that it needs. */
 async function judge(page: Page, name: string, { role, needs }: { role: Role; needs: Role }): Promise<void> {
   const reason = await reasonOf(page, name);
   if (!isAllowed(role, needs)) assertEquals(reason, NEEDS[needs]);
@@ -66,67 +67,51 @@ async function judge(page: Page, name: string, { role, needs }: { role: Role; ne
 }
 
 for (const role of ROLES) {
-  browserTest(
-    `roles: ${role} finds every deed, and may do it or reads which role it needs`,
-    async ({ page }) => {
-      await using site = await startFullConsole({ dist });
-      const problems: string[] = [];
-      const found = DEEDS.flatMap(({ method, path, needs }) => {
-        const deed = ROLE_DEEDS[`${method} ${path}`];
-        return deed !== undefined && "page" in deed && needs !== "anyone" ? [{ ...deed, needs }] : [];
-      });
-      for (const [name, deeds] of Map.groupBy(found, ({ page }) => page)) {
-        // A number address serves here: what needs a host name says so.
-        const { byName: _any, ...row } = rowOf(name);
-        await openPlace(page, { site, row, role });
-        for (const { button, needs } of deeds) {
-          const problem = await failureOf(() => judge(page, button, { role, needs }));
-          if (problem !== null) problems.push(`${name}, ${button}: ${problem}`);
-        }
-        problems.push(...(await unexplained(page)).map((html) => `${name}: ${html}`));
-      }
-      assertEquals(problems, []);
-    },
-  );
-}
-
-browserTest(
-  "roles: nothing that a viewer cannot press is without its reason, on every page",
-  async ({ page }) => {
-    await using site = await startFullConsole({ dist });
-    const open = Object.entries(PLACE_ROWS).filter(([name, row]) =>
-      row.outside !== true && !(name in CLOSED)
-    );
+  test(`roles: ${role} finds every action enabled or with the role that it needs, also on closed pages`, async ({ page, site }) => {
     const problems: string[] = [];
-    for (const [name, row] of open) {
-      const { byName: _any, ...there } = row;
-      await openPlace(page, { site, row: there, role: "viewer" });
+    const openRow = pageOpener(page, { site, role });
+    const found = WRITING_ROUTES.flatMap(({ method, path, needs }) => {
+      const action = ROLE_ACTIONS[`${method} ${path}`];
+      return action !== undefined && "page" in action && needs !== "anyone" ? [{ ...action, needs }] : [];
+    });
+    for (const [name, actions] of Map.groupBy(found, ({ page }) => page)) {
+      // An IP address serves here: passkeys need a host name, and their button says so.
+      const { byName: _any, ...row } = rowOf(name);
+      await openRow(row);
+      for (const { button, needs } of actions) {
+        const problem = await failureOf(() => judge(page, button, { role, needs }));
+        if (problem !== null) problems.push(`${name}, ${button}: ${problem}`);
+      }
       problems.push(...(await unexplained(page)).map((html) => `${name}: ${html}`));
     }
     assertEquals(problems, []);
-  },
-);
-
-for (const role of ROLES) {
-  browserTest(`roles: a page that ${role} may not see says which role it needs`, async ({ page }) => {
-    await using site = await startFullConsole({ dist });
     for (const [name, reason] of Object.entries(CLOSED)) {
       const isOpen = ROLES.some((needs) => NEEDS[needs] === reason && isAllowed(role, needs));
       const row = rowOf(name);
-      await openPlace(page, { site, row: isOpen ? row : { ...row, shows: () => reason }, role });
+      await openRow(isOpen ? row : { ...row, shows: () => reason });
       if (!isOpen) assertEquals(await page.locator("main").getByRole("textbox").count(), 0, name);
       else assertEquals(await page.getByText(reason, { exact: true }).count(), 0, name);
     }
   });
 }
 
-browserTest("roles: keys and the palette do nothing that the role may not", async ({ page }) => {
-  await using site = await startFullConsole({ dist });
-  await openPlace(page, { site, row: rowOf("users"), role: "viewer" });
+test("roles: every control that is disabled for a viewer gives its reason, on every page", async ({ page, site }) => {
+  const open = Object.entries(PAGE_ROWS).filter(([name, row]) => row.outside !== true && !(name in CLOSED));
+  const problems: string[] = [];
+  for (const [name, row] of open) {
+    const { byName: _any, ...there } = row;
+    await openPage(page, { site, row: there, role: "viewer" });
+    problems.push(...(await unexplained(page)).map((html) => `${name}: ${html}`));
+  }
+  assertEquals(problems, []);
+});
+
+test("roles: keys and the palette start no action that the role may not use", async ({ page, site }) => {
+  await openPage(page, { site, row: rowOf("users"), role: "viewer" });
   await page.keyboard.press("c");
   await page.keyboard.press("u");
   await page.keyboard.press("?");
-  const help = page.getByRole("dialog", { name: "Keys" });
+  const help = page.getByRole("dialog", { name: "Keyboard shortcuts" });
   await seen(help, "Create user");
   await seen(help, NEEDS.user_manager);
   await page.keyboard.press("Escape");
@@ -141,16 +126,14 @@ browserTest("roles: keys and the palette do nothing that the role may not", asyn
   assertEquals(await page.getByRole("dialog").count(), 1);
 });
 
-Deno.test("ROLE_DEEDS has every deed of the route table and no other, each on a page that is there", () => {
-  const routes = DEEDS.map(({ method, path }) => `${method} ${path}`);
-  assertEquals(Object.keys(ROLE_DEEDS).toSorted(), routes.toSorted());
-  for (const [route, deed] of Object.entries(ROLE_DEEDS)) {
-    if ("page" in deed) assert(deed.page in PLACE_ROWS, route);
-    if ("closes" in deed) assert(deed.closes in CLOSED, route);
-    if ("follows" in deed) assert(deed.follows in ROLE_DEEDS, route);
-    if ("because" in deed) assert(deed.because.length > 20, route);
+Deno.test("ROLE_ACTIONS has exactly the actions of the route table, each on a page that exists", () => {
+  const routes = WRITING_ROUTES.map(({ method, path }) => `${method} ${path}`);
+  assertEquals(Object.keys(ROLE_ACTIONS).toSorted(), routes.toSorted());
+  for (const [route, action] of Object.entries(ROLE_ACTIONS)) {
+    if ("page" in action) assert(action.page in PAGE_ROWS, route);
+    if ("closes" in action) assert(action.closes in CLOSED, route);
+    if ("follows" in action) assert(action.follows in ROLE_ACTIONS, route);
+    if ("because" in action) assert(action.because.length > 20, route);
   }
-  for (const name of Object.keys(CLOSED)) assert(name in PLACE_ROWS, name);
+  for (const name of Object.keys(CLOSED)) assert(name in PAGE_ROWS, name);
 });
-
-closeBrowserAtEnd();

@@ -1,19 +1,20 @@
-// Messages on a phone's screen: they cover nothing that can be pressed, and their region is always there.
+// Messages: they cover no control and do not move the page, their region is always there, and "Undo" outlives its page.
 
 import { assert, assertEquals } from "@std/assert";
-import type { Page } from "../packages/playwright.ts";
 import { startFullConsole } from "../fakes/console_full.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
-import { findAccessibilityProblems } from "./axe.ts";
-import { browserTest, closeBrowserAtEnd, currentDist, enterAs, scrollsSideways } from "./browser.ts";
-import { rowOf } from "./place_rows.ts";
-import { arrived, goWithin } from "./place_walk.ts";
+import type { Page } from "../packages/playwright.ts";
+import { browserTest, currentDist, enterAs } from "./browser.ts";
+import { consoleTests } from "./console_tests.ts";
+import { findAccessibilityProblems, scrollsSideways } from "./page_checks.ts";
+import { rowOf } from "./pages/page_rows.ts";
+import { arrived, goWithin } from "./pages/page_walk.ts";
 
-closeBrowserAtEnd();
+const test = consoleTests(startPeopleConsole, { role: "user_manager" });
 
 const dist = await currentDist();
 const USERS = 30;
-const SAID = "ada may not log in any more.";
+const SAID = "ada can no longer sign in.";
 
 /** Controls whose visible part lies below a message, by their text; how many there are in all. */
 function coveredControls(page: Page): Promise<{ covered: string[]; count: number }> {
@@ -79,17 +80,17 @@ for (const [width, height] of [[390, 760], [320, 640]] as const) {
         await coversNothing(page, name);
       }
     },
-    { look: "small" },
+    { look: "narrow" },
   );
 }
 
-browserTest(
+test(
   "toasts: a message leaves the page where it is, when it comes and when it goes",
-  async ({ page }) => {
-    await using site = await startPeopleConsole({ dist });
+  { look: "narrow" },
+  async ({ page, site, open }) => {
     await site.put("ada", { title: "old" });
     await page.setViewportSize({ width: 390, height: 500 });
-    await enterAs(page, { site, role: "user_manager", path: "/users/ada", heading: "ada" });
+    await open("/users/ada", "ada");
     const title = page.getByLabel("Title");
     await title.scrollIntoViewIfNeeded();
     const topOf = () => title.evaluate((one) => Math.round(one.getBoundingClientRect().top));
@@ -108,13 +109,11 @@ browserTest(
     await page.locator(".toast").waitFor({ state: "detached" });
     assertEquals(await topOf(), shown);
   },
-  { look: "small" },
 );
 
-browserTest("toasts: the live region is there before and after a message", async ({ page }) => {
-  await using site = await startPeopleConsole({ dist });
+test("toasts: the live region is there before and after a message", async ({ page, site, open }) => {
   await site.put("ada");
-  await enterAs(page, { site, role: "user_manager", path: "/users/ada", heading: "ada" });
+  await open("/users/ada", "ada");
   const region = await page.locator(".toasts").elementHandle();
   const isThere = () =>
     page.locator(".toasts").evaluate((one, first) => one === first && one.checkVisibility(), region);
@@ -127,3 +126,55 @@ browserTest("toasts: the live region is there before and after a message", async
   assertEquals(await isThere(), true);
   assertEquals(await findAccessibilityProblems(page), []);
 });
+
+interface UndoCase {
+  readonly path: string;
+  readonly heading: string;
+  readonly change: (page: Page) => Promise<void>;
+  /** The calls that take the change back. */
+  readonly calls: RegExp;
+  readonly failed: string;
+}
+
+const CASES: Readonly<Record<string, UndoCase>> = {
+  "a deactivation": {
+    path: "/users/ada",
+    heading: "ada",
+    change: (page) => page.getByRole("button", { name: "Deactivate" }).click(),
+    calls: /\/users\/ada\/active/,
+    failed: "The change of ada could not be undone.",
+  },
+  "a user's group": {
+    path: "/users/eve#groups",
+    heading: "eve",
+    change: (page) => page.getByRole("button", { name: "Remove staff" }).click(),
+    calls: /\/users\/eve\/groups/,
+    failed: "staff was not changed.",
+  },
+  "a group's member": {
+    path: "/groups/staff",
+    heading: "staff",
+    async change(page) {
+      await page.getByLabel("Select eve").check();
+      await page.getByRole("button", { name: "Remove", exact: true }).click();
+    },
+    calls: /\/groups\/staff\/members/,
+    failed: "staff was not changed.",
+  },
+};
+
+for (const [what, { path, heading, change, calls, failed }] of Object.entries(CASES)) {
+  test(`undo: ${what} that is not restored is a message on whatever page is open`, async ({ page, site, open }) => {
+    for (const name of ["ada", "eve"]) await site.put(name);
+    await site.putGroup("staff", ["eve"]);
+    await open(path, heading);
+    await change(page);
+    const undo = page.locator(".toast").getByRole("button", { name: "Undo" });
+    await undo.waitFor();
+    await goWithin(page, "/users");
+    await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();
+    await page.route(calls, (route) => route.abort());
+    await undo.click();
+    await page.locator(".toast").getByText(failed).waitFor();
+  });
+}

@@ -1,8 +1,8 @@
-// An authenticator in software (WebAuthn Level 3, ES256, attestation "none"), with switches for what a forged answer has wrong.
+// A software authenticator (WebAuthn Level 3, ES256, attestation "none"). A test can forge each field of its answers.
 
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 
-/** What an answer claims; everything is as it should be unless told. */
+/** The fields of an answer that are forged. All others are correct. */
 export interface AuthenticatorLies {
   readonly origin?: string;
   readonly rpId?: string;
@@ -17,95 +17,92 @@ export interface AuthenticatorLies {
   readonly format?: string;
 }
 
-export type FakeAuthenticator = Awaited<ReturnType<typeof createAuthenticator>>;
-
 /** @param origin the page that it is used on. */
 export async function createAuthenticator(origin: string) {
   const keys = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, [
     "sign",
     "verify",
   ]);
-  const credentialId = crypto.getRandomValues(new Uint8Array(16));
-  const id = base64url(credentialId);
-  let counter = 0;
+  return new FakeAuthenticator(origin, keys);
+}
 
-  const clientData = (type: string, { challenge, lies }: { challenge: string; lies: AuthenticatorLies }) =>
-    new TextEncoder().encode(JSON.stringify({
+export class FakeAuthenticator {
+  readonly #credentialId = crypto.getRandomValues(new Uint8Array(16));
+  readonly id = base64url(this.#credentialId);
+  readonly #origin: string;
+  readonly #keys: CryptoKeyPair;
+  #counter = 0;
+
+  constructor(origin: string, keys: CryptoKeyPair) {
+    this.#origin = origin;
+    this.#keys = keys;
+  }
+
+  async register(
+    { challenge }: { challenge: string },
+    lies: AuthenticatorLies = {},
+  ): Promise<RegistrationResponseJSON> {
+    const jwk = await crypto.subtle.exportKey("jwk", this.#keys.publicKey);
+    // COSE (RFC 9053 §7.1.1): key type EC2, ES256, P-256, x, y.
+    const key = joined(
+      Uint8Array.of(0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21),
+      cborBytes(fromBase64url(jwk.x ?? "")),
+      Uint8Array.of(0x22),
+      cborBytes(fromBase64url(jwk.y ?? "")),
+    );
+    const id = this.#credentialId;
+    const attested = joined(new Uint8Array(16), Uint8Array.of(0, id.length), id, key);
+    const attestation = joined(
+      ...[Uint8Array.of(0xa3), cborText("fmt"), cborText(lies.format ?? "none")],
+      ...[cborText("attStmt"), Uint8Array.of(0xa0)],
+      ...[cborText("authData"), cborBytes(await this.#authData(lies, attested))],
+    );
+    return this.#answer({
+      clientDataJSON: base64url(this.#clientData("webauthn.create", { challenge, lies })),
+      attestationObject: base64url(attestation),
+      transports: ["internal"] as ["internal"],
+    });
+  }
+
+  async show(
+    { challenge }: { challenge: string },
+    lies: AuthenticatorLies = {},
+  ): Promise<AuthenticationResponseJSON> {
+    const client = this.#clientData("webauthn.get", { challenge, lies });
+    const data = await this.#authData(lies);
+    const signed = joined(data, await sha256(lies.badSignature ? joined(client, client) : client));
+    const raw = new Uint8Array(
+      await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, this.#keys.privateKey, signed),
+    );
+    return this.#answer({
+      clientDataJSON: base64url(client),
+      authenticatorData: base64url(data),
+      signature: base64url(derSignature(raw)),
+    });
+  }
+
+  #answer<T>(response: T) {
+    return { id: this.id, rawId: this.id, type: "public-key" as const, clientExtensionResults: {}, response };
+  }
+
+  #clientData(type: string, { challenge, lies }: { challenge: string; lies: AuthenticatorLies }) {
+    return new TextEncoder().encode(JSON.stringify({
       type: lies.type ?? type,
       challenge: lies.challenge ?? challenge,
-      origin: lies.origin ?? origin,
+      origin: lies.origin ?? this.#origin,
       crossOrigin: false,
     }));
-  const authData = async (lies: AuthenticatorLies, attested: Uint8Array = new Uint8Array()) => {
-    const rpId = lies.rpId ?? new URL(origin).hostname;
+  }
+
+  async #authData(lies: AuthenticatorLies, attested: Uint8Array = new Uint8Array()) {
+    const rpId = lies.rpId ?? new URL(this.#origin).hostname;
     const flags = (lies.present === false ? 0 : 1) | (lies.verified === false ? 0 : 4) |
       (attested.length > 0 ? 0x40 : 0);
-    counter += 1;
+    this.#counter += 1;
     const count = new Uint8Array(4);
-    new DataView(count.buffer).setUint32(0, lies.counter ?? counter);
+    new DataView(count.buffer).setUint32(0, lies.counter ?? this.#counter);
     return joined(await sha256(new TextEncoder().encode(rpId)), Uint8Array.of(flags), count, attested);
-  };
-
-  return {
-    id,
-    async register(
-      options: { challenge: string },
-      lies: AuthenticatorLies = {},
-    ): Promise<RegistrationResponseJSON> {
-      const jwk = await crypto.subtle.exportKey("jwk", keys.publicKey);
-      // COSE (RFC 9053 §7.1.1): key type EC2, ES256, P-256, x, y.
-      const key = joined(
-        Uint8Array.of(0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21),
-        cborBytes(fromBase64url(jwk.x ?? "")),
-        Uint8Array.of(0x22),
-        cborBytes(fromBase64url(jwk.y ?? "")),
-      );
-      const attested = joined(new Uint8Array(16), Uint8Array.of(0, credentialId.length), credentialId, key);
-      const attestation = joined(
-        Uint8Array.of(0xa3),
-        cborText("fmt"),
-        cborText(lies.format ?? "none"),
-        cborText("attStmt"),
-        Uint8Array.of(0xa0),
-        cborText("authData"),
-        cborBytes(await authData(lies, attested)),
-      );
-      const challenge = options.challenge;
-      return {
-        id,
-        rawId: id,
-        type: "public-key",
-        clientExtensionResults: {},
-        response: {
-          clientDataJSON: base64url(clientData("webauthn.create", { challenge, lies })),
-          attestationObject: base64url(attestation),
-          transports: ["internal"],
-        },
-      };
-    },
-    async show(
-      options: { challenge: string },
-      lies: AuthenticatorLies = {},
-    ): Promise<AuthenticationResponseJSON> {
-      const client = clientData("webauthn.get", { challenge: options.challenge, lies });
-      const data = await authData(lies);
-      const signed = joined(data, await sha256(lies.badSignature ? joined(client, client) : client));
-      const raw = new Uint8Array(
-        await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, keys.privateKey, signed),
-      );
-      return {
-        id,
-        rawId: id,
-        type: "public-key",
-        clientExtensionResults: {},
-        response: {
-          clientDataJSON: base64url(client),
-          authenticatorData: base64url(data),
-          signature: base64url(derSignature(raw)),
-        },
-      };
-    },
-  };
+  }
 }
 
 async function sha256(octets: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {

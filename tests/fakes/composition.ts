@@ -1,13 +1,13 @@
 // For tests: all services on a store in memory, with a clock that a test moves, and the administration API as the operator uses it.
 
 import { hc } from "hono/client";
-import { type AdminApi, AdminRefusal, valueOf } from "../../cli/admin_connection.ts";
+import { type AdminApi, AdminRefusal, apiValue } from "../../cli/admin_connection.ts";
 import { compose, type Composition } from "../../compose.ts";
 import type { Config } from "../../platform/config/config.ts";
 import { CONSOLE_API_PATH, type ConsoleApi } from "../../console/api/console_api.ts";
 import { NO_DIST } from "../../console/assets.ts";
 import { createLog } from "../../platform/log.ts";
-import { createPairings, type Pairings } from "../../radius/factors/pairings.ts";
+import { Pairings } from "../../radius/factors/pairings.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createStore, type Store, type Transaction } from "../../platform/store.ts";
 import { createVault } from "../../platform/vault.ts";
@@ -86,7 +86,7 @@ export async function openComposition(
       return records.flatMap(({ value }) => value === null ? [] : [value]);
     },
     async reload() {
-      const pairings = createPairings({ store, vault, clock, random, target: config.radius.directory });
+      const pairings = new Pairings({ store, vault, clock, random, target: config.radius.directory });
       await pairings.load();
       return pairings;
     },
@@ -128,7 +128,7 @@ export async function refusalCode<T>(
   call: Promise<{ ok: boolean; json(): Promise<T> }>,
 ): Promise<string | null> {
   try {
-    await valueOf(call);
+    await apiValue(call);
     return null;
   } catch (fault) {
     if (fault instanceof AdminRefusal) return fault.code;

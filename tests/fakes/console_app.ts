@@ -1,17 +1,17 @@
-// A console that listens on a port of its own, over fakes and a store in memory.
+// startConsole(): the console over HTTP, with fakes and a store in memory.
 
 import type { AdminSettings } from "../../platform/config/config.ts";
-import { createAdmins } from "../../console/api/auth/admin_store.ts";
-import { createPasswordHasher } from "../../console/api/auth/passwords.ts";
+import { AdminStore, createAdminPasswordHasher } from "../../console/api/auth/admin_store.ts";
 import type { Dist } from "../../console/assets.ts";
-import { createHttpApp, type HttpApp, type HttpAppDeps } from "../../console/http.ts";
-import { serveHttp } from "../../console/listener.ts";
-import { createLog } from "../../platform/log.ts";
+import { createHttpApp, type HttpAppDeps } from "../../console/app.ts";
+import type { HttpApp } from "../../platform/http/http_server.ts";
+import { serveHttp } from "../../platform/http/http_listener.ts";
+import { createLog, type Log } from "../../platform/log.ts";
 import { type Clock, createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { createStore, type Store } from "../../platform/store.ts";
 import { createVault } from "../../platform/vault.ts";
-import { createFakeDesk, createFakeOutbox, createFakeWatch } from "./console_gateway.ts";
-import { createFakePhone } from "./console_phone.ts";
+import { createFakeOutbox, createFakeSecondFactorAdmin, createFakeWatch } from "./console_gateway.ts";
+import { FakePhone } from "./console_phone.ts";
 
 export const PASSWORD = "correct horse battery";
 /** One administrator of each role, named like it. */
@@ -21,11 +21,11 @@ export const ADMINS: readonly AdminSettings[] = (["owner", "user_manager", "oper
 /** Pages without their files: enough for what is no browser. */
 export const EMPTY_DIST: Dist = {
   manifest: {
-    inputs: "",
+    inputs: { hash: "", files: [] },
     icon: "icon.svg",
     sprite: "sprite.svg",
     catalogues: { me: { en: "messages-me-en.json", de: "messages-me-de.json" } },
-    late: {},
+    lazy: {},
     pages: { web: { scripts: ["web.js"], styles: ["web.css"], preloads: [] } },
   },
   read: (name) =>
@@ -75,77 +75,77 @@ interface ConsoleOptions {
 
 export type TestConsole = Awaited<ReturnType<typeof startConsole>>;
 
+/** The console's application on its own port, over fakes and a store in memory. Declare it with `await using`. */
 export async function startConsole(options: ConsoleOptions = {}) {
-  const clock = options.clock ?? systemClock;
+  const { clock = systemClock, admins: configAdmins = ADMINS } = options;
   const random = createSystemRandom();
   const lines: string[] = [];
-  const log = createLog({
-    format: "text",
-    level: "debug",
-    clock: systemClock,
-    write: (octets) => void lines.push(new TextDecoder().decode(octets)),
-  });
+  const write = (octets: Uint8Array) => void lines.push(new TextDecoder().decode(octets));
+  const log = createLog({ format: "text", level: "debug", clock: systemClock, write });
   const store = options.store ?? createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
   let usedStore = store;
   const vault = createVault(new Uint8Array(32).fill(7), random);
   const watch = createFakeWatch();
-  const desk = createFakeDesk((mutations) => usedStore.commit({ mutations }));
+  const secondFactorAdmin = createFakeSecondFactorAdmin((mutations) => usedStore.commit({ mutations }));
   const outbox = createFakeOutbox();
-  const phone = createFakePhone(clock.nowMs);
-  let app: HttpApp | null = null;
-  const late: HttpApp = Object.assign(
-    (request: Request, info: { remoteAddress: string }) =>
-      app === null ? Promise.resolve(new Response(null, { status: 503 })) : app(request, info),
-    {
-      answerOperator: (request: Request) =>
-        app?.answerOperator(request) ?? Promise.resolve(new Response(null, { status: 503 })),
-      close: () => app?.close(),
-    },
-  );
-  // The application must know its address, which is known once it listens.
-  const listener = await serveHttp({
-    listen: { hostname: "127.0.0.1", port: options.port ?? 0 },
-    tls: null,
-    app: late,
-    log,
-    clock: systemClock,
-  });
+  const phone = new FakePhone(clock.nowMs);
+  const { listener, serve } = await listen(log, options.port);
   const origin = `http://127.0.0.1:${listener.address.port}`;
-  const admins = createAdmins({
+  const hasher = createAdminPasswordHasher({ random, cost: { costLog2: 4 } });
+  const admins = new AdminStore({
     store,
     vault,
     clock,
     random,
     log,
     publicUrl: origin,
-    configAdmins: options.admins ?? ADMINS,
-    hasher: createPasswordHasher({ random, cost: { costLog2: 4 } }),
+    configAdmins,
+    hasher,
   });
   const deps: HttpAppDeps = {
     http: { listen: listener.address, publicUrl: origin },
     console: {
       sessionMs: options.sessionMs ?? 12 * 3_600_000,
       idleMs: options.idleMs ?? 15 * 60_000,
-      admins: options.admins ?? ADMINS,
+      admins: configAdmins,
     },
-    log,
-    clock,
-    random,
-    vault,
-    store,
-    admins,
-    watch,
-    phone,
-    desk,
-    outbox,
+    ...{ log, clock, random, vault, store, admins, watch, phone, secondFactorAdmin, outbox },
     installation: { version: "0.0.0", runtime: "0.0.0", startedMs: clock.nowMs(), file: null, settings: [] },
     ready: () => ({ ok: true, parts: { store: "ok" } }),
     dist: options.dist ?? EMPTY_DIST,
   };
   const changed = options.change?.(deps) ?? deps;
   usedStore = changed.store;
-  app = createHttpApp(changed);
+  const app = createHttpApp(changed);
+  serve(app);
+  return {
+    ...{ origin, app, admins, store, watch, secondFactorAdmin, outbox, phone, log, lines },
+    ...consoleCalls(origin),
+    async [Symbol.asyncDispose]() {
+      await listener.stop({ deadlineMs: 500 });
+      if (options.store === undefined) await store.close();
+      await log.flush();
+    },
+  };
+}
 
+/** Listens before the application exists, because the application must know its address. */
+async function listen(log: Log, port = 0) {
+  let app: HttpApp | null = null;
+  const starting = () => Promise.resolve(new Response(null, { status: 503 }));
+  const forward: HttpApp = Object.assign(
+    (request: Request, info: { remoteAddress: string }) => app?.(request, info) ?? starting(),
+    {
+      answerOperator: (request: Request) => app?.answerOperator(request) ?? starting(),
+      close: () => app?.close(),
+    },
+  );
+  const address = { hostname: "127.0.0.1", port };
+  const listener = await serveHttp({ listen: address, tls: null, app: forward, log, clock: systemClock });
+  return { listener, serve: (ready: HttpApp) => void (app = ready) };
+}
+
+function consoleCalls(origin: string) {
   const call = (path: string, { method = "GET", json, cookie, headers = {} }: CallOptions = {}) =>
     fetch(origin + path, {
       method,
@@ -159,31 +159,14 @@ export async function startConsole(options: ConsoleOptions = {}) {
       body: json === undefined ? undefined : JSON.stringify(json),
     });
   return {
-    origin,
-    app,
-    admins,
-    store,
-    watch,
-    desk,
-    outbox,
-    phone,
-    log,
-    lines,
     call,
     /** Signs in; returns the cookie to send. */
     async signIn(name: string): Promise<string> {
-      const response = await call("/console/api/session", {
-        method: "POST",
-        json: { name, password: PASSWORD },
-      });
+      const json = { name, password: PASSWORD };
+      const response = await call("/console/api/session", { method: "POST", json });
       await response.body?.cancel();
       if (!response.ok) throw new Error(`Cannot sign in as ${name}: ${response.status}`);
       return (response.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
-    },
-    async [Symbol.asyncDispose]() {
-      await listener.stop({ deadlineMs: 500 });
-      if (options.store === undefined) await store.close();
-      await log.flush();
     },
   };
 }

@@ -1,91 +1,36 @@
-// A console with clients, targets and credentials: the register and the ear over a gate that no packet reaches, and a directory with
-// backends in memory.
+// A console with RADIUS clients, targets and credentials, over a directory with backends in memory. No packet arrives.
 
-import type { Connect } from "../../console/api/clients/client_deps.ts";
+import type { Connect } from "../../console/api/deps.ts";
 import type { Dist } from "../../console/assets.ts";
-import { canonicalRange, parseSocketAddress } from "../../platform/config/addresses.ts";
+import { canonicalRange, parseSocketAddress } from "../../platform/addresses.ts";
 import { createLog } from "../../platform/log.ts";
 import { createPasswordHasher } from "../../platform/password_hasher.ts";
-import { createLearnt } from "../../radius/server/signing_clients.ts";
-import { createClientRegister } from "../../radius/server/client_registry.ts";
+import { SigningClients } from "../../radius/server/signing_clients.ts";
+import { ClientRegistry } from "../../radius/server/client_registry.ts";
 import { createClients } from "../../radius/server/clients.ts";
-import { createEar } from "../../radius/server/client_discovery.ts";
+import { createClientDiscovery } from "../../radius/server/client_discovery.ts";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
-import { createCredentials } from "../../scim/http/credentials.ts";
+import { Credentials } from "../../scim/http/credentials.ts";
 import { createMapping, toFrontEnd } from "../../scim/schema/mapping.ts";
 import type { Target } from "../../scim/ports.ts";
-import type { Store } from "../../platform/store.ts";
 import { createVault } from "../../platform/vault.ts";
 import { guardBackend } from "../../scim/backends/guarded_backend.ts";
 import { configOf } from "../platform/config/samples.ts";
 import { startConsole } from "./console_app.ts";
-import { type Shape, startPeopleConsole } from "./console_people.ts";
+import { type OpenPeople, openPeople, type PeopleOptions, type Shape } from "./console_people.ts";
 
 export type ConnectConsole = Awaited<ReturnType<typeof startConnectConsole>>;
 
 export async function startConnectConsole(
-  { toml = "", shape = { local: "store", ldap: "sync" }, readOnly = {}, dist, wrap, target: fake }: {
-    readOnly?: Readonly<Record<string, readonly string[]>>;
-    wrap?: (store: Store) => Store;
+  { shape = { local: "store", ldap: "sync" }, dist, target, ...options }: PeopleOptions & {
     dist?: Dist;
-    toml?: string;
-    shape?: Shape;
-    /** What the pages of targets show instead of the one with `shape`. */
+    /** What the pages of targets show instead of the target with `shape`. */
     target?: Target;
   } = {},
 ) {
-  const people = await startPeopleConsole({ shape, readOnly, toml, ...(wrap === undefined ? {} : { wrap }) });
-  const { store } = people;
-  const shownTarget = fake ?? people.target;
-  const random = createSystemRandom();
-  const clock = systemClock;
-  const vault = createVault(new Uint8Array(32).fill(7), random);
-  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
-  const config = configOf(toml);
-  const { clients: settings, anyClient } = config.radius;
-  const clients = createClients({ settings, anyClient, anySecret: "a secret of a test" });
-  const signing = createLearnt({ store, log, clock });
-  const register = createClientRegister({
-    ...{ store, vault, clock, log, clients, settings, anyClient },
-    signing,
-  });
-  const ear = createEar({ clock });
-  const guarded = new Map(
-    Object.entries(shape).flatMap(([name, mode]) =>
-      mode === "store"
-        ? []
-        : [[name, guardBackend(people.backend(name), { connections: 4, clock, random, log })] as const]
-    ),
-  );
-  const credentials = await createCredentials({
-    store,
-    vault,
-    clock,
-    random,
-    log,
-    hasher: createPasswordHasher({ random, cost: { costLog2: 4 } }),
-    settings: config.scim.credentials,
-  });
-  const connect: Connect = {
-    register,
-    ear,
-    learnt: signing,
-    targets: { names: ["default"], get: (name) => name === "default" ? shownTarget : null },
-    credentials,
-    config,
-    listening: { radius: ["127.0.0.1:1812"], http: "127.0.0.1:8080" },
-    secondFactor: {
-      embedded: true,
-      status: () => Promise.resolve({ ok: false, fault: { kind: "nonsense", detail: "a test" } }),
-    },
-    askTelephony: null,
-    canonicalRange,
-    serverAddress: parseSocketAddress,
-    askFirstFactor: ({ secret }) => Promise.resolve(secret === "right" ? "wrong" : "unavailable"),
-    standing: (_target, backend) => guarded.get(backend)?.standing() ?? null,
-    probe: async (_target, backend) => await guarded.get(backend)?.backend.probe() ?? null,
-    previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
-  };
+  const people = await openPeople({ ...options, shape });
+  const { store, audits } = people;
+  const { connect, ...parts } = await openConnect(people, { shape, toml: options.toml ?? "", target });
   const site = await startConsole({
     store,
     ...(dist === undefined ? {} : { dist }),
@@ -93,16 +38,55 @@ export async function startConnectConsole(
   });
   return {
     ...site,
-    store,
-    people,
-    register,
-    ear,
-    clients,
-    signing,
-    audits: people.audits,
+    ...parts,
+    ...{ store, people, audits },
     async [Symbol.asyncDispose]() {
       await site[Symbol.asyncDispose]();
       await people[Symbol.asyncDispose]();
     },
   };
+}
+
+/** The clients, targets and credentials that the console's routes use. */
+async function openConnect(
+  people: OpenPeople,
+  { shape, toml, target = people.target }: { shape: Shape; toml: string; target: Target | undefined },
+) {
+  const { store } = people;
+  const random = createSystemRandom();
+  const clock = systemClock;
+  const vault = createVault(new Uint8Array(32).fill(7), random);
+  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
+  const config = configOf(toml);
+  const { clients: settings, anyClient } = config.radius;
+  const clients = createClients({ settings, anyClient, anySecret: "a secret of a test" });
+  const signing = new SigningClients({ store, log, clock });
+  const register = new ClientRegistry({ store, vault, clock, log, clients, settings, anyClient, signing });
+  const clientDiscovery = createClientDiscovery({ clock });
+  const guarded = new Map(
+    Object.entries(shape).filter(([, mode]) => mode !== "store").map(([name]) =>
+      [name, guardBackend(people.backend(name), { connections: 4, clock, random, log })] as const
+    ),
+  );
+  const hasher = createPasswordHasher({ random, cost: { costLog2: 4 } });
+  const connect: Connect = {
+    ...{ register, clientDiscovery, signingClients: signing, config, canonicalRange },
+    targets: { names: ["default"], get: (name) => name === "default" ? target : null },
+    credentials: await new Credentials({
+      ...{ store, vault, clock, random, log, hasher },
+      settings: config.scim.credentials,
+    }),
+    listening: { radius: ["127.0.0.1:1812"], http: "127.0.0.1:8080" },
+    secondFactor: {
+      embedded: true,
+      status: () => Promise.resolve({ ok: false, fault: { kind: "nonsense", detail: "a test" } }),
+    },
+    probeTelephony: null,
+    serverAddress: parseSocketAddress,
+    probeFirstFactor: ({ secret }) => Promise.resolve(secret === "right" ? "wrong" : "unavailable"),
+    backendHealth: (_target, backend) => guarded.get(backend)?.health() ?? null,
+    probe: async (_target, backend) => await guarded.get(backend)?.backend.probe() ?? null,
+    previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
+  };
+  return { connect, register, clientDiscovery, clients, signing };
 }

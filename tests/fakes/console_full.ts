@@ -2,11 +2,14 @@
 // and over, packets dropped, approvals and messages, administrators, tokens, changes. All under names that a test may choose.
 
 import type { Dist } from "../../console/assets.ts";
-import { bucketOf, TIME_BUCKETS } from "../../radius/conversation/duration_buckets.ts";
+import {
+  bucketOf,
+  encodeLoginRecord,
+  historyKey,
+  TIME_BUCKETS,
+} from "../../radius/conversation/login_record.ts";
 import type { PacketRecord } from "../../radius/ports.ts";
-import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
-import { copyMasked } from "../../radius/protocol/redact_packet.ts";
-import { packetRows } from "../../radius/protocol/dissect_packet.ts";
+import { copyRedacted, dissectPacket } from "../../radius/protocol/dissect_packet.ts";
 import { buildRequest } from "../support/radius_packets.ts";
 import { CLIENT_RULES } from "./client_rules.ts";
 import { PASSWORD } from "./console_app.ts";
@@ -40,6 +43,24 @@ export const PLAIN_NAMES: FullNames = {
   token: "backup",
 };
 
+const MARKUP = `"><img src=x onerror=alert(1)>`;
+/** Letters that run the other way, and emoji. The directory refuses invisible characters, such as the joiner in composed emoji. */
+const VISIBLE = `${MARKUP} עדה-مرحبا 👩🏳🌈é\u0301 `;
+/** The longest value of that beginning: one long word follows it. */
+const longest = (text: string, characters: number) => text + "w".repeat(characters - [...text].length);
+
+/** Names that an attacker would choose, as long as each may be: markup, other directions, emoji, and a word that cannot wrap. */
+export const HOSTILE_NAMES: FullNames = {
+  user: longest(VISIBLE, 250),
+  group: longest(VISIBLE, 250),
+  loginUser: longest(`${VISIBLE}\u202Eevil\u202C\u2067abc 👩‍👩‍👧‍👦🏳️‍🌈 `, 256),
+  loginClient: longest(`${VISIBLE}\u202Eevil\u202C\u2067abc 👩‍👩‍👧‍👦🏳️‍🌈 `, 256),
+  nasIdentifier: longest(`${VISIBLE}\u202Eevil\u202C\u2067abc `, 256),
+  text: longest(`${VISIBLE}\u202Eevil\u202C\u2067abc 👩‍👩‍👧‍👦🏳️‍🌈 `, 256),
+  administrator: longest(VISIBLE, 60),
+  token: longest(VISIBLE, 60),
+};
+
 /** The client and the credential that are there, made in the console. */
 export const FULL_CLIENT = "vpn-1";
 export const FULL_CREDENTIAL = "hr";
@@ -49,7 +70,7 @@ export const FULL_LOGIN = conversation(1).id;
 export const FULL_OTHER = "bob";
 /** A group that the settings file says nothing about. */
 export const FULL_CREW = "crew";
-/** A third one, in no group and without factors: for deeds that should leave the others as they are. */
+/** A third one, in no group and without factors: for actions that should leave the others as they are. */
 export const FULL_SPARE = "zoe";
 
 const FILE_CLIENT = `[[radius.client]]
@@ -141,14 +162,14 @@ function request({ loginUser, nasIdentifier }: FullNames) {
 
 function recorded(names: FullNames, values: Partial<PacketRecord> = {}): PacketRecord {
   const target = new Uint8Array(4096);
-  const octets = target.subarray(0, copyMasked(request(names), target, 0));
+  const octets = target.subarray(0, copyRedacted(request(names), target, 0));
   return {
     inbound: true,
     atMs: Date.now(),
     copies: 1,
     verdict: "signed",
     hex: octets.toHex(),
-    rows: packetRows(octets),
+    rows: dissectPacket(octets),
     ...values,
   };
 }
@@ -168,7 +189,7 @@ function fillTraffic(site: ConnectConsole, names: FullNames): void {
     { ...place, reason, count: 14, firstMs: nowMs - 60_000, lastMs: nowMs },
   );
   site.watch.drop(reason);
-  site.desk.wait({
+  site.secondFactorAdmin.wait({
     ...approval("r1", { userName: user, createdMs: nowMs }),
     // Longer than any walk over the pages takes: its row goes at the deadline.
     deadlineMs: nowMs + 3_600_000,
@@ -176,16 +197,26 @@ function fillTraffic(site: ConnectConsole, names: FullNames): void {
     terminalName: names.text,
   });
   site.outbox.put(
-    { id: "m1", kind: "text", to: "+15550100", createdMs: nowMs, deadlineMs: nowMs + 300_000 },
+    { id: "m1", kind: "text", to: "+15550100", createdMs: nowMs, deadlineMs: nowMs + 3_600_000 },
     "Code 1234",
   );
-  site.ear.heard();
-  site.ear.hear({ octets: request(names), source: "192.0.2.77", reason: "unknown_client", client: null });
+  hearStranger(site, names);
   const times = new Array<number>(TIME_BUCKETS).fill(0);
   times[bucketOf(4000)] = 30;
   // As the gateway tells it. Without it the minute of the reading would count, which the page may not yet ask for.
   const minuteMs = Math.floor(nowMs / 60_000) * 60_000;
   site.watch.finish({ client, outcomes: { accepted: 25, rejected: 5 }, times, minuteMs });
+}
+
+/** A packet of an unknown client, which is listed for a while. */
+export function hearStranger(site: ConnectConsole, names: FullNames): void {
+  site.clientDiscovery.list();
+  site.clientDiscovery.record({
+    octets: request(names),
+    source: "192.0.2.77",
+    reason: "unknown_client",
+    client: null,
+  });
 }
 
 async function fillHistory({ store }: ConnectConsole, names: FullNames): Promise<void> {
@@ -198,7 +229,7 @@ async function fillHistory({ store }: ConnectConsole, names: FullNames): Promise
     mutations: rows.map(({ user, outcome }, at) => {
       const startedMs = nowMs - (at + 2) * 60_000;
       const row = outcome === "rejected" ? "code_wrong" : "totp_right";
-      const value = packFinished({
+      const value = encodeLoginRecord({
         ...{ user, client: names.loginClient, source: "10.1.0.7", place: "", factor: "totp" },
         ...{ startedMs, endedMs: startedMs + 4000, outcome, refusedFor: null, passwordRight: false },
         moments: [{ atMs: startedMs + 4000, step: outcome, row }],

@@ -4,10 +4,10 @@ import type {
   ConversationOutcome,
   ConversationView,
   DropTally,
-  FinishTally,
+  FinishedLoginCounts,
   GatewayEvent,
-  GatewayWatch,
-  Observer,
+  GatewayMonitor,
+  GatewayObserver,
   PacketRecord,
   StrayPacket,
 } from "../../radius/ports.ts";
@@ -20,29 +20,29 @@ import type {
 import type { OutboxItem, OutboxMessages } from "../../upstream/embedded/telephony/outbox.ts";
 
 /** A gateway whose conversations a test puts in. */
-export interface FakeWatch extends GatewayWatch {
+export interface FakeWatch extends GatewayMonitor {
   put(view: ConversationView): void;
   drop(reason: string): void;
   observers(): number;
   packetsOf(id: string, records: PacketRecord[]): void;
   stray(packet: StrayPacket, tally?: DropTally): void;
-  finish(tally: FinishTally): void;
+  finish(tally: FinishedLoginCounts): void;
 }
 
 export function createFakeWatch(): FakeWatch {
   const views = new Map<string, ConversationView>();
-  const observers = new Set<Observer>();
+  const observers = new Set<GatewayObserver>();
   const packets = new Map<string, PacketRecord[]>();
   const strays: StrayPacket[] = [];
   const tallies: DropTally[] = [];
-  const finished: FinishTally[] = [];
+  const finished: FinishedLoginCounts[] = [];
   const counters: Record<string, number> = { requests: 0 };
   const emit = (event: GatewayEvent) => {
     for (const observer of observers) observer(event);
   };
   return {
     conversations: (limit) => [...views.values()].toReversed().slice(0, limit),
-    standing: (limit) =>
+    liveSteps: (limit) =>
       [...views.values()].filter(({ outcome }) => outcome === null).toReversed().slice(0, limit),
     alive: () => [...views.values()].filter(({ outcome }) => outcome === null).length,
     counters: () => counters,
@@ -64,7 +64,7 @@ export function createFakeWatch(): FakeWatch {
     packets: (id) => packets.get(id) ?? null,
     strays: (limit) => strays.slice(0, limit),
     dropTallies: () => tallies,
-    takeFinished: () => finished.splice(0),
+    takeFinishedCounts: () => finished.splice(0),
     countsSinceMs: 0,
     packetsOf: (id, records) => void packets.set(id, records),
     stray(packet, tally) {
@@ -107,13 +107,15 @@ export function ended(
   return { ...view, outcome, updatedMs: atMs, moments: [...view.moments, { atMs, step: outcome, row }] };
 }
 
-export interface FakeDesk extends SecondFactorAdmin {
+export interface FakeSecondFactorAdmin extends SecondFactorAdmin {
   wait(approval: PendingApproval): void;
   readonly decided: { id: string; verb: "deny" | "cancel" }[];
 }
 
 /** @param keep commits what belongs to a decision. */
-export function createFakeDesk(keep: (also: readonly Mutation[]) => Promise<unknown>): FakeDesk {
+export function createFakeSecondFactorAdmin(
+  keep: (also: readonly Mutation[]) => Promise<unknown>,
+): FakeSecondFactorAdmin {
   let waiting: PendingApproval[] = [];
   const listeners = new Set<() => void>();
   const decided: { id: string; verb: "deny" | "cancel" }[] = [];

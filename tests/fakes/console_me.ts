@@ -2,7 +2,7 @@
 
 import type { Page } from "../packages/playwright.ts";
 import type { Dist } from "../../console/assets.ts";
-import { historyKey, packFinished } from "../../radius/conversation/login_record.ts";
+import { encodeLoginRecord, historyKey } from "../../radius/conversation/login_record.ts";
 import { totpCode } from "../support/totp.ts";
 import { conversation } from "./console_gateway.ts";
 import { FAKE_INVITATION } from "./console_phone.ts";
@@ -47,7 +47,7 @@ export async function startMeConsole(
   const site = await startPeopleConsole({ dist });
   await site.put(user, user === "ada" ? { displayName: "Ada Lovelace" } : {});
   const owner = await site.signIn("owner");
-  Object.assign(site.desk, {
+  Object.assign(site.secondFactorAdmin, {
     invite: () => Promise.resolve({ invitation: FAKE_INVITATION, deadlineMs: Date.now() + DAY_MS }),
   });
   const adopt = async (name: string, wanted: Parameters<typeof site.pairings.prepare>[1]) => {
@@ -73,7 +73,7 @@ export async function startMeConsole(
         mutations: PAST.map(([agoMs, client, place, outcome, row]) => {
           const startedMs = nowMs - agoMs;
           const endedMs = startedMs + 6200;
-          const value = packFinished({
+          const value = encodeLoginRecord({
             ...{ user: name, client, place, source: "10.1.0.7", factor: "device" },
             ...{ startedMs, endedMs, outcome, refusedFor: null, passwordRight: true },
             moments: [{ atMs: endedMs, step: outcome, row }],

@@ -1,86 +1,158 @@
-// A console with a directory whose backends are in memory, and with the gateway's own pairings and limits.
+// A console with a directory whose backends are in memory, and with the real pairings and limits.
 
-import type { BackendSettings, TargetSettings } from "../../platform/config/config.ts";
-import { createTransfer } from "../../cli/import_export.ts";
+import type { BackendSettings, Config, TargetSettings } from "../../platform/config/config.ts";
 import type { Dist } from "../../console/assets.ts";
-import type { People } from "../../console/api/users/user_deps.ts";
-import { createLog } from "../../platform/log.ts";
+import type { People } from "../../console/api/deps.ts";
+import { createLog, type Log } from "../../platform/log.ts";
 import { createPasswordHasher } from "../../platform/password_hasher.ts";
 import { NO_CHANGE } from "../../platform/write_batch.ts";
-import { createAcceptAttributes } from "../../radius/factors/accept_attributes.ts";
-import { createReplyRegister } from "../../radius/factors/reply_attribute_registry.ts";
+import { AcceptAttributes, ReplyAttributeRegistry } from "../../radius/factors/reply_attributes.ts";
 import { createClients } from "../../radius/server/clients.ts";
-import { createLimits } from "../../radius/factors/limits.ts";
-import { createLoginTrials } from "../../radius/conversation/login_dry_run.ts";
-import { createOrderedIds } from "../../radius/conversation/sortable_ids.ts";
-import { createConversations } from "../../radius/conversation/conversation_store.ts";
-import { createDisownings } from "../../radius/conversation/report_not_me.ts";
-import { createPairings } from "../../radius/factors/pairings.ts";
-import { createRecoveryCodes } from "../../radius/factors/recovery_codes.ts";
-import { type Clock, createSystemRandom, systemClock } from "../../platform/runtime.ts";
-import { createBulk } from "../../scim/transfer/bulk.ts";
-import { createDirectory } from "../../scim/directory/directory.ts";
-import { recordDirectoryOf } from "../../scim/directory/record_directory.ts";
+import { Limits } from "../../radius/factors/limits.ts";
+import { createLoginDryRun } from "../../radius/conversation/login_dry_run.ts";
+import { createOrderedIds } from "../../radius/conversation/conversation.ts";
+import { ConversationStore } from "../../radius/conversation/conversation_store.ts";
+import { createNotMeReports } from "../../radius/conversation/report_not_me.ts";
+import { Pairings } from "../../radius/factors/pairings.ts";
+import { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
+import { type Clock, createSystemRandom, type Random, systemClock } from "../../platform/runtime.ts";
+import { createTransfer } from "../../scim/transfer/import_export.ts";
+import { createDirectory, recordDirectoryOf } from "../../scim/directory/directory.ts";
 import type { Actor, Target } from "../../scim/ports.ts";
-import { readContent } from "../../scim/schema/parse_resource.ts";
-import { createTargets } from "../../scim/provisioning/targets.ts";
-import { createUserRecords, departureMutation } from "../../platform/user_record.ts";
+import { parseResource } from "../../scim/schema/parse_resource.ts";
+import { createTargets } from "../../scim/provisioning/target.ts";
+import { createUserRecordFinder, departureMutation } from "../../platform/user_record.ts";
 import { createStore, type Store } from "../../platform/store.ts";
-import { createVault } from "../../platform/vault.ts";
+import { createVault, type Vault } from "../../platform/vault.ts";
 import { configOf, shownOf } from "../platform/config/samples.ts";
-import type { HttpAppDeps } from "../../console/http.ts";
-import { deedsOf } from "./audited.ts";
+import type { HttpAppDeps } from "../../console/app.ts";
+import { auditRecordsOf } from "./audited.ts";
 import { startConsole } from "./console_app.ts";
 import { createMemoryBackend, type MemoryBackend } from "./memory_backend.ts";
 
-/** What backends the target has: the embedded store, or one in memory. */
+/** The backends of the target, by name: the embedded store, or one in memory. */
 export type Shape = Readonly<Record<string, "store" | "sync" | "async">>;
 
 export const SCIM_ACTOR: Actor = { name: "scim:hr", source: "192.0.2.7" };
 
+export interface PeopleOptions {
+  readonly shape?: Shape;
+  /** The attributes that each backend keeps read-only. */
+  readonly readOnly?: Readonly<Record<string, readonly string[]>>;
+  /** The backends store only members that they have a user for. */
+  readonly knownMembersOnly?: boolean;
+  /** Wraps the store that every part uses. */
+  readonly wrap?: ((store: Store) => Store) | undefined;
+  readonly toml?: string;
+}
+
 export type PeopleConsole = Awaited<ReturnType<typeof startPeopleConsole>>;
 
+/** A console with a directory. `clock` is the console's: the directory and the gateway use the system's. */
 export async function startPeopleConsole(
-  { shape = { local: "store" }, readOnly = {}, knownMembersOnly = false, dist, toml = "", idleMs, wrap, now }:
-    {
-      shape?: Shape;
-      /** What backends keep for themselves, by their names. */
-      readOnly?: Readonly<Record<string, readonly string[]>>;
-      /** The backends store only members that they have a user for. */
-      knownMembersOnly?: boolean;
-      /** Stands between everything and the store. */
-      wrap?: (store: Store) => Store;
-      dist?: Dist;
-      toml?: string;
-      idleMs?: number;
-      /** The console's clock; the directory and the gateway keep the system's. */
-      now?: Clock;
-    } = {},
+  { dist, idleMs, clock, ...options }: PeopleOptions & { dist?: Dist; idleMs?: number; clock?: Clock } = {},
 ) {
+  const people = await openPeople(options);
+  const site = await startConsole({
+    store: people.store,
+    ...(dist === undefined ? {} : { dist }),
+    ...(idleMs === undefined ? {} : { idleMs }),
+    ...(clock === undefined ? {} : { clock }),
+    change: people.furnish,
+  });
+  return {
+    ...site,
+    ...people,
+    async [Symbol.asyncDispose]() {
+      await site[Symbol.asyncDispose]();
+      await people[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export type OpenPeople = Awaited<ReturnType<typeof openPeople>>;
+
+/** The directory with its backends, and the parts of the gateway that the console uses. */
+export async function openPeople({ shape = { local: "store" }, wrap, toml = "", ...options }: PeopleOptions) {
   const config = configOf(toml);
-  const clock = systemClock;
-  const random = createSystemRandom();
-  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
   const opened = createStore(await Deno.openKv(":memory:"));
-  const store = wrap?.(opened) ?? opened;
-  const vault = createVault(new Uint8Array(32).fill(7), random);
-  const backends = new Map<string, MemoryBackend>(
-    Object.entries(shape).flatMap(([name, mode]) =>
-      mode === "store" ? [] : [
-        [
-          name,
-          createMemoryBackend({
-            clock,
-            name,
-            mode,
-            knownMembersOnly,
-            timeoutMs: 50,
-            readOnly: readOnly[name] ?? [],
-          }),
-        ] as const,
-      ]
-    ),
-  );
+  const random = createSystemRandom();
+  const parts = {
+    config,
+    clock: systemClock,
+    random,
+    log: createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined }),
+    store: wrap?.(opened) ?? opened,
+    vault: createVault(new Uint8Array(32).fill(7), random),
+  };
+  const { store, vault } = parts;
+  const backends = memoryBackends(shape, options);
+  let prepareGroupCleanup: ReplyAttributeRegistry["prepareForget"] | null = null;
+  const targets = await openTargets(parts, {
+    ...{ shape, backends },
+    prepareGroupCleanup: (group) => prepareGroupCleanup?.(group) ?? NO_CHANGE,
+  });
+  const target = targets.get("default") as Target;
+  const people = createPeople(parts, targets);
+  const accept = new AcceptAttributes({
+    settings: config.radius,
+    directory: { lookUp: (name) => ({ ...target.directory.login(name), phoneNumbers: [] }) },
+  });
+  const replies = new ReplyAttributeRegistry({ store, settings: config.radius, accept });
+  prepareGroupCleanup = (group) => replies.prepareForget(group);
+  const { pairings, limits, recoveryCodes } = people;
+  return {
+    ...{ store, target, pairings, limits, recoveryCodes },
+    ...directoryCalls(target, store),
+    /** Gives a console these people. */
+    furnish: (deps: HttpAppDeps): HttpAppDeps => ({
+      ...deps,
+      ...{ store, vault, people, replies },
+      transfer: createTransfer({ clock: systemClock, publicUrl: deps.http.publicUrl }),
+      console: Object.assign({ auditRetentionMs: config.console.auditRetentionMs }, deps.console),
+      installation: { ...deps.installation, file: "/srv/countersign.toml", settings: shownOf(toml) },
+    }),
+    backend: (name: string) => backendOf(backends, name),
+    async [Symbol.asyncDispose]() {
+      await targets.close();
+      await store.close();
+    },
+  };
+}
+
+interface Parts {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly store: Store;
+  readonly vault: Vault;
+}
+
+function memoryBackends(shape: Shape, { readOnly = {}, knownMembersOnly = false }: PeopleOptions) {
+  const backends = new Map<string, MemoryBackend>();
+  for (const [name, mode] of Object.entries(shape)) {
+    if (mode === "store") continue;
+    const options = { name, mode, knownMembersOnly, timeoutMs: 50, readOnly: readOnly[name] ?? [] };
+    backends.set(name, createMemoryBackend({ clock: systemClock, ...options }));
+  }
+  return backends;
+}
+
+function backendOf(backends: ReadonlyMap<string, MemoryBackend>, name: string): MemoryBackend {
+  const backend = backends.get(name);
+  if (backend === undefined) throw new Error(`Cannot find the backend ${name}`);
+  return backend;
+}
+
+function openTargets(
+  { store, vault, clock, random, log }: Parts,
+  { shape, backends, prepareGroupCleanup }: {
+    shape: Shape;
+    backends: ReadonlyMap<string, MemoryBackend>;
+    prepareGroupCleanup: ReplyAttributeRegistry["prepareForget"];
+  },
+) {
   const settings: TargetSettings = {
     name: "default",
     pageSize: 100,
@@ -90,125 +162,83 @@ export async function startPeopleConsole(
   };
   const hasher = createPasswordHasher({ random, cost: { costLog2: 4 } });
   const orderedId = createOrderedIds(clock, random);
-  const targets = await createTargets({
+  return createTargets({
     settings: [settings],
-    store,
-    vault,
-    clock,
-    random,
-    log,
+    ...{ store, vault, clock, random, log, orderedId },
     hashPassword: (password) => hasher.make(password),
     openDirectory: (target) =>
       createDirectory({
-        ...{ store, clock, random, log, target },
-        prepareLeaving: (user) => ({
+        ...{ store, clock, random, log, target, prepareGroupCleanup },
+        prepareOffboarding: (user) => ({
           ...NO_CHANGE,
           mutations: [departureMutation({ target: "default", user, id: orderedId() })],
         }),
-        prepareGroupTurn: (group) => replies.prepareForget(group),
       }),
-    openBackend: (_target, { name }) => {
-      const backend = backends.get(name);
-      if (backend === undefined) throw new Error(`Cannot find the backend ${name}`);
-      return backend;
-    },
-    orderedId,
+    openBackend: (_target, { name }) => backendOf(backends, name),
   });
+}
+
+/** What the routes of users need, over real pairings, limits and recovery codes. */
+function createPeople({ config, store, vault, clock, random, log }: Parts, targets: People["targets"]) {
   const target = targets.get("default") as Target;
-  const pairings = createPairings({ store, vault, clock, random, target: "default" });
-  const limits = createLimits({ store, clock, settings: config.factors });
-  const recoveryCodes = createRecoveryCodes({ store, vault, clock, random, target: "default" });
-  const conversations = createConversations({ store, clock, most: 100, tokenOf: (id) => id });
+  const pairings = new Pairings({ store, vault, clock, random, target: "default" });
+  const limits = new Limits({ store, clock, settings: config.factors });
+  const recoveryCodes = new RecoveryCodeStore({ store, vault, clock, random, target: "default" });
+  const conversations = new ConversationStore({ store, clock, maxConversations: 100, tokenOf: (id) => id });
+  const { anyClient } = config.radius;
   const clients = createClients({
     settings: [],
-    anyClient: { ...config.radius.anyClient },
+    anyClient: { ...anyClient },
     anySecret: "a secret of a test",
   });
-  const people: People = {
+  const records = recordDirectoryOf(target);
+  const login = { prepare: target.directory.prepareLogin, lookUp: target.directory.login };
+  const enabled = new Set(config.factors.enabled);
+  return {
     targets,
     loginTarget: "default",
-    pairings,
-    limits,
-    recoveryCodes,
-    prepareDisowning: createDisownings({
+    ...{ pairings, limits, recoveryCodes },
+    prepareNotMeReport: createNotMeReports({
       target: "default",
-      store,
-      log,
-      limits,
-      conversations,
+      ...{ store, log, limits, conversations },
       secondFactor: { cancel: () => Promise.resolve() },
       changed: () => undefined,
     }),
     factors: config.factors,
-    readContent,
-    findUserRecord: createUserRecords({
+    readContent: parseResource,
+    findUserRecord: createUserRecordFinder({
       store,
       target: "default",
       directory: {
-        ...recordDirectoryOf(target),
+        ...records,
         // Tests give users logins of the last weeks, so the users are older than that.
         async read(canonical) {
-          const record = await recordDirectoryOf(target).read(canonical);
+          const record = await records.read(canonical);
           return record === null ? null : { ...record, createdMs: record.createdMs - 365 * 24 * 3_600_000 };
         },
       },
     }),
-    trials: createLoginTrials({
-      settings: config.factors,
-      enabled: new Set(config.factors.enabled),
-      directory: {
-        prepare: target.directory.prepareLogin,
-        lookUp: (name) => target.directory.login(name),
+    trials: createLoginDryRun({
+      ...{
+        settings: config.factors,
+        enabled,
+        directory: login,
+        pairings,
+        limits,
+        recoveryCodes,
+        clock,
+        vault,
       },
-      pairings,
-      limits,
-      recoveryCodes,
-      clock,
-      vault,
     }, () => clients.all),
-  };
-  const accept = createAcceptAttributes({
-    settings: config.radius,
-    directory: { lookUp: (name) => ({ ...target.directory.login(name), phoneNumbers: [] }) },
-  });
-  const replies = createReplyRegister({ store, settings: config.radius, accept });
-  const furnish = (deps: HttpAppDeps): HttpAppDeps => ({
-    ...deps,
-    store,
-    vault,
-    people,
-    transfer: createTransfer({
-      bulk: createBulk({ clock, publicUrl: deps.http.publicUrl }),
-      publicUrl: deps.http.publicUrl,
-    }),
-    replies,
-    console: Object.assign({ auditKeptMs: config.console.auditKeptMs }, deps.console),
-    installation: { ...deps.installation, file: "/srv/countersign.toml", settings: shownOf(toml) },
-  });
-  const site = await startConsole({
-    store,
-    ...(dist === undefined ? {} : { dist }),
-    ...(idleMs === undefined ? {} : { idleMs }),
-    ...(now === undefined ? {} : { clock: now }),
-    change: furnish,
-  });
+  } satisfies People;
+}
+
+/** Writes and reads what a test needs, past the console. */
+function directoryCalls(target: Target, store: Store) {
   return {
-    ...site,
-    /** Gives another console the same people. */
-    furnish,
-    store,
-    target,
-    pairings,
-    limits,
-    recoveryCodes,
-    backend(name: string): MemoryBackend {
-      const found = backends.get(name);
-      if (found === undefined) throw new Error(`Cannot find the backend ${name}`);
-      return found;
-    },
-    /** A user who is there already. */
+    /** Creates a user. */
     async put(name: string, attributes: Record<string, unknown> = {}): Promise<void> {
-      const read = readContent("user", { userName: name, ...attributes } as never, {
+      const read = parseResource("user", { userName: name, ...attributes } as never, {
         mapping: target.mapping,
         newName: () => name,
       });
@@ -218,15 +248,17 @@ export async function startPeopleConsole(
     async putGroup(name: string, members: readonly string[] = []): Promise<void> {
       await target.create({ kind: "group", name, attributes: {}, members }, { actor: SCIM_ACTOR });
     },
+    /** The members of a group as the directory has them. */
+    async membersOf(name: string): Promise<readonly string[]> {
+      const stored = await target.directory.read("group", name);
+      return stored?.content.kind === "group" ? stored.content.members : [];
+    },
     /** All audit records but those of signing in, oldest first. */
     async audits(): Promise<Record<string, unknown>[]> {
-      const found = (await deedsOf<unknown>(store)).flatMap(({ value }) => value === null ? [] : [value]);
+      const found = (await auditRecordsOf<unknown>(store)).flatMap(({ value }) =>
+        value === null ? [] : [value]
+      );
       return found.sort((a, b) => Number(a.atMs) - Number(b.atMs));
-    },
-    async [Symbol.asyncDispose]() {
-      await site[Symbol.asyncDispose]();
-      await targets.close();
-      await store.close();
     },
   };
 }

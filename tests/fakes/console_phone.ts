@@ -1,4 +1,4 @@
-// The embedded second-factor service as the phone page sees it: one token, one user, played by hand.
+// A fake of the embedded second-factor service for the phone page: one token and one user.
 
 import type {
   DeviceService,
@@ -8,122 +8,155 @@ import type {
   PhoneResult,
 } from "../../upstream/embedded/second_factor/interfaces.ts";
 
-export interface FakePhone extends DeviceService {
-  ask(request: PhoneRequest): void;
-  /** A login typed the phrase. */
-  typePhrase(): void;
-  /** What the phone was called when it was paired; `null`: nothing. */
-  named(): string | null;
-  readonly decided: { id: string; approve: boolean; number: string | null }[];
-}
-
 export const FAKE_TOKEN = "phone-token-of-the-fake";
 export const FAKE_INVITATION = "invitation-of-the-fake";
 export const FAKE_NUMBER = "47";
 const MINUTE_MS = 60_000;
 
-export function createFakePhone(nowMs: () => number = Date.now): FakePhone {
-  let known = false;
-  let name: string | null = null;
-  let invitationUsed = false;
-  let phrase: { text: string; deadlineMs: number } | null = null;
-  let pairings: PhonePairing[] = [];
-  let requests: PhoneRequest[] = [];
-  const listeners = new Set<() => void>();
-  const decided: FakePhone["decided"] = [];
-  const changed = () => listeners.forEach((notify) => notify());
-  const no = (reason: PhoneRefusal) => Promise.resolve({ ok: false, reason } as const);
-  const yes = <T>(value: T): Promise<PhoneResult<T>> => Promise.resolve({ ok: true, value });
-  const holds = (token: string) => known && token === FAKE_TOKEN;
-  const pair = (status: PhonePairing["status"]) => {
-    pairings = [{
-      pairingId: "p1",
-      userName: "ada",
-      requesterName: "Example VPN",
-      status,
-      createdMs: nowMs(),
-    }];
-  };
-  const makePhrase = () => {
-    phrase = { text: "amber fox river stone", deadlineMs: nowMs() + 10 * MINUTE_MS };
-    changed();
+const refuse = (reason: PhoneRefusal) => Promise.resolve({ ok: false, reason } as const);
+const succeed = <T>(value: T): Promise<PhoneResult<T>> => Promise.resolve({ ok: true, value });
+
+export class FakePhone implements DeviceService {
+  readonly decided: { id: string; approve: boolean; number: string | null }[] = [];
+  readonly #nowMs: () => number;
+  readonly #listeners = new Set<() => void>();
+  #isKnown = false;
+  #name: string | null = null;
+  #invitationUsed = false;
+  #phrase: { text: string; deadlineMs: number } | null = null;
+  #pairings: PhonePairing[] = [];
+  #requests: PhoneRequest[] = [];
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  ask(request: PhoneRequest): void {
+    this.#requests = [...this.#requests, request];
+    this.#notify();
+  }
+
+  /** A login typed the phrase. */
+  typePhrase(): void {
+    this.#phrase = null;
+    this.#pair("asks_approval");
+  }
+
+  /** The name that the pairing gave to the phone; `null`: none. */
+  named(): string | null {
+    return this.#name;
+  }
+
+  startWithPhrase(_source: string) {
+    this.#isKnown = true;
+    return succeed({ token: FAKE_TOKEN, ...this.#makePhrase() });
+  }
+
+  newPhrase(token: string) {
+    return this.#holds(token) ? succeed(this.#makePhrase()) : refuse("unknown_token");
+  }
+
+  viewInvitation(invitation: string) {
+    const refusal = this.#invitationRefusal(invitation);
+    if (refusal !== null) return refuse(refusal);
+    const deadlineMs = this.#nowMs() + 24 * 60 * MINUTE_MS;
+    return Promise.resolve({ ok: true, userName: "ada", requesterName: "Example VPN", deadlineMs } as const);
+  }
+
+  acceptInvitation(invitation: string, { name = null }: Parameters<DeviceService["acceptInvitation"]>[1]) {
+    const refusal = this.#invitationRefusal(invitation);
+    if (refusal !== null) return refuse(refusal);
+    this.#invitationUsed = true;
+    this.#name = name;
+    this.#isKnown = true;
+    this.#pair("enabled");
+    return succeed({ token: FAKE_TOKEN, pairingId: "p1" });
+  }
+
+  view(token: string) {
+    const shown = {
+      nowMs: this.#nowMs(),
+      phrase: this.#phrase,
+      pairings: this.#pairings,
+      requests: this.#requests,
+    };
+    return Promise.resolve(this.#holds(token) ? shown : null);
+  }
+
+  decidePairing(
+    token: string,
+    pairingId: string,
+    { approve, name = null }: { approve: boolean; name?: string | null },
+  ) {
+    if (!this.#holds(token)) return refuse("unknown_token");
+    if (!this.#pairings.some((one) => one.pairingId === pairingId)) return refuse("unknown_request");
+    if (approve) {
+      this.#name = name;
+      this.#pair("enabled");
+    } else {
+      this.#pairings = [];
+      this.#notify();
+    }
+    return succeed(null);
+  }
+
+  decide(...[token, requestId, decision]: Parameters<DeviceService["decide"]>) {
+    if (!this.#holds(token)) return refuse("unknown_token");
+    const request = this.#requests.find((one) => one.requestId === requestId);
+    if (request === undefined) {
+      return refuse(this.decided.some(({ id }) => id === requestId) ? "already_decided" : "unknown_request");
+    }
+    const number = decision.approve ? decision.number : null;
+    this.decided.push({ id: requestId, approve: decision.approve, number });
+    this.#requests = this.#requests.filter((one) => one !== request);
+    this.#notify();
+    const isWrong = decision.approve && request.asksNumber && number !== FAKE_NUMBER;
+    return isWrong ? refuse("wrong_number") : succeed(null);
+  }
+
+  passcode(token: string) {
+    if (!this.#holds(token)) return refuse("unknown_token");
+    return succeed({ code: "492817", validUntilMs: this.#nowMs() + 24_000 });
+  }
+
+  unpair(token: string) {
+    if (!this.#holds(token)) return refuse("unknown_token");
+    this.#pairings = [];
+    this.#isKnown = false;
+    this.#notify();
+    return succeed(null);
+  }
+
+  watch(_token: string, notify: () => void) {
+    this.#listeners.add(notify);
+    return () => void this.#listeners.delete(notify);
+  }
+
+  #notify(): void {
+    for (const notify of this.#listeners) notify();
+  }
+
+  #holds(token: string): boolean {
+    return this.#isKnown && token === FAKE_TOKEN;
+  }
+
+  #pair(status: PhonePairing["status"]): void {
+    const createdMs = this.#nowMs();
+    this.#pairings = [{ pairingId: "p1", userName: "ada", requesterName: "Example VPN", status, createdMs }];
+    this.#notify();
+  }
+
+  #makePhrase() {
+    const phrase = { text: "amber fox river stone", deadlineMs: this.#nowMs() + 10 * MINUTE_MS };
+    this.#phrase = phrase;
+    this.#notify();
     return { phrase: phrase.text, deadlineMs: phrase.deadlineMs };
-  };
-  return {
-    decided,
-    ask(request) {
-      requests = [...requests, request];
-      changed();
-    },
-    typePhrase() {
-      phrase = null;
-      pair("asks_approval");
-      changed();
-    },
-    startWithPhrase() {
-      known = true;
-      return yes({ token: FAKE_TOKEN, ...makePhrase() });
-    },
-    newPhrase: (token) => holds(token) ? yes(makePhrase()) : no("unknown_token"),
-    lookAtInvitation(invitation) {
-      if (invitation !== FAKE_INVITATION) return no("unknown_invitation");
-      if (invitationUsed) return no("already_used");
-      return Promise.resolve({
-        ok: true,
-        userName: "ada",
-        requesterName: "Example VPN",
-        deadlineMs: nowMs() + 24 * 60 * MINUTE_MS,
-      });
-    },
-    named: () => name,
-    acceptInvitation(invitation, { name: given = null }) {
-      if (invitation !== FAKE_INVITATION) return no("unknown_invitation");
-      if (invitationUsed) return no("already_used");
-      invitationUsed = true;
-      name = given;
-      known = true;
-      pair("enabled");
-      changed();
-      return yes({ token: FAKE_TOKEN, pairingId: "p1" });
-    },
-    view: (token) => Promise.resolve(holds(token) ? { nowMs: nowMs(), phrase, pairings, requests } : null),
-    decidePairing(token, pairingId, { approve, name: given = null }) {
-      if (!holds(token)) return no("unknown_token");
-      if (!pairings.some((one) => one.pairingId === pairingId)) return no("unknown_request");
-      if (approve) name = given;
-      if (approve) pair("enabled");
-      else pairings = [];
-      changed();
-      return yes(null);
-    },
-    decide(token, requestId, decision) {
-      if (!holds(token)) return no("unknown_token");
-      const request = requests.find((one) => one.requestId === requestId);
-      if (request === undefined) {
-        return no(decided.some((one) => one.id === requestId) ? "already_decided" : "unknown_request");
-      }
-      const number = decision.approve ? decision.number : null;
-      decided.push({ id: requestId, approve: decision.approve, number });
-      requests = requests.filter((one) => one !== request);
-      changed();
-      return decision.approve && request.asksNumber && number !== FAKE_NUMBER
-        ? no("wrong_number")
-        : yes(null);
-    },
-    passcode: (token) =>
-      holds(token) ? yes({ code: "492817", validUntilMs: nowMs() + 24_000 }) : no("unknown_token"),
-    unpair(token) {
-      if (!holds(token)) return no("unknown_token");
-      pairings = [];
-      known = false;
-      changed();
-      return yes(null);
-    },
-    watch(_token, notify) {
-      listeners.add(notify);
-      return () => void listeners.delete(notify);
-    },
-  };
+  }
+
+  #invitationRefusal(invitation: string): PhoneRefusal | null {
+    if (invitation !== FAKE_INVITATION) return "unknown_invitation";
+    return this.#invitationUsed ? "already_used" : null;
+  }
 }
 
 /** A login that asks the phone. */

@@ -1,11 +1,17 @@
 // A backend that keeps everything in memory, for tests of what writes to backends; it fails in every way that a real one does, when told to.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import { keptAttributes, layKept } from "../../scim/schema/read_only_attributes.ts";
-import { membersNotStored } from "../../scim/schema/members_not_stored.ts";
+import { toReadOnlyAttributes, withReadOnly } from "../../scim/schema/read_only_attributes.ts";
+import {
+  type Backend,
+  type BackendFault,
+  type BackendOutcome,
+  membersNotStored,
+  type PutResult,
+  type RemoteResource,
+} from "../../scim/backend_port.ts";
 import type { Clock } from "../../platform/runtime.ts";
-import { BackendListFault } from "../../scim/backends/list_error.ts";
-import type { Backend, BackendFault, BackendOutcome, PutResult, Remote } from "../../scim/backend_port.ts";
+import { BackendListError } from "../../scim/backends/backend_error.ts";
 import type { Content, MembersNotStored, ResourceKind } from "../../scim/schema/resource.ts";
 
 export type MemoryOperation = "read" | "put" | "remove" | "list" | "verify" | "probe";
@@ -78,22 +84,13 @@ const DEFAULT_FAULT: BackendFault = {
   retry: true,
 };
 
-/** An empty one. It is never slow unless told so. */
-export function createMemoryBackend(options: MemoryBackendOptions): MemoryBackend {
-  const { clock, timeoutMs = 5000, pageSize = 500, covers = null } = options;
-  const keeps = keptAttributes(options.readOnly ?? []);
-  const holds = options.holds ?? { groups: true, active: true };
-  const users = new Map<string, Held>();
-  const groups = new Map<string, Held>();
-  const passwords = new Map<string, string>();
+/** What lies between a caller and the backend: waits, faults, and the list of calls. */
+function createFakeNetwork({ clock, timeoutMs = 5000 }: MemoryBackendOptions) {
   const calls: MemoryCall[] = [];
   let troubles: { trouble: MemoryTrouble; left: number }[] = [];
   let slowMs = 0;
   let gate: { readonly held: () => void; readonly free: Promise<void> } | null = null;
-  let nextId = 1;
   let closed = false;
-
-  const heldOf = (kind: ResourceKind): Map<string, Held> => kind === "user" ? users : groups;
 
   const troubleFor = (operation: MemoryOperation, name: string): MemoryTrouble | null => {
     const found = troubles.find(({ trouble, left }) =>
@@ -127,18 +124,11 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
   };
 
   return {
-    name: options.name ?? "memory",
-    kind: options.kind ?? "ldap",
-    mode: options.mode ?? "sync",
-    covers,
-    keeps,
-    holds,
-    users,
-    groups,
-    passwords,
     calls,
-    trouble: (trouble) => void troubles.push({ trouble, left: trouble.times ?? Number.POSITIVE_INFINITY }),
-    slowBy: (durationMs) => void (slowMs = durationMs),
+    run,
+    trouble: (trouble: MemoryTrouble) =>
+      void troubles.push({ trouble, left: trouble.times ?? Number.POSITIVE_INFINITY }),
+    slowBy: (durationMs: number) => void (slowMs = durationMs),
     hold() {
       const held = Promise.withResolvers<void>();
       const free = Promise.withResolvers<void>();
@@ -152,8 +142,41 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
       };
     },
     heal: () => void (troubles = []),
+    close: () => void (closed = true),
+  };
+}
+
+/** An empty one. It is never slow unless told so. */
+export function createMemoryBackend(options: MemoryBackendOptions): MemoryBackend {
+  const { pageSize = 500, covers = null } = options;
+  const readOnly = toReadOnlyAttributes(options.readOnly ?? []);
+  const holds = options.holds ?? { groups: true, active: true };
+  const users = new Map<string, Held>();
+  const groups = new Map<string, Held>();
+  const passwords = new Map<string, string>();
+  const network = createFakeNetwork(options);
+  const { run } = network;
+  let nextId = 1;
+
+  const heldOf = (kind: ResourceKind): Map<string, Held> => kind === "user" ? users : groups;
+
+  return {
+    name: options.name ?? "memory",
+    kind: options.kind ?? "ldap",
+    mode: options.mode ?? "sync",
+    covers,
+    readOnly,
+    holds,
+    users,
+    groups,
+    passwords,
+    calls: network.calls,
+    trouble: network.trouble,
+    slowBy: network.slowBy,
+    hold: network.hold,
+    heal: network.heal,
     read: (kind, name) =>
-      run<Remote | null>({ operation: "read", kind, name }, () => {
+      run<RemoteResource | null>({ operation: "read", kind, name }, () => {
         return heldOf(kind).get(canonicalName(name)) ?? null;
       }),
     put: ({ content, password }) =>
@@ -161,7 +184,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
         const canonical = canonicalName(content.name);
         const held = heldOf(content.kind);
         const remoteId = held.get(canonical)?.remoteId ?? `remote-${nextId++}`;
-        const laid = layKept(content, held.get(canonical)?.content ?? null, keeps);
+        const laid = withReadOnly(content, held.get(canonical)?.content ?? null, readOnly);
         const { stored, notStored } = options.knownMembersOnly === true
           ? knownMembers(laid, users)
           : { stored: laid, notStored: undefined };
@@ -182,7 +205,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
           { operation: "list", kind, name: "" },
           () => names.slice(from, from + pageSize).flatMap((name) => heldOf(kind).get(name) ?? []),
         );
-        if (!page.ok) throw new BackendListFault(page.fault);
+        if (!page.ok) throw new BackendListError(page.fault);
         if (page.value.length > 0) yield page.value;
       }
     },
@@ -194,7 +217,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
       }),
     probe: () => run({ operation: "probe", kind: null, name: "" }, () => null),
     close() {
-      closed = true;
+      network.close();
       return Promise.resolve();
     },
   };

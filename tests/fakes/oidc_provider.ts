@@ -1,8 +1,8 @@
-// An OpenID Connect provider on a port of its own: it signs in the user that a test chooses, and sends the wrong answers that a test chooses.
+// A fake OpenID Connect provider on its own port. A test chooses the user and the wrong answers.
 
-import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
+import { exportJWK, generateKeyPair, type JWK, SignJWT, UnsecuredJWT } from "jose";
 
-/** What a test may have it do. Everything is sound unless told. */
+/** The answers that a test changes. All others are correct. */
 export interface OidcWishes {
   /** Claims over the sound ones; `null` leaves one out. */
   claims?: Readonly<Record<string, unknown>>;
@@ -20,19 +20,21 @@ export interface OidcWishes {
   answerIssuer?: string;
 }
 
-export interface FakeOidcProvider extends AsyncDisposable {
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  wishes: OidcWishes;
-  /** The parameters of each redirect to this provider. */
-  readonly visits: URLSearchParams[];
-  /** The token requests that were refused, and why. */
-  readonly refused: string[];
-}
-
 const CLIENT_ID = "countersign";
 const CLIENT_SECRET = "client secret/with+signs";
+
+interface IssuedCode {
+  readonly nonce: string;
+  readonly challenge: string;
+  readonly redirectUri: string;
+  readonly authTimeMs: number;
+}
+
+interface SigningKeys {
+  readonly own: CryptoKey;
+  readonly foreign: CryptoKey;
+  readonly jwk: JWK;
+}
 
 /** @param options.nowMs the clock that tokens are dated by. */
 export async function startOidcProvider(
@@ -41,36 +43,88 @@ export async function startOidcProvider(
   const own = await generateKeyPair("ES256", { extractable: true });
   const foreign = await generateKeyPair("ES256");
   const jwk = { ...await exportJWK(own.publicKey), kid: "k1", alg: "ES256", use: "sig" };
-  const codes = new Map<
-    string,
-    { nonce: string; challenge: string; redirectUri: string; authTimeMs: number }
-  >();
-  const visits: URLSearchParams[] = [];
-  const refused: string[] = [];
+  return new FakeOidcProvider(nowMs, { own: own.privateKey, foreign: foreign.privateKey, jwk });
+}
 
-  const authorize = (query: URLSearchParams): Response => {
-    visits.push(query);
+export class FakeOidcProvider implements AsyncDisposable {
+  readonly clientId: string = CLIENT_ID;
+  readonly clientSecret: string = CLIENT_SECRET;
+  readonly issuer: string;
+  wishes: OidcWishes = {};
+  /** The parameters of each redirect to this provider. */
+  readonly visits: URLSearchParams[] = [];
+  /** The token requests that were refused, and why. */
+  readonly refused: string[] = [];
+  readonly #codes = new Map<string, IssuedCode>();
+  readonly #nowMs: () => number;
+  readonly #keys: SigningKeys;
+  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+
+  constructor(nowMs: () => number, keys: SigningKeys) {
+    this.#nowMs = nowMs;
+    this.#keys = keys;
+    const options = { port: 0, hostname: "127.0.0.1", onListen: () => undefined };
+    this.#server = Deno.serve(options, (request) => this.#handle(request));
+    this.issuer = `http://127.0.0.1:${this.#server.addr.port}`;
+  }
+
+  async [Symbol.asyncDispose]() {
+    await this.#server.shutdown();
+  }
+
+  #handle(request: Request): Response | Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url);
+    if (pathname === "/.well-known/openid-configuration") {
+      return Response.json({
+        issuer: this.issuer,
+        authorization_endpoint: `${this.issuer}/authorize`,
+        token_endpoint: `${this.issuer}/token`,
+        jwks_uri: `${this.issuer}/keys`,
+        ...this.wishes.discovery,
+      });
+    }
+    if (pathname === "/keys") return Response.json({ keys: [this.#keys.jwk] });
+    if (pathname === "/authorize") return this.#authorize(searchParams);
+    if (pathname === "/token") return this.#token(request);
+    return new Response(null, { status: 404 });
+  }
+
+  #authorize(query: URLSearchParams): Response {
+    this.visits.push(query);
     const back = new URL(query.get("redirect_uri") ?? "");
-    back.searchParams.set("state", provider.wishes.state ?? query.get("state") ?? "");
-    back.searchParams.set("iss", provider.wishes.answerIssuer ?? provider.issuer);
-    if (provider.wishes.refuse === undefined) {
+    back.searchParams.set("state", this.wishes.state ?? query.get("state") ?? "");
+    back.searchParams.set("iss", this.wishes.answerIssuer ?? this.issuer);
+    if (this.wishes.refuse === undefined) {
       const code = crypto.randomUUID();
-      codes.set(code, {
+      this.#codes.set(code, {
         nonce: query.get("nonce") ?? "",
         challenge: query.get("code_challenge") ?? "",
         redirectUri: query.get("redirect_uri") ?? "",
-        authTimeMs: nowMs(),
+        authTimeMs: this.#nowMs(),
       });
       back.searchParams.set("code", code);
-    } else back.searchParams.set("error", provider.wishes.refuse);
+    } else back.searchParams.set("error", this.wishes.refuse);
     return new Response(null, { status: 302, headers: { location: back.href } });
-  };
+  }
 
-  const idToken = async ({ nonce, authTimeMs }: { nonce: string; authTimeMs: number }): Promise<string> => {
-    const { signing = "sound", claims } = provider.wishes;
-    const nowS = Math.floor(nowMs() / 1000);
+  async #token(request: Request): Promise<Response> {
+    const form = new URLSearchParams(await request.text());
+    const code = form.get("code") ?? "";
+    const issued = this.#codes.get(code);
+    this.#codes.delete(code);
+    const problem = await tokenProblem(request, { form, issued });
+    if (problem !== null) this.refused.push(problem);
+    const status = this.wishes.tokenStatus ?? (problem === null ? 200 : 400);
+    if (issued === undefined || status !== 200) return Response.json({ error: "invalid_grant" }, { status });
+    const idToken = await this.#idToken(issued);
+    return Response.json({ access_token: "unused", id_token: idToken, token_type: "Bearer" });
+  }
+
+  async #idToken({ nonce, authTimeMs }: IssuedCode): Promise<string> {
+    const { signing = "sound", claims } = this.wishes;
+    const nowS = Math.floor(this.#nowMs() / 1000);
     const sound: Record<string, unknown> = {
-      iss: provider.issuer,
+      iss: this.issuer,
       aud: CLIENT_ID,
       sub: "subject-1",
       nonce,
@@ -88,64 +142,23 @@ export async function startOidcProvider(
         .sign(new TextEncoder().encode(CLIENT_SECRET.padEnd(32, "x")));
     }
     return await new SignJWT(payload).setProtectedHeader({ alg: "ES256", kid: "k1" })
-      .sign(signing === "sound" ? own.privateKey : foreign.privateKey);
-  };
+      .sign(signing === "sound" ? this.#keys.own : this.#keys.foreign);
+  }
+}
 
-  const token = async (request: Request): Promise<Response> => {
-    const form = new URLSearchParams(await request.text());
-    const basic = `${encodeURIComponent(CLIENT_ID)}:${
-      new URLSearchParams({ x: CLIENT_SECRET }).toString().slice(2)
-    }`;
-    const known = codes.get(form.get("code") ?? "");
-    codes.delete(form.get("code") ?? "");
-    const digest = await crypto.subtle.digest(
-      "SHA-256",
-      new TextEncoder().encode(form.get("code_verifier") ?? ""),
-    );
-    const challenge = new Uint8Array(digest).toBase64({ alphabet: "base64url", omitPadding: true });
-    const problem = request.headers.get("authorization") !== `Basic ${btoa(basic)}`
-      ? "client"
-      : known === undefined
-      ? "code"
-      : challenge !== known.challenge
-      ? "verifier"
-      : form.get("redirect_uri") !== known.redirectUri
-      ? "redirect_uri"
-      : null;
-    if (problem !== null) refused.push(problem);
-    const status = provider.wishes.tokenStatus ?? (problem === null ? 200 : 400);
-    if (known === undefined || status !== 200) return Response.json({ error: "invalid_grant" }, { status });
-    return Response.json({ access_token: "unused", id_token: await idToken(known), token_type: "Bearer" });
-  };
-
-  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, (request) => {
-    const url = new URL(request.url);
-    if (url.pathname === "/.well-known/openid-configuration") {
-      return Response.json({
-        issuer: provider.issuer,
-        authorization_endpoint: `${provider.issuer}/authorize`,
-        token_endpoint: `${provider.issuer}/token`,
-        jwks_uri: `${provider.issuer}/keys`,
-        ...provider.wishes.discovery,
-      });
-    }
-    if (url.pathname === "/keys") return Response.json({ keys: [jwk] });
-    if (url.pathname === "/authorize") return authorize(url.searchParams);
-    if (url.pathname === "/token") return token(request);
-    return new Response(null, { status: 404 });
-  });
-  const provider: FakeOidcProvider = {
-    issuer: `http://127.0.0.1:${server.addr.port}`,
-    clientId: CLIENT_ID,
-    clientSecret: CLIENT_SECRET,
-    wishes: {},
-    visits,
-    refused,
-    async [Symbol.asyncDispose]() {
-      await server.shutdown();
-    },
-  };
-  return provider;
+/** What is wrong with a token request (RFC 6749 §4.1.3, RFC 7636 §4.6); `null`: nothing. */
+async function tokenProblem(
+  request: Request,
+  { form, issued }: { form: URLSearchParams; issued: IssuedCode | undefined },
+): Promise<string | null> {
+  const secret = new URLSearchParams({ x: CLIENT_SECRET }).toString().slice(2);
+  const basic = `Basic ${btoa(`${encodeURIComponent(CLIENT_ID)}:${secret}`)}`;
+  const verifier = new TextEncoder().encode(form.get("code_verifier") ?? "");
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", verifier));
+  if (request.headers.get("authorization") !== basic) return "client";
+  if (issued === undefined) return "code";
+  if (digest.toBase64({ alphabet: "base64url", omitPadding: true }) !== issued.challenge) return "verifier";
+  return form.get("redirect_uri") === issued.redirectUri ? null : "redirect_uri";
 }
 
 /** The settings of a console that trusts it. */

@@ -1,5 +1,5 @@
-// A small HTTP/1.1 server over bare TCP for the fakes: it can do what a well-behaved server cannot (cut an answer
-// short, say nothing, trickle), and it counts the connections that the client really opens.
+// A small HTTP/1.1 server over TCP for the fakes. It can cut an answer short, send nothing, or send slowly, and it counts
+// the connections that the client opens.
 
 /** A request as it arrived. `target` is the path with its query, undecoded; `body` the raw text. */
 export interface RawRequest {
@@ -140,12 +140,7 @@ export function startRawServer(handle: (request: RawRequest) => Handling): RawSe
   };
 }
 
-interface RequestReader {
-  /** The next request, or `null` when the peer has no more. */
-  next(): Promise<RawRequest | null>;
-}
-
-function createRequestReader(connection: Deno.TcpConn): RequestReader {
+function createRequestReader(connection: Deno.TcpConn) {
   let buffered: Uint8Array = new Uint8Array(0);
   const more = async (): Promise<boolean> => {
     const chunk = new Uint8Array(16 * 1024);
@@ -163,7 +158,8 @@ function createRequestReader(connection: Deno.TcpConn): RequestReader {
     return text;
   };
   return {
-    async next() {
+    /** The next request, or `null` when the peer has no more. */
+    async next(): Promise<RawRequest | null> {
       let end = endOfHead(buffered);
       while (end < 0) {
         if (buffered.length > MAX_HEAD_OCTETS || !await more()) return null;
@@ -180,13 +176,10 @@ function createRequestReader(connection: Deno.TcpConn): RequestReader {
   };
 }
 
+const HEAD_END = [13, 10, 13, 10];
+
 function endOfHead(octets: Uint8Array): number {
-  for (let at = 0; at + 3 < octets.length; at++) {
-    if (octets[at] === 13 && octets[at + 1] === 10 && octets[at + 2] === 13 && octets[at + 3] === 10) {
-      return at;
-    }
-  }
-  return -1;
+  return octets.findIndex((_, at) => HEAD_END.every((octet, offset) => octets[at + offset] === octet));
 }
 
 function readHeaders(head: string): Headers {
@@ -198,16 +191,11 @@ function readHeaders(head: string): Headers {
   return headers;
 }
 
-interface Surroundings {
-  readonly url: string;
-  readonly closing: Promise<void>;
-}
-
 /** Sends the reply as the fault has it; resolves to whether the connection may carry another request. */
 async function deliver(
   connection: Deno.TcpConn,
   { reply, fault }: Handling,
-  { url, closing }: Surroundings,
+  { url, closing }: { url: string; closing: Promise<void> },
 ): Promise<boolean> {
   switch (fault?.kind) {
     case "hang":
@@ -289,10 +277,13 @@ async function pause(delayMs: number, closing: Promise<void>): Promise<void> {
   clearTimeout(timer);
 }
 
+const CONNECTION_LOSS = [
+  ...[Deno.errors.ConnectionReset, Deno.errors.BrokenPipe, Deno.errors.BadResource],
+  ...[Deno.errors.Interrupted, Deno.errors.UnexpectedEof],
+];
+
 function isConnectionLoss(fault: unknown): boolean {
-  return fault instanceof Deno.errors.ConnectionReset || fault instanceof Deno.errors.BrokenPipe ||
-    fault instanceof Deno.errors.BadResource || fault instanceof Deno.errors.Interrupted ||
-    fault instanceof Deno.errors.UnexpectedEof;
+  return CONNECTION_LOSS.some((kind) => fault instanceof kind);
 }
 
 function closeQuietly(resource: { close(): void }): void {

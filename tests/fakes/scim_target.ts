@@ -1,15 +1,15 @@
-// A target of the identity interface in memory: enough to see what the HTTP side asks of it and says of its answers.
+// A SCIM target in memory: enough to see what the HTTP side asks of it and says of its answers.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { ScimRefusal } from "../../scim/http/refusals.ts";
-import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../../scim/schema/mapping_table.ts";
+import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../../scim/schema/mapping.ts";
 import type {
   BackendInfo,
-  Directory,
   PageOptions,
   RefreshReport,
   SearchOutcome,
   Target,
+  TargetDirectory,
   Targets,
   WriteOptions,
   Written,
@@ -61,6 +61,55 @@ export function userContent(name: string, attributes: Content["attributes"] = {}
   };
 }
 
+const receiptOf = ({ backends }: WriteOptions): Written["receipt"] => ({
+  entries: BACKENDS.filter((one) => backends === undefined || backends.includes(one.name)).map((one) => ({
+    backend: one.name,
+    outcome: one.mode === "sync" ? "done" : "queued",
+  })),
+});
+
+const paged = (all: readonly Stored[], { page, size }: PageOptions) => ({
+  total: all.length,
+  startIndex: (page - 1) * size + 1,
+  resources: all.slice((page - 1) * size, page * size),
+});
+const unused = (): never => {
+  throw new Error("the HTTP side does not ask for that");
+};
+
+interface FakeDirectoryParts {
+  readonly name: string;
+  readonly stores: Readonly<Record<ResourceKind, ReadonlyMap<string, Stored>>>;
+  readonly calls: TargetCall[];
+  /** What a search finds instead of the names that begin with its words. */
+  readonly found: () => SearchOutcome | null;
+}
+
+function createFakeDirectory({ name, stores, calls, found }: FakeDirectoryParts): TargetDirectory {
+  return {
+    target: name,
+    read: (kind, canonical) => Promise.resolve(stores[kind].get(canonical) ?? null),
+    page(kind, options) {
+      calls.push({ verb: "page", page: options });
+      return Promise.resolve(paged([...stores[kind].values()], options));
+    },
+    search(kind, q, options) {
+      calls.push({ verb: "search", q, page: options });
+      const matches = [...stores[kind].values()].filter(({ content }) => content.name.startsWith(q));
+      return Promise.resolve(found() ?? { ok: true, page: paged(matches, options) });
+    },
+    count: (kind) => stores[kind].size,
+    readPassword: unused,
+    all: unused,
+    write: unused,
+    writeMany: unused,
+    changeMembers: unused,
+    login: unused,
+    prepareLogin: unused,
+    observe: unused,
+  };
+}
+
 export function createFakeTarget(
   { name = "default", pageSize = 100 }: { name?: string; pageSize?: number } = {},
 ): FakeTarget {
@@ -90,49 +139,13 @@ export function createFakeTarget(
     stores[content.kind].set(canonicalName(content.name), stored);
     return stored;
   };
-  const receiptOf = ({ backends }: WriteOptions): Written["receipt"] => ({
-    entries: BACKENDS.filter((one) => backends === undefined || backends.includes(one.name)).map((one) => ({
-      backend: one.name,
-      outcome: one.mode === "sync" ? "done" : "queued",
-    })),
-  });
   const existing = (kind: ResourceKind, wanted: string, { ifVersion }: WriteOptions): Stored => {
     const stored = stores[kind].get(canonicalName(wanted));
     if (stored === undefined) throw new ScimRefusal("not_found");
     if (ifVersion !== undefined && ifVersion !== stored.version) throw new ScimRefusal("precondition");
     return stored;
   };
-  const paged = (all: readonly Stored[], { page, size }: PageOptions) => ({
-    total: all.length,
-    startIndex: (page - 1) * size + 1,
-    resources: all.slice((page - 1) * size, page * size),
-  });
-  const unused = (): never => {
-    throw new Error("the HTTP side does not ask for that");
-  };
-
-  const directory: Directory = {
-    target: name,
-    read: (kind, canonical) => Promise.resolve(stores[kind].get(canonical) ?? null),
-    page(kind, options) {
-      calls.push({ verb: "page", page: options });
-      return Promise.resolve(paged([...stores[kind].values()], options));
-    },
-    search(kind, q, options) {
-      calls.push({ verb: "search", q, page: options });
-      const matches = [...stores[kind].values()].filter(({ content }) => content.name.startsWith(q));
-      return Promise.resolve(found ?? { ok: true, page: paged(matches, options) });
-    },
-    count: (kind) => stores[kind].size,
-    readPassword: unused,
-    all: unused,
-    write: unused,
-    writeMany: unused,
-    changeMembers: unused,
-    login: unused,
-    prepareLogin: unused,
-    observe: unused,
-  };
+  const directory = createFakeDirectory({ name, stores, calls, found: () => found });
 
   return {
     name,
@@ -170,7 +183,7 @@ export function createFakeTarget(
       note({ verb: "refreshAll" });
       return await report;
     },
-    owed: () => [],
+    pendingWrites: () => [],
     heldElsewhere: () => Promise.resolve(new Map()),
     retryDeadLetters: () => Promise.resolve(0),
   };

@@ -10,59 +10,12 @@ import {
   type ServiceFault,
   startRawServer,
 } from "./raw_http.ts";
+import { type FakePairing, type FakeRequest, pairingRecord, requestRecord } from "./second_factor_records.ts";
 
 /** One request as it arrived. `authorized`: its OAuth signature is right and its nonce was new. */
 export interface RecordedRequest extends RawRequest {
   readonly form: URLSearchParams;
   readonly authorized: boolean;
-}
-
-/** A pairing as the fake keeps it; change it with {@link FakeSecondFactor.changePairing}. */
-export interface FakePairing {
-  readonly id: string;
-  readonly userName: string;
-  readonly enabled: boolean;
-  readonly pending: boolean;
-  readonly deactivated: boolean;
-  readonly totpLength: number;
-}
-
-/** An authentication request as the fake keeps it. */
-export interface FakeRequest {
-  readonly id: string;
-  readonly pairingId: string;
-  readonly terminalName: string;
-  readonly pending: boolean;
-  readonly granted: boolean;
-  readonly cancelled: boolean;
-  readonly reason: string;
-}
-
-/** The running fake. */
-export interface FakeSecondFactor {
-  readonly url: string;
-  readonly consumerKey: string;
-  readonly consumerSecret: string;
-  /** Everything that arrived, in order. */
-  readonly requests: readonly RecordedRequest[];
-  /** The connections below; see raw_http.ts. */
-  readonly server: RawServer;
-  /** Adds a pairing (default enabled, six digits, a new id) that initiate, pairings/<id> and records then know. */
-  pair(pairing: Partial<FakePairing> & { userName: string }): FakePairing;
-  /** Makes `phrase` good once: pairings/create turns it into a pairing that is pending until it is changed. */
-  offerPhrase(phrase: string): void;
-  changePairing(id: string, change: Partial<FakePairing>): void;
-  /** Decides (or re-decides) a request, as the person with the phone does. Throws for an unknown id. */
-  decide(id: string, decision: { granted: boolean; cancelled?: boolean; reason?: string }): void;
-  /** The code that otp_auth takes for a pairing; any other one denies the request. */
-  setOtp(pairingId: string, otp: string): void;
-  /** The authentication requests so far, in order. */
-  initiated(): readonly FakeRequest[];
-  /** The next request, or as many as there are faults, end so; `undefined` leaves one alone. */
-  failNext(...faults: (ServiceFault | undefined)[]): void;
-  /** From now on every request ends so; `null` heals. */
-  failAlways(fault: ServiceFault | null): void;
-  close(): Promise<void>;
 }
 
 export interface FakeSecondFactorOptions {
@@ -81,147 +34,178 @@ const JSON_HEADERS = {
   "Set-Cookie": "edge=abc; path=/; HttpOnly",
 };
 
+const NOT_FOUND = errorReply(404, { message: "Not Found" });
+
 /** Starts on a free port of the loopback address. */
 export function startFakeSecondFactor(options: FakeSecondFactorOptions = {}): Promise<FakeSecondFactor> {
-  const { consumerKey = "test-key", consumerSecret = "test-secret", acceptAnyPairing = true } = options;
-  const requests: RecordedRequest[] = [];
-  const pairings = new Map<string, FakePairing>();
-  const asked = new Map<string, FakeRequest>();
-  const phrases = new Set<string>();
-  const otps = new Map<string, string>();
-  const checkSignature = createSignatureChecker({ ...options, consumerKey, consumerSecret });
-  const faults: (ServiceFault | undefined)[] = [];
-  let permanent: ServiceFault | null = null;
+  return Promise.resolve(new FakeSecondFactor(options));
+}
 
-  const pair: FakeSecondFactor["pair"] = (given) => {
-    const pairing: FakePairing = {
+/** The running fake. */
+export class FakeSecondFactor {
+  readonly url: string;
+  readonly consumerKey: string;
+  readonly consumerSecret: string;
+  /** Everything that arrived, in order. */
+  readonly requests: RecordedRequest[] = [];
+  /** The connections below; see raw_http.ts. */
+  readonly server: RawServer;
+  readonly #acceptAnyPairing: boolean;
+  readonly #checkSignature: ReturnType<typeof createSignatureChecker>;
+  readonly #pairings = new Map<string, FakePairing>();
+  readonly #initiated = new Map<string, FakeRequest>();
+  readonly #phrases = new Set<string>();
+  readonly #otps = new Map<string, string>();
+  readonly #faults: (ServiceFault | undefined)[] = [];
+  #permanentFault: ServiceFault | null = null;
+
+  constructor(options: FakeSecondFactorOptions) {
+    const { consumerKey = "test-key", consumerSecret = "test-secret", acceptAnyPairing = true } = options;
+    this.consumerKey = consumerKey;
+    this.consumerSecret = consumerSecret;
+    this.#acceptAnyPairing = acceptAnyPairing;
+    this.#checkSignature = createSignatureChecker({ ...options, consumerKey, consumerSecret });
+    this.server = startRawServer((raw) => this.#handle(raw));
+    this.url = this.server.url;
+  }
+
+  /** Adds a pairing (default enabled, six digits, a new id) that initiate, pairings/<id> and records then know. */
+  pair(given: Partial<FakePairing> & { userName: string }): FakePairing {
+    const base = {
       id: crypto.randomUUID(),
       enabled: true,
       pending: false,
       deactivated: false,
       totpLength: 6,
-      ...given,
     };
-    pairings.set(pairing.id, pairing);
+    const pairing: FakePairing = { ...base, ...given };
+    this.#pairings.set(pairing.id, pairing);
     return pairing;
-  };
+  }
 
-  const initiate = (form: URLSearchParams): RawReply => {
+  /** Makes `phrase` good once: pairings/create turns it into a pairing that is pending until it is changed. */
+  offerPhrase(phrase: string): void {
+    this.#phrases.add(phrase);
+  }
+
+  changePairing(id: string, change: Partial<FakePairing>): void {
+    const pairing = this.#pairings.get(id);
+    if (!pairing) throw new Error(`No pairing "${id}"`);
+    this.#pairings.set(id, { ...pairing, ...change });
+  }
+
+  /** Decides (or re-decides) a request, as the person with the phone does. Throws for an unknown id. */
+  decide(
+    id: string,
+    { granted, cancelled = false, reason = "" }: { granted: boolean; cancelled?: boolean; reason?: string },
+  ): void {
+    const request = this.#initiated.get(id);
+    if (!request) throw new Error(`No authentication request "${id}"`);
+    this.#initiated.set(id, { ...request, pending: false, granted, cancelled, reason });
+  }
+
+  /** The code that otp_auth takes for a pairing; any other one denies the request. */
+  setOtp(pairingId: string, otp: string): void {
+    this.#otps.set(pairingId, otp);
+  }
+
+  /** The authentication requests so far, in order. */
+  initiated(): readonly FakeRequest[] {
+    return [...this.#initiated.values()];
+  }
+
+  /** The next request, or as many as there are faults, end so; `undefined` leaves one alone. */
+  failNext(...faults: (ServiceFault | undefined)[]): void {
+    this.#faults.push(...faults);
+  }
+
+  /** From now on every request ends so; `null` heals. */
+  failAlways(fault: ServiceFault | null): void {
+    this.#permanentFault = fault;
+  }
+
+  close(): Promise<void> {
+    return this.server.close();
+  }
+
+  #handle(raw: RawRequest): Handling {
+    const form = new URLSearchParams(raw.body);
+    const arrived = { method: raw.method, url: this.url + raw.target, form };
+    const authorized = this.#checkSignature(arrived, raw.headers.get("authorization")) === null;
+    const request: RecordedRequest = { ...raw, form, authorized };
+    this.requests.push(request);
+    const fault = this.#faults.length > 0 ? this.#faults.shift() : this.#permanentFault ?? undefined;
+    if (fault?.kind === "status") return { reply: statusReply(fault) };
+    const reply = authorized
+      ? this.#route(request)
+      : errorReply(401, { message: "Not a valid OAuth signed request" });
+    return fault?.kind === "wrong_id" ? { reply: underAnotherId(reply) } : { reply, fault };
+  }
+
+  #route({ method, target, form }: RecordedRequest): RawReply {
+    const [, version, resource, id, action, ...rest] = target.split("/").map(decodeURIComponent);
+    if (version !== "v1" || rest.length > 0 || id === undefined) return NOT_FOUND;
+    switch (`${method} ${resource}${action === undefined ? "" : "/" + action}`) {
+      case "POST authentication_requests":
+        return id === "initiate" ? this.#initiate(form) : NOT_FOUND;
+      case "GET authentication_requests":
+        return this.#requestReply(id);
+      case "POST authentication_requests/otp_auth":
+        return this.#otpAuth(id, form);
+      case "POST pairings":
+        return id === "create" ? this.#createPairing(form) : NOT_FOUND;
+      case "GET pairings": {
+        const pairing = this.#pairings.get(id);
+        return pairing ? jsonReply(pairingRecord(pairing)) : NOT_FOUND;
+      }
+      default:
+        return NOT_FOUND;
+    }
+  }
+
+  #initiate(form: URLSearchParams): RawReply {
     const pairingId = form.get("pairing_id");
     const terminalName = form.get("terminal_name");
     if (!pairingId || !terminalName) return errorReply(400, { message: "Missing parameter" });
-    if (!pairings.has(pairingId)) {
-      if (!acceptAnyPairing) return errorReply(404, { message: "Not Found" });
-      pair({ id: pairingId, userName: "somebody" });
+    if (!this.#pairings.has(pairingId)) {
+      if (!this.#acceptAnyPairing) return NOT_FOUND;
+      this.pair({ id: pairingId, userName: "any" });
     }
-    const pairing = pairings.get(pairingId);
+    const pairing = this.#pairings.get(pairingId);
     if (pairing?.deactivated) return errorReply(409, { code: 707, message: "Pairing is deactivated" });
     if (!pairing?.enabled) {
       return errorReply(409, { code: 601, message: "This pairing has not been authorized to authenticate" });
     }
-    const request: FakeRequest = {
-      id: crypto.randomUUID(),
-      pairingId,
-      terminalName,
-      pending: true,
-      granted: false,
-      cancelled: false,
-      reason: "",
-    };
-    asked.set(request.id, request);
+    const id = crypto.randomUUID();
+    const undecided = { pending: true, granted: false, cancelled: false, reason: "" };
+    const request: FakeRequest = { id, pairingId, terminalName, ...undecided };
+    this.#initiated.set(id, request);
     return jsonReply(requestRecord(request, pairing));
-  };
+  }
 
-  const requestReply = (id: string): RawReply => {
-    const request = asked.get(id);
-    const pairing = pairings.get(request?.pairingId ?? "");
-    if (!request || !pairing) return errorReply(404, { message: "Not Found" });
-    return jsonReply(requestRecord(request, pairing));
-  };
+  #requestReply(id: string): RawReply {
+    const request = this.#initiated.get(id);
+    const pairing = this.#pairings.get(request?.pairingId ?? "");
+    return request && pairing ? jsonReply(requestRecord(request, pairing)) : NOT_FOUND;
+  }
 
-  const otpAuth = (id: string, form: URLSearchParams): RawReply => {
-    const request = asked.get(id);
-    if (!request) return errorReply(404, { message: "Not Found" });
+  #otpAuth(id: string, form: URLSearchParams): RawReply {
+    const request = this.#initiated.get(id);
+    if (!request) return NOT_FOUND;
     if (request.pending) {
-      const right = otps.get(request.pairingId) === form.get("otp");
-      asked.set(id, { ...request, pending: false, granted: right, reason: right ? "" : "wrong code" });
+      const granted = this.#otps.get(request.pairingId) === form.get("otp");
+      this.#initiated.set(id, { ...request, pending: false, granted, reason: granted ? "" : "wrong code" });
     }
-    return requestReply(id);
-  };
+    return this.#requestReply(id);
+  }
 
-  const createPairing = (form: URLSearchParams): RawReply => {
+  #createPairing(form: URLSearchParams): RawReply {
     const phrase = form.get("pairing_phrase") ?? "";
     const userName = form.get("user_name");
     if (!phrase || !userName) return errorReply(400, { message: "Missing parameter" });
-    if (!phrases.delete(phrase)) return errorReply(404, { message: "No such pairing phrase" });
-    return jsonReply(pairingRecord(pair({ userName, enabled: false, pending: true })));
-  };
-
-  const pairingReply = (id: string): RawReply => {
-    const pairing = pairings.get(id);
-    return pairing ? jsonReply(pairingRecord(pairing)) : errorReply(404, { message: "Not Found" });
-  };
-
-  const route = ({ method, target, form }: RecordedRequest): RawReply => {
-    const [, version, resource, id, action, ...rest] = target.split("/").map(decodeURIComponent);
-    if (version !== "v1" || rest.length > 0 || id === undefined) {
-      return errorReply(404, { message: "Not Found" });
-    }
-    switch (`${method} ${resource}${action === undefined ? "" : "/" + action}`) {
-      case "POST authentication_requests":
-        return id === "initiate" ? initiate(form) : errorReply(404, { message: "Not Found" });
-      case "GET authentication_requests":
-        return requestReply(id);
-      case "POST authentication_requests/otp_auth":
-        return otpAuth(id, form);
-      case "POST pairings":
-        return id === "create" ? createPairing(form) : errorReply(404, { message: "Not Found" });
-      case "GET pairings":
-        return pairingReply(id);
-      default:
-        return errorReply(404, { message: "Not Found" });
-    }
-  };
-
-  const handle = (raw: RawRequest): Handling => {
-    const form = new URLSearchParams(raw.body);
-    const arrived = { method: raw.method, url: server.url + raw.target, form };
-    const authorized = checkSignature(arrived, raw.headers.get("authorization")) === null;
-    const request: RecordedRequest = { ...raw, form, authorized };
-    requests.push(request);
-    const fault = faults.length > 0 ? faults.shift() : permanent ?? undefined;
-    if (fault?.kind === "status") return { reply: statusReply(fault) };
-    const reply = authorized
-      ? route(request)
-      : errorReply(401, { message: "Not a valid OAuth signed request" });
-    return fault?.kind === "wrong_id" ? { reply: underAnotherId(reply) } : { reply, fault };
-  };
-  const server = startRawServer(handle);
-
-  return Promise.resolve({
-    url: server.url,
-    consumerKey,
-    consumerSecret,
-    requests,
-    server,
-    pair,
-    offerPhrase: (phrase) => void phrases.add(phrase),
-    changePairing(id, change) {
-      const pairing = pairings.get(id);
-      if (!pairing) throw new Error(`No pairing "${id}"`);
-      pairings.set(id, { ...pairing, ...change });
-    },
-    decide(id, { granted, cancelled = false, reason = "" }) {
-      const request = asked.get(id);
-      if (!request) throw new Error(`No authentication request "${id}"`);
-      asked.set(id, { ...request, pending: false, granted, cancelled, reason });
-    },
-    setOtp: (pairingId, otp) => void otps.set(pairingId, otp),
-    initiated: () => [...asked.values()],
-    failNext: (...next) => void faults.push(...next),
-    failAlways: (fault) => permanent = fault,
-    close: () => server.close(),
-  });
+    if (!this.#phrases.delete(phrase)) return errorReply(404, { message: "No such pairing phrase" });
+    return jsonReply(pairingRecord(this.pair({ userName, enabled: false, pending: true })));
+  }
 }
 
 function jsonReply(record: unknown): RawReply {
@@ -248,83 +232,5 @@ function underAnotherId(reply: RawReply): RawReply {
   return {
     ...reply,
     body: JSON.stringify({ ...JSON.parse(reply.body), id: "00000000-0000-4000-8000-00000000dead" }),
-  };
-}
-
-const STAMP = { created: "2014-10-29 20:11:52", modified: "2014-10-29 20:11:52" };
-
-function requesterRecord() {
-  return {
-    ...STAMP,
-    consumer: { key: "test-key" },
-    id: "0bd0e1b5-3a5a-4b3a-9d4f-000000000001",
-    name: "Fake requester",
-  };
-}
-
-function userRecord(name: string) {
-  return { ...STAMP, requester: requesterRecord(), id: "0bd0e1b5-3a5a-4b3a-9d4f-000000000002", name };
-}
-
-function authenticatorRecord() {
-  return {
-    ...STAMP,
-    consumer: { key: "phone-key" },
-    id: "0bd0e1b5-3a5a-4b3a-9d4f-000000000003",
-    name: "Fake phone",
-  };
-}
-
-function pairingRecord(pairing: FakePairing) {
-  return {
-    authenticator_type: "c2dm",
-    totp_length: pairing.totpLength,
-    ...STAMP,
-    created_seconds_since_epoch: 1414613512,
-    deactivated: pairing.deactivated,
-    enabled: pairing.enabled,
-    pending: pairing.pending,
-    handleable: true,
-    reason: "",
-    reason_code: 0,
-    minimum_version: 0,
-    authenticator: authenticatorRecord(),
-    id: pairing.id,
-    user: userRecord(pairing.userName),
-  };
-}
-
-function requestRecord(request: FakeRequest, pairing: FakePairing) {
-  return {
-    id: request.id,
-    ...STAMP,
-    created_seconds_since_epoch: 1414613512,
-    granted: request.granted,
-    pending: request.pending,
-    cancelled: request.cancelled,
-    automated: false,
-    automation_requested: false,
-    automation_allowed: true,
-    challenge_required: false,
-    handleable: true,
-    totp_valid: false,
-    reason: request.reason,
-    reason_code: 0,
-    minimum_version: 0,
-    terminal: {
-      ...STAMP,
-      id: "0bd0e1b5-3a5a-4b3a-9d4f-000000000004",
-      name: request.terminalName,
-      name_extra: "",
-      user: userRecord(pairing.userName),
-    },
-    pairing: pairingRecord(pairing),
-    authenticator: authenticatorRecord(),
-    action: {
-      ...STAMP,
-      requester: requesterRecord(),
-      id: "0bd0e1b5-3a5a-4b3a-9d4f-000000000005",
-      name: "log in",
-    },
   };
 }

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { CODES } from "../support/radius_packets.ts";
-import { type FaultWorld, startFaultWorld } from "./fault_world.ts";
+import { type ProgramWithServices, startProgramWithServices } from "../fakes/program_services.ts";
 
 const PASSWORD = "a long password for the owner";
 const SECRET = "a secret of the chart test";
@@ -19,7 +19,7 @@ const patience = { timeoutMs: 4000, tries: 3 } as const;
 let nasPort = 0;
 
 /** One login to its end; a cancelled and a superseded one leave a login that waits. */
-async function login(world: FaultWorld, end: typeof ENDS[number], name: string): Promise<void> {
+async function login(world: ProgramWithServices, end: typeof ENDS[number], name: string): Promise<void> {
   using radius = world.gateway.client();
   const who = {
     userName: "dora",
@@ -38,7 +38,7 @@ async function login(world: FaultWorld, end: typeof ENDS[number], name: string):
   await radius.ask({ ...who, password, state: challenge.state ?? undefined }, patience);
 }
 
-async function console({ gateway }: FaultWorld) {
+async function console({ gateway }: ProgramWithServices) {
   const response = await fetch(`${gateway.httpUrl}/console/api/session`, {
     method: "POST",
     headers: { "content-type": "application/json", "origin": gateway.httpUrl },
@@ -59,7 +59,7 @@ function counted(names: readonly string[]): Record<string, number> {
 }
 
 /** What the history has, and what the charts add up to, by the minute and by the hour. */
-async function sums(world: FaultWorld) {
+async function sums(world: ProgramWithServices) {
   const api = await console(world);
   const history: { outcome: string; client: string }[] = await api("/history/export?format=json");
   const ofHistory = {
@@ -84,7 +84,7 @@ async function sums(world: FaultWorld) {
 }
 
 Deno.test("charts add up to the history after kill -9 in the middle of logins", async () => {
-  await using world = await startFaultWorld({
+  await using world = await startProgramWithServices({
     toml: `${CLIENTS.map(client).join("")}
 [[console.admin]]
 name = "owner"

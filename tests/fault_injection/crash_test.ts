@@ -4,14 +4,15 @@
 import { assert, assertEquals } from "@std/assert";
 import { type BuiltRequest, CODES, type Reply } from "../support/radius_packets.ts";
 import type { RadiusClient } from "../support/radius_client.ts";
-import { type FaultWorld, startFaultWorld } from "./fault_world.ts";
+import { type ProgramWithServices, startProgramWithServices } from "../fakes/program_services.ts";
 import { unhandledLines } from "./unhandled_lines.ts";
+import { eventually } from "../upstream/manual_clock.ts";
 
-let world: FaultWorld;
+let world: ProgramWithServices;
 let nasPort = 0;
 
 Deno.test.beforeAll(async () => {
-  world = await startFaultWorld({
+  world = await startProgramWithServices({
     toml: "[factors.pushes]\nper_user = 1000\n[factors.sends]\nper_user = 1000\nper_number = 1000",
     pairings: [
       ["dora", { kind: "device", id: "phone-of-dora", totpLength: 6 }],
@@ -33,12 +34,6 @@ interface Scene {
 
 const patience = { timeoutMs: 4000, tries: 3 } as const;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
-async function until(what: string, condition: () => boolean): Promise<void> {
-  for (const end = performance.now() + 30_000; !condition(); await pause(1)) {
-    if (performance.now() > end) throw new Error(`It did not come about in time: ${what}`);
-  }
-}
 
 async function crash(): Promise<void> {
   await world.gateway.kill9();
@@ -79,7 +74,7 @@ for (const afterMs of [0, 2, 5, 10]) {
 moment("while the push is being sent", false, async (scene) => {
   const release = world.secondFactor.server.hold();
   await scene.client.sendRaw(scene.login.bytes);
-  await until("a push under way", () => world.secondFactor.server.underWay() > 0);
+  await eventually("a push under way", () => world.secondFactor.server.underWay() > 0);
   await world.gateway.kill9();
   release();
   await world.gateway.restart();
@@ -88,7 +83,7 @@ moment("while the push is being sent", false, async (scene) => {
 moment("when the service has just answered", false, async (scene) => {
   const before = world.secondFactor.initiated().length;
   await scene.client.sendRaw(scene.login.bytes);
-  await until("a push", () => world.secondFactor.initiated().length > before);
+  await eventually("a push", () => world.secondFactor.initiated().length > before);
   await crash();
   return await finish(scene, await scene.client.exchange(scene.login, patience));
 });
@@ -109,7 +104,7 @@ moment("while it asks for the decision", true, async (scene) => {
   const answer = scene.next(challenge);
   const release = world.secondFactor.server.hold();
   await scene.client.sendRaw(answer.bytes);
-  await until("a question under way", () => world.secondFactor.server.underWay() > 0);
+  await eventually("a question under way", () => world.secondFactor.server.underWay() > 0);
   await world.gateway.kill9();
   release();
   approve(scene);

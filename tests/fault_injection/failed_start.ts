@@ -1,7 +1,7 @@
 // Starts the real program where it must refuse to start, and keeps what it said.
 
 import { runProgram } from "../support/child.ts";
-import { PROGRAM_FLAGS } from "../support/gateway.ts";
+import { PROGRAM_FLAGS } from "../support/program.ts";
 import { prepareSettings } from "../support/gateway_settings.ts";
 
 /** A start that was refused. */

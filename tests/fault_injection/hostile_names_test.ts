@@ -1,7 +1,7 @@
 // The real program and names that were chosen to break its log: one event stays one line, in text and in JSON.
 
 import { assert, assertEquals } from "@std/assert";
-import { startGateway } from "../support/gateway.ts";
+import { startProgram } from "../support/program.ts";
 import { CODES } from "../support/radius_packets.ts";
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
@@ -35,7 +35,7 @@ const NAMES: Readonly<Record<string, Uint8Array>> = {
   "emoji": utf8("👩‍👩‍👧‍👦".repeat(10)),
   "combining characters": utf8(`a${"\u0301".repeat(120)}`),
 };
-/** What must not stand in a log as it is. */
+/** Characters that a log must escape. */
 // deno-lint-ignore no-control-regex
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/;
 const LINE_OF: Readonly<Record<"text" | "json", RegExp>> = {
@@ -45,7 +45,7 @@ const LINE_OF: Readonly<Record<"text" | "json", RegExp>> = {
 
 for (const format of ["text", "json"] as const) {
   Deno.test(`hostile names never break a line of the ${format} log, and each gets its answer`, async () => {
-    await using gateway = await startGateway({
+    await using gateway = await startProgram({
       toml: `[server]\nlog_format = "${format}"\nlog_level = "debug"`,
     });
     const banner = gateway.logLines().length;

@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { testNeeding } from "../support/skip_unless.ts";
 import type { Answer } from "../scim/rows/caller.ts";
-import { eventually, type IdentityWorld, startIdentityWorld, userBody } from "./identity_world.ts";
+import { eventuallyPasses, type IdentityWorld, startIdentityWorld, userBody } from "./identity_world.ts";
 import type { WireWrite } from "./identity_wire.ts";
 
 const NEEDS = { peers: ["slapd"] } as const;
@@ -51,7 +51,7 @@ testNeeding(
         assertQueued(await scim.post("/Users", userBody(name, "first")));
       }
       assertQueued(await scim.post("/Groups", { displayName: "team", members: [{ display: "goes" }] }));
-      await eventually("all are there", async () => {
+      await eventuallyPasses("all are there", async () => {
         assertEquals(Object.keys(await arrived(world)).sort(), ["changes", "goes", "stays"]);
         assertEquals(await membersOf(world, "team"), ["goes"]);
       });
@@ -94,7 +94,7 @@ testNeeding(
     await context.step("slapd comes back; everything arrives, and is added once", async () => {
       const from = wire.writes.length;
       await world.slapd.start();
-      await eventually("slapd has what the store has", async () => {
+      await eventuallyPasses("slapd has what the store has", async () => {
         assertEquals(await arrived(world), expected);
         assertEquals((await membersOf(world, "team"))?.sort(), ["changes", "queued1"]);
         assertEquals(await membersOf(world, "brief"), null);
@@ -108,7 +108,10 @@ testNeeding(
       const marker = await scim.post("/Users", userBody("marker", "last"));
       assertQueued(marker);
       // The marker is delivered after whatever was still owed.
-      await eventually("the marker arrives", async () => assertEquals((await arrived(world)).marker, "last"));
+      await eventuallyPasses(
+        "the marker arrives",
+        async () => assertEquals((await arrived(world)).marker, "last"),
+      );
       const later = wire.writes.slice(length).map(({ operation, dn }) => `${operation} ${dn}`);
       assertEquals(later, [`add ${world.userDn("marker")}`]);
     });
@@ -143,12 +146,12 @@ testNeeding(
         await dead.promise;
         wire.decide(() => "pass");
         await world.gateway.restart();
-        await eventually("what was acknowledged is there", async () => {
+        await eventuallyPasses("what was acknowledged is there", async () => {
           const people = await arrived(world);
           for (const [name, title] of Object.entries(expected)) assertEquals(people[name], title, name);
         });
         const listed = ((await scim.get("/Users")).json.Resources as { id: string }[]).map(({ id }) => id);
-        await eventually(
+        await eventuallyPasses(
           "slapd has exactly what the store lists",
           async () => assertEquals(Object.keys(await arrived(world)).sort(), [...listed].sort()),
         );
@@ -174,15 +177,18 @@ testNeeding(
     const bad = { ...userBody("refused", "x"), emails: [{ value: "ü@example.org" }] };
     assertQueued(await scim.post("/Users", bad));
     assertQueued(await scim.post("/Users", userBody("next", "y")));
-    await eventually(
+    await eventuallyPasses(
       "the next one is not held up",
       async () => assertEquals((await arrived(world)).next, "y"),
     );
-    const line = await world.gateway.logged("a write is still owed to a backend");
+    const line = await world.gateway.logged("a write to a backend is still pending");
     assert(/refused/.test(line) && /giv\w*=?.*true/.test(line), line);
     assertEquals((await arrived(world)).refused, undefined);
     assertEquals((await scim.get("/Users/refused")).status, 200);
     assertQueued(await scim.put("/Users/refused", userBody("refused", "z")));
-    await eventually("the mended one arrives", async () => assertEquals((await arrived(world)).refused, "z"));
+    await eventuallyPasses(
+      "the mended one arrives",
+      async () => assertEquals((await arrived(world)).refused, "z"),
+    );
   },
 );

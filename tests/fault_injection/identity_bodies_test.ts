@@ -1,17 +1,17 @@
 // Bodies that were made to hurt, sent to the real listener: a clear error each, nothing kept, and the program goes on.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
 import { basic, type Caller, createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
 import { sendRaw } from "./identity_raw.ts";
 import { residentMb } from "../support/process_memory.ts";
 import { unhandledLines } from "./unhandled_lines.ts";
 
-let gateway: RunningGateway;
+let gateway: RunningProgram;
 let scim: Caller;
 Deno.test.beforeAll(async () => {
-  gateway = await startGateway({ toml: credentialsToml(["default"]) });
+  gateway = await startProgram({ toml: credentialsToml(["default"]) });
   scim = createCaller(gateway, { account: WRITER, target: "default" });
 });
 Deno.test.afterAll(() => gateway.dispose());

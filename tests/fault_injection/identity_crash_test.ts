@@ -2,14 +2,14 @@
 // is there whole or not at all, and all indexes agree.
 
 import { assert, assertEquals } from "@std/assert";
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
 import { type Answer, type Caller, createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
 
-let gateway: RunningGateway;
+let gateway: RunningProgram;
 let scim: Caller;
 Deno.test.beforeAll(async () => {
-  gateway = await startGateway({
+  gateway = await startProgram({
     toml: `${credentialsToml(["default"])}[targets.default]\npage_size = 1000`,
   });
   scim = createCaller(gateway, { account: WRITER, target: "default" });

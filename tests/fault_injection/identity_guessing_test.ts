@@ -3,15 +3,15 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { MAX_FAILURES_PER_SOURCE } from "../../platform/failure_limit.ts";
 import { runProgram } from "../support/child.ts";
-import { PROGRAM_FLAGS, type RunningGateway, startGateway } from "../support/gateway.ts";
+import { PROGRAM_FLAGS, type RunningProgram, startProgram } from "../support/program.ts";
 import { basic, type Caller, createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, READER, STRANGER, WRITER } from "../scim/rows/rows_world.ts";
 import { sendRaw } from "./identity_raw.ts";
 
-let gateway: RunningGateway;
+let gateway: RunningProgram;
 let scim: Caller;
 Deno.test.beforeAll(async () => {
-  gateway = await startGateway({ toml: credentialsToml(["default", "small"]) + "[targets.small]\n" });
+  gateway = await startProgram({ toml: credentialsToml(["default", "small"]) + "[targets.small]\n" });
   scim = createCaller(gateway, { account: WRITER, target: "default" });
 });
 Deno.test.afterAll(() => gateway.dispose());

@@ -1,16 +1,16 @@
 // Names and values that were made to hurt, over the real listener: each is kept whole and found again, or refused clearly.
 
 import { assert, assertEquals } from "@std/assert";
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
 import { basic, type Caller, createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
 import { sendRaw } from "./identity_raw.ts";
 import { unhandledLines } from "./unhandled_lines.ts";
 
-let gateway: RunningGateway;
+let gateway: RunningProgram;
 let scim: Caller;
 Deno.test.beforeAll(async () => {
-  gateway = await startGateway({ toml: `${credentialsToml(["default"])}[server]\nlog_level = "debug"` });
+  gateway = await startProgram({ toml: `${credentialsToml(["default"])}[server]\nlog_level = "debug"` });
   scim = createCaller(gateway, { account: WRITER, target: "default" });
 });
 Deno.test.afterAll(() => gateway.dispose());

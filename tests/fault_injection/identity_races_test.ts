@@ -1,14 +1,14 @@
 // Many writers at once on the same resources of the real program: one wins each time, nothing is a mixture, and nothing is lost.
 
 import { assert, assertEquals } from "@std/assert";
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
 import { type Answer, type Caller, createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
 
-let gateway: RunningGateway;
+let gateway: RunningProgram;
 let scim: Caller;
 Deno.test.beforeAll(async () => {
-  gateway = await startGateway({ toml: credentialsToml(["default"]) });
+  gateway = await startProgram({ toml: credentialsToml(["default"]) });
   scim = createCaller(gateway, { account: WRITER, target: "default" });
 });
 Deno.test.afterAll(() => gateway.dispose());

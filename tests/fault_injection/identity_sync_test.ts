@@ -5,7 +5,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { testNeeding } from "../support/skip_unless.ts";
 import type { Answer } from "../scim/rows/caller.ts";
 import {
-  eventually,
+  eventuallyPasses,
   type IdentityWorld,
   lookAround,
   startIdentityWorld,
@@ -98,7 +98,7 @@ for (const [fate, how] of CUTS) {
         } else {
           assert([502, 503].includes(answer.status), answer.text);
         }
-        await eventually("store and slapd are as before", async () => {
+        await eventuallyPasses("store and slapd are as before", async () => {
           const { people, teams, users, groups } = await lookAround(world, "before");
           assertEquals([withoutHash(people), teams], [withoutHash(before.people), before.teams]);
           assertEquals([titles(users), titles(groups)], [titles(before.users), titles(before.groups)]);
@@ -165,7 +165,7 @@ testNeeding(
           await world.gateway.restart();
           const after = operation === "remove" ? null : "after";
           const before = operation === "create" ? null : "before";
-          await eventually("store and slapd agree", async () => {
+          await eventuallyPasses("store and slapd agree", async () => {
             const { store, slapd } = await titlesOf(world, name);
             assertEquals(slapd, store);
             assert(store === after || (store === before && !acknowledged), `${name} has "${store}"`);
@@ -210,7 +210,7 @@ testNeeding(
           await dead.promise;
           wire.decide(() => "pass");
           await gateway.restart();
-          await eventually("store and slapd agree", async () => {
+          await eventuallyPasses("store and slapd agree", async () => {
             const { json } = await scim.get(`/Groups/${displayName}`);
             const shown = (json.members as { display: string }[]).map(({ display }) => display).sort().join(
               "",

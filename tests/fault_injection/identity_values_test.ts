@@ -1,16 +1,16 @@
 // Values of wrong types in every attribute that has a type, and values that were made to trip careless code, over the real listener.
 
 import { assert, assertEquals } from "@std/assert";
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
 import { type Caller, createCaller } from "../scim/rows/caller.ts";
 import { USER_MAPPING } from "../scim/rows/document_tables.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
 import { unhandledLines } from "./unhandled_lines.ts";
 
-let gateway: RunningGateway;
+let gateway: RunningProgram;
 let scim: Caller;
 Deno.test.beforeAll(async () => {
-  gateway = await startGateway({ toml: credentialsToml(["default"]) });
+  gateway = await startProgram({ toml: credentialsToml(["default"]) });
   scim = createCaller(gateway, { account: WRITER, target: "default" });
   await scim.post("/Users", { userName: "steady", title: "kept" });
   await scim.post("/Groups", { displayName: "steady", members: [{ display: "steady" }] });

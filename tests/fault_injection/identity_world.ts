@@ -1,14 +1,14 @@
 // The real program with a store and a real slapd behind one target, with a wire between them that can be cut.
 
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
-import { type Slapd, startSlapd } from "../support/slapd.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
+import { ldapTarget, type Slapd, startSlapd } from "../support/slapd.ts";
 import { type Answer, type Caller, createCaller } from "../scim/rows/caller.ts";
 import { type LdapEntry, type LdapView, viewOf } from "../scim/rows/ldap_view.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
 import { type LdapWire, startLdapWire } from "./identity_wire.ts";
 
 export interface IdentityWorld extends AsyncDisposable {
-  readonly gateway: RunningGateway;
+  readonly gateway: RunningProgram;
   readonly slapd: Slapd;
   readonly ldap: LdapView;
   readonly wire: LdapWire;
@@ -35,23 +35,12 @@ export async function startIdentityWorld(
     await slapd.dispose();
   };
   try {
-    const gateway = await startGateway({
+    const gateway = await startProgram({
       // Locations stay as they are when the port that was free becomes the one to listen on.
       toml: `${credentialsToml(["default"])}
 [http]
 public_url = "http://127.0.0.1:8080"
-[targets.default.backends.local]
-kind = "store"
-[targets.default.backends.directory]
-kind = "ldap"
-mode = "${mode}"
-url = "${wire.url}"
-bind_dn = "${slapd.bindDn}"
-bind_password = "${slapd.bindPassword}"
-users_dn = "${slapd.usersDn}"
-groups_dn = "${slapd.groupsDn}"
-timeout_ms = ${timeoutMs}
-`,
+${ldapTarget(slapd, { mode, name: "directory", url: wire.url, timeoutMs })}`,
     });
     const dispose = async () => {
       await gateway.dispose();
@@ -115,12 +104,12 @@ export async function lookAround({ scim, ldap, slapd }: IdentityWorld, q: string
   };
 }
 
-/** A backend that was away is asked again after up to 72 s (scim/provisioning/backoff.ts). */
+/** A backend that was away is asked again after up to 72 s (scim/provisioning/delivery.ts). */
 const COMES_ABOUT_MS = 120_000;
 
-/** Waits until it is so. Throws, with the last fault, when it is not so in two minutes. */
-export async function eventually(what: string, check: () => Promise<void>): Promise<void> {
-  let last: unknown = "nothing was looked at";
+/** Repeats a check until it passes. Throws the last fault after two minutes. */
+export async function eventuallyPasses(what: string, check: () => Promise<void>): Promise<void> {
+  let last: unknown = "no check ended";
   for (const end = performance.now() + COMES_ABOUT_MS; performance.now() < end;) {
     try {
       return await check();
@@ -129,5 +118,5 @@ export async function eventually(what: string, check: () => Promise<void>): Prom
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error(`It did not come about in time: ${what}`, { cause: last });
+  throw new Error(`This did not happen in time: ${what}`, { cause: last });
 }

@@ -1,7 +1,7 @@
 // A scene of its own process, because it needs port 9229 for itself: SIGUSR1 to a gateway that holds the port, and a gateway that
 // finds it taken. Prints what was seen as one line of JSON.
 
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
 
 /** What was seen. */
 export interface InspectorScene {
@@ -17,7 +17,7 @@ export interface InspectorScene {
 
 const ADDRESS = { hostname: "127.0.0.1", port: 9229 } as const;
 
-async function answers(gateway: RunningGateway): Promise<boolean> {
+async function answers(gateway: RunningProgram): Promise<boolean> {
   using client = gateway.client();
   const reply = await client.ask({ userName: "ada", password: "x", nasPort: Date.now() % 100_000 });
   return reply.code === 11 && reply.problems.length === 0;
@@ -45,7 +45,7 @@ function tryListen(): Deno.TcpListener | null {
 async function play(): Promise<InspectorScene> {
   const probe = tryListen();
   probe?.close();
-  await using holding = await startGateway();
+  await using holding = await startProgram();
   // At once, when the runtime does not listen for the signal yet, and later, when it does.
   for (const waitMs of [1500, 250]) {
     Deno.kill(holding.pid, "SIGUSR1");
@@ -56,14 +56,14 @@ async function play(): Promise<InspectorScene> {
   const debuggerInLog = holding.logLines().some((line) => /debugger listening/i.test(line));
   await holding.stop();
   const taken = tryListen();
-  await using beside = await startGateway();
+  await using beside = await startProgram();
   const seen = {
     portWasTaken: probe === null,
     answersAfterSignal,
     inspectorAnswer,
     debuggerInLog,
-    warnsOfTakenPort: beside.logLines().some((line) => line.includes("port 9229 is taken")) ||
-      (await beside.logged("port 9229 is taken")).length > 0,
+    warnsOfTakenPort: beside.logLines().some((line) => line.includes("another program uses port 9229")) ||
+      (await beside.logged("another program uses port 9229")).length > 0,
     answersBesideTakenPort: await answers(beside),
   };
   taken?.close();

@@ -47,7 +47,7 @@ const withLength = (packet: Octets, length: number): Octets => {
   return copy;
 };
 
-/** What a request is made of before anything is altered. */
+/** The parts of a request, before a mutation. */
 const SOUND: readonly ((below: Below) => RequestParts)[] = [
   (below) => ({ userName: `user${below(50)}`, password: "x".repeat(below(128)), nasPort: 1 + below(1000) }),
   (below) => ({ userName: octets(below, below(253)), password: octets(below, below(128)) }),

@@ -3,8 +3,9 @@
 import { assert, assertEquals } from "@std/assert";
 import { runProgram } from "../support/child.ts";
 import { CODES } from "../support/radius_packets.ts";
-import { startFaultWorld } from "./fault_world.ts";
+import { startProgramWithServices } from "../fakes/program_services.ts";
 import type { InspectorScene } from "./inspector_scene.ts";
+import { eventually } from "../upstream/manual_clock.ts";
 
 const HELD = `
 [radius]
@@ -14,14 +15,6 @@ hold_s = 20
 /** Longer than a login is held. */
 const PATIENCE = { timeoutMs: 30_000, tries: 1 } as const;
 const PHONE = ["dora", { kind: "device", id: "phone-of-dora", totpLength: 6 }] as const;
-
-/** Waits until `condition` holds, at most 30 s. */
-async function until(what: string, condition: () => boolean): Promise<void> {
-  for (const end = performance.now() + 30_000; !condition();) {
-    if (performance.now() > end) throw new Error(`It did not come about in time: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
 
 /** Whether the process has ended. The signal that asks means nothing to one that runs. */
 function hasEnded(pid: number): boolean {
@@ -36,12 +29,12 @@ function hasEnded(pid: number): boolean {
 
 for (const [how, times] of [["once", 1], ["twice within two seconds", 2]] as const) {
   Deno.test(`SIGTERM ${how} lets a held login have its answer, takes no new one, and ends with code 0`, async () => {
-    await using world = await startFaultWorld({ toml: HELD, pairings: [PHONE] });
+    await using world = await startProgramWithServices({ toml: HELD, pairings: [PHONE] });
     const { gateway, secondFactor } = world;
     using dora = gateway.client();
     using late = gateway.client();
     const held = dora.ask({ userName: "dora", password: "x", nasPort: 1 }, PATIENCE);
-    await until("a push", () => secondFactor.initiated().length === 1);
+    await eventually("a push", () => secondFactor.initiated().length === 1);
     for (let i = 0; i < times; i++) {
       Deno.kill(gateway.pid, "SIGTERM");
       if (i === 0) await gateway.logged("stopping");
@@ -55,13 +48,13 @@ for (const [how, times] of [["once", 1], ["twice within two seconds", 2]] as con
     // The late login needs no service: its answer would have been there before the decision was asked for.
     assertEquals(heard.datagrams, []);
     await gateway.logged("stopped");
-    await until("the end of the process", () => hasEnded(gateway.pid));
+    await eventually("the end of the process", () => hasEnded(gateway.pid));
     assertEquals((await gateway.stop()).code, 0);
   });
 }
 
 Deno.test("SIGTERM lets a Reject have its second", async () => {
-  await using world = await startFaultWorld();
+  await using world = await startProgramWithServices();
   const { gateway } = world;
   using client = gateway.client();
   const state = new TextEncoder().encode("NOT_OURS");

@@ -1,7 +1,7 @@
 // The real program where it cannot start: it says why and what to do, ends with a code that is not 0, and is never half up.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { startGateway } from "../support/gateway.ts";
+import { startProgram } from "../support/program.ts";
 import { type FailedStart, startAndFail, type StartOptions } from "./failed_start.ts";
 
 /** What every refused start has in common. */
@@ -20,33 +20,28 @@ interface Obstacle {
 const tempDir = () => Deno.makeTempDir({ prefix: "countersign-fault-" });
 const remove = (path: string) => Deno.remove(path, { recursive: true });
 
+function occupyUdp(tomlOf: (port: number) => string): ReturnType<Obstacle["meet"]> {
+  const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
+  const { port } = socket.addr as Deno.NetAddr;
+  return Promise.resolve({
+    options: { toml: tomlOf(port) },
+    words: [String(port)],
+    clear: () => socket.close(),
+  });
+}
+
 const OBSTACLES: Readonly<Record<string, Obstacle>> = {
   "an occupied UDP port": {
-    words: ["Cannot listen on UDP", "another program holds it", "radius.listen"],
-    meet() {
-      const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
-      const { port } = socket.addr as Deno.NetAddr;
-      const toml = `[radius]\nlisten = ["127.0.0.1:${port}"]`;
-      return Promise.resolve({ options: { toml }, words: [String(port)], clear: () => socket.close() });
-    },
+    words: ["Cannot listen on UDP", "another program uses it", "radius.listen"],
+    meet: () => occupyUdp((port) => `[radius]\nlisten = ["127.0.0.1:${port}"]`),
   },
   "an occupied UDP port behind a free one": {
-    words: ["Cannot listen on UDP", "another program holds it"],
-    meet() {
-      const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
-      const { port } = socket.addr as Deno.NetAddr;
-      const toml = `[radius]\nlisten = ["127.0.0.1:0", "127.0.0.1:${port}"]`;
-      return Promise.resolve({ options: { toml }, words: [String(port)], clear: () => socket.close() });
-    },
+    words: ["Cannot listen on UDP", "another program uses it"],
+    meet: () => occupyUdp((port) => `[radius]\nlisten = ["127.0.0.1:0", "127.0.0.1:${port}"]`),
   },
   "an occupied accounting port that the settings name": {
-    words: ["Cannot listen on UDP", "another program holds it", "radius.accounting_listen"],
-    meet() {
-      const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
-      const { port } = socket.addr as Deno.NetAddr;
-      const toml = `[radius]\naccounting_listen = "127.0.0.1:${port}"`;
-      return Promise.resolve({ options: { toml }, words: [String(port)], clear: () => socket.close() });
-    },
+    words: ["Cannot listen on UDP", "another program uses it", "radius.accounting_listen"],
+    meet: () => occupyUdp((port) => `[radius]\naccounting_listen = "127.0.0.1:${port}"`),
   },
   "an occupied HTTP port": {
     words: ["Cannot listen for HTTP", "another program", "http.listen"],
@@ -117,13 +112,13 @@ message_authenticator = "sometimes"
 [factors.passcode]
 sms_digits = 99
 [radius.reply.default]
-Nobody-Knows-This = "x"
+Unknown-Attribute-Name = "x"
 `;
   try {
     const start = await startAndFail({ toml, wholeFile: true });
     assertRefused(start, [
       ...["unknown_table", "server.log_level", "radius.listen", "radius.stat", "address"],
-      ...["message_authenticator", "sms_digits", "Nobody-Knows-This"],
+      ...["message_authenticator", "sms_digits", "Unknown-Attribute-Name"],
     ]);
     assertEquals(start.dataDirMade, false);
     assert(!start.said.includes("planted"), start.said);
@@ -149,9 +144,9 @@ for (
 Deno.test("a second program on the same data directory is refused, and the first one goes on", async () => {
   const home = await tempDir();
   try {
-    await using gateway = await startGateway({ dataDir: home });
+    await using gateway = await startProgram({ dataDir: home });
     const second = await startAndFail({ dataDir: home });
-    assertRefused(second, ["another process holds it", home]);
+    assertRefused(second, ["another process uses it", home]);
     using client = gateway.client();
     const reply = await client.ask({ userName: "ada", password: "x", nasPort: 1 });
     assertEquals([reply.code, reply.problems], [11, []]);

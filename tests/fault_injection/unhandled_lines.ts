@@ -1,9 +1,9 @@
 // Lines of a process's log that tell of an error that no code handled.
 
-import { UNHANDLED_MESSAGES } from "../../platform/unhandled_errors.ts";
+import { UNHANDLED_MESSAGES } from "../../platform/process.ts";
 
 const STACK = /^\s+at /;
-const ALWAYS = [...Object.values(UNHANDLED_MESSAGES), "identity request failed", "could not be worked on"];
+const ALWAYS = [...Object.values(UNHANDLED_MESSAGES), "identity request failed", "could not be handled"];
 
 /** The lines with an unhandled error or a stack; `more` are further messages that the test must not find. */
 export function unhandledLines(lines: readonly string[], more: readonly string[] = []): string[] {

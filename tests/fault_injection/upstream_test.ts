@@ -4,20 +4,20 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { ServiceFault } from "../fakes/raw_http.ts";
 import { CODES, type Reply } from "../support/radius_packets.ts";
-import { type FaultWorld, startFaultWorld } from "./fault_world.ts";
+import { type ProgramWithServices, startProgramWithServices } from "../fakes/program_services.ts";
 import { unhandledLines } from "./unhandled_lines.ts";
 
 /** Its services answer, whatever they say: a call has a deadline that a busy machine does not exceed. */
-let patient: FaultWorld;
+let patient: ProgramWithServices;
 /** For services that do not answer, so that each call ends by its deadline. */
-let hasty: FaultWorld;
+let hasty: ProgramWithServices;
 let nasPort = 0;
 const HASTY_TIMEOUT_MS = 2000;
 /** Longer than any answer may take: the deadline of a call, the short wait of "continue", and a slow machine. */
 const PATIENCE = { timeoutMs: 30_000, tries: 1 } as const;
 
 const start = (timeoutMs?: number) =>
-  startFaultWorld({
+  startProgramWithServices({
     timeoutMs,
     toml: `
 [factors.pushes]
@@ -65,7 +65,7 @@ const nameOf = (fault: ServiceFault) => fault.kind === "status" ? String(fault.s
 const textOf = (state: Uint8Array | null) => new TextDecoder().decode(state ?? undefined);
 
 /** One login of a user: its start, and the answers to what it was asked. */
-function login(world: FaultWorld, userName: string) {
+function login(world: ProgramWithServices, userName: string) {
   const port = ++nasPort;
   const client = world.gateway.client();
   const ask = async (password: string, state?: Uint8Array): Promise<Reply> => {

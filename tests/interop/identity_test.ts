@@ -1,25 +1,13 @@
 // People who are managed over SCIM log in with a real radclient: what was written counts for the next packet.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { runProgram } from "../support/child.ts";
 import { testNeeding } from "../support/skip_unless.ts";
-import { startSlapd } from "../support/slapd.ts";
+import { ldapTarget, startSlapd } from "../support/slapd.ts";
 import { type Caller, createCaller } from "../scim/rows/caller.ts";
 import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
-import { startWorld, totpCode, type World } from "./world.ts";
-
-const SECRET = "shared-with-radclient";
-
-/** One client for each first factor, told apart by its NAS-Identifier. */
-const clients = (firstFactors: readonly string[]) =>
-  firstFactors.map((factor) => `
-[[radius.client]]
-name = "${factor}"
-address = ["127.0.0.1"]
-nas_identifier = "${factor}"
-secret = "${SECRET}"
-first_factor = "${factor}"
-${factor === "ldap" ? 'first_factor_backend = "directory"' : ""}`).join("\n");
+import { begin, clients, newPort, send } from "./radclient_login.ts";
+import { type ProgramWithServices, startProgramWithServices } from "../fakes/program_services.ts";
+import { totpCode } from "../support/totp.ts";
 
 const GROUPS = `
 [radius.reply.default]
@@ -30,75 +18,14 @@ Filter-Id = "everything"
 `;
 
 interface Stage extends AsyncDisposable {
-  readonly world: World;
+  readonly world: ProgramWithServices;
   readonly scim: Caller;
 }
 
 async function startStage(toml: string): Promise<Stage> {
-  const world = await startWorld(credentialsToml(["default"]) + toml);
+  const world = await startProgramWithServices({ toml: credentialsToml(["default"]) + toml });
   const scim = createCaller(world.gateway, { account: WRITER, target: "default" });
   return { world, scim, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
-}
-
-/** What radclient printed of a reply. */
-interface Reply {
-  readonly code: string;
-  readonly state: string;
-  readonly message: string;
-  readonly text: string;
-}
-
-let port = 0;
-
-/** One packet of one login; `place` is its NAS-Port, a new one by default. */
-async function send(
-  { gateway }: World,
-  { user, password, state, factor = "none", place = ++port }: {
-    user: string;
-    password: string;
-    state?: string;
-    factor?: string;
-    place?: number;
-  },
-): Promise<Reply> {
-  const attributes = [
-    `User-Name = "${user}"`,
-    `NAS-Identifier = "${factor}"`,
-    `NAS-Port = ${place}`,
-    "Message-Authenticator = 0x00",
-    `User-Password = "${password}"`,
-    ...state === undefined ? [] : [`State = ${state}`],
-  ];
-  const { stdout, stderr } = await runProgram("radclient", {
-    args: ["-x", "-t", "8", "-r", "2", `127.0.0.1:${gateway.radiusPort}`, "auth", SECRET],
-    stdin: `${attributes.join(",")}\n`,
-    timeoutMs: 20_000,
-  });
-  const text = stdout.slice(stdout.indexOf("Received "));
-  const [, code] = /^Received Access-(\w+) /.exec(text) ?? [];
-  if (code === undefined) throw new Error(`radclient got no reply:\n${stdout}${stderr}`);
-  const [, given = ""] = /^\tState = (0x[0-9a-f]+)$/m.exec(text) ?? [];
-  const messages = [...text.matchAll(/^\tReply-Message = "(.*)"$/gm)].map(([, one = ""]) => one);
-  return { code, state: given, message: messages.join(""), text };
-}
-
-interface Login {
-  readonly first: Reply;
-  answer(password: string): Promise<Reply>;
-}
-
-async function begin(world: World, user: string): Promise<Login> {
-  const place = ++port;
-  const first = await send(world, { user, password: "x", place });
-  let { state } = first;
-  return {
-    first,
-    async answer(password) {
-      const reply = await send(world, { user, password, state, place });
-      state = reply.state;
-      return reply;
-    },
-  };
 }
 
 const SEED = "twenty octets of seed";
@@ -111,7 +38,7 @@ function base32(text: string): string {
   return (bits.match(/.{1,5}/g) ?? []).map((five) => BASE32[parseInt(five.padEnd(5, "0"), 2)]).join("");
 }
 
-const pairTotp = (world: World, user: string) => world.pair(user, "--totp", base32(SEED));
+const pairTotp = (world: ProgramWithServices, user: string) => world.pair(user, "--totp", base32(SEED));
 const code = () => totpCode(SEED, Date.now());
 
 /** What a test shows, and the play that shows it. A refusal takes a second, so plays run side by side. */
@@ -207,7 +134,7 @@ const PEOPLE: Plays = {
     await scim.post("/Users", { userName: "frida", active: "False" });
     assertEquals((await begin(world, "frida")).first.code, "Reject");
   },
-  "attributes of the group come with the PUT and go with it": async ({ world, scim }) => {
+  "the reply attributes of a group follow its members after a PUT": async ({ world, scim }) => {
     await scim.post("/Users", { userName: "gerd", phoneNumbers: [{ value: "+15005550023" }] });
     await scim.post("/Groups", { displayName: "VPN-Admins" });
     const accepted = async (): Promise<string> => {
@@ -252,7 +179,7 @@ const PEOPLE: Plays = {
     // Who never got one has none, not an empty one.
     await scim.post("/Users", { userName: "ilse" });
     await rejects(["ilse", ""], ["ilse", "x"], ["ilse", "null"], ["ilse", "undefined"], [
-      "nobody at all",
+      "an unknown user",
       "second",
     ]);
     // Deleted and created again, the old password is gone.
@@ -263,7 +190,7 @@ const PEOPLE: Plays = {
   "the first factor and the second in one login": async ({ world, scim }) => {
     await scim.post("/Users", { userName: "jana", password: "the password" });
     await pairTotp(world, "jana");
-    const place = ++port;
+    const place = newPort();
     const login = { user: "jana", factor: "directory", place };
     const { code: verdict, state } = await send(world, { ...login, password: "the password" });
     assertEquals(verdict, "Challenge");
@@ -287,17 +214,7 @@ testNeeding(
       await startStage(`${clients(["ldap"])}
 [factors.lockout]
 failures = 3
-[targets.default.backends.local]
-kind = "store"
-[targets.default.backends.directory]
-kind = "ldap"
-url = "${slapd.url}"
-bind_dn = "${slapd.bindDn}"
-bind_password = "${slapd.bindPassword}"
-users_dn = "${slapd.usersDn}"
-groups_dn = "${slapd.groupsDn}"
-timeout_ms = 30000
-`),
+${ldapTarget(slapd, { name: "directory", timeoutMs: 30_000 })}`),
     );
     const verdict = async (user: string, password: string) =>
       (await send(world, { user, password, factor: "ldap" })).code;
@@ -306,7 +223,7 @@ timeout_ms = 30000
       const created = await scim.post("/Users", { userName: "anna", password: "bind as anna" });
       assertEquals(created.status, 201, created.text);
       assertEquals(await verdict("anna", "bind as anna"), "Challenge");
-      const wrong = [["anna", "bind as nobody"], ["anna", ""], ["nobody", "bind as anna"]];
+      const wrong = [["anna", "bind as unknown"], ["anna", ""], ["unknown", "bind as anna"]];
       const injected = ["*", "a*", "anna)(uid=*", "anna,ou=people"].map((name) => [name, "bind as anna"]);
       const codes = [...wrong, ...injected].map(([user = "", password = ""]) => verdict(user, password));
       assertEquals(new Set(await Promise.all(codes)), new Set(["Reject"]));

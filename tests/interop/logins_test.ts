@@ -7,7 +7,7 @@ import type { Login, PeerSetUp } from "./peers/login.ts";
 import { PEER_ROWS } from "./peers/rows.ts";
 import { decideOnDevice, type Person, type ScenarioRow, SCENARIOS, sentPasscode } from "./scenarios.ts";
 import { STATUS_SERVER_NEEDS, type StatusServerWatch, watchStatusServer } from "./status_server_watch.ts";
-import { startWorld, type World } from "./world.ts";
+import { type ProgramWithServices, startProgramWithServices } from "../fakes/program_services.ts";
 
 let statusServer: StatusServerWatch | null = null;
 Deno.test.beforeAll(async () => {
@@ -29,7 +29,10 @@ function newPerson(): Person {
   };
 }
 
-async function playOne(row: ScenarioRow, { world, peer }: { world: World; peer: PeerSetUp }): Promise<void> {
+async function playOne(
+  row: ScenarioRow,
+  { world, peer }: { world: ProgramWithServices; peer: PeerSetUp },
+): Promise<void> {
   const person = newPerson();
   await world.pair(person.name, ...row.factor(person));
   const login = await peer.login({ name: person.name, password: "first" });
@@ -41,7 +44,7 @@ async function playOne(row: ScenarioRow, { world, peer }: { world: World; peer: 
 
 for (const peer of PEER_ROWS) {
   testNeeding(peer.needs, peer.title, async (context) => {
-    await using world = await startWorld();
+    await using world = await startProgramWithServices();
     await using setUp = await peer.setUp({ port: world.gateway.radiusPort, secret: world.gateway.secret });
     for (const row of SCENARIOS) {
       await context.step(`${peer.title}: ${row.title}`, () => playOne(row, { world, peer: setUp }));
@@ -54,7 +57,7 @@ const HOLD = `
 device = "hold"`;
 
 /** Waits until the approval is asked for, then grants it: the login itself is held meanwhile. */
-async function grantWhenAsked(world: World, person: Person): Promise<void> {
+async function grantWhenAsked(world: ProgramWithServices, person: Person): Promise<void> {
   await eventually(
     "the approval is asked for",
     () => world.secondFactor.initiated().some(({ pairingId }) => pairingId === person.devicePairing),
@@ -66,7 +69,7 @@ testNeeding(
   { peers: PEER_ROWS.flatMap((row) => row.needs.peers), root: true },
   "a held login is accepted in one round trip once the device approves, for every peer",
   async (context) => {
-    await using world = await startWorld(HOLD);
+    await using world = await startProgramWithServices({ toml: HOLD });
     for (const row of PEER_ROWS) {
       await context.step(`${row.title}: held`, async () => {
         await using setUp = await row.setUp({ port: world.gateway.radiusPort, secret: world.gateway.secret });
@@ -94,7 +97,7 @@ lifetime_s = 30`;
 
 /** Begins a login by text message and gives what ends it after the conversation's time is over. */
 async function beginLate(
-  world: World,
+  world: ProgramWithServices,
   peer: PeerSetUp,
 ): Promise<{ login: Login; passcode: string }> {
   const person = newPerson();
@@ -108,7 +111,7 @@ testNeeding(
   { peers: PEER_ROWS.flatMap((row) => row.needs.peers), root: true },
   "the right passcode after the conversation's end is rejected, for every peer",
   async () => {
-    await using world = await startWorld(EXPIRY);
+    await using world = await startProgramWithServices({ toml: EXPIRY });
     const door = { port: world.gateway.radiusPort, secret: world.gateway.secret };
     await using stack = new AsyncDisposableStack();
     const late: { title: string; login: Login; passcode: string }[] = [];

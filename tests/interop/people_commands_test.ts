@@ -3,27 +3,15 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { openOperator } from "../cli/operator.ts";
 import { CREDENTIAL_TOML, getResource, runBeside } from "../cli/people_world.ts";
-import { startGateway } from "../support/gateway.ts";
+import { startProgram } from "../support/program.ts";
 import { testNeeding } from "../support/skip_unless.ts";
-import { type Slapd, startSlapd } from "../support/slapd.ts";
+import { ldapTarget, type Slapd, startSlapd } from "../support/slapd.ts";
+import { eventually } from "../upstream/manual_clock.ts";
 
 const NEEDS = { peers: ["slapd"] } as const;
 
-function tomlOf(slapd: Slapd, mode: "sync" | "async"): string {
-  return `
-[targets.default.backends.local]
-kind = "store"
-[targets.default.backends.directory]
-kind = "ldap"
-mode = "${mode}"
-url = "${slapd.url}"
-bind_dn = "${slapd.bindDn}"
-bind_password = "${slapd.bindPassword}"
-users_dn = "${slapd.usersDn}"
-groups_dn = "${slapd.groupsDn}"
-timeout_ms = 30000
-`;
-}
+const tomlOf = (slapd: Slapd, mode: "sync" | "async") =>
+  ldapTarget(slapd, { mode, name: "directory", timeoutMs: 30_000 });
 
 async function tableOf(rows: number): Promise<string> {
   const file = await Deno.makeTempFile({ suffix: ".csv" });
@@ -35,16 +23,8 @@ async function tableOf(rows: number): Promise<string> {
   return file;
 }
 
-/** A directory that was away is asked again after up to 72 s (scim/provisioning/backoff.ts). */
-const COMES_ABOUT_MS = 120_000;
-
-/** Waits, in real time, until something is so; fails after two minutes. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + COMES_ABOUT_MS; !await isSo();) {
-    if (performance.now() > endMs) throw new Error("it did not come to be so");
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
+/** A directory that was away is asked again after up to 72 s (scim/provisioning/delivery.ts). */
+const DELIVERY = { withinMs: 120_000 } as const;
 
 testNeeding(
   NEEDS,
@@ -53,12 +33,12 @@ testNeeding(
     const slapd = await startSlapd();
     const file = await tableOf(120);
     try {
-      await using gateway = await startGateway({ toml: `${tomlOf(slapd, "sync")}${CREDENTIAL_TOML}` });
+      await using gateway = await startProgram({ toml: `${tomlOf(slapd, "sync")}${CREDENTIAL_TOML}` });
       const imported = await runBeside(gateway, "import", "default", file);
       assertEquals([imported.code, imported.stderr], [0, ""]);
       assertStringIncludes(
         imported.stdout,
-        "120 created, 0 updated, 0 left alone, 0 refused; 1 group with new members",
+        "120 created, 0 updated, 0 unchanged, 0 refused; 1 group with new members",
       );
       assertEquals(
         (await getResource(gateway, "Groups/staff") as { members: unknown[] }).members.length,
@@ -88,19 +68,23 @@ testNeeding(
     const slapd = await startSlapd();
     const file = await tableOf(30);
     try {
-      await using gateway = await startGateway({ toml: `${tomlOf(slapd, "sync")}${CREDENTIAL_TOML}` });
+      await using gateway = await startProgram({ toml: `${tomlOf(slapd, "sync")}${CREDENTIAL_TOML}` });
       await slapd.stop();
       const stopped = await runBeside(gateway, "import", "default", file);
       assertEquals([stopped.code, stopped.stdout], [1, ""]);
       assertStringIncludes(stopped.stderr, "Stopped at line 2: ");
-      assertStringIncludes(stopped.stderr, "Run the same again with --update to go on.");
+      assertStringIncludes(stopped.stderr, "To continue, run the same command with --update.");
       assertEquals(await getResource(gateway, "Users/user0"), null);
       const away = await runBeside(gateway, "refresh", "default");
       assertEquals([away.code, away.stdout], [1, ""]);
       assertStringIncludes(away.stderr, 'Cannot bring target "default" up to date with every backend: ');
 
       await slapd.start();
-      await until(async () => (await runBeside(gateway, "import", "default", file, "--update")).code === 0);
+      await eventually(
+        "the import succeeds",
+        async () => (await runBeside(gateway, "import", "default", file, "--update")).code === 0,
+        DELIVERY,
+      );
       assertEquals((await getResource(gateway, "Groups/staff") as { members: unknown[] }).members.length, 30);
     } finally {
       await Deno.remove(file);
@@ -111,32 +95,34 @@ testNeeding(
 
 testNeeding(
   NEEDS,
-  "deno task outbox lists what an asynchronous slapd is owed, and nothing once it has it",
+  "deno task outbox lists the pending writes of an asynchronous slapd, and none after the delivery",
   async () => {
     const slapd = await startSlapd();
     const file = await tableOf(5);
     try {
-      await using gateway = await startGateway({ toml: `${tomlOf(slapd, "async")}${CREDENTIAL_TOML}` });
+      await using gateway = await startProgram({ toml: `${tomlOf(slapd, "async")}${CREDENTIAL_TOML}` });
       await slapd.stop();
       const imported = await runBeside(gateway, "import", "default", file);
       assertEquals([imported.code, imported.stderr], [0, ""]);
       const owed = await runBeside(gateway, "outbox", "default");
       assertMatch(
         owed.stdout,
-        /^Target "default" owes its backends 6 writes, no dead letters among them\.\n/,
+        /^Target "default" has 6 writes in its outbox, 0 of them failed\.\n/,
       );
       assertMatch(owed.stdout, /directory +put user +user0 +\d{4}-\d\d-\d\d/);
       const retried = await runBeside(gateway, "outbox", "default", "--retry", "directory");
-      assertEquals([retried.code, retried.stdout], [0, "There are no dead letters.\n"]);
+      assertEquals([retried.code, retried.stdout], [0, "There are no failed writes.\n"]);
       const unknown = await runBeside(gateway, "outbox", "default", "--retry", "ldap");
       assertEquals([unknown.code, unknown.stderr], [
         1,
-        'Target "default" has no backend of that name. It has "local", "directory".\n',
+        'Target "default" has no backend "ldap". It has "local", "directory".\n',
       ]);
 
       await slapd.start();
-      await until(async () =>
-        (await runBeside(gateway, "outbox", "default")).stdout.includes("owes its backends nothing")
+      await eventually(
+        "no write is pending",
+        async () => (await runBeside(gateway, "outbox", "default")).stdout.includes("has no pending writes"),
+        DELIVERY,
       );
     } finally {
       await Deno.remove(file);

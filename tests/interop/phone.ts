@@ -1,6 +1,6 @@
 // A phone in the tests: pairs through an invitation and decides through the phone page's own HTTP interface, with number matching.
 
-import type { RunningGateway } from "../support/gateway.ts";
+import type { RunningProgram } from "../support/program.ts";
 
 export interface Phone {
   /** Approves the newest request. @param number the two digits of the login's prompt. */
@@ -11,7 +11,7 @@ export interface Phone {
 const WAIT_MS = 10_000;
 
 /** Pairs a phone with `user` through the link of `deno task pair <user> --invite`. */
-export async function pairPhone(gateway: RunningGateway, user: string): Promise<Phone> {
+export async function pairPhone(gateway: RunningProgram, user: string): Promise<Phone> {
   const ended = await gateway.pair(user, "--invite");
   const [, invitation = ""] = /#invite=([\w-]+)/.exec(ended.stdout) ?? [];
   if (invitation === "") throw new Error(`There is no invitation:\n${ended.stdout}${ended.stderr}`);
@@ -26,7 +26,7 @@ export async function pairPhone(gateway: RunningGateway, user: string): Promise<
   };
 }
 
-async function newestRequest({ httpUrl }: RunningGateway, cookie: string): Promise<string> {
+async function newestRequest({ httpUrl }: RunningProgram, cookie: string): Promise<string> {
   for (const end = performance.now() + WAIT_MS; performance.now() < end;) {
     const response = await fetch(`${httpUrl}/device/api/view`, { headers: { cookie } });
     const { view }: { view: { requests: { requestId: string }[] } } = await response.json();
@@ -38,7 +38,7 @@ async function newestRequest({ httpUrl }: RunningGateway, cookie: string): Promi
 }
 
 async function post(
-  { httpUrl }: RunningGateway,
+  { httpUrl }: RunningProgram,
   path: string,
   { json, cookie = "" }: { json: unknown; cookie?: string },
 ): Promise<Response> {

@@ -2,7 +2,7 @@
 
 import type { Login, Verdict } from "./peers/login.ts";
 import { totpCode } from "../support/totp.ts";
-import type { World } from "./world.ts";
+import type { ProgramWithServices } from "../fakes/program_services.ts";
 
 /** One user's own things, so that no login sees another's. */
 export interface Person {
@@ -16,7 +16,7 @@ export interface ScenarioRow {
   readonly title: string;
   /** What follows the user's name in `deno task pair`. */
   readonly factor: (person: Person) => readonly string[];
-  readonly play: (login: Login, scene: { world: World; person: Person }) => Promise<void>;
+  readonly play: (login: Login, scene: { world: ProgramWithServices; person: Person }) => Promise<void>;
   readonly verdict: Verdict;
   /** Part of the Reply-Message of a reject, for peers that show it. */
   readonly message?: string;
@@ -31,14 +31,18 @@ const byVoice = ({ phone }: Person) => ["--voice", phone];
 const byTotp = () => ["--totp", TOTP_SEED_BASE32];
 
 /** The passcode that was last sent to a person. */
-export function sentPasscode(world: World, { phone }: Person): string {
+export function sentPasscode(world: ProgramWithServices, { phone }: Person): string {
   const passcode = world.telephony.lastPasscode(phone);
   if (passcode === undefined) throw new Error(`Nothing was sent to ${phone}`);
   return passcode;
 }
 
 /** Decides the request that waits on a person's device. */
-export function decideOnDevice(world: World, { devicePairing }: Person, granted: boolean): void {
+export function decideOnDevice(
+  world: ProgramWithServices,
+  { devicePairing }: Person,
+  granted: boolean,
+): void {
   const request = world.secondFactor.initiated().findLast((one) => one.pairingId === devicePairing);
   if (request === undefined) throw new Error("No approval was asked for");
   world.secondFactor.decide(request.id, { granted });

@@ -3,7 +3,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { lacking, type Needs } from "../support/skip_unless.ts";
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
 import type { PeerSetUp } from "./peers/login.ts";
 import { setUpRadsecproxy } from "./peers/radsecproxy.ts";
 
@@ -30,7 +30,7 @@ export interface StatusServerWatch extends AsyncDisposable {
 /** `null` where the programs are missing. */
 export async function watchStatusServer(): Promise<StatusServerWatch | null> {
   if (lacking(STATUS_SERVER_NEEDS) !== null) return null;
-  const gateway = await startGateway({ toml: SETTINGS });
+  const gateway = await startProgram({ toml: SETTINGS });
   const proxy = await setUpRadsecproxy({ port: gateway.radiusPort, secret: SECRET });
   const stop = Promise.withResolvers<void>();
   // A failure before `check` must not end the test run: it is a value until then.
@@ -41,7 +41,10 @@ export async function watchStatusServer(): Promise<StatusServerWatch | null> {
   return {
     async check() {
       assertEquals(await logins, { made: LOGINS, fault: null });
-      assert(await statusAnswers(gateway) >= LOGINS - 2, "radsecproxy sent too few Status-Server packets");
+      assert(
+        await gateway.metric("status_answers_total") >= LOGINS - 2,
+        "radsecproxy sent too few Status-Server packets",
+      );
       assertEquals(gateway.logLines().filter((line) => line.includes("dropped:")), []);
     },
     async [Symbol.asyncDispose]() {
@@ -56,7 +59,7 @@ export async function watchStatusServer(): Promise<StatusServerWatch | null> {
 /** Begins the logins; each gets the menu, or this rejects. */
 async function login(
   proxy: PeerSetUp,
-  { gateway, stopped }: { gateway: RunningGateway; stopped: Promise<void> },
+  { gateway, stopped }: { gateway: RunningProgram; stopped: Promise<void> },
 ): Promise<number> {
   let isStopped = false;
   void stopped.then(() => isStopped = true);
@@ -66,7 +69,7 @@ async function login(
   const isDue = async (): Promise<boolean> => {
     if (made === 0) return true;
     if (made === LOGINS - 1) return performance.now() >= lastAtMs;
-    return await statusAnswers(gateway) > seen;
+    return await gateway.metric("status_answers_total") > seen;
   };
   while (made < LOGINS) {
     for (const end = performance.now() + STATUS_WITHIN_MS; !isStopped && !await isDue();) {
@@ -77,7 +80,7 @@ async function login(
     const begun = await proxy.login({ name: `proxied${made}`, password: "first" });
     await begun.shows("Choose a second factor");
     made++;
-    seen = await statusAnswers(gateway);
+    seen = await gateway.metric("status_answers_total");
   }
   return made;
 }
@@ -86,10 +89,4 @@ async function pause(forMs: number, stopped: Promise<void>): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   await Promise.race([stopped, new Promise((resolve) => timer = setTimeout(resolve, forMs))]);
   clearTimeout(timer);
-}
-
-async function statusAnswers({ httpUrl }: RunningGateway): Promise<number> {
-  const text = await (await fetch(`${httpUrl}/metrics`)).text();
-  const [, count = "0"] = /^countersign_status_answers_total (\d+)$/m.exec(text) ?? [];
-  return Number(count);
 }

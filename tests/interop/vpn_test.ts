@@ -2,13 +2,13 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { runProgram } from "../support/child.ts";
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
 import { testNeeding } from "../support/skip_unless.ts";
 import { AUTHEN_RADIUS } from "./peers/authen_radius.ts";
 import type { PeerRow } from "./peers/login.ts";
 import { OPENCONNECT } from "./peers/openconnect.ts";
 import { pairPhone } from "./phone.ts";
-import { totpCode } from "./world.ts";
+import { totpCode } from "../support/totp.ts";
 
 const SETTINGS = `
 [factors.device]
@@ -24,7 +24,7 @@ function numberOf(shown: string): string {
 
 /** Logs in with a push; the answer to the prompt is empty. */
 async function pushLogin(
-  gateway: RunningGateway,
+  gateway: RunningProgram,
   peer: PeerRow,
   { user, isApproved }: { user: string; isApproved: boolean },
 ): Promise<void> {
@@ -40,7 +40,7 @@ async function pushLogin(
 }
 
 async function codeLogin(
-  gateway: RunningGateway,
+  gateway: RunningProgram,
   peer: PeerRow,
   { user, type }: { user: string; type: (code: string) => string },
 ): Promise<"accept" | "reject"> {
@@ -57,7 +57,7 @@ const wrong = (code: string) => [...code].map((digit) => String((Number(digit) +
 
 for (const peer of [OPENCONNECT, AUTHEN_RADIUS]) {
   testNeeding(peer.needs, `${peer.title}: push and code, as its users answer`, async (context) => {
-    await using gateway = await startGateway({ toml: SETTINGS });
+    await using gateway = await startProgram({ toml: SETTINGS });
     await context.step(
       "an approved push, and an empty answer",
       () => pushLogin(gateway, peer, { user: "ada", isApproved: true }),
@@ -84,7 +84,7 @@ testNeeding(
   { peers: ["radclient"] },
   "the OpenVPN plug-in's sequence: a held login, then Accounting-Start is answered, and the Stop too",
   async () => {
-    await using gateway = await startGateway({ toml: '[radius]\ndevice = "hold"\nappend_mode = true' });
+    await using gateway = await startProgram({ toml: '[radius]\ndevice = "hold"\nappend_mode = true' });
     const paired = await gateway.pair("ada", "--totp", TOTP_SEED_BASE32);
     assertEquals(paired.code, 0, paired.stderr);
     const code = totpCode(TOTP_SEED, Date.now());
@@ -112,7 +112,7 @@ testNeeding(
 );
 
 async function radclient(
-  gateway: RunningGateway,
+  gateway: RunningProgram,
   what: "auth" | "acct",
   attributes: string,
   port = what === "auth" ? gateway.radiusPort : gateway.accountingPort,

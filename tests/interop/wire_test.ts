@@ -2,15 +2,15 @@
 // answered with silence, what is answered once.
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
 import type { RadiusClient } from "../support/radius_client.ts";
 import { type BuiltRequest, CODES, type RequestParts, TYPES } from "../support/radius_packets.ts";
 
-let gateway: RunningGateway;
+let gateway: RunningProgram;
 let nasPort = 0;
 
 Deno.test.beforeAll(async () => {
-  gateway = await startGateway();
+  gateway = await startProgram();
 });
 Deno.test.afterAll(() => gateway.dispose());
 
@@ -131,6 +131,6 @@ Deno.test("no secret of a login is in the log", async () => {
 });
 
 Deno.test("SIGTERM ends the program with code 0", async () => {
-  await using other = await startGateway();
+  await using other = await startProgram();
   assertEquals((await other.stop()).code, 0);
 });

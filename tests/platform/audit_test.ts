@@ -1,6 +1,6 @@
 // The writer of the audit log: ids in the order of events, one shape of records, one index, one end.
 
-import { assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import fc from "../packages/fast_check.ts";
 import {
   auditEntry,
@@ -8,10 +8,12 @@ import {
   createAuditIds,
   createAuditSlot,
   createAuditWriter,
-  DEFAULT_AUDIT_KEPT_MS,
+  DEFAULT_AUDIT_RETENTION_MS,
 } from "../../platform/audit.ts";
 import { AUDIT_ACTIONS, auditActionOf } from "../../platform/audit_actions.ts";
 import { createStore } from "../../platform/store.ts";
+import en from "../../console/web/i18n/en.json" with { type: "json" };
+import { auditPage } from "../../docs/generate.ts";
 
 const START_MS = Date.UTC(2026, 10, 22);
 /** A clock that stands still, runs and is set back. */
@@ -55,7 +57,7 @@ Deno.test("createAuditIds() gives at least the first id of the moment, and takes
 });
 
 Deno.test("createAuditWriter() names objects and actor in the index once, for as long as the record", () => {
-  const write = createAuditWriter({ nowMs: () => START_MS, node: "1", keptMs: 5000 });
+  const write = createAuditWriter({ nowMs: () => START_MS, node: "1", retentionMs: 5000 });
   const mutations = write([
     auditEntry({
       action: "pairing.add",
@@ -88,7 +90,7 @@ Deno.test("createAuditWriter() leaves alone what is no event, and indexes record
     type: "set",
     key: ["audit_by", "object", "user:ada", "2"],
     value: true,
-    expireInMs: DEFAULT_AUDIT_KEPT_MS,
+    expireInMs: DEFAULT_AUDIT_RETENTION_MS,
   });
 });
 
@@ -139,4 +141,35 @@ Deno.test("auditActionOf() gives today's name of each earlier action, and each h
     assertEquals(old in AUDIT_ACTIONS, false);
   }
   assertEquals(auditActionOf("constructor"), "constructor");
+});
+
+const page = await Deno.readTextFile(new URL("../../docs/audit.md", import.meta.url));
+const messages: Readonly<Record<string, unknown>> = en;
+
+Deno.test("docs/audit.md is what `deno task docs` writes from the table of actions", () => {
+  assertEquals(page, auditPage());
+});
+
+Deno.test("docs/audit.md has exactly one row for each action, with its label", () => {
+  const rows = [...page.matchAll(/^\| ([^|]+?) +\| `([a-z_.]+)` +\| ([a-z-]+) +\|(.*)\|$/gm)];
+  assertEquals(rows.map(([, , action]) => action), Object.keys(AUDIT_ACTIONS));
+  for (const [, label, action = "", about, formerly = ""] of rows) {
+    assertEquals(label, messages[`govern.event_${action.replaceAll(".", "_")}`], action);
+    const row: { about: string; formerly?: readonly string[] } =
+      AUDIT_ACTIONS[action as keyof typeof AUDIT_ACTIONS];
+    assertEquals(about, row.about, action);
+    assertEquals(
+      [...formerly.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+      [...row.formerly ?? []],
+      action,
+    );
+  }
+});
+
+Deno.test("docs/audit.md tells of values, search, retention and export", () => {
+  for (
+    const heading of ["Reading and searching", "Values before and after", "Retention", "Export", "Actions"]
+  ) {
+    assert(page.includes(`\n## ${heading}\n`), heading);
+  }
 });

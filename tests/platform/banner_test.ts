@@ -6,7 +6,7 @@ import {
   bannerText,
   removeSetUpLink,
   unsignedNotes,
-  writeFirstStart,
+  writeFirstStartFile,
 } from "../../platform/banner.ts";
 import { loadConfig } from "../../platform/config/load.ts";
 
@@ -113,7 +113,7 @@ async function withFirstStart(
       throw fault;
     });
   try {
-    await writeFirstStart(moved);
+    await writeFirstStartFile(moved);
     await body({ facts: moved, file, read });
   } finally {
     await Deno.remove(folder, { recursive: true });

@@ -9,8 +9,7 @@ import {
 } from "../../platform/control_characters.ts";
 import { printFaults } from "../../cli/check_config.ts";
 import { printable as printableAnswer } from "../../cli/format_result.ts";
-import { printable as printableTrial } from "../../cli/radtest/terminal.ts";
-import { cleanDetail } from "../../scim/backends/backend_error.ts";
+import { foreignDetail } from "../../scim/backends/backend_error.ts";
 
 /** By the escape that is shown. */
 const CONTROLS: Readonly<Record<string, string>> = {
@@ -35,9 +34,8 @@ for (const [shown, character] of Object.entries(CONTROLS)) {
     assertEquals(escapeControlCharacters(text), expected);
     assertEquals(escapeLines(`${text}\n`), `${expected}\n`);
     assertEquals(printableAnswer(text), expected);
-    assertEquals(printableTrial(text), expected);
     assertEquals(printFaults([{ key: text, problem: "x" }]).includes(`${expected}: x`), true);
-    assertEquals([blankControlCharacters(text), cleanDetail(text)], ["a b", "a b"]);
+    assertEquals([blankControlCharacters(text), foreignDetail(text)], ["a b", "a b"]);
     assertEquals(JSON.parse(`"${expected}"`), text);
   });
 }

@@ -1,7 +1,7 @@
 // The data directory: one owner, private files, and clear words for everything that can be wrong with it.
 
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
-import { DataDirFault, openDataDir, sharedSecret, writePrivate } from "../../platform/data_dir.ts";
+import { DataDirFault, loadSharedSecret, openDataDir, writePrivate } from "../../platform/data_dir.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 
 const random = createSystemRandom();
@@ -69,11 +69,11 @@ Deno.test("openDataDir() says that a start is the first one, once, and keeps wha
   await second.close();
 });
 
-Deno.test("openDataDir() refuses a directory that is held, says so, and takes it once it is let go", async () => {
+Deno.test("openDataDir() refuses a directory in use with a reason, and opens it after its release", async () => {
   await using place = await scratch();
   const holder = await open(place.path);
   const message = await refusal(place.path);
-  assert(message.includes(place.path) && message.includes("another process holds it"), message);
+  assert(message.includes(place.path) && message.includes("another process uses it"), message);
   await holder.close();
   await (await open(place.path)).close();
 });
@@ -84,7 +84,7 @@ Deno.test("openDataDir() refuses a master key that the store was not made with, 
   const key = await Deno.readTextFile(`${place.path}/master.key`);
   await Deno.writeTextFile(`${place.path}/master.key`, "00".repeat(32));
   const message = await refusal(place.path);
-  assert(message.includes("another one") && message.includes("master.key"), message);
+  assert(message.includes("another key") && message.includes("master.key"), message);
   await Deno.writeTextFile(`${place.path}/master.key`, key);
   await (await open(place.path)).close();
 });
@@ -169,15 +169,15 @@ Deno.test("sharedSecret() makes a secret once, keeps it sealed, and another dire
   await using place = await scratch();
   await using other = await scratch();
   const first = await open(place.path);
-  const made = await sharedSecret(first, random);
+  const made = await loadSharedSecret(first, random);
   await first.close();
   const second = await open(place.path);
-  assertEquals(await sharedSecret(second, random), { secret: made.secret, isNew: false });
+  assertEquals(await loadSharedSecret(second, random), { secret: made.secret, isNew: false });
   const stored = (await second.store.get<Uint8Array>(["generated", "radius secret"])).value;
   assert(!new TextDecoder().decode(stored ?? undefined).includes(made.secret));
   await second.close();
   const elsewhere = await open(other.path);
-  assertNotEquals((await sharedSecret(elsewhere, random)).secret, made.secret);
+  assertNotEquals((await loadSharedSecret(elsewhere, random)).secret, made.secret);
   await elsewhere.close();
   assert(made.isNew && /^[A-Za-z0-9_-]{32}$/.test(made.secret));
 });

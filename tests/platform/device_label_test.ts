@@ -1,7 +1,7 @@
 // Names of phones: what is taken, in which form, and what is not.
 
 import { assertEquals } from "@std/assert";
-import { readPhoneName } from "../../platform/device_label.ts";
+import { parseDeviceLabel } from "../../platform/device_label.ts";
 
 /** What is given, and the name that it is. */
 const TAKEN = [
@@ -17,7 +17,7 @@ const TAKEN = [
 
 for (const [given, name] of TAKEN) {
   Deno.test(`readPhoneName() takes ${JSON.stringify(given.slice(0, 30))}`, () => {
-    assertEquals(readPhoneName(given), name);
+    assertEquals(parseDeviceLabel(given), name);
   });
 }
 
@@ -37,5 +37,5 @@ const REFUSED = {
 };
 
 for (const [what, given] of Object.entries(REFUSED)) {
-  Deno.test(`readPhoneName() refuses ${what}`, () => assertEquals(readPhoneName(given), null));
+  Deno.test(`readPhoneName() refuses ${what}`, () => assertEquals(parseDeviceLabel(given), null));
 }

@@ -1,14 +1,14 @@
 // Rate limits of failed sign-ins: for each name and source, and for each source.
 
 import { assertEquals } from "@std/assert";
-import { createFailureLimit, createProvenDigests } from "../../platform/failure_limit.ts";
+import { FailureLimit, ProvenDigests } from "../../platform/failure_limit.ts";
 import { createManualClock } from "../fakes/console_app.ts";
 
 const ANN = { source: "192.0.2.1", name: "ann" };
 
-Deno.test("createFailureLimit() lets five failures pass in any minute, for each name and source", () => {
+Deno.test("FailureLimit lets five failures pass in any minute, for each name and source", () => {
   const clock = createManualClock();
-  const limit = createFailureLimit({ clock });
+  const limit = new FailureLimit({ clock });
   for (let failure = 0; failure < 5; failure++) {
     assertEquals(limit.waitMs(ANN), 0);
     limit.fail(ANN);
@@ -23,15 +23,15 @@ Deno.test("createFailureLimit() lets five failures pass in any minute, for each 
   assertEquals(limit.waitMs(ANN), 1000);
 });
 
-Deno.test("createFailureLimit() counts all addresses of an IPv6 /64 as one source, for all names together", () => {
-  const limit = createFailureLimit({ clock: createManualClock() });
+Deno.test("FailureLimit counts all addresses of an IPv6 /64 as one source, for all names together", () => {
+  const limit = new FailureLimit({ clock: createManualClock() });
   for (let at = 0; at < 30; at++) limit.fail({ source: `2001:db8::${at + 1}`, name: `name ${at}` });
   assertEquals(limit.waitMs({ source: "2001:db8::ffff", name: "new" }) > 0, true);
   assertEquals(limit.waitMs({ source: "2001:db8:0:1::1", name: "new" }), 0);
 });
 
-Deno.test("createFailureLimit() takes a failure back", () => {
-  const limit = createFailureLimit({ clock: createManualClock() });
+Deno.test("FailureLimit takes a failure back", () => {
+  const limit = new FailureLimit({ clock: createManualClock() });
   for (let at = 0; at < 4; at++) limit.fail(ANN);
   limit.fail(ANN)();
   assertEquals(limit.waitMs(ANN), 0);
@@ -39,8 +39,8 @@ Deno.test("createFailureLimit() takes a failure back", () => {
   assertEquals(limit.waitMs(ANN) > 0, true);
 });
 
-Deno.test("createFailureLimit() forgets the key that failed longest ago when it has 20,000", () => {
-  const limit = createFailureLimit({ clock: createManualClock() });
+Deno.test("FailureLimit forgets the key that failed longest ago when it has 20,000", () => {
+  const limit = new FailureLimit({ clock: createManualClock() });
   const failFive = (name: string) => {
     for (let at = 0; at < 5; at++) limit.fail({ source: null, name });
   };
@@ -51,9 +51,9 @@ Deno.test("createFailureLimit() forgets the key that failed longest ago when it 
   assertEquals([isLimited("first"), isLimited("second")], [false, true]);
 });
 
-Deno.test("createProvenDigests() remembers a credential for a day, and at most 1,000", () => {
+Deno.test("ProvenDigests remembers a credential for a day, and at most 1,000", () => {
   const clock = createManualClock();
-  const proven = createProvenDigests({ clock });
+  const proven = new ProvenDigests({ clock });
   proven.add("a");
   assertEquals([proven.has("a"), proven.has("b")], [true, false]);
   clock.advance(24 * 3_600_000);

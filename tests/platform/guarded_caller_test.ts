@@ -1,8 +1,8 @@
 // The guarded caller on a clock that a test moves: when the breaker opens, who waits, and what ends a call.
 
 import { assertEquals } from "@std/assert";
-import type { BreakerLimits } from "../../platform/circuit_breaker.ts";
 import {
+  type BreakerLimits,
   type CallOptions,
   type CallOutcome,
   type CallRefusal,

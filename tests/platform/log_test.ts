@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createLog, type Log, type LogOptions, wholeWrites } from "../../platform/log.ts";
-import type { Fields } from "../../platform/log_line.ts";
+import type { LogFields } from "../../platform/log_line.ts";
 import type { Clock } from "../../platform/runtime.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 21);
@@ -44,7 +44,7 @@ function createWritten(options: Partial<LogOptions> = {}): Written {
   return { log: createLog({ format: "text", level: "info", clock, write, ...options }), clock, batches };
 }
 
-async function lineOf(format: "text" | "json", message: string, fields?: Fields): Promise<string> {
+async function lineOf(format: "text" | "json", message: string, fields?: LogFields): Promise<string> {
   const { log, batches } = createWritten({ format });
   log.info(message, fields);
   await log.flush();
@@ -53,7 +53,7 @@ async function lineOf(format: "text" | "json", message: string, fields?: Fields)
 
 const TEXT_HEAD = "2026-11-21T00:00:00.000Z info  ";
 
-const TEXT: readonly (readonly [Fields, string])[] = [
+const TEXT: readonly (readonly [LogFields, string])[] = [
   [{ key1: "value" }, "key1=value"],
   [{ name: "two words" }, 'name="two words"'],
   [{ name: 'say "x"\\' }, 'name="say \\"x\\"\\\\"'],

@@ -1,12 +1,14 @@
 // Clock and randomness.
 
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import fc from "../packages/fast_check.ts";
 import {
   createSystemRandom,
   type Random,
   randomDigits,
+  randomUuid,
   systemClock,
+  timeOrderedUuid,
   toBase64Url,
 } from "../../platform/runtime.ts";
 
@@ -83,4 +85,16 @@ Deno.test("systemClock.after() runs a task once, and not at all when it was canc
   });
   assertEquals(ran, ["kept"]);
   assert(Math.abs(systemClock.nowMs() - Date.now()) < 1000);
+});
+
+const fixed = (octet: number) => ({ bytes: (length: number) => new Uint8Array(length).fill(octet) });
+
+Deno.test("randomUuid() has version 4, and every other bit is random", () => {
+  assertEquals(randomUuid(fixed(0)), "00000000-0000-4000-8000-000000000000");
+  assertEquals(randomUuid(fixed(0xff)), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+});
+
+Deno.test("timeOrderedUuid() is the example of RFC 9562 A.6 up to its random bits, and sorts by time", () => {
+  assertMatch(timeOrderedUuid(0x017f22e279b0, fixed(0)), /^017f22e2-79b0-7000-8000-0{12}$/);
+  assertEquals(timeOrderedUuid(2 ** 40, fixed(0)) > timeOrderedUuid(2 ** 40 - 1, fixed(0xff)), true);
 });

@@ -24,6 +24,18 @@ async function valueOf(store: Store, key: string): Promise<unknown> {
   return (await store.get([key])).value;
 }
 
+function journal(text: string): Transaction {
+  return { mutations: [], journal: { text, expireInMs: 60_000 } };
+}
+
+async function removeStore(path: string): Promise<void> {
+  for (const suffix of ["", "-wal", "-shm"]) {
+    await Deno.remove(path + suffix).catch((fault: unknown) => {
+      if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+    });
+  }
+}
+
 Deno.test("createStore() commits what is asked for at once in the order of asking", async () => {
   await using store = await open();
   const outcomes = await Promise.all(Array.from({ length: 2000 }, (_, i) => store.commit(set("last", i))));
@@ -232,104 +244,6 @@ Deno.test("createStore() rejects after close(), and says nothing of success", as
   await store.close();
   await assertRejects(() => store.commit(set("x", 1)));
   await assertRejects(() => store.get(["x"]));
-});
-
-Deno.test("journal() gives back every line after the store was opened again, newest values first", async () => {
-  const path = await Deno.makeTempFile();
-  try {
-    const lines = Array.from({ length: 5000 }, (_, i) => `${i} ${"é".repeat(200)}`);
-    const first = createStore(await Deno.openKv(path));
-    await Promise.all(lines.slice(0, 4999).map((text) => first.commit(journal(text))));
-    await first.commit(journal(lines[4999] ?? ""));
-    await first.close();
-    const second = createStore(await Deno.openKv(path), { node: "1" });
-    const read = await gathered(second.journal());
-    await second.close();
-    assertEquals(read[0], lines[4999]);
-    assertEquals(read.toSorted(), lines.toSorted());
-  } finally {
-    await removeStore(path);
-  }
-});
-
-Deno.test("journal() keeps a line with its transaction: none of one that raced or was refused", async () => {
-  await using store = await open();
-  const raced = { ...journal("raced"), checks: [{ key: ["x"], versionstamp: "00000000000000000001" }] };
-  const large = { ...set("bad", TOO_LARGE), journal: journal("refused").journal };
-  const long = journal("x".repeat(20_001));
-  await Promise.allSettled(
-    [journal("one"), raced, large, long, journal("two")].map((transaction) => store.commit(transaction)),
-  );
-  assertEquals((await gathered(store.journal())).toSorted(), ["one", "two"]);
-});
-
-Deno.test("journal() takes lines of 20,000 characters, and refuses a longer one with the reason", async () => {
-  await using store = await open();
-  const text = "漢".repeat(20_000);
-  await store.commit(journal(text));
-  assertEquals(await gathered(store.journal()), [text]);
-  await assertRejects(() => store.commit(journal(`${text}x`)), RangeError, "20,000");
-});
-
-Deno.test("journal() steps over values that are no octets", async () => {
-  await using store = await open();
-  await store.commit({ mutations: [{ type: "set", key: ["journal", 1, "0"], value: { odd: true } }] });
-  await store.commit(journal("one"));
-  assertEquals(await gathered(store.journal()), ["one"]);
-});
-
-function journal(text: string): Transaction {
-  return { mutations: [], journal: { text, expireInMs: 60_000 } };
-}
-
-async function removeStore(path: string): Promise<void> {
-  for (const suffix of ["", "-wal", "-shm"]) {
-    await Deno.remove(path + suffix).catch((fault: unknown) => {
-      if (!(fault instanceof Deno.errors.NotFound)) throw fault;
-    });
-  }
-}
-
-Deno.test("commit() sends journal lines beside a commit that is under way, and nothing else", async () => {
-  const begun: { sets: number; end: () => void }[] = [];
-  const atomic = () => {
-    let sets = 0;
-    const operation = {
-      set: () => (sets++, operation),
-      check: () => operation,
-      delete: () => operation,
-      commit: () =>
-        new Promise((resolve) => begun.push({ sets, end: () => resolve({ ok: true, versionstamp: "1" }) })),
-    };
-    return operation;
-  };
-  const store = createStore({ atomic, close: () => undefined } as unknown as Deno.Kv);
-  const settled: string[] = [];
-  const note = (name: string) => () => void settled.push(name);
-  const set = (name: string) =>
-    store.commit({ mutations: [{ type: "set", key: [name], value: 1 }] }).then(note(name));
-  const line = (text: string) =>
-    store.commit({ mutations: [], journal: { text, expireInMs: 1000 } }).then(note("line"));
-  const rest = () => new Promise((resolve) => setTimeout(resolve, 1));
-
-  const all = [set("first")];
-  await rest();
-  for (let i = 0; i < 31; i++) all.push(line("x"));
-  await rest();
-  assertEquals(begun.length, 1, "too few lines wait for the commit before them");
-  for (let i = 0; i < 9; i++) all.push(line("x"));
-  all.push(set("second"));
-  await rest();
-  assertEquals(begun.map(({ sets }) => sets), [1, 1], "forty lines in one value");
-  begun[1]?.end();
-  await rest();
-  assertEquals([settled.length, begun.length], [40, 2], "what is no line still waits");
-  begun[0]?.end();
-  await rest();
-  begun[2]?.end();
-  await Promise.all(all);
-  assertEquals([settled[40], settled[41]], ["first", "second"]);
-  await store.close();
 });
 
 Deno.test("range() gives what lies from its start up to its end, from either side, at most so many", async () => {

@@ -1,13 +1,13 @@
 // Reply attributes of groups in the place of the default's, as octets.
 
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
-import { createAcceptAttributes } from "../../radius/factors/accept_attributes.ts";
+import { AcceptAttributes } from "../../radius/factors/reply_attributes.ts";
 
 type Table = Readonly<Record<string, string | number>>;
 
 function attributes(replyDefault: Table, groups: readonly (readonly [string, Table])[]) {
   let looked = 0;
-  const made = createAcceptAttributes({
+  const made = new AcceptAttributes({
     settings: {
       replyDefault,
       replyGroups: groups.map(([group, attributes]) => ({ group, attributes })),
@@ -19,7 +19,11 @@ function attributes(replyDefault: Table, groups: readonly (readonly [string, Tab
       },
     },
   });
-  return { of: made.of, text: (user: string) => textOf(made.of(user)), looked: () => looked };
+  return {
+    of: (user: string) => made.of(user),
+    text: (user: string) => textOf(made.of(user)),
+    looked: () => looked,
+  };
 }
 
 /** Class and Filter-Id as text, by type. */
@@ -32,13 +36,13 @@ function textOf(octets: Uint8Array): string[] {
   return texts;
 }
 
-Deno.test("createAcceptAttributes() asks the directory nothing when no group has attributes", () => {
+Deno.test("AcceptAttributes asks the directory nothing when no group has attributes", () => {
   const { of, looked } = attributes({ Class: "all" }, []);
   assertStrictEquals(of("anna"), of("bert"));
   assertEquals([textOf(of("anna")), looked()], [["25 all"], 0]);
 });
 
-Deno.test("createAcceptAttributes() gives the same octets to everybody of the same groups", () => {
+Deno.test("AcceptAttributes gives the same octets to everybody of the same groups", () => {
   const { of } = attributes({ Class: "all" }, [["a", { Class: "a" }], ["b", { "Filter-Id": "b" }]]);
   assertStrictEquals(of("a+b"), of("b+a+x"));
   assertStrictEquals(of("x"), of("y"));
@@ -54,7 +58,7 @@ const BY_USER: readonly (readonly [user: string, carries: readonly string[]])[] 
   ["Ä", ["25 ä", "26 one", "26 two"]],
 ];
 
-Deno.test("createAcceptAttributes() lets a group's attribute take the default's place, the first group's between two", () => {
+Deno.test("AcceptAttributes lets a group's attribute take the default's place, the first group's between two", () => {
   const { text } = attributes({ Class: "all", "Cisco-AVPair": "one", "26.9.1": "two" }, [
     ["a", { Class: "a" }],
     ["B", { Class: "b", "Filter-Id": "b" }],
@@ -64,6 +68,6 @@ Deno.test("createAcceptAttributes() lets a group's attribute take the default's 
   for (const [user, carries] of BY_USER) assertEquals(text(user), carries, user);
 });
 
-Deno.test("createAcceptAttributes() refuses what cannot be encoded at the start, not at a login", () => {
+Deno.test("AcceptAttributes refuses what cannot be encoded at the start, not at a login", () => {
   assertThrows(() => attributes({}, [["a", { "No-Such-Thing": "x" }]]), Error, "No-Such-Thing");
 });

@@ -4,9 +4,9 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
 import {
   type AttributeName,
-  type AttributeRow,
-  ATTRIBUTES,
   INTEGER_NAMES,
+  RADIUS_ATTRIBUTES,
+  type RadiusAttributeRow,
   VENDOR_ATTRIBUTES,
 } from "../../radius/protocol/dictionary.ts";
 import {
@@ -18,7 +18,7 @@ import {
 } from "../../radius/protocol/attributes.ts";
 import { buildRequest } from "../support/radius_packets.ts";
 
-const ROWS = Object.entries(ATTRIBUTES) as [AttributeName, AttributeRow][];
+const ROWS = Object.entries(RADIUS_ATTRIBUTES) as [AttributeName, RadiusAttributeRow][];
 const octets = fc.uint8Array({ minLength: 1, maxLength: 240 });
 const integers = fc.integer({ min: 0, max: 0xffffffff });
 
@@ -40,7 +40,9 @@ function valueIn(attribute: Uint8Array, type: number): Uint8Array {
 }
 
 /** The values that a row can have, as a setting and as octets. */
-function samplesOf(row: AttributeRow): fc.Arbitrary<{ setting: string | number; expected: Uint8Array }> {
+function samplesOf(
+  row: RadiusAttributeRow,
+): fc.Arbitrary<{ setting: string | number; expected: Uint8Array }> {
   switch (row.kind) {
     case "integer":
       return (row.tagged ? fc.integer({ min: 0, max: 0xffffff }) : integers).map((setting) => ({
@@ -73,10 +75,10 @@ for (const [name, row] of ROWS.filter(([, { inAccept }]) => inAccept === true)) 
   });
 }
 
-Deno.test("encodeReplyAttribute() refuses every row that does not belong into an Access-Accept", () => {
+Deno.test("encodeReplyAttribute() refuses every row that cannot be configured for an Access-Accept", () => {
   const refused = ROWS.filter(([, { inAccept }]) => inAccept !== true);
   assert(refused.length > 20);
-  for (const [name] of refused) assert(problem(name, "1").includes("does not belong"), name);
+  for (const [name] of refused) assert(problem(name, "1").includes("cannot be configured"), name);
 });
 
 Deno.test("encodeReplyAttribute() puts the tag where RFC 2868 has it", () => {
@@ -84,9 +86,9 @@ Deno.test("encodeReplyAttribute() puts the tag where RFC 2868 has it", () => {
   assertEquals(encoded("Tunnel-Private-Group-ID:31", "7"), Uint8Array.of(81, 4, 31, 0x37));
   assertEquals(encoded("Tunnel-Private-Group-ID", "7"), Uint8Array.of(81, 3, 0x37));
   for (const tag of ["32", "-1", "x", "1.5"]) {
-    assert(problem(`Tunnel-Type:${tag}`, 1).includes("no tag"), tag);
+    assert(problem(`Tunnel-Type:${tag}`, 1).includes("is not a tag from 0 to 31"), tag);
   }
-  assert(problem("Class:1", "x").includes("takes no tag"));
+  assert(problem("Class:1", "x").includes("has no tag"));
   assert(problem("Tunnel-Type:1", 0x1000000).includes("24 bits"));
 });
 
@@ -98,13 +100,13 @@ Deno.test("encodeReplyAttribute() writes vendor attributes by name and by number
     assertEquals(encoded(`26.${vendor}.${type}`, "value"), encoded(name, "value"));
   }
   assertEquals(encoded("Cisco-AVPair", "x".repeat(247)).length, 255);
-  assert(problem("Cisco-AVPair", "x".repeat(248)).includes("at most 247"));
+  assert(problem("Cisco-AVPair", "x".repeat(248)).includes("maximum is 247"));
   for (const name of ["26.0.1", "26.9.0", "26.9.256", "26.16777216.1", "26.9", "27.9.1"]) {
     assert(problem(name, "x") !== "", name);
   }
 });
 
-Deno.test("encodeReplyAttribute() takes the named values of integers, and says which there are", () => {
+Deno.test("encodeReplyAttribute() accepts the named values of integers, and lists them in a refusal", () => {
   for (const [name, values] of Object.entries(INTEGER_NAMES)) {
     // Accounting attributes are in requests only.
     if (name.startsWith("Acct-")) continue;
@@ -118,7 +120,7 @@ Deno.test("encodeReplyAttribute() takes the named values of integers, and says w
   }
 });
 
-Deno.test("encodeReplyAttribute() takes names as other dictionaries write them: their case decides nothing", () => {
+Deno.test("encodeReplyAttribute() takes names in any case, as other dictionaries write them", () => {
   const pairs = [
     ["Tunnel-Private-Group-Id:1", "Tunnel-Private-Group-ID:1", "42"],
     ["tunnel-type:1", "Tunnel-Type:1", "VLAN"],
@@ -128,19 +130,19 @@ Deno.test("encodeReplyAttribute() takes names as other dictionaries write them: 
 });
 
 const REFUSED: readonly (readonly [string, string | number, string])[] = [
-  ["Nobody-Knows-This", "x", "no attribute of the dictionary"],
-  ["constructor", "x", "no attribute of the dictionary"],
+  ["Nobody-Knows-This", "x", "not in the dictionary"],
+  ["constructor", "x", "not in the dictionary"],
   ["26.9.999", "x", "with a type of 1 to 255"],
   ["Session-Timeout", -1, "whole number"],
   ["Session-Timeout", 1.5, "whole number"],
   ["Session-Timeout", 4294967296, "whole number"],
   ["Session-Timeout", "0x10", "whole number"],
-  ["Framed-IP-Address", "1.2.3", "no IPv4 address"],
-  ["Framed-IP-Address", "1.2.3.256", "no IPv4 address"],
-  ["Login-IPv6-Host", "1.2.3.4", "no IPv6 address"],
-  ["Login-IPv6-Host", "fe80::1%eth0", "no IPv6 address"],
+  ["Framed-IP-Address", "1.2.3", "not an IPv4 address"],
+  ["Framed-IP-Address", "1.2.3.256", "not an IPv4 address"],
+  ["Login-IPv6-Host", "1.2.3.4", "not an IPv6 address"],
+  ["Login-IPv6-Host", "fe80::1%eth0", "not an IPv6 address"],
   ["Class", "", "cannot be empty"],
-  ["Class", "x".repeat(254), "at most 253"],
+  ["Class", "x".repeat(254), "maximum is 253"],
 ];
 for (const [name, value, expected] of REFUSED) {
   Deno.test(`encodeReplyAttribute() refuses ${name} = ${JSON.stringify(value).slice(0, 20)}: ${expected}`, () => {
@@ -148,7 +150,7 @@ for (const [name, value, expected] of REFUSED) {
   });
 }
 
-Deno.test("parseIpv6() reads the spellings of RFC 4291 §2.2, and what is none of them is null", () => {
+Deno.test("parseIpv6() reads the spellings of RFC 4291 §2.2, and returns null for any other text", () => {
   const same = "20010db8000000000000000000000001";
   for (const text of ["2001:db8::1", "2001:DB8:0:0:0:0:0:1", "2001:0db8::0001", "2001:db8::0.0.0.1"]) {
     assertEquals(parseIpv6(text)?.toHex(), same, text);

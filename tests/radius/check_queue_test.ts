@@ -1,7 +1,7 @@
 // The queues of password checks: order, limits, and what a caller gets that waits too long.
 
 import { assertEquals } from "@std/assert";
-import { createCheckQueue, createUserChecks } from "../../radius/server/check_queue.ts";
+import { CheckQueue, UserChecks } from "../../radius/factors/first_factor.ts";
 import type { FirstFactorVerdict } from "../../radius/ports.ts";
 import { createManualClock, settle } from "../upstream/manual_clock.ts";
 
@@ -17,8 +17,8 @@ function createCheck(began: string[], name: string) {
   return { check, end: resolve };
 }
 
-Deno.test("createUserChecks() runs the checks of a user one after another, and those of others beside them", async () => {
-  const checks = createUserChecks({ clock: createManualClock() });
+Deno.test("UserChecks runs the checks of a user one after another, and those of others beside them", async () => {
+  const checks = new UserChecks({ clock: createManualClock() });
   const began: string[] = [];
   const [first, second, other] = [
     createCheck(began, "first"),
@@ -40,8 +40,8 @@ Deno.test("createUserChecks() runs the checks of a user one after another, and t
   assertEquals(await Promise.all(answers), ["wrong", "right", "right"]);
 });
 
-Deno.test("createUserChecks() lets 16 checks of a user wait, and answers further ones with busy", async () => {
-  const checks = createUserChecks({ clock: createManualClock() });
+Deno.test("UserChecks lets 16 checks of a user wait, and answers further ones with busy", async () => {
+  const checks = new UserChecks({ clock: createManualClock() });
   const began: string[] = [];
   const first = createCheck(began, "first");
   const running = checks.run("ada", first.check);
@@ -53,9 +53,9 @@ Deno.test("createUserChecks() lets 16 checks of a user wait, and answers further
   assertEquals(await checks.run("ada", () => Promise.resolve("right")), "right");
 });
 
-Deno.test("createUserChecks() answers a check that cannot begin within 10 s with busy, and never begins it", async () => {
+Deno.test("UserChecks answers a check that cannot begin within 10 s with busy, and never begins it", async () => {
   const clock = createManualClock();
-  const checks = createUserChecks({ clock });
+  const checks = new UserChecks({ clock });
   const began: string[] = [];
   const [first, second] = [createCheck(began, "first"), createCheck(began, "second")];
   const running = checks.run("ada", first.check);
@@ -66,9 +66,9 @@ Deno.test("createUserChecks() answers a check that cannot begin within 10 s with
   assertEquals([await running, began], ["right", ["first"]]);
 });
 
-Deno.test("createCheckQueue() keeps places of the queue free for other clients", async () => {
+Deno.test("CheckQueue keeps places of the queue free for other clients", async () => {
   const clock = createManualClock();
-  const queue = createCheckQueue({ atOnce: 1, waiting: 4, waitingPerClient: 2, clock });
+  const queue = new CheckQueue({ atOnce: 1, waiting: 4, waitingPerClient: 2, clock });
   const began: string[] = [];
   const first = createCheck(began, "first");
   const run = (client: string) => queue.run(client, () => Promise.resolve("right"));
@@ -79,9 +79,9 @@ Deno.test("createCheckQueue() keeps places of the queue free for other clients",
   assertEquals(await Promise.all([running, ...waiting]), ["wrong", "right", "right", "right", "right"]);
 });
 
-Deno.test("createCheckQueue() answers unavailable if a check takes over 10 s, and the check keeps its place", async () => {
+Deno.test("CheckQueue answers unavailable if a check takes over 10 s, and the check keeps its place", async () => {
   const clock = createManualClock();
-  const queue = createCheckQueue({ atOnce: 1, waiting: 4, waitingPerClient: 2, clock });
+  const queue = new CheckQueue({ atOnce: 1, waiting: 4, waitingPerClient: 2, clock });
   const began: string[] = [];
   const [first, second] = [createCheck(began, "first"), createCheck(began, "second")];
   const answers = [queue.run("vpn", first.check), queue.run("vpn", second.check)];

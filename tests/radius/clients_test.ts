@@ -26,7 +26,7 @@ function clientsOf(entries: readonly Entry[]) {
 }
 
 function namesBehind(clients: ReturnType<typeof createClients>, hostname: string): string[] {
-  return (clients.behind(hostname) ?? []).map(({ name }) => name);
+  return (clients.findByAddress(hostname) ?? []).map(({ name }) => name);
 }
 
 function viewOf(...attributes: [type: number, value: Uint8Array][]): PacketView {
@@ -115,21 +115,21 @@ const CHOSEN: readonly (readonly [string, PacketView, string])[] = [
 for (const [what, view, name] of CHOSEN) {
   Deno.test(`createClients() chooses "${name}" among several when the request names ${what}`, () => {
     const clients = clientsOf(SHARED);
-    const behind = clients.behind("192.0.2.1") ?? [];
+    const behind = clients.findByAddress("192.0.2.1") ?? [];
     assertEquals([behind.length, clients.choose(behind, view)?.name], [4, name]);
   });
 }
 
 Deno.test("createClients() chooses no client when all clients of an address need a NAS-Identifier and none matches", () => {
   const clients = clientsOf(SHARED.slice(1));
-  assertEquals(clients.choose(clients.behind("192.0.2.1") ?? [], viewOf()), null);
+  assertEquals(clients.choose(clients.findByAddress("192.0.2.1") ?? [], viewOf()), null);
 });
 
 Deno.test("createClients() takes any address while no client is configured, and says so", () => {
   const clients = clientsOf([]);
-  const [client] = clients.behind("198.51.100.77") ?? [];
+  const [client] = clients.findByAddress("198.51.100.77") ?? [];
   assertEquals([client?.name, client?.anyAddress, client?.learns], ["any", true, false]);
-  assertEquals(clients.choose(clients.behind("::1") ?? [], viewOf())?.name, "any");
+  assertEquals(clients.choose(clients.findByAddress("::1") ?? [], viewOf())?.name, "any");
 });
 
 const LEARNING: readonly (readonly [Entry, Pick<Client, "learns" | "requiresSignature" | "onlyAddress">])[] =
@@ -181,7 +181,7 @@ for (const [entry, expected] of LEARNING) {
 
 Deno.test("createClients() goes on finding clients after more addresses than it remembers", () => {
   const clients = clientsOf([{ name: "ten", address: ["10.0.0.0/8"] }]);
-  for (let i = 0; i < 25_000; i++) clients.behind(`172.${i & 255}.${(i >> 8) & 255}.1`);
+  for (let i = 0; i < 25_000; i++) clients.findByAddress(`172.${i & 255}.${(i >> 8) & 255}.1`);
   assertEquals(namesBehind(clients, "10.1.1.1"), ["ten"]);
-  assert(clients.behind("172.0.0.1") === null);
+  assert(clients.findByAddress("172.0.0.1") === null);
 });

@@ -1,8 +1,8 @@
 // The record of a conversation: what is written, what is read back, and what the console is shown.
 
 import { assert, assertEquals } from "@std/assert";
-import { decodeRecord, recordText, viewOf } from "../../radius/conversation/conversation.ts";
-import { RECORD_FIELDS } from "../../radius/conversation/conversation_codec.ts";
+import { toConversationView } from "../../radius/conversation/conversation.ts";
+import { decodeRecord, RECORD_FIELDS, recordText } from "../../radius/conversation/conversation_codec.ts";
 import { PASSAGES, STEPS } from "../../radius/protocol/steps.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 import { conversation } from "./conversation_sample.ts";
@@ -106,6 +106,6 @@ Deno.test("viewOf() shows no id that stays inside, no token, no digest, no numbe
     numbers: ["planted-numbers"],
     lastAnswer: { state: null, identifier: 1, authenticator: "planted-auth", atMs: 1 },
   });
-  const seen = JSON.stringify(viewOf(planted, { target: "default" }));
+  const seen = JSON.stringify(toConversationView(planted, { target: "default" }));
   assert(!seen.includes("planted"), seen);
 });

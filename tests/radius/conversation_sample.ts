@@ -1,7 +1,9 @@
-// A conversation for tests, at the menu.
+// For tests: a conversation at the menu, and a conversation store over a store in memory.
 
 import type { Conversation } from "../../radius/conversation/conversation.ts";
-import type { ManualClock } from "../upstream/manual_clock.ts";
+import { ConversationStore } from "../../radius/conversation/conversation_store.ts";
+import { createStore, type Store } from "../../platform/store.ts";
+import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
 
 /** How long it lives. */
 export const TTL_MS = 300_000;
@@ -46,3 +48,47 @@ export function conversation(
     ...more,
   };
 }
+
+export const tokenOf = (orderedId: string, step: string) => `token of ${orderedId} at ${step}`;
+/** A conversation store over a store in memory. */
+export interface OpenConversations extends AsyncDisposable {
+  readonly store: Store;
+  readonly clock: ManualClock;
+  readonly conversations: ConversationStore;
+  make(orderedId: string, more?: Partial<Conversation>): Conversation;
+  /** Records a conversation as the gateway does. */
+  keep(conversation: Conversation): Promise<boolean>;
+  /** As after a restart. */
+  again(most?: number): Promise<{ conversations: ConversationStore; alive: number; unreadable: number }>;
+}
+
+export async function openConversations(most = 100): Promise<OpenConversations> {
+  const clock = createManualClock();
+  const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+  const conversations = new ConversationStore({ store, clock, maxConversations: most, tokenOf });
+  return {
+    store,
+    clock,
+    conversations,
+    make: (orderedId, more) => conversation(orderedId, { clock, ...more }),
+    async keep(conversation) {
+      const writing = conversations.record(conversation);
+      const outcome = await store.commit(
+        "journal" in writing
+          ? { mutations: [], journal: writing.journal }
+          : { checks: [writing.check], mutations: [writing.mutation] },
+      );
+      if (outcome.ok) {
+        conversation.stored = "journal" in writing ? "journal" : { versionstamp: outcome.versionstamp };
+      }
+      return outcome.ok;
+    },
+    async again(mostAgain = most) {
+      const later = new ConversationStore({ store, clock, maxConversations: mostAgain, tokenOf });
+      return { conversations: later, ...await later.load() };
+    },
+    [Symbol.asyncDispose]: () => store.close(),
+  };
+}
+
+export const ids = (list: readonly Conversation[]) => list.map(({ orderedId }) => orderedId);

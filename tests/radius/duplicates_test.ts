@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import { createDuplicates, KEPT_MS, type PacketPlace } from "../../radius/server/duplicate_cache.ts";
+import { DuplicateCache, type PacketPlace, REPLY_RETENTION_MS } from "../../radius/server/duplicate_cache.ts";
 
 /** A packet whose authenticator is all `authenticator`. */
 function packet(
@@ -28,9 +28,9 @@ const OTHERS: Readonly<Record<string, PacketPlace>> = {
 };
 
 Deno.test("createDuplicates() finds the same packet again, without a reply until there is one", () => {
-  const duplicates = createDuplicates();
+  const duplicates = new DuplicateCache();
   assertEquals(duplicates.find(packet()), null);
-  const slot = duplicates.note(packet(), 0);
+  const slot = duplicates.add(packet(), 0);
   assertEquals(duplicates.find(packet())?.reply, null);
   slot.reply = Uint8Array.of(1, 2, 3);
   assertEquals(duplicates.find(packet())?.reply, Uint8Array.of(1, 2, 3));
@@ -38,16 +38,16 @@ Deno.test("createDuplicates() finds the same packet again, without a reply until
 
 for (const [what, other] of Object.entries(OTHERS)) {
   Deno.test(`createDuplicates() takes a packet ${what} for a new one`, () => {
-    const duplicates = createDuplicates();
-    duplicates.note(packet(), 0);
+    const duplicates = new DuplicateCache();
+    duplicates.add(packet(), 0);
     assertEquals(duplicates.find(other), null);
     assertNotEquals(duplicates.find(packet()), null);
   });
 }
 
 Deno.test("createDuplicates() compares all sixteen octets of the authenticator", () => {
-  const duplicates = createDuplicates();
-  duplicates.note(packet(), 0);
+  const duplicates = new DuplicateCache();
+  duplicates.add(packet(), 0);
   for (let at = 4; at < 20; at++) {
     const other = packet();
     other.octets[at] = 99;
@@ -56,9 +56,9 @@ Deno.test("createDuplicates() compares all sixteen octets of the authenticator",
 });
 
 Deno.test("createDuplicates() lets a new authenticator take the place of the old one", () => {
-  const duplicates = createDuplicates();
-  const old = duplicates.note(packet(), 0);
-  const fresh = duplicates.note(packet({ authenticator: 2 }), 1);
+  const duplicates = new DuplicateCache();
+  const old = duplicates.add(packet(), 0);
+  const fresh = duplicates.add(packet({ authenticator: 2 }), 1);
   old.reply = Uint8Array.of(1);
   fresh.reply = Uint8Array.of(2);
   assertEquals(duplicates.find(packet()), null);
@@ -69,19 +69,19 @@ Deno.test("createDuplicates() lets a new authenticator take the place of the old
 });
 
 Deno.test("createDuplicates() forgets on demand, and twice does no harm", () => {
-  const duplicates = createDuplicates();
-  const slot = duplicates.note(packet(), 0);
+  const duplicates = new DuplicateCache();
+  const slot = duplicates.add(packet(), 0);
   duplicates.forget(slot);
   duplicates.forget(slot);
   assertEquals([duplicates.find(packet()), duplicates.size], [null, 0]);
 });
 
 Deno.test("createDuplicates() keeps answers 30 s and then makes room as new packets come", () => {
-  const duplicates = createDuplicates();
-  for (let identifier = 0; identifier < 8; identifier++) duplicates.note(packet({ identifier }), 0);
-  duplicates.note(packet({ port: 1 }), KEPT_MS - 1);
+  const duplicates = new DuplicateCache();
+  for (let identifier = 0; identifier < 8; identifier++) duplicates.add(packet({ identifier }), 0);
+  duplicates.add(packet({ port: 1 }), REPLY_RETENTION_MS - 1);
   assertNotEquals(duplicates.find(packet({ identifier: 0 })), null);
-  for (let port = 2; port < 6; port++) duplicates.note(packet({ port }), KEPT_MS);
+  for (let port = 2; port < 6; port++) duplicates.add(packet({ port }), REPLY_RETENTION_MS);
   for (let identifier = 0; identifier < 8; identifier++) {
     assertEquals(duplicates.find(packet({ identifier })), null);
   }
@@ -89,9 +89,9 @@ Deno.test("createDuplicates() keeps answers 30 s and then makes room as new pack
 });
 
 Deno.test("createDuplicates() keeps 65,535 packets at the most, the newest ones", () => {
-  const duplicates = createDuplicates();
+  const duplicates = new DuplicateCache();
   for (let i = 0; i < 70_000; i++) {
-    duplicates.note(packet({ port: i >> 8, identifier: i & 0xff, hostname: `h${i % 3}` }), 0);
+    duplicates.add(packet({ port: i >> 8, identifier: i & 0xff, hostname: `h${i % 3}` }), 0);
   }
   assert(duplicates.size <= 65_536 && duplicates.size > 65_000, String(duplicates.size));
   assertEquals(duplicates.find(packet({ port: 0, identifier: 0, hostname: "h0" })), null);
@@ -108,13 +108,13 @@ Deno.test("createDuplicates() agrees with a plain table, whatever is noted, foun
     hostname: fc.constantFrom("a", "b"),
   });
   fc.assert(fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-    const duplicates = createDuplicates();
-    const table = new Map<string, { authenticator: number; slot: ReturnType<typeof duplicates.note> }>();
+    const duplicates = new DuplicateCache();
+    const table = new Map<string, { authenticator: number; slot: ReturnType<typeof duplicates.add> }>();
     for (const { act, ...place } of steps) {
       const name = `${place.hostname} ${place.port} ${place.identifier}`;
       const known = table.get(name);
       if (act === "note") {
-        const slot = duplicates.note(packet(place), 0);
+        const slot = duplicates.add(packet(place), 0);
         table.set(name, { authenticator: place.authenticator, slot });
       } else if (act === "forget" && known !== undefined) {
         duplicates.forget(known.slot);

@@ -2,19 +2,17 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { PAGES } from "../../docs/generate.ts";
-import { type Condition, CONDITIONS } from "../../radius/flow/conditions.ts";
-import { MAX_VALUE_OCTETS } from "../../radius/protocol/codes.ts";
-import { EFFECTS, FLOW, type FlowRow } from "../../radius/flow/flow.ts";
-import { FACTOR_ORDER } from "../../radius/flow/factors.ts";
-import { type Prompt, PROMPTS } from "../../radius/flow/prompts.ts";
-import { isStep, PASSAGES, type Place, STEPS } from "../../radius/protocol/steps.ts";
-import { renderPrompt, splitReplyMessage } from "../../radius/flow/prompt_text.ts";
-import { rowsFrom } from "../../radius/flow/step.ts";
+import { CONDITIONS, type FlowCondition } from "../../radius/flow/conditions.ts";
+import { MAX_VALUE_OCTETS } from "../../radius/protocol/packet.ts";
+import { EFFECTS, FLOW, type FlowRow, rowsFrom } from "../../radius/flow/flow.ts";
+import { FACTOR_ORDER } from "../../radius/flow/context.ts";
+import { type Prompt, PROMPTS, renderPrompt, splitReplyMessage } from "../../radius/flow/prompts.ts";
+import { type FlowPlace, isStep, PASSAGES, STEPS } from "../../radius/protocol/steps.ts";
 
-const PLACES = [...Object.keys(STEPS), ...Object.keys(PASSAGES)] as Place[];
+const PLACES = [...Object.keys(STEPS), ...Object.keys(PASSAGES)] as FlowPlace[];
 const CANCEL = "Type cancel to start over. ";
 /** What only a factor that succeeded makes true, and the effects after which it can be. */
-const PROOFS = new Map<Condition, readonly string[]>([
+const PROOFS = new Map<FlowCondition, readonly string[]>([
   ["approved", ["ask_approval", "hold", "ask_otp"]],
   ["passcode_matches", []],
   ["totp_matches", []],
@@ -26,12 +24,12 @@ const placed = ({ from, name }: FlowRow) => `${from} ${name}`;
 const outsideOf = (row: FlowRow) => row.then.filter((effect) => EFFECTS[effect].outside);
 
 /** The conditions of a row; `always` asks for nothing. */
-function asked({ when }: FlowRow): Condition[] {
+function asked({ when }: FlowRow): FlowCondition[] {
   return when.filter((condition) => condition !== "always");
 }
 
-function reachable(): Set<Place> {
-  const seen = new Set<Place>(["start", "gone"]);
+function reachable(): Set<FlowPlace> {
+  const seen = new Set<FlowPlace>(["start", "gone"]);
   for (const place of seen) {
     for (const { to } of rowsFrom(place)) if (!isEnd(to)) seen.add(to);
   }
@@ -135,7 +133,7 @@ Deno.test("FLOW makes an effect that must happen once only into a passage that a
 });
 
 Deno.test("FLOW leads out of every passage in a bounded number of rows", () => {
-  const longest = (place: Place, before: readonly Place[]): number => {
+  const longest = (place: FlowPlace, before: readonly FlowPlace[]): number => {
     assert(!before.includes(place), [...before, place].join(" → "));
     return 1 +
       Math.max(
@@ -159,7 +157,7 @@ Deno.test("FLOW names each row once", () => {
 
 Deno.test("FLOW uses every condition and every effect", () => {
   const conditions = new Set(FLOW.flatMap(({ when }) => when));
-  assertEquals(Object.keys(CONDITIONS).filter((name) => !conditions.has(name as Condition)), []);
+  assertEquals(Object.keys(CONDITIONS).filter((name) => !conditions.has(name as FlowCondition)), []);
   const effects = new Set<string>(FLOW.flatMap(({ then }) => then));
   assertEquals(Object.keys(EFFECTS).filter((name) => !effects.has(name)), []);
 });

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { createLog } from "../../platform/log.ts";
-import { createFoldedLog } from "../../radius/server/folded_log.ts";
+import { FoldedLog } from "../../radius/server/folded_log.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 
 function opened(options: { burst: number; perSecond: number }) {
@@ -14,7 +14,7 @@ function opened(options: { burst: number; perSecond: number }) {
     clock,
     write: (octets) => void written.push(...new TextDecoder().decode(octets).trimEnd().split("\n")),
   });
-  const folded = createFoldedLog({ log, clock, ...options });
+  const folded = new FoldedLog({ log, clock, ...options });
   const write = (kind: string, source: string) =>
     folded.write(kind, { level: "warn", message: `about ${kind}`, fields: { source } });
   const lines = async () => {

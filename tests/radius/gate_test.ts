@@ -1,9 +1,9 @@
-// The gate, in front of a whole gateway: every reason for silence has a vector, and what only looks odd is answered.
+// The packet gate in front of a whole gateway: every drop reason has a vector, and unusual but valid packets are answered.
 
-import { assertEquals, assertMatch } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { DROP_REASONS } from "../../radius/protocol/drop_reasons.ts";
 import type { Passwords } from "../../radius/ports.ts";
-import { packetName } from "../../radius/protocol/codes.ts";
+import { packetName } from "../../radius/protocol/packet.ts";
 import { readReply } from "../support/radius_packets.ts";
 import { asBuilt, buildDatagram, readSource, readVectors } from "./packet_vectors.ts";
 import { openWholeGateway, type Source, until, type WholeGateway } from "./whole_gateway.ts";
@@ -59,7 +59,7 @@ interface Delivery {
 /** Packets that are answered before the flood is refused. */
 const FLOOD = 100;
 
-/** What happens around a delivery; the name stands in the vectors. */
+/** The steps around a delivery, by the name that the vectors use. */
 const SCENES: Readonly<Record<string, (gateway: WholeGateway, delivery: Delivery) => Promise<void>>> = {
   "-": (gateway, { build, from }) => gateway.deliver(build(1), from),
   "accounting port": (gateway, { build, from }) => gateway.account(build(1), from),
@@ -90,7 +90,7 @@ const SCENES: Readonly<Record<string, (gateway: WholeGateway, delivery: Delivery
   },
 };
 
-/** What came of a vector: the reason of the drop, or the kind of reply. */
+/** The result of a vector: the drop reason, or the kind of reply. */
 async function playVector([, from = "", script = "", scene = ""]: readonly string[]): Promise<string[]> {
   await using gateway = await openWholeGateway(CLIENTS, { passwords: BUSY });
   const play = SCENES[scene];
@@ -122,7 +122,7 @@ for (const vector of DROPS) {
   const [expected = "", from, script, scene, why] = vector;
   const title = `${from}, ${scene === "-" ? "" : `${scene}, `}${why}: ${script?.slice(0, 80)}`;
   Deno.test(`the gate: ${expected} for ${title}`, async () => {
-    // In these two the packet that is dropped stands beside one that is answered.
+    // In these two scenes, one packet is dropped and another one is answered.
     const answered = scene === "twice" || scene === "reissued" ? ["challenge"] : [];
     assertEquals(await playVector(vector), [expected, ...answered]);
   });
@@ -132,8 +132,8 @@ const SIGNATURES: Readonly<Record<string, string>> = { good: "; sign first", non
 const TABLE = await readVectors("message_authenticator.txt", 7);
 
 /**
- * One client a row: of those of kind `auto` it may be learnt, so that no two rows may share one. Of kind `static` nothing is learnt,
- * because unsigned logins of that address succeeded lately.
+ * One client per row, because a row of kind `auto` may change what is learnt of its client. For kind `static` nothing is learnt, because
+ * unsigned logins of that address succeeded recently.
  */
 function tableSettings(): string {
   return TABLE.map(([kind, required, limited], at) => `
@@ -159,7 +159,7 @@ Deno.test("the gate treats Message-Authenticator and Proxy-State as tabled, in a
     const risen = await gateway.counted(async () => {
       const from = { hostname: `10.0.${at}.1`, port: 1024 };
       await gateway.deliver(buildDatagram(script, { secret: SECRET, identifier }), from);
-      await until(() => gateway.radius.server.gateway.working === 0);
+      await until(() => gateway.radius.server.working === 0);
     });
     return Object.keys(risen).find((name) => name.startsWith("dropped_"))?.slice(8) ??
       (risen.challenges === 1 ? "answered" : `none, ${JSON.stringify(risen)}`);
@@ -175,144 +175,16 @@ Deno.test("the gate treats Message-Authenticator and Proxy-State as tabled, in a
   }
 });
 
-Deno.test("the gate remembers what auto learnt in the store, and learnt.forget() takes it back", async () => {
-  await using gateway = await openWholeGateway(CLIENTS);
-  const from = { hostname: "192.0.2.1", port: 1024 };
-  const play = (script: string, identifier: number) =>
-    gateway.counted(async () => {
-      await gateway.deliver(buildDatagram(script, { secret: SECRET, identifier }), from);
-      await gateway.finish();
-    });
-  await play("user ada; password x; sign first", 1);
-  await until(() => gateway.radius.learnt.names.has("plain"));
-  assertEquals((await gateway.store.get(["learnt", "plain", "192.0.2.1"])).value, true);
-  assertEquals((await play("user ada; password x", 2)).dropped_missing_message_authenticator, 1);
-  assertEquals(await gateway.radius.learnt.forget("plain"), true);
-  assertEquals((await play("user ada; password x", 3)).challenges, 1);
-  assertMatch(
-    await gateway.logText(),
-    /warn +this address signs its requests.* client=plain source=192\.0\.2\.1 forget="?deno task client forget plain/,
-  );
-});
-
-/** A client of two addresses and one of a network, each with an address that signs. */
-const MANY = [["pair", "192.0.2.1", "192.0.2.2"], ["net", "10.1.0.7", "10.1.9.9"]] as const;
-const MANY_CLIENTS = `
-[[radius.client]]
-name = "pair"
-address = ["192.0.2.1", "192.0.2.2"]
-secret = "${SECRET}"
-[[radius.client]]
-name = "net"
-address = ["10.1.0.0/16"]
-secret = "${SECRET}"
-`;
-
-/** Plays one packet; what was counted of it. */
-function player(gateway: WholeGateway) {
-  let identifier = 0;
-  return async (script: string, hostname: string): Promise<string> => {
-    const octets = buildDatagram(script, { secret: SECRET, identifier: identifier++ & 0xff });
-    const risen = await gateway.counted(async () => {
-      await gateway.deliver(octets, { hostname, port: 1024 });
-      await gateway.finish();
-    });
-    const names = Object.keys(risen);
-    return names.find((name) => name.startsWith("dropped_"))?.slice(8) ??
-      names.find((name) => ["challenges", "rejects", "accepts", "status_answers"].includes(name)) ?? "";
-  };
-}
-
-const SIGNED = "user ada; password x; sign first";
-const UNSIGNED = "user ada; password x";
-const MISSING = "missing_message_authenticator";
-
-Deno.test("auto learns per source address, also of a client with several addresses or a network, and over a restart", async () => {
-  await using gateway = await openWholeGateway(MANY_CLIENTS);
-  for (const [name, signs, other] of MANY) {
-    const play = player(gateway);
-    assertEquals(await play(UNSIGNED, signs), "challenges");
-    assertEquals(await play(SIGNED, signs), "challenges");
-    assertEquals(await play(UNSIGNED, signs), MISSING);
-    assertEquals(await play(UNSIGNED, other), "challenges");
-    assertEquals(gateway.radius.learnt.addressesOf(name), [signs]);
-    const { signing } = gateway.radius.register.find(name) ?? {};
-    assertEquals(signing, { required: "learnt", addresses: [signs], count: 1, acceptsUnsigned: true });
-  }
-  await until(async () => (await gateway.store.get(["learnt", "net", "10.1.0.7"])).value === true);
-  const again = await gateway.reopen();
-  assertEquals([...again.learnt.names].sort(), ["net", "pair"]);
-  assertEquals(again.learnt.addressesOf("net"), ["10.1.0.7"]);
-});
-
-Deno.test("auto learns nothing from Status-Server and from EAP", async () => {
-  await using gateway = await openWholeGateway(MANY_CLIENTS);
-  const play = player(gateway);
-  assertEquals(await play("code 12; sign first", "192.0.2.1"), "status_answers");
-  assertEquals(await play("user ada; attr 79 0201000501; sign first", "192.0.2.1"), "rejects");
-  assertEquals(await play(UNSIGNED, "192.0.2.1"), "challenges");
-  assertEquals(gateway.radius.learnt.addressesOf("pair"), []);
-});
-
-Deno.test("auto learns nothing of an address whose unsigned logins succeeded in the last seven days", async () => {
-  await using gateway = await openWholeGateway(MANY_CLIENTS, { unsigned: [["pair", "192.0.2.1"]] });
-  const play = player(gateway);
-  const warnings = async () =>
-    (await gateway.logText()).split("sends signed and unsigned requests").length - 1;
-  for (let count = 0; count < 3; count++) {
-    assertEquals(await play(SIGNED, "192.0.2.1"), "challenges");
-    assertEquals(await play(UNSIGNED, "192.0.2.1"), "challenges");
-  }
-  assertEquals([gateway.radius.learnt.addressesOf("pair"), await warnings()], [[], 1]);
-  // Another address of the client is not meant.
-  await play(SIGNED, "192.0.2.2");
-  assertEquals(await play(UNSIGNED, "192.0.2.2"), MISSING);
-  gateway.clock.advance(7 * 24 * 3_600_000);
-  assertEquals(await play(SIGNED, "192.0.2.1"), "challenges");
-  assertEquals(await play(UNSIGNED, "192.0.2.1"), MISSING);
-});
-
-Deno.test("what 0.1.0 learnt of a client's name counts for its one address, and is stored for that address", async () => {
-  await using gateway = await openWholeGateway(CLIENTS, { learnt: ["plain"] });
-  const play = player(gateway);
-  assertEquals(gateway.radius.register.find("plain")?.signing, {
-    required: "learnt",
-    addresses: ["192.0.2.1"],
-    count: 1,
-    acceptsUnsigned: false,
-  });
-  assertEquals(await play(UNSIGNED, "192.0.2.1"), MISSING);
-  await until(async () => (await gateway.store.get(["learnt", "plain", "192.0.2.1"])).value === true);
-  assertEquals((await gateway.store.get(["learnt", "plain"])).value, null);
-  assertEquals(await gateway.radius.learnt.forget("plain"), true);
-  assertEquals(await play(UNSIGNED, "192.0.2.1"), "challenges");
-});
-
-Deno.test("Status-Server, EAP and accounting do not teach auto that a client signs its logins", async () => {
-  await using gateway = await openWholeGateway(CLIENTS);
-  const from = { hostname: "192.0.2.1", port: 1024 };
-  const play = (script: string, identifier: number) =>
-    gateway.counted(async () => {
-      await gateway.deliver(buildDatagram(script, { secret: SECRET, identifier }), from);
-      await gateway.finish();
-    });
-  await play("code 12; sign first", 1);
-  await play("user ada; attr 79 0201000601; sign first", 2);
-  await play("acct right; attr 40 00000007; sign first", 3);
-  assertEquals((await play("user ada; password x", 4)).challenges, 1);
-  assertEquals(gateway.radius.learnt.names.size, 0);
-});
-
 Deno.test("the gate writes a drop once a minute and source, and counts every one", async () => {
   await using gateway = await openWholeGateway(CLIENTS);
   const stranger = { hostname: "198.51.100.1", port: 1024 };
-  const said = async () => (await gateway.logText()).split("no configured client").length - 1;
+  const lines = async () => (await gateway.logText()).split("no configured client").length - 1;
   for (let i = 0; i < 5; i++) await gateway.deliver(Uint8Array.of(1), stranger);
-  assertEquals(await said(), 1);
+  assertEquals(await lines(), 1);
   await gateway.deliver(Uint8Array.of(1), { ...stranger, hostname: "198.51.100.2" });
-  assertEquals(await said(), 2);
+  assertEquals(await lines(), 2);
   gateway.clock.advance(60_000);
   await gateway.deliver(Uint8Array.of(1), stranger);
-  assertEquals(await said(), 3);
-  assertEquals(gateway.radius.watch.counters().dropped_unknown_client, 7);
+  assertEquals(await lines(), 3);
+  assertEquals(gateway.radius.monitor.counters().dropped_unknown_client, 7);
 });

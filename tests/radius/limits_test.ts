@@ -1,7 +1,7 @@
 // Limits: failures and locks, pushes, messages, and that a restart forgives none of them.
 
 import { assert, assertEquals } from "@std/assert";
-import { createLimits, type Limits } from "../../radius/factors/limits.ts";
+import { Limits } from "../../radius/factors/limits.ts";
 import { createStore, type Mutation, type Store } from "../../platform/store.ts";
 import { configOf } from "../platform/config/samples.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
@@ -32,7 +32,7 @@ interface Ground extends AsyncDisposable {
 async function ground(): Promise<Ground> {
   const clock = createManualClock();
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
-  const make = () => createLimits({ store, clock, settings: SETTINGS });
+  const make = () => new Limits({ store, clock, settings: SETTINGS });
   return {
     store,
     clock,
@@ -52,7 +52,7 @@ const sendTo = (user: string, number: string) => ({ user, number, client: "vpn" 
 
 /** Fails `times` times; says of each whether it locked. */
 function fail(limits: Limits, user: string, times: number): boolean[] {
-  return Array.from({ length: times }, () => limits.fail(user).locked);
+  return Array.from({ length: times }, () => limits.countFailure(user).locked);
 }
 
 Deno.test("fail() locks at the third failure in a row, that user alone, for as long as the settings say", async () => {
@@ -74,7 +74,7 @@ Deno.test("fail() doubles each further lock until a success, and never beyond 24
     at.clock.advance(24 * 60 * MINUTE);
   }
   assertEquals(minutes, [15, 30, 60, 120, 240, 480]);
-  const long = createLimits({
+  const long = new Limits({
     store: at.store,
     clock: at.clock,
     settings: { ...SETTINGS, lockout: { ...SETTINGS.lockout, hardLimit: 1_000_000 } },
@@ -97,7 +97,7 @@ Deno.test("fail() locks for good at the hard limit: no time opens it, only clear
   await using at = await ground();
   const locked = Array.from({ length: 20 }, () => {
     at.clock.advance(25 * 60 * MINUTE);
-    return at.limits.fail("ada");
+    return at.limits.countFailure("ada");
   });
   assertEquals(locked.at(-2)?.failures.hardLocked, false);
   assertEquals([locked.at(-1)?.failures.hardLocked, locked.at(-1)?.locked], [true, true]);
@@ -111,7 +111,7 @@ Deno.test("fail() locks for good at the hard limit: no time opens it, only clear
 
 Deno.test("load() brings locks and counts back, so that a restart forgives nothing", async () => {
   await using at = await ground();
-  for (let i = 0; i < 3; i++) await keep(at.store, at.limits.fail("ada").mutation);
+  for (let i = 0; i < 3; i++) await keep(at.store, at.limits.countFailure("ada").mutation);
   for (let i = 0; i < 2; i++) await keep(at.store, at.limits.countPush("ada"));
   for (let i = 0; i < 2; i++) await keep(at.store, ...at.limits.countSend(sendTo("ada", "+15005550006")));
   const later = await at.again();
@@ -126,7 +126,7 @@ Deno.test("load() brings locks and counts back, so that a restart forgives nothi
 
 Deno.test("load() leaves what clear() deleted deleted", async () => {
   await using at = await ground();
-  for (let i = 0; i < 3; i++) await keep(at.store, at.limits.fail("ada").mutation);
+  for (let i = 0; i < 3; i++) await keep(at.store, at.limits.countFailure("ada").mutation);
   const cleared = at.limits.clear("ada");
   if (cleared !== null) await keep(at.store, cleared);
   assert(!(await at.again()).isLocked("ada"));
@@ -163,12 +163,12 @@ Deno.test("countSend() counts for the user over all numbers, and for a number ov
   assert(limits.sendsLeft("ada", "+1500555000a"));
 });
 
-Deno.test("createLimits() lets a record expire no sooner than it counts", async () => {
+Deno.test("Limits lets a record expire no sooner than it counts", async () => {
   await using at = await ground();
   const ttl = (mutation: Mutation) => mutation.type === "set" ? mutation.expireInMs ?? Infinity : 0;
   assert(ttl(at.limits.countPush("ada")) >= SETTINGS.pushes.windowMs);
   for (const mutation of at.limits.countSend(sendTo("ada", "+15005550006"))) {
     assert(ttl(mutation) >= SETTINGS.sends.windowMs);
   }
-  assert(ttl(at.limits.fail("ada").mutation) >= 24 * 60 * MINUTE);
+  assert(ttl(at.limits.countFailure("ada").mutation) >= 24 * 60 * MINUTE);
 });

@@ -2,11 +2,11 @@
 
 import { assertEquals } from "@std/assert";
 import { createClients } from "../../radius/server/clients.ts";
-import { createLimits } from "../../radius/factors/limits.ts";
-import { createLoginTrials, type TrialRequest } from "../../radius/conversation/login_dry_run.ts";
-import { createPairings } from "../../radius/factors/pairings.ts";
+import { Limits } from "../../radius/factors/limits.ts";
+import { createLoginDryRun, type DryRunRequest } from "../../radius/conversation/login_dry_run.ts";
+import { Pairings } from "../../radius/factors/pairings.ts";
 import type { NewPairing } from "../../radius/factors/pairing.ts";
-import { createRecoveryCodes } from "../../radius/factors/recovery_codes.ts";
+import { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
 import type { DirectoryUser } from "../../radius/ports.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createStore } from "../../platform/store.ts";
@@ -20,7 +20,7 @@ interface Case {
   readonly client?: string;
   readonly status?: DirectoryUser["status"];
   readonly pairings?: readonly NewPairing[];
-  readonly request?: Partial<TrialRequest>;
+  readonly request?: Partial<DryRunRequest>;
   readonly expect: readonly [end: string, lastRow: string, because?: string];
 }
 
@@ -84,7 +84,7 @@ for (const { says, client = "", status = "active", pairings: given = [], request
     const random = createSystemRandom();
     const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
     const vault = createVault(new Uint8Array(32).fill(7), random);
-    const pairings = createPairings({ store, vault, clock, random, target: "default" });
+    const pairings = new Pairings({ store, vault, clock, random, target: "default" });
     for (const pairing of given) {
       pairings.adopt(pairings.prepare({ canonical: "ada", shown: "ada" }, pairing).pairing);
     }
@@ -93,7 +93,7 @@ for (const { says, client = "", status = "active", pairings: given = [], request
       anyClient: radius.anyClient,
       anySecret: "a secret of any client",
     });
-    const trials = createLoginTrials({
+    const trials = createLoginDryRun({
       settings: factors,
       enabled: new Set(factors.enabled),
       directory: {
@@ -101,8 +101,8 @@ for (const { says, client = "", status = "active", pairings: given = [], request
         lookUp: (name) => ({ status, name, phoneNumbers: [], groups: [] }),
       },
       pairings,
-      limits: createLimits({ store, clock, settings: factors }),
-      recoveryCodes: createRecoveryCodes({
+      limits: new Limits({ store, clock, settings: factors }),
+      recoveryCodes: new RecoveryCodeStore({
         store,
         vault,
         clock,
@@ -114,10 +114,10 @@ for (const { says, client = "", status = "active", pairings: given = [], request
     }, () => clients.all);
     assertEquals(trials.clients(), ["vpn"]);
     const asked = { client: "vpn", user: "Ada", password: "right", appended: null, ...request } as const;
-    const trial = await trials.play(asked);
+    const trial = await trials.run(asked);
     const [end, row, because = null] = expect;
     assertEquals([trial?.end, trial?.steps.at(-1)?.row, trial?.because], [end, row, because]);
-    assertEquals(await trials.play({ ...asked, client: "other" }), null);
+    assertEquals(await trials.run({ ...asked, client: "other" }), null);
     const kept = await Array.fromAsync(store.list([]));
     assertEquals(kept, [], "nothing was recorded");
     await store.close();

@@ -1,9 +1,8 @@
 // The ring of packets: bounded in every way, whatever arrives.
 
 import { assert, assertEquals } from "@std/assert";
-import { createPacketLog } from "../../radius/server/packet_capture.ts";
-import { copyMasked } from "../../radius/protocol/redact_packet.ts";
-import { packetRows } from "../../radius/protocol/dissect_packet.ts";
+import { PacketCapture } from "../../radius/server/packet_capture.ts";
+import { copyRedacted, dissectPacket } from "../../radius/protocol/dissect_packet.ts";
 
 /** An Access-Request whose attributes are `body`. */
 function packet(body: readonly number[], identifier = 1): Uint8Array {
@@ -25,7 +24,7 @@ const drop = (octets: Uint8Array, source = "192.0.2.1") => ({
 });
 
 Deno.test("createPacketLog() keeps the newest strays only, and those whose octets were overwritten are gone", () => {
-  const log = createPacketLog({ clock: { nowMs: () => 0 } }, { mostStrays: 5, ringOctets: 8192 });
+  const log = new PacketCapture({ clock: { nowMs: () => 0 } }, { mostStrays: 5, ringOctets: 8192 });
   for (let identifier = 0; identifier < 40; identifier++) {
     log.dropped(drop(packet([1, 3, 65], identifier), `192.0.2.${identifier}`));
   }
@@ -40,7 +39,7 @@ Deno.test("createPacketLog() keeps the newest strays only, and those whose octet
 
 Deno.test("createPacketLog() keeps no more packets a second than it may, and goes on in the next", () => {
   let nowMs = 0;
-  const log = createPacketLog({ clock: { nowMs: () => nowMs } }, { mostPerSecond: 3 });
+  const log = new PacketCapture({ clock: { nowMs: () => nowMs } }, { mostPerSecond: 3 });
   for (let identifier = 0; identifier < 9; identifier++) log.dropped(drop(packet([], identifier)));
   assertEquals(log.strays(100).length, 3);
   nowMs = 1000;
@@ -49,7 +48,7 @@ Deno.test("createPacketLog() keeps no more packets a second than it may, and goe
 });
 
 Deno.test("dropped() counts the same datagram again instead of listing it twice", () => {
-  const log = createPacketLog({ clock: { nowMs: () => 0 } });
+  const log = new PacketCapture({ clock: { nowMs: () => 0 } });
   for (let count = 0; count < 3; count++) log.dropped(drop(packet([1, 3, 65])));
   assertEquals(log.strays(10).map(({ copies }) => copies), [3]);
   assertEquals(log.tallies().map(({ count }) => count), [3]);
@@ -58,17 +57,17 @@ Deno.test("dropped() counts the same datagram again instead of listing it twice"
 Deno.test("copyMasked() leaves out what follows a broken attribute: it may be a part of a password", () => {
   const target = new Uint8Array(4096);
   const broken = packet([1, 3, 65, 9, 1, 2, 18, ...new TextEncoder().encode("secretsecretsecr")]);
-  assertEquals(copyMasked(broken, target, 0), 23);
-  assertEquals(packetRows(target.subarray(0, 23)).at(-1)?.value, "A");
+  assertEquals(copyRedacted(broken, target, 0), 23);
+  assertEquals(dissectPacket(target.subarray(0, 23)).at(-1)?.value, "A");
 });
 
 Deno.test("copyMasked() and packetRows() take every truncation and never throw", () => {
   const target = new Uint8Array(5000);
   const whole = packet([1, 5, 97, 100, 97, 2, 18, ...new Uint8Array(16).fill(7), 26, 8, 0, 0, 0, 9, 1, 2]);
   for (let length = 0; length <= whole.length; length++) {
-    const written = copyMasked(whole.subarray(0, length), target, 0);
+    const written = copyRedacted(whole.subarray(0, length), target, 0);
     assert(written <= length);
-    packetRows(target.subarray(0, written));
+    dissectPacket(target.subarray(0, written));
   }
 });
 
@@ -76,7 +75,7 @@ Deno.test("packetRows() names a vendor's attribute, an integer's value, and an u
   const target = new Uint8Array(4096);
   const cisco = [26, 15, 0, 0, 0, 9, 1, 9, ...new TextEncoder().encode("shell:x")];
   const octets = packet([6, 6, 0, 0, 0, 1, ...cisco, 66, 3, 1]);
-  const rows = packetRows(target.subarray(0, copyMasked(octets, target, 0)));
+  const rows = dissectPacket(target.subarray(0, copyRedacted(octets, target, 0)));
   assertEquals(rows.slice(4).map(({ name, value }) => [name, value]), [
     ["Service-Type", "1 Login"],
     ["Cisco-AVPair", "shell:x"],

@@ -1,7 +1,7 @@
 // The pairings: a mirror in memory of what the store has, seeds that only this master key opens.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { createPairings, type Pairings } from "../../radius/factors/pairings.ts";
+import { Pairings } from "../../radius/factors/pairings.ts";
 import type { NewPairing, Pairing } from "../../radius/factors/pairing.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createStore, type Store } from "../../platform/store.ts";
@@ -26,9 +26,9 @@ async function ground(): Promise<Ground> {
   return {
     store,
     clock,
-    pairings: createPairings({ store, vault, clock, random, target: "default" }),
+    pairings: new Pairings({ store, vault, clock, random, target: "default" }),
     async again(other) {
-      const pairings = createPairings({ store, vault, clock, random, target: "default", ...other });
+      const pairings = new Pairings({ store, vault, clock, random, target: "default", ...other });
       await pairings.load();
       return pairings;
     },
@@ -50,7 +50,7 @@ const shown = (pairings: Pairings, user: string) =>
     pairing.kind === "device" ? pairing.id : pairing.kind === "totp" ? "totp" : pairing.number
   );
 
-Deno.test("createPairings() gives a user's pairings in the order of their making, also after a restart", async () => {
+Deno.test("Pairings gives a user's pairings in the order of their making, also after a restart", async () => {
   await using at = await ground();
   await add(at, "Ada", { kind: "sms", number: "+15005550006" });
   await add(at, "Ada", { kind: "device", id: "phone-1", totpLength: 6 });
@@ -129,7 +129,7 @@ Deno.test("prepareUsedStep() remembers the time step, after a restart too, and k
   }
 });
 
-Deno.test("revoke() takes a pairing out of store and mirror, together with what else belongs into the commit", async () => {
+Deno.test("revoke() removes a pairing from store and memory, in one commit with further changes", async () => {
   await using at = await ground();
   await add(at, "ada", { kind: "device", id: "phone-1", totpLength: 0 });
   await add(at, "ada", { kind: "device", id: "phone-2", totpLength: 0 });
@@ -140,7 +140,7 @@ Deno.test("revoke() takes a pairing out of store and mirror, together with what 
   assertEquals(await at.pairings.revoke("phone-1"), null);
 });
 
-Deno.test("load() reads phones of before they had names, and rename() gives them one with its record", async () => {
+Deno.test("load() reads phones without names, and rename() gives them one with its record", async () => {
   await using at = await ground();
   const old = { id: "phone-1", user: "ada", shownUser: "Ada", createdMs: 1, kind: "device", totpLength: 6 };
   const key = ["pairing", "default", "ada", "device", "phone-1"];
@@ -191,7 +191,7 @@ Deno.test("preparePreference() sets and clears what comes first, after a restart
   assertEquals([at.pairings.preferred("ada"), (await at.again()).preferred("ada")], [null, null]);
 });
 
-Deno.test("createPairings() keeps the users of one directory apart from those of another", async () => {
+Deno.test("Pairings keeps the users of one directory apart from those of another", async () => {
   await using at = await ground();
   await add(at, "ada", { kind: "device", id: "phone-1", totpLength: 0 });
   await at.store.commit({ mutations: [at.pairings.preparePreference("ada", "sms")] });

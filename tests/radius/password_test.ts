@@ -1,7 +1,7 @@
 // What is typed: codes with blanks and dashes, and what append mode takes apart.
 
 import { assertEquals } from "@std/assert";
-import { readAppended, readCode } from "../../radius/protocol/password.ts";
+import { readAppended, readCode } from "../../radius/protocol/login_input.ts";
 
 for (
   const [typed, code] of [

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { createLog } from "../../platform/log.ts";
-import { createPreparing } from "../../radius/conversation/directory_wait_queue.ts";
+import { DirectoryWaitQueue } from "../../radius/conversation/directory_wait_queue.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 
 /** A directory that brings users in when it is told to; `go` lists who went on. */
@@ -21,12 +21,15 @@ function stage() {
     prepare: (user: string) => inMemory.has(user) ? null : arrival.promise,
     lookUp: (name: string) => ({ status: "unknown" as const, name, phoneNumbers: [], groups: [] }),
   };
-  const preparing = createPreparing({ directory, clock, log });
+  const preparing = new DirectoryWaitQueue({ directory, clock, log });
   const went: string[] = [];
   const come = async (text: string, user = "anna", go = () => void went.push(text)) => {
-    const pending = preparing.ask(user);
+    const pending = preparing.pendingFor(user);
     if (pending === null) go();
-    else preparing.wait({ user, pending }, { go, fail: (why) => void went.push(`${text} ${why}`) });
+    else {preparing.enqueue({ user, pending }, {
+        resume: go,
+        fail: (why) => void went.push(`${text} ${why}`),
+      });}
     await Promise.resolve();
   };
   /** The users that this arrival loads are in memory when it is reported. */

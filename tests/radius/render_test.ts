@@ -2,9 +2,14 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import type { Factor } from "../../radius/flow/factors.ts";
-import { type Prompt, PROMPTS } from "../../radius/flow/prompts.ts";
-import { type PromptContext, renderPrompt, splitReplyMessage } from "../../radius/flow/prompt_text.ts";
+import type { Factor } from "../../radius/flow/context.ts";
+import {
+  type Prompt,
+  type PromptContext,
+  PROMPTS,
+  renderPrompt,
+  splitReplyMessage,
+} from "../../radius/flow/prompts.ts";
 
 const ALL: ReadonlySet<Factor> = new Set<Factor>(["device", "sms", "voice", "totp"]);
 const NAMES = Object.keys(PROMPTS) as Prompt[];

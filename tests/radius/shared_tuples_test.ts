@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { createLog } from "../../platform/log.ts";
-import { createSharedTuples } from "../../radius/conversation/shared_tuples.ts";
+import { SharedTuples } from "../../radius/conversation/shared_tuples.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createStore } from "../../platform/store.ts";
 import { createVault } from "../../platform/vault.ts";
@@ -15,7 +15,7 @@ async function ground(limits: { maxKnown?: number; maxShared?: number } = {}) {
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
   const vault = createVault(new Uint8Array(32), createSystemRandom());
-  const make = () => createSharedTuples({ store, clock, log, vault, ...limits });
+  const make = () => new SharedTuples({ store, clock, log, vault, ...limits });
   const tuples = make();
   const login = (place: string, user: string, more: { busy?: boolean; proven?: boolean } = {}) =>
     tuples.distinguishes({ place, user, busy: false, proven: true, ...more });

@@ -1,6 +1,6 @@
-// Stands in for what the gateway asks of others, where a test wants nothing of them: every call is refused, no user is known.
+// Services for tests that need none: every call is refused, and no user is known.
 
-import type { Directory, Outcome, SecondFactorService, TelephonyService } from "../../radius/ports.ts";
+import type { LoginDirectory, Outcome, SecondFactorService, TelephonyService } from "../../radius/ports.ts";
 
 const refused = <T>(): Promise<Outcome<T>> =>
   Promise.resolve({ ok: false, fault: { kind: "not_called", detail: "there is no service in this test" } });
@@ -21,7 +21,7 @@ export const silentSecondFactor: SecondFactorService = {
 export const silentTelephony: TelephonyService = { embedded: false, text: refused, call: refused };
 
 /** Has no people. */
-export const nobodyKnown: Directory = {
+export const nobodyKnown: LoginDirectory = {
   prepare: () => null,
   lookUp: (name) => ({ status: "unknown", name, phoneNumbers: [], groups: [] }),
 };

@@ -1,7 +1,7 @@
 // The token buckets of source addresses: bounded in number, and none takes from another.
 
 import { assertEquals } from "@std/assert";
-import { SourceRateLimit } from "../../radius/server/source_rate_limit.ts";
+import { SourceRateLimit } from "../../radius/server/unsigned_requests.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 
 const taken = (limit: SourceRateLimit, source: string, times: number) => {

@@ -2,8 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import { decodeBase32 } from "../../platform/base32.ts";
-import { matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
+import { decodeBase32, matchTotp, TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
 
 const SEED = new TextEncoder().encode("12345678901234567890");
 /** RFC 4226 Appendix D: the count is the row's place. */

@@ -4,7 +4,7 @@ import { assertEquals, assertNotEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
 import { PacketView } from "../../radius/protocol/packet.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
-import { tupleOf } from "../../radius/conversation/session_key.ts";
+import { tupleOf } from "../../radius/conversation/conversation.ts";
 import { type Attribute, buildRequest } from "../support/radius_packets.ts";
 
 /** The three attributes of a login; absent, or octets. */
@@ -105,7 +105,7 @@ Deno.test("tupleOf() does not look at Service-Type, State, password or anything 
   assertEquals(tuple("vpn", "ada", place, more).key, tuple("vpn", "ada", place).key);
 });
 
-Deno.test("tupleOf() tells a NAS-Port of four octets from the same number in five", () => {
+Deno.test("tupleOf() distinguishes a NAS-Port of four octets from the same number in five", () => {
   const four = tuple("vpn", "ada", { nasPort: Uint8Array.of(0, 0, 0, 7) });
   assertNotEquals(four.key, tuple("vpn", "ada", { nasPort: Uint8Array.of(0, 0, 0, 0, 7) }).key);
 });

@@ -1,7 +1,7 @@
 // Limits of unsigned requests: for each source address, and for all of them together where a request proves nothing.
 
 import { assertEquals } from "@std/assert";
-import { createUnsignedLimits } from "../../radius/server/unsigned_limits.ts";
+import { UnsignedLimits } from "../../radius/server/unsigned_requests.ts";
 import type { Request } from "../../radius/server/request.ts";
 import { PacketView } from "../../radius/protocol/packet.ts";
 import { buildRequest } from "../support/radius_packets.ts";
@@ -28,7 +28,7 @@ const count = (times: number, test: (at: number) => boolean) =>
   Array.from({ length: times }, (_, at) => test(at)).filter(Boolean).length;
 
 Deno.test("a signed login is not limited, and neither is an answer", () => {
-  const limits = createUnsignedLimits(createManualClock());
+  const limits = new UnsignedLimits(createManualClock());
   const signed = request({ signed: true, proven: true });
   assertEquals(count(10_000, () => limits.mayBegin(signed, viewOf())), 10_000);
   assertEquals(count(1000, () => limits.mayBegin(request({}), viewOf(STATE))), 1000);
@@ -36,7 +36,7 @@ Deno.test("a signed login is not limited, and neither is an answer", () => {
 
 Deno.test("unsigned logins of one source: fewer without a readable password, which take nothing from the others", () => {
   const clock = createManualClock();
-  const limits = createUnsignedLimits(clock);
+  const limits = new UnsignedLimits(clock);
   assertEquals(count(5000, () => limits.mayBegin(request({}), viewOf())), 100);
   assertEquals(count(5000, () => limits.mayBegin(request({ proven: true }), viewOf())), 1000);
   clock.advance(1000);
@@ -45,14 +45,14 @@ Deno.test("unsigned logins of one source: fewer without a readable password, whi
 });
 
 Deno.test("unsigned logins from invented sources are limited together, where they prove nothing", () => {
-  const limits = createUnsignedLimits(createManualClock());
+  const limits = new UnsignedLimits(createManualClock());
   const flood = (at: number) => limits.mayBegin(request({ source: `10.0.${at >> 8}.${at & 255}` }), viewOf());
   assertEquals(count(5000, flood), 2000);
   assertEquals(limits.mayBegin(request({ source: "192.0.2.9", proven: true }), viewOf()), true);
 });
 
 Deno.test("Rejects that need no conversation are limited for each source, and where any address is accepted counted once", () => {
-  const limits = createUnsignedLimits(createManualClock());
+  const limits = new UnsignedLimits(createManualClock());
   assertEquals(count(1000, () => limits.mayReject(request({ proven: true }))), 100);
   assertEquals(count(1000, () => limits.mayReject(request({ signed: true, proven: true }))), 1000);
   // The server took the token of such a request when it arrived.

@@ -6,7 +6,7 @@ import {
   rejectsUnknownUsers,
   similarNames,
   stripUserName,
-} from "../../radius/protocol/user_name.ts";
+} from "../../radius/protocol/login_input.ts";
 
 const LISTED = { stripDomains: ["CORP"], stripRealms: ["corp.example", "Ä.example"] };
 const NOTHING = { stripDomains: [], stripRealms: [] };

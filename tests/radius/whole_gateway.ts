@@ -1,5 +1,4 @@
-// The whole gateway in the test's own process: real parts over a store in memory, a clock that a test moves, and a socket
-// that takes what a test delivers and keeps what is sent.
+// For tests: the whole gateway in the process of the test. Its parts are real; store, clock and sockets are in memory.
 
 import { createLog } from "../../platform/log.ts";
 import type { Passwords } from "../../radius/ports.ts";
@@ -7,7 +6,7 @@ import type { DatagramSocket } from "../../radius/server/server.ts";
 import { createRadius, type Radius } from "../../radius/radius.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createStore, type Store, type Transaction } from "../../platform/store.ts";
-import type { CommitOutcome } from "../../platform/transaction.ts";
+import type { CommitOutcome } from "../../platform/commit_queue.ts";
 import { createVault } from "../../platform/vault.ts";
 import { configOf } from "../platform/config/samples.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
@@ -26,13 +25,13 @@ export interface WholeGateway extends AsyncDisposable {
   readonly store: BreakableStore;
   /** Replies so far, in order. */
   readonly sent: readonly { readonly octets: Uint8Array; readonly to: Source }[];
-  /** Hands a datagram over and waits until it was looked at; what it set off may still be under way. */
+  /** Delivers a datagram and waits until the server has read it. Its handling may still be in progress. */
   deliver(octets: Uint8Array, from: Source): Promise<void>;
-  /** What a restart would read from the store: another gateway, which serves no socket. Close it. */
+  /** Opens another gateway on the store, as a restart would. It serves no socket. Close it. */
   reopen(): Promise<Radius>;
   /** The same on the accounting port. */
   account(octets: Uint8Array, from: Source): Promise<void>;
-  /** Waits until nothing is under way, and lets Rejects have their second. */
+  /** Waits until no request is in progress, including delayed Rejects. */
   finish(): Promise<void>;
   /** The counters that rose while `task` ran. */
   counted(task: () => Promise<void>): Promise<Record<string, number>>;
@@ -68,30 +67,20 @@ export async function openWholeGateway(
   const clock = createManualClock();
   const random = createSystemRandom();
   const store = breakable(createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs }));
-  const mutations = [
-    ...learnt.map((name) => ({ type: "set" as const, key: ["learnt", name], value: true })),
-    ...unsigned.map((from) => ({
-      type: "set" as const,
-      key: ["unsigned_login", ...from],
-      value: clock.nowMs(),
-    })),
-  ];
-  await store.commit({ mutations });
-  const written: string[] = [];
-  const log = createLog({
-    format: "text",
-    level: "debug",
-    clock,
-    write: (lines) => void written.push(new TextDecoder().decode(lines)),
+  const set = (key: readonly string[], value: unknown) => ({ type: "set" as const, key, value });
+  await store.commit({
+    mutations: [
+      ...learnt.map((name) => set(["learnt", name], true)),
+      ...unsigned.map((from) => set(["unsigned_login", ...from], clock.nowMs())),
+    ],
   });
+  const written: string[] = [];
+  const write = (lines: Uint8Array) => void written.push(new TextDecoder().decode(lines));
+  const log = createLog({ format: "text", level: "debug", clock, write });
   const open = () =>
     createRadius({
-      config: configOf(toml),
-      store,
+      ...{ config: configOf(toml), store, clock, random, log },
       vault: createVault(random.bytes(32), random),
-      clock,
-      random,
-      log,
       directory: nobodyKnown,
       ...(passwords === undefined ? {} : { passwords }),
       secondFactor: silentSecondFactor,
@@ -121,9 +110,9 @@ export async function openWholeGateway(
     account: accounting.deliver,
     finish,
     async counted(task) {
-      const before = radius.watch.counters();
+      const before = radius.monitor.counters();
       await task();
-      const risen = Object.entries(radius.watch.counters()).map(([name, count]) =>
+      const risen = Object.entries(radius.monitor.counters()).map(([name, count]) =>
         [name, count - (before[name] ?? 0)] as const
       );
       return Object.fromEntries(risen.filter(([, by]) => by > 0));
@@ -141,10 +130,10 @@ export async function openWholeGateway(
   };
 }
 
-/** Waits for what needs no clock but real turns, such as a commit. Throws after 30 s. */
+/** Waits for a condition that does not depend on the clock, such as a commit. Throws after 30 s. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   for (const end = performance.now() + DEADLINE_MS; !(await condition());) {
-    if (performance.now() > end) throw new Error(`It did not come about in time: ${condition}`);
+    if (performance.now() > end) throw new Error(`The condition was not met in time: ${condition}`);
     await new Promise((resolve) => setTimeout(resolve, 0));
   }
 }

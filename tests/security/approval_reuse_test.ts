@@ -2,8 +2,8 @@
 // identifier and authenticator, whatever the packet says.
 
 import { assertEquals } from "@std/assert";
-import { writePairings } from "../fault_injection/fault_world.ts";
-import { startGateway } from "../support/gateway.ts";
+import { writePairings } from "../fakes/program_services.ts";
+import { startProgram } from "../support/program.ts";
 import { openSession } from "./gateway_sessions.ts";
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
@@ -24,7 +24,7 @@ Deno.test("24: of two logins with one approval, one is accepted and the other re
   const id = "pairing-of-alice";
   await writePairings(dataDir, [["alice", { kind: "device", id, totpLength: 6 }]]);
   {
-    await using gateway = await startGateway({
+    await using gateway = await startProgram({
       dataDir,
       toml: `
 [second_factor]
@@ -44,7 +44,7 @@ consumer_secret = "secret"
 });
 
 Deno.test("29: a packet with other content under the same identifier, authenticator and port gets the same reply", async () => {
-  await using gateway = await startGateway();
+  await using gateway = await startProgram();
   using client = gateway.client();
   const authenticator = new Uint8Array(16).fill(7);
   const ask = (userName: string) =>

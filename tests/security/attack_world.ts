@@ -1,6 +1,6 @@
 // What the attack tests share: metrics of the running program, TOTP codes that are wrong, users of the directory, and many datagrams at once.
 
-import type { RunningGateway } from "../support/gateway.ts";
+import type { RunningProgram } from "../support/program.ts";
 import type { RadiusClient } from "../support/radius_client.ts";
 import { CODES } from "../support/radius_packets.ts";
 import { totpCode } from "../support/totp.ts";
@@ -35,7 +35,7 @@ export function wrongCode(): string {
 }
 
 /** Creates a user over SCIM. */
-export async function addUser(gateway: RunningGateway, user: Record<string, unknown>): Promise<void> {
+export async function addUser(gateway: RunningProgram, user: Record<string, unknown>): Promise<void> {
   const response = await fetch(`${gateway.httpUrl}/idm/scim/default/Users`, {
     method: "POST",
     headers: {
@@ -46,13 +46,6 @@ export async function addUser(gateway: RunningGateway, user: Record<string, unkn
   });
   const text = await response.text();
   if (response.status !== 201) throw new Error(`Cannot create a user: ${response.status} ${text}`);
-}
-
-/** A metric of the running program; 0 if it is absent. */
-export async function metric(gateway: RunningGateway, name: string): Promise<number> {
-  const text = await (await fetch(`${gateway.httpUrl}/metrics`)).text();
-  const line = text.split("\n").find((one) => one.startsWith(`${name} `));
-  return line === undefined ? 0 : Number(line.slice(name.length + 1));
 }
 
 /** Datagrams between two barriers: fewer than a socket buffers. */

@@ -1,7 +1,7 @@
 // Calls the console's API of the real program: a session with its cookie, an API token, or a caller without either. Users of the directory are made through it.
 
 import { assertEquals } from "@std/assert";
-import { type GatewayOptions, type RunningGateway, startGateway } from "../support/gateway.ts";
+import { type ProgramOptions, type RunningProgram, startProgram } from "../support/program.ts";
 
 /** The owner of every gateway of these tests. */
 export const OWNER = { name: "root", password: "correct horse battery" } as const;
@@ -39,7 +39,7 @@ export interface ApiCaller {
 
 /** A caller that keeps cookies as a browser does. */
 export function createCaller(
-  gateway: Pick<RunningGateway, "httpUrl">,
+  gateway: Pick<RunningProgram, "httpUrl">,
   headers: Readonly<Record<string, string>> = {},
 ): ApiCaller {
   const cookies = new Map<string, string>();
@@ -82,9 +82,9 @@ export const CONSOLE = "/console/api";
 /** A gateway with an owner, and the owner's session. Declare it with `await using`. */
 export async function startSecured(
   toml = "",
-  options: Pick<GatewayOptions, "dataDir" | "maxDescriptors"> = {},
+  options: Pick<ProgramOptions, "dataDir" | "maxDescriptors"> = {},
 ) {
-  const gateway = await startGateway({ toml: OWNER_TOML + toml, ...options });
+  const gateway = await startProgram({ toml: OWNER_TOML + toml, ...options });
   const owner = createCaller(gateway);
   const signIn = () => owner.take(`${CONSOLE}/session`, { json: OWNER });
   try {

@@ -2,7 +2,7 @@
 // and paths that the interface answered wrongly.
 
 import { assertEquals } from "@std/assert";
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
 
 const NAME = "provisioner";
 const PASSWORD = "correct horse battery staple";
@@ -26,7 +26,7 @@ interface Sent {
 }
 
 async function send(
-  gateway: RunningGateway,
+  gateway: RunningProgram,
   path: string,
   { method = "GET", headers = {}, body }: Sent = {},
 ) {
@@ -46,7 +46,7 @@ const post = (userName: string, headers: Record<string, string>): Sent => ({
 });
 
 Deno.test("a page of another site cannot write through the SCIM interface", async (t) => {
-  await using gateway = await startGateway({ toml: TOML });
+  await using gateway = await startProgram({ toml: TOML });
   const own = gateway.httpUrl;
   const cases: readonly (readonly [what: string, headers: Record<string, string>, status: number])[] = [
     ["a foreign Origin", { ...JSON_TYPE, origin: "http://evil.example" }, 403],
@@ -72,7 +72,7 @@ Deno.test("a page of another site cannot write through the SCIM interface", asyn
 });
 
 Deno.test("the SCIM interface answers reserved names, unknown methods and paths as documented", async () => {
-  await using gateway = await startGateway({ toml: TOML });
+  await using gateway = await startProgram({ toml: TOML });
   for (const name of [".search", ".SEARCH", ".", ".."]) {
     assertEquals((await send(gateway, "/Users", post(name, JSON_TYPE))).status, 400, name);
   }

@@ -3,7 +3,7 @@
 
 import { assertEquals } from "@std/assert";
 import { makeAuthority } from "../support/certificates.ts";
-import { startGateway } from "../support/gateway.ts";
+import { startProgram } from "../support/program.ts";
 import { testNeeding } from "../support/skip_unless.ts";
 import { CODES } from "../support/radius_numbers.ts";
 import { INCOMPLETE_HEAD, openHalf, waitForHealth } from "./half_open.ts";
@@ -15,7 +15,7 @@ for (
   const [what, text] of [["silent connections", ""], ["incomplete request heads", INCOMPLETE_HEAD]] as const
 ) {
   Deno.test(`${CONNECTIONS} ${what} with ${OPEN_FILES} descriptors stop neither HTTP nor RADIUS`, async () => {
-    await using gateway = await startGateway({ maxDescriptors: OPEN_FILES });
+    await using gateway = await startProgram({ maxDescriptors: OPEN_FILES });
     using radius = gateway.client();
     const port = Number(new URL(gateway.httpUrl).port);
     {
@@ -33,7 +33,7 @@ for (
 }
 
 Deno.test(`SIGTERM ends the process in time with ${CONNECTIONS} half-open connections`, async () => {
-  await using gateway = await startGateway();
+  await using gateway = await startProgram();
   const port = Number(new URL(gateway.httpUrl).port);
   using _held = await openHalf(port, { count: CONNECTIONS, text: INCOMPLETE_HEAD });
   // stop() sends SIGKILL after ten seconds, which ends the process without the code 0.
@@ -48,7 +48,7 @@ testNeeding(
     try {
       const authority = await makeAuthority(folder);
       const { certFile, keyFile } = await authority.issue(["IP:127.0.0.1"]);
-      await using gateway = await startGateway({
+      await using gateway = await startProgram({
         maxDescriptors: OPEN_FILES,
         toml: `[http]\ntls_cert = "${certFile}"\ntls_key = "${keyFile}"\n`,
       });

@@ -3,12 +3,13 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { buildRequest } from "../support/radius_packets.ts";
-import { startFaultWorld } from "../fault_injection/fault_world.ts";
-import { becomes, metric, openSession } from "./gateway_sessions.ts";
+import { startProgramWithServices } from "../fakes/program_services.ts";
+import { openSession } from "./gateway_sessions.ts";
+import { eventually } from "../upstream/manual_clock.ts";
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const FLOOD = 20_000;
-/** What a source may send that proves nothing: so much at once, and then so much a second (radius/server/unsigned_limits.ts). */
+/** What a source may send that proves nothing: so much at once, and then so much a second (radius/server/unsigned_requests.ts). */
 const BURST = 100;
 const PER_SECOND = 50;
 /** Datagrams that the kernel may lose. */
@@ -17,7 +18,7 @@ const MIB = 1024 * 1024;
 
 Deno.test("06: a flood of unsigned logins is refused for its source, and harms no login in progress", async () => {
   const pairings = [["alice", { kind: "device", id: "pairing-of-alice", totpLength: 6 }]] as const;
-  await using world = await startFaultWorld({ pairings });
+  await using world = await startProgramWithServices({ pairings });
   const { gateway } = world;
   using alice = openSession(gateway, { userName: "alice", nasPort: 7 });
   assertEquals((await alice.login()).step, DEVICE);
@@ -39,10 +40,10 @@ Deno.test("06: a flood of unsigned logins is refused for its source, and harms n
   socket.close();
   // The longer a slow machine needs for the flood, the more of it is within the limit.
   const allowed = BURST + PER_SECOND * Math.ceil((performance.now() - startedMs) / 1000);
-  const limited = await metric(gateway, "dropped_rate_limited_total");
+  const limited = await gateway.metric("dropped_rate_limited_total");
   assert(limited >= FLOOD - allowed - MAX_LOST, `${limited} of ${FLOOD} were refused, ${allowed} may pass`);
-  assert(await metric(gateway, "conversations_live") <= allowed + 1, "and the login of alice");
-  assert(await metric(gateway, "resident_memory_bytes") < 300 * MIB);
+  assert(await gateway.metric("conversations_live") <= allowed + 1, "and the login of alice");
+  assert(await gateway.metric("resident_memory_bytes") < 300 * MIB);
   assert(gateway.logLines().length < 5 * allowed, `${gateway.logLines().length} lines, ${allowed} may pass`);
   await gateway.logged("too many unsigned requests came from this source address");
 
@@ -54,7 +55,7 @@ Deno.test("06: a flood of unsigned logins is refused for its source, and harms n
 });
 
 Deno.test("17: a reply to an invented source address is small, and few are sent to it", async () => {
-  await using world = await startFaultWorld();
+  await using world = await startProgramWithServices();
   const { gateway } = world;
   // A packet with a password comes first: what it proves is not carried over to the next one.
   using known = openSession(gateway, { userName: "known", messageAuthenticator: "none" });
@@ -72,14 +73,14 @@ Deno.test("17: a reply to an invented source address is small, and few are sent 
       await reflected.sendRaw(bytes);
       sentOctets += bytes.length;
     }
-    await becomes("the round arrived", async () => {
-      const arrived = await metric(gateway, "dropped_rate_limited_total") +
-        await metric(gateway, "requests_total");
+    await eventually("the round arrived", async () => {
+      const arrived = await gateway.metric("dropped_rate_limited_total") +
+        await gateway.metric("requests_total");
       return arrived >= (round + 1) * packets.length * 0.9;
     });
   }
   // A challenge leaves after its commit, which a slow disk delays.
-  await becomes("a reply to an invented address", () => Promise.resolve(heard.datagrams.length > 0));
+  await eventually("a reply to an invented address", () => Promise.resolve(heard.datagrams.length > 0));
   using barrier = gateway.client();
   await barrier.ask({ code: 12 });
   const replies = heard.datagrams;

@@ -1,7 +1,7 @@
 // Sessions of a NAS at the real program: what a user at a login prompt, and an attacker at another one, send and get.
 
 import { assertEquals } from "@std/assert";
-import type { RunningGateway } from "../support/gateway.ts";
+import type { RunningProgram } from "../support/program.ts";
 import { CODES, type Reply, type RequestParts } from "../support/radius_packets.ts";
 
 /** A reply in a few words: `accept`, `reject`, or the step in State. */
@@ -32,7 +32,7 @@ const encoder = new TextEncoder();
 const PATIENCE = { timeoutMs: 30_000, tries: 1 } as const;
 
 /** Opens a session. @param parts what the NAS sends with each packet: the user, and perhaps a port. */
-export function openSession(gateway: RunningGateway, parts: RequestParts): NasSession {
+export function openSession(gateway: RunningProgram, parts: RequestParts): NasSession {
   const client = gateway.client();
   let state: Uint8Array | undefined;
   const ask = async (more: RequestParts): Promise<Said> => {
@@ -52,20 +52,4 @@ export function openSession(gateway: RunningGateway, parts: RequestParts): NasSe
 function said({ code, state, message }: Reply): Said {
   const [step = "", token = ""] = state === null ? [] : new TextDecoder().decode(state).split(".");
   return { kind: KINDS[code] ?? "reject", step, token, message };
-}
-
-/** Waits until something is so. Throws after 30 s. */
-export async function becomes(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = performance.now() + 30_000; performance.now() < end;) {
-    if (await isSo()) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  throw new Error(`It never came to this: ${what}`);
-}
-
-/** One figure of /metrics; 0 if it is absent. */
-export async function metric({ httpUrl }: RunningGateway, name: string): Promise<number> {
-  const text = await (await fetch(`${httpUrl}/metrics`)).text();
-  const line = text.split("\n").find((one) => one.startsWith(`countersign_${name} `));
-  return Number(line?.split(" ")[1] ?? 0);
 }

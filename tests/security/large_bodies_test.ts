@@ -2,7 +2,7 @@
 // memory of the process stays bounded.
 
 import { assert, assertEquals } from "@std/assert";
-import { startGateway } from "../support/gateway.ts";
+import { startProgram } from "../support/program.ts";
 import { residentMb } from "../support/process_memory.ts";
 
 const CONNECTIONS = 300;
@@ -11,7 +11,7 @@ const BODY_OCTETS = 1024 * 1024;
 const MAX_GROWTH_MB = 120;
 
 Deno.test(`${CONNECTIONS} connections with bodies of 1 MiB to paths that need a credential do not fill the memory`, async () => {
-  await using gateway = await startGateway();
+  await using gateway = await startProgram();
   const before = await residentMb(gateway.pid);
   const port = Number(new URL(gateway.httpUrl).port);
   const paths = [["/nothing", 404], ["/idm/scim/default/Users", 401], ["/console/api/users", 403]] as const;

@@ -1,16 +1,16 @@
 // Attack: locking a user by typing passcodes that were never sent.
 
 import { assertEquals } from "@std/assert";
-import { startFaultWorld } from "../fault_injection/fault_world.ts";
-import type { RunningGateway } from "../support/gateway.ts";
+import { startProgramWithServices } from "../fakes/program_services.ts";
+import type { RunningProgram } from "../support/program.ts";
 import { CODES } from "../support/radius_packets.ts";
-import { metric, rightCode, SEED } from "./attack_world.ts";
+import { rightCode, SEED } from "./attack_world.ts";
 
 const PATIENCE = { timeoutMs: 10_000, tries: 1 };
 
 /** One login of alice: its answers in order. Returns the code and text of the last reply. */
 async function login(
-  gateway: RunningGateway,
+  gateway: RunningProgram,
   { nasPort, answers }: { nasPort: number; answers: readonly string[] },
 ): Promise<readonly [code: number, message: string]> {
   using client = gateway.client();
@@ -23,7 +23,7 @@ async function login(
 }
 
 Deno.test("passcodes that were never sent, and refused numbers, lock no user", async () => {
-  await using world = await startFaultWorld({ pairings: [["alice", { kind: "totp", seed: SEED }]] });
+  await using world = await startProgramWithServices({ pairings: [["alice", { kind: "totp", seed: SEED }]] });
   const { gateway, telephony } = world;
   const attacks = Array.from(
     { length: 12 },
@@ -33,13 +33,13 @@ Deno.test("passcodes that were never sent, and refused numbers, lock no user", a
     assertEquals(reply, [CODES.accessReject, "The submitted passcode does not match."]);
   }
   assertEquals(telephony.requests.length, 0);
-  assertEquals(await metric(gateway, "countersign_failures_total"), 0);
+  assertEquals(await gateway.metric("failures_total"), 0);
   const [code] = await login(gateway, { nasPort: 1, answers: ["", "D", rightCode()] });
   assertEquals(code, CODES.accessAccept);
 });
 
 Deno.test("passcodes that were sent are guesses: ten wrong ones lock", async () => {
-  await using world = await startFaultWorld({
+  await using world = await startProgramWithServices({
     toml: "[factors.sends]\nper_user = 50\nper_number = 50",
     pairings: [["alice", { kind: "voice", number: "+15005550010" }]],
   });

@@ -3,14 +3,14 @@
 import { assert, assertEquals } from "@std/assert";
 import { openDataDir } from "../../platform/data_dir.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
-import { startFaultWorld } from "../fault_injection/fault_world.ts";
+import { startProgramWithServices } from "../fakes/program_services.ts";
 import { CODES } from "../support/radius_packets.ts";
-import { floodLogins, metric, rightCode, SEED, wrongCode } from "./attack_world.ts";
+import { floodLogins, rightCode, SEED, wrongCode } from "./attack_world.ts";
 
 const PATIENCE = { timeoutMs: 10_000, tries: 1 };
 
 Deno.test("invented names evict no failure of a user, and nothing is stored of them", async () => {
-  await using world = await startFaultWorld({
+  await using world = await startProgramWithServices({
     toml: "[radius]\nappend_mode = true",
     pairings: [["alice", { kind: "totp", seed: SEED }]],
   });
@@ -28,8 +28,8 @@ Deno.test("invented names evict no failure of a user, and nothing is stored of t
     const names = Array.from({ length: 1500 }, (_, at) => `ghost${at}`);
     await floodLogins(client, { names, password: "x,123456" });
   }
-  assert(await metric(gateway, "countersign_requests_total") >= 1509);
-  assertEquals(await metric(gateway, "countersign_failures_total"), 9);
+  assert(await gateway.metric("requests_total") >= 1509);
+  assertEquals(await gateway.metric("failures_total"), 9);
   await gateway.restart();
   assertEquals(await append(wrongCode()), CODES.accessReject);
   await gateway.logged("user locked after too many failures");

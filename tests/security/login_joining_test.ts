@@ -2,9 +2,10 @@
 
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import type { RequestParts } from "../support/radius_packets.ts";
-import { type FaultWorld, startFaultWorld } from "../fault_injection/fault_world.ts";
+import { type ProgramWithServices, startProgramWithServices } from "../fakes/program_services.ts";
 import { addUser, SCIM_TOML } from "./attack_world.ts";
-import { becomes, openSession } from "./gateway_sessions.ts";
+import { openSession } from "./gateway_sessions.ts";
+import { eventually } from "../upstream/manual_clock.ts";
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
@@ -12,10 +13,10 @@ const pairings = ["alice", "bob"].map((user) =>
   [user, { kind: "device", id: `pairing-of-${user}`, totpLength: 6 }] as const
 );
 
-const open = (toml = "") => startFaultWorld({ toml, pairings });
+const open = (toml = "") => startProgramWithServices({ toml, pairings });
 
 /** Approves the push that was sent at that place in the order, counted from 0. */
-function approve({ secondFactor }: FaultWorld, at: number, granted = true): void {
+function approve({ secondFactor }: ProgramWithServices, at: number, granted = true): void {
   const request = secondFactor.initiated()[at];
   if (request === undefined) throw new Error(`Only ${secondFactor.initiated().length} pushes were sent`);
   secondFactor.decide(request.id, { granted });
@@ -95,9 +96,9 @@ Deno.test("02, hold: the approval goes to the login that asked for it, not to th
   using attacker = openSession(world.gateway, { userName: "alice" });
   const pushes = () => world.secondFactor.initiated().length;
   const first = victim.login();
-  await becomes("the victim's push is sent", () => pushes() === 1);
+  await eventually("the victim's push is sent", () => pushes() === 1);
   const second = attacker.login();
-  await becomes("the attacker's push is sent", () => pushes() === 2);
+  await eventually("the attacker's push is sent", () => pushes() === 2);
   approve(world, 0);
   assertEquals((await first).kind, "accept");
   approve(world, 1, false);
@@ -110,7 +111,7 @@ Deno.test("02, hold: a request that a proxy re-issues waits for the same decisio
   using first = openSession(world.gateway, parts);
   using again = openSession(world.gateway, parts);
   const answers = [first.login()];
-  await becomes("the push is sent", () => world.secondFactor.initiated().length === 1);
+  await eventually("the push is sent", () => world.secondFactor.initiated().length === 1);
   answers.push(again.login());
   const line = await world.gateway.logged("login joined");
   assert(line.includes("source=127.0.0.1") && line.includes("firstSource=127.0.0.1"), line);
@@ -127,9 +128,9 @@ Deno.test("02, hold: a login with another password on the same port never gets t
   const pushes = () => world.secondFactor.initiated().length;
   const first = victim.ask({ ...parts, password: "the right password" }, { timeoutMs: 3000, tries: 1 });
   const firstCode = first.then(({ code }) => code, () => null);
-  await becomes("the victim's push is sent", () => pushes() === 1);
+  await eventually("the victim's push is sent", () => pushes() === 1);
   const second = attacker.login("another password");
-  await becomes("the attacker's push is sent", () => pushes() === 2);
+  await eventually("the attacker's push is sent", () => pushes() === 2);
   approve(world, 0);
   approve(world, 1, false);
   assertEquals((await second).kind, "reject");

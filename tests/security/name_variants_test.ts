@@ -2,7 +2,7 @@
 // the names differ.
 
 import { assertEquals } from "@std/assert";
-import { type RunningGateway, startGateway } from "../support/gateway.ts";
+import { type RunningProgram, startProgram } from "../support/program.ts";
 import { CODES, type Reply } from "../support/radius_packets.ts";
 import { totpCode } from "../support/totp.ts";
 import { startFirstFactorServer } from "../radius/rows/first_factor_server.ts";
@@ -47,7 +47,7 @@ ${more}`,
 }
 
 /** Starts a login through one of the client entries. */
-async function start(gateway: RunningGateway, as: string, userName: string): Promise<Attempt> {
+async function start(gateway: RunningProgram, as: string, userName: string): Promise<Attempt> {
   const client = gateway.client();
   const more = [{ type: NAS_IDENTIFIER, value: new TextEncoder().encode(as) }];
   const nasPort = nasPorts++;
@@ -77,7 +77,7 @@ interface Attempt extends Reply, Disposable {
 
 Deno.test("a stolen password and another spelling of the name give no second factor and no enrolment", async () => {
   using server = startFirstFactorServer({ password: PASSWORD, timeoutMs: 30_000 });
-  await using gateway = await startGateway({
+  await using gateway = await startProgram({
     toml: credentialsToml(["default"]) + entry("default", { server: server.toml }) +
       entry("allow", { server: server.toml, more: 'unknown_users = "allow"' }) +
       entry("strip", {
@@ -132,7 +132,7 @@ Deno.test("a stolen password and another spelling of the name give no second fac
 
 Deno.test("a lock counts for every listed form of the name", async () => {
   using server = startFirstFactorServer({ password: PASSWORD, timeoutMs: 30_000 });
-  await using gateway = await startGateway({
+  await using gateway = await startProgram({
     toml: `[factors.lockout]\nfailures = 2\n${credentialsToml(["default"])}` +
       entry("strip", { server: server.toml, more: 'strip_realms = ["corp.example"]' }),
   });

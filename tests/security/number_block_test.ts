@@ -1,14 +1,16 @@
 // Attack: typing another user's number until that user gets no text any more.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { startFaultWorld } from "../fault_injection/fault_world.ts";
+import { startProgramWithServices } from "../fakes/program_services.ts";
 import { CODES } from "../support/radius_packets.ts";
 
 const NUMBER = "+15005550010";
 const PATIENCE = { timeoutMs: 10_000, tries: 1 };
 
 Deno.test("numbers that are refused to a stranger stay usable for their owner", async () => {
-  await using world = await startFaultWorld({ pairings: [["bob", { kind: "sms", number: NUMBER }]] });
+  await using world = await startProgramWithServices({
+    pairings: [["bob", { kind: "sms", number: NUMBER }]],
+  });
   const { gateway, telephony } = world;
   {
     using attacker = gateway.client();

@@ -1,9 +1,9 @@
 // Attack: logins with invented names at a client whose first factor is the directory's password, so that the passwords of users wait too long.
 
 import { assertEquals } from "@std/assert";
-import { startGateway } from "../support/gateway.ts";
+import { startProgram } from "../support/program.ts";
 import { CODES } from "../support/radius_packets.ts";
-import { addUser, floodLogins, metric, SCIM_TOML } from "./attack_world.ts";
+import { addUser, floodLogins, SCIM_TOML } from "./attack_world.ts";
 
 const USERS = ["ada", "bob", "cyd"];
 const PASSWORD = "a right password";
@@ -11,7 +11,7 @@ const PASSWORD = "a right password";
 const PATIENCE = { timeoutMs: 60_000, tries: 1 };
 
 Deno.test("a flood of invented names keeps no user with the right password out", async () => {
-  await using gateway = await startGateway({
+  await using gateway = await startProgram({
     toml: `[radius]\nfirst_factor = "directory"\nunknown_users = "allow"\n${SCIM_TOML}`,
   });
   for (const userName of USERS) await addUser(gateway, { userName, active: true, password: PASSWORD });
@@ -24,12 +24,12 @@ Deno.test("a flood of invented names keeps no user with the right password out",
   );
   const codes = (await Promise.all(logins)).map(({ code }) => code);
   assertEquals(codes, USERS.map(() => CODES.accessChallenge));
-  assertEquals(await metric(gateway, "countersign_dropped_first_factor_busy_total"), 0);
-  assertEquals(await metric(gateway, "countersign_failures_total"), 0);
+  assertEquals(await gateway.metric("dropped_first_factor_busy_total"), 0);
+  assertEquals(await gateway.metric("failures_total"), 0);
 });
 
 Deno.test("a flood of wrong SCIM credentials from many addresses keeps no user with the right password out", async () => {
-  await using gateway = await startGateway({
+  await using gateway = await startProgram({
     toml: `[http]\ntrusted_proxies = ["127.0.0.1"]\n[radius]\nfirst_factor = "directory"\n${SCIM_TOML}`,
   });
   const users = Array.from({ length: 6 }, (_, at) => `user${at}`);
@@ -62,5 +62,5 @@ Deno.test("a flood of wrong SCIM credentials from many addresses keeps no user w
     await Promise.all(guessing);
   }
   assertEquals(codes, users.map(() => CODES.accessChallenge));
-  assertEquals(await metric(gateway, "countersign_dropped_first_factor_busy_total"), 0);
+  assertEquals(await gateway.metric("dropped_first_factor_busy_total"), 0);
 });

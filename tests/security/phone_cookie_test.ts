@@ -1,7 +1,7 @@
 // Finding 21: the cookie of a phone alone added factors on the user's own page, and these stayed when the phone was revoked.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import type { MeFactors } from "../../console/api/account/account_types.ts";
+import type { AccountFactors } from "../../console/api/account/account_types.ts";
 import { fromBase32, totpCode } from "../support/totp.ts";
 import { type ApiCaller, CONSOLE, createCaller, startSecured } from "./console_caller.ts";
 import { openSession } from "./gateway_sessions.ts";
@@ -178,7 +178,7 @@ Deno.test("a code of the phone itself, or of what it added, confirms nothing whe
   const remove = async (phone: ApiCaller) =>
     (await phone.call(`/me/api/devices/${ids.oldPhone}`, { method: "DELETE" })).code;
   const isLast = async (phone: ApiCaller): Promise<unknown> => {
-    const { devices } = await phone.take<MeFactors>("/me/api/factors");
+    const { devices } = await phone.take<AccountFactors>("/me/api/factors");
     return devices.find(({ pairingId }) => pairingId === ids.oldPhone)?.isLast;
   };
   await second.take("/me/api/session", { json: { phone: true } });

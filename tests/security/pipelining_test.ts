@@ -2,7 +2,7 @@
 // collect in memory, and RADIUS must answer all the time.
 
 import { assert, assertEquals } from "@std/assert";
-import { startGateway } from "../support/gateway.ts";
+import { startProgram } from "../support/program.ts";
 import { residentMb } from "../support/process_memory.ts";
 import { CODES } from "../support/radius_numbers.ts";
 import { waitForHealth } from "./half_open.ts";
@@ -13,7 +13,7 @@ const LOGINS = 40;
 const MAX_GROWTH_MB = 100;
 
 Deno.test(`${CONNECTIONS} connections that pipeline ${REQUESTS} requests and read nothing take no memory, and stop no login`, async () => {
-  await using gateway = await startGateway();
+  await using gateway = await startProgram();
   using radius = gateway.client();
   const { now: before } = await residentMb(gateway.pid);
   const attack = startAttack(gateway.httpUrl);

@@ -2,7 +2,7 @@
 // sign-ins of that address. Correct credentials, live sessions and other clients of the proxy must not be blocked.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { startGateway } from "../support/gateway.ts";
+import { startProgram } from "../support/program.ts";
 
 const NAME = "provisioner";
 const PASSWORD = "correct horse battery staple";
@@ -22,7 +22,7 @@ role = "owner"
 `;
 
 Deno.test("a stranger behind the same proxy does not block correct credentials, and is limited", async (t) => {
-  await using gateway = await startGateway({ toml: TOML });
+  await using gateway = await startProgram({ toml: TOML });
   const scim = async (password: string, forwarded: string | null): Promise<Response> => {
     const response = await fetch(`${gateway.httpUrl}/idm/scim/default/Users`, {
       headers: {

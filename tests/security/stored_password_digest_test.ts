@@ -5,7 +5,7 @@ import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
 import { openDataDir } from "../../platform/data_dir.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
-import { startFaultWorld } from "../fault_injection/fault_world.ts";
+import { startProgramWithServices } from "../fakes/program_services.ts";
 import { openSession } from "./gateway_sessions.ts";
 
 const PASSWORD = "Winter2026!";
@@ -21,7 +21,7 @@ async function readAll(path: string): Promise<Buffer> {
 
 Deno.test("08: the data directory has no digest of a login's password, under any key that is in it", async () => {
   const pairings = [["alice", { kind: "device", id: "pairing-of-alice", totpLength: 6 }]] as const;
-  await using world = await startFaultWorld({ pairings });
+  await using world = await startProgramWithServices({ pairings });
   using alice = openSession(world.gateway, { userName: "alice", nasPort: 7 });
   assertEquals((await alice.login(PASSWORD)).step, "SECONDFACTOR_AWAIT_DEVICE_APPROVAL");
   // The answer is typed into the same field.

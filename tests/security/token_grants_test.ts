@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { fromBase32, totpCode } from "../support/totp.ts";
 import { CODES } from "../support/radius_packets.ts";
-import type { JobView } from "../../console/api/users/bulk_types.ts";
+import type { JobView } from "../../console/api/api_types.ts";
 import type { UserView } from "../../console/api/users/user_types.ts";
 import { type ApiCaller, CONSOLE, startSecured } from "./console_caller.ts";
 

@@ -1,15 +1,17 @@
 // Attack: texts and calls to numbers that the attacker earns from, under a new name and to a new number each time.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { type FaultWorld, startFaultWorld } from "../fault_injection/fault_world.ts";
-import { metric } from "./attack_world.ts";
+import { type ProgramWithServices, startProgramWithServices } from "../fakes/program_services.ts";
 
 const PATIENCE = { timeoutMs: 10_000, tries: 1 };
 const ANY = '[factors]\nphone_numbers = "any"\n';
 let nasPort = 0;
 
 /** Asks for a message to `number` under `userName`. */
-async function order({ gateway }: FaultWorld, what: { userName: string; letter: "T" | "P"; number: string }) {
+async function order(
+  { gateway }: ProgramWithServices,
+  what: { userName: string; letter: "T" | "P"; number: string },
+) {
   using client = gateway.client();
   const { userName, letter, number } = what;
   const login = { userName, nasPort: ++nasPort };
@@ -18,7 +20,10 @@ async function order({ gateway }: FaultWorld, what: { userName: string; letter: 
   await client.ask({ ...login, password: number, state: ask.state ?? undefined }, PATIENCE);
 }
 
-function orders(world: FaultWorld, { count, prefix }: { count: number; prefix: string }): Promise<unknown> {
+function orders(
+  world: ProgramWithServices,
+  { count, prefix }: { count: number; prefix: string },
+): Promise<unknown> {
   return Promise.all(
     Array.from(
       { length: count },
@@ -29,30 +34,32 @@ function orders(world: FaultWorld, { count, prefix }: { count: number; prefix: s
 }
 
 Deno.test("sends have a total for an hour that a restart does not reset, and reaching it is shown", async () => {
-  await using world = await startFaultWorld({ toml: `${ANY}[factors.sends]\ntotal_per_hour = 7` });
+  await using world = await startProgramWithServices({ toml: `${ANY}[factors.sends]\ntotal_per_hour = 7` });
   const { gateway, telephony } = world;
   await orders(world, { count: 12, prefix: "ghost" });
   assertEquals(telephony.requests.length, 7);
   await gateway.logged("factors.sends.total_per_hour is reached");
   assertStringIncludes(await gateway.logged("not sent: text"), "reason=total_limit");
-  assertEquals(await metric(gateway, "countersign_sends_total"), 7);
-  assertEquals(await metric(gateway, "countersign_sends_refused_total_limit_total"), 5);
+  assertEquals(await gateway.metric("sends_total"), 7);
+  assertEquals(await gateway.metric("sends_refused_total_limit_total"), 5);
   await gateway.restart();
   await orders(world, { count: 3, prefix: "later" });
   assertEquals(telephony.requests.length, 7);
-  assertEquals(await metric(gateway, "countersign_sends_last_hour"), 7);
-  assertEquals(await metric(gateway, "countersign_sends_limit_per_hour"), 7);
+  assertEquals(await gateway.metric("sends_last_hour"), 7);
+  assertEquals(await gateway.metric("sends_limit_per_hour"), 7);
 });
 
 Deno.test("sends have a limit per client for an hour", async () => {
-  await using world = await startFaultWorld({ toml: `${ANY}[factors.sends]\nper_client_per_hour = 4` });
+  await using world = await startProgramWithServices({
+    toml: `${ANY}[factors.sends]\nper_client_per_hour = 4`,
+  });
   await orders(world, { count: 8, prefix: "ghost" });
   assertEquals(world.telephony.requests.length, 4);
   await world.gateway.logged("factors.sends.per_client_per_hour is reached");
 });
 
 Deno.test("satellite and premium-rate numbers get nothing, and a call carries no message of the caller", async () => {
-  await using world = await startFaultWorld({ toml: ANY });
+  await using world = await startProgramWithServices({ toml: ANY });
   const { telephony } = world;
   for (const number of ["+870773123456", "+881612345678", "+882161234567", "+979123456789"]) {
     await order(world, { userName: "ghost", letter: "T", number });

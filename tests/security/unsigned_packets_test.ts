@@ -1,11 +1,12 @@
 // Finding 3: packets of which anyone can make as many as they like locked users, used up their pushes, and ended their logins.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
-import { startFaultWorld } from "../fault_injection/fault_world.ts";
+import { startProgramWithServices } from "../fakes/program_services.ts";
 import { randomBytes } from "node:crypto";
 import { CODES } from "../support/radius_packets.ts";
 import { fromBase32, totpCode } from "../support/totp.ts";
-import { becomes, metric, openSession } from "./gateway_sessions.ts";
+import { openSession } from "./gateway_sessions.ts";
+import { eventually } from "../upstream/manual_clock.ts";
 
 const SEED = "JBSWY3DPEHPK3PXP";
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
@@ -19,13 +20,13 @@ const pairings = [
 const code = () => totpCode(fromBase32(SEED), Date.now());
 
 Deno.test("03: a garbled password locks no user, sends nothing, and ends no login", async () => {
-  await using world = await startFaultWorld({ pairings });
+  await using world = await startProgramWithServices({ pairings });
   const { gateway } = world;
   const place = { nasPort: 7 };
   using alice = openSession(gateway, { userName: "alice", ...place });
   assertEquals((await alice.login()).step, CODE);
   using attacker = gateway.client();
-  const refused = () => metric(gateway, "refused_garbled_password_total");
+  const refused = () => gateway.metric("refused_garbled_password_total");
   const send = async (userName: string, state?: string) => {
     // A sender without the secret hides nothing: the revealed password is garbled. One in 200,000 is text by chance; it is left out.
     const password = new Uint8Array(randomBytes(15));
@@ -37,13 +38,13 @@ Deno.test("03: a garbled password locks no user, sends nothing, and ends no logi
     for (const user of ["alice", "bob", "carol"]) await send(user);
     await send("alice", CODE);
   }
-  await becomes("all of it is refused", async () => await refused() === GARBLED_PACKETS * 4);
+  await eventually("all of it is refused", async () => await refused() === GARBLED_PACKETS * 4);
   assertEquals([world.secondFactor.initiated().length, world.telephony.requests.length], [0, 0]);
   assertEquals((await alice.answer(code())).kind, "accept");
 });
 
 Deno.test("03: an unsigned packet answers, joins and replaces no login that began with a signed one", async () => {
-  await using world = await startFaultWorld({ pairings });
+  await using world = await startProgramWithServices({ pairings });
   const place = { userName: "alice", nasPort: 7 };
   using alice = openSession(world.gateway, place);
   using attacker = openSession(world.gateway, { ...place, ...unsigned });
@@ -58,7 +59,7 @@ Deno.test("03: an unsigned packet answers, joins and replaces no login that bega
 });
 
 Deno.test("03: an unsigned login with a readable password is served as before", async () => {
-  await using world = await startFaultWorld({ pairings });
+  await using world = await startProgramWithServices({ pairings });
   using alice = openSession(world.gateway, { userName: "alice", nasPort: 8, ...unsigned });
   const challenge = await alice.login("pässword");
   assertEquals([challenge.step, challenge.token], [CODE, ""]);
@@ -66,7 +67,7 @@ Deno.test("03: an unsigned login with a readable password is served as before", 
 });
 
 Deno.test("03: a packet that proves nothing ends no login that began unsigned, and voids no passcode", async () => {
-  await using world = await startFaultWorld({ pairings });
+  await using world = await startProgramWithServices({ pairings });
   const place = { userName: "alice", nasPort: 7, ...unsigned };
   using alice = openSession(world.gateway, place);
   using attacker = world.gateway.client();
@@ -79,7 +80,7 @@ Deno.test("03: a packet that proves nothing ends no login that began unsigned, a
 });
 
 Deno.test("03: readable by chance, a password opens no way to hide others under the same Request Authenticator", async () => {
-  await using world = await startFaultWorld({ pairings });
+  await using world = await startProgramWithServices({ pairings });
   const place = { userName: "bob", nasPort: 9, ...unsigned };
   using client = world.gateway.client();
   const authenticator = new Uint8Array(randomBytes(16));

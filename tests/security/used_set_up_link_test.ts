@@ -1,10 +1,10 @@
 // A set-up link that was used stays in no file of the data directory: the real program, from its first start to the first owner.
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { startGateway } from "../support/gateway.ts";
+import { startProgram } from "../support/program.ts";
 
 Deno.test("the used set-up link leaves first-start.txt", async () => {
-  await using gateway = await startGateway();
+  await using gateway = await startProgram();
   const file = `${gateway.dataDir}/first-start.txt`;
   const read = () =>
     Deno.readTextFile(file).catch((fault: unknown) => {

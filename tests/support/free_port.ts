@@ -1,8 +1,8 @@
 // Ports for programs that cannot choose a free one themselves, and ports that must stay closed.
 
 /**
- * Ports below those that Linux gives to whoever asks for port 0 (from 32768 on): between the choice and the bind no other
- * test can get one of them by chance, nor while a program that is stopped is to be started again.
+ * Ports below the range from which Linux serves port 0 (32768 and up). No other test can get one of them by chance between
+ * the choice and the bind, or while a program restarts.
  */
 const FIRST_PORT = 20_000;
 const LAST_PORT = 32_767;

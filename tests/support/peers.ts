@@ -9,7 +9,7 @@ export interface Peer {
   readonly neededBy: string;
 }
 
-/** Debian 12 names; the same on Ubuntu except chromium, which is a snap there. */
+/** Debian 12 names; the same on Ubuntu except chromium-headless-shell, which Ubuntu does not have. */
 export const PEERS = {
   radclient: {
     package: "freeradius-utils",
@@ -46,7 +46,11 @@ export const PEERS = {
     proofs: ["/usr/share/perl5/Authen/Radius.pm"],
     neededBy: "interop: the library of Perl programs",
   },
-  chromium: { package: "chromium", proofs: ["/usr/bin/chromium"], neededBy: "browser tests" },
+  chromium: {
+    package: "chromium-headless-shell",
+    proofs: ["/usr/bin/chromium-headless-shell"],
+    neededBy: "browser tests",
+  },
   fonts: {
     package: "fonts-dejavu-core",
     proofs: ["/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"],

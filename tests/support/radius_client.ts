@@ -36,7 +36,7 @@ export interface RadiusClient extends Disposable {
   build(parts: RequestParts): BuiltRequest;
   /** Sends octets as they are. */
   sendRaw(bytes: Uint8Array): Promise<void>;
-  /** Keeps everything that arrives. To prove silence, look at it once a later request was answered. */
+  /** Every packet that arrived. To prove that no reply came, read it after the reply to a later request. */
   listen(): Heard;
   /** Everything that arrives within `forMs`. */
   collect(forMs: number): Promise<Uint8Array[]>;

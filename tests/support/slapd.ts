@@ -207,3 +207,27 @@ function freePorts(): { plain: number; tls: number } {
     if (tls !== plain) return { plain, tls };
   }
 }
+
+/** The embedded store and a slapd as the two backends of the target. */
+export const ldapTarget = (
+  slapd: Slapd,
+  { mode = "sync", name = "ldap", url = slapd.url, timeoutMs = 2000 }: {
+    mode?: "sync" | "async";
+    name?: string;
+    url?: string;
+    timeoutMs?: number;
+  } = {},
+) => `
+[targets.default.backends.local]
+kind = "store"
+
+[targets.default.backends.${name}]
+kind = "ldap"
+mode = "${mode}"
+url = "${url}"
+bind_dn = "${slapd.bindDn}"
+bind_password = "${slapd.bindPassword}"
+users_dn = "${slapd.usersDn}"
+groups_dn = "${slapd.groupsDn}"
+timeout_ms = ${timeoutMs}
+`;

@@ -1,4 +1,4 @@
-// Stands in for the program in the tests of the harness: reads its settings and says that it is ready, no more.
+// A stub of the program for the tests of startProgram(): reads its settings and reports that it is ready.
 
 import { parse } from "smol-toml";
 

@@ -1,15 +1,15 @@
 // The suites of the whole test run, as rows, and how one of them is started.
 
 import { judge, readJunit, type Tally } from "./junit_summary.ts";
-import { streamProgram } from "./child.ts";
+import { type RunOptions, runProgram, streamProgram } from "./child.ts";
 
 /** One `deno test` process. */
 export interface Suite {
   readonly title: string;
   readonly paths: readonly string[];
   readonly ignore: readonly string[];
-  /** Whether its files may run side by side. */
-  readonly parallel: boolean;
+  /** How many of its files run side by side. The tests of a file run one after the other. */
+  readonly jobs: number;
   /** Ends a suite that hangs. Several times what the suite needs on a busy machine. */
   readonly timeoutMs: number;
   readonly permissions: readonly string[];
@@ -36,7 +36,8 @@ export const SUITES = {
     title: "unit tests",
     paths: ["tests"],
     ignore: ["tests/interop", "tests/e2e", "tests/architecture"],
-    parallel: true,
+    // More than cores: these tests wait for programs, deadlines and limits a third of their time.
+    jobs: 3,
     timeoutMs: 1_800_000,
     permissions: PERMISSIONS,
   },
@@ -44,7 +45,7 @@ export const SUITES = {
     title: "architecture",
     paths: ["tests/architecture"],
     ignore: [],
-    parallel: false,
+    jobs: 1,
     timeoutMs: 300_000,
     permissions: PERMISSIONS,
   },
@@ -52,7 +53,7 @@ export const SUITES = {
     title: "real peers",
     paths: ["tests/interop"],
     ignore: [],
-    parallel: false,
+    jobs: 1,
     timeoutMs: 1_200_000,
     permissions: PERMISSIONS,
   },
@@ -60,7 +61,7 @@ export const SUITES = {
     title: "browser",
     paths: ["tests/e2e"],
     ignore: [],
-    parallel: true,
+    jobs: 2,
     timeoutMs: 4_200_000,
     permissions: BROWSER_PERMISSIONS,
   },
@@ -68,29 +69,31 @@ export const SUITES = {
 
 export type SuiteName = keyof typeof SUITES;
 
-/** Runs one suite in a process of its own, its progress on the terminal. */
+/** Runs one suite in a process of its own. Its output goes to the terminal as it comes; with `isBackground`, at its end. */
 export async function runSuite(
   suite: Suite,
-  options: { filter?: string; env?: Readonly<Record<string, string>> } = {},
+  options: { filter?: string; isBackground?: boolean } = {},
 ): Promise<Tally> {
   const scratch = await Deno.makeTempDir({ prefix: "countersign-junit-" });
   const report = `${scratch}/report.xml`;
   try {
-    const exitCode = await streamProgram(Deno.execPath(), {
+    const exitCode = await (options.isBackground === true ? runSilently : streamProgram)(Deno.execPath(), {
       args: [
         "test",
+        // `deno task ok` checks the types of everything.
+        "--no-check",
         "--quiet",
         "--no-prompt",
         "--permit-no-files",
         TEST_LOCK,
         ...suite.permissions,
-        ...(suite.parallel ? ["--parallel"] : []),
+        ...(suite.jobs > 1 ? ["--parallel"] : []),
         ...(suite.ignore.length > 0 ? [`--ignore=${suite.ignore.join(",")}`] : []),
         ...(options.filter === undefined ? [] : [`--filter=${options.filter}`]),
         `--junit-path=${report}`,
         ...suite.paths,
       ],
-      env: options.env,
+      env: { DENO_JOBS: String(suite.jobs) },
       timeoutMs: suite.timeoutMs,
     });
     const tally = judge(await readReport(report), { suite: suite.title, exitCode });
@@ -99,6 +102,13 @@ export async function runSuite(
   } finally {
     await Deno.remove(scratch, { recursive: true });
   }
+}
+
+/** Prints the output of the program after it has ended, so that it does not mix with that of another suite. */
+async function runSilently(program: string, options: RunOptions): Promise<number> {
+  const { code, stdout, stderr } = await runProgram(program, options);
+  console.log(stdout + stderr);
+  return code;
 }
 
 /** The report; empty when no file of the suite matched, `null` when deno wrote none. */

@@ -3,9 +3,13 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
-import { openHttpClient } from "../../platform/http_client.ts";
-import { authorizationHeader, createNonce } from "../../upstream/http/oauth1.ts";
-import { encodeForm, type Parameters } from "../../upstream/http/percent_encoding.ts";
+import { openHttpClient } from "../../platform/fetch_with_deadline.ts";
+import {
+  authorizationHeader,
+  createNonce,
+  encodeForm,
+  type FormParameters,
+} from "../../upstream/http/oauth1.ts";
 import { startFakeSecondFactor } from "../fakes/second_factor_server.ts";
 
 async function openFake() {
@@ -15,7 +19,7 @@ async function openFake() {
   return {
     fake,
     pairing,
-    async call({ method, path, form = [] }: { method: "GET" | "POST"; path: string; form?: Parameters }) {
+    async call({ method, path, form = [] }: { method: "GET" | "POST"; path: string; form?: FormParameters }) {
       const url = fake.url + path;
       const authorization = authorizationHeader({ method, url, form }, {
         keys: fake,

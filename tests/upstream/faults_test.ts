@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { Fault } from "../../radius/ports.ts";
-import { cleanDetail, faultOfStatus } from "../../upstream/faults.ts";
+import { faultOfStatus, maskDetail } from "../../upstream/response_parsers.ts";
 
 const ERROR = { code: 601, detail: "said so" };
 
@@ -49,5 +49,5 @@ const DETAILS: readonly { name: string; text: string; secrets?: string[]; clean:
   { name: "mends a lone surrogate", text: "a\ud800b", clean: "a\ufffdb" },
 ];
 for (const { name, text, secrets, clean } of DETAILS) {
-  Deno.test(`cleanDetail() ${name}`, () => assertEquals(cleanDetail(text, secrets), clean));
+  Deno.test(`maskDetail() ${name}`, () => assertEquals(maskDetail(text, secrets), clean));
 }

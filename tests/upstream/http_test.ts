@@ -3,8 +3,9 @@
 import { assertEquals, assertLessOrEqual, assertRejects } from "@std/assert";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { createHttpCaller, type HttpCall } from "../../upstream/http/service_caller.ts";
-import { openHttpClient } from "../../platform/http_client.ts";
+import { openHttpClient } from "../../platform/fetch_with_deadline.ts";
 import { type RawServer, startRawServer } from "../fakes/raw_http.ts";
+import { nextTurn } from "../support/settle.ts";
 import { createManualClock, settle } from "./manual_clock.ts";
 
 /** Kept open for the whole file: a client without a call has nothing open. */
@@ -91,7 +92,7 @@ Deno.test("HttpCaller.call() lets 1,000 calls wait, and turns away the next", as
     fault: { kind: "not_called", detail: "too many calls wait for a connection" },
   });
   for (let done = 0; done < taken.length; done++) {
-    while (answers[done] === undefined) await settle();
+    while (answers[done] === undefined) await nextTurn();
     answers[done]?.(Response.json({}));
   }
   assertEquals((await Promise.all(taken)).every(({ ok }) => ok), true);

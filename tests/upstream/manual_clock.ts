@@ -1,5 +1,6 @@
 // A clock that moves only when a test moves it.
 
+import { nextTurn } from "../support/settle.ts";
 import type { Clock } from "../../platform/runtime.ts";
 
 export interface ManualClock extends Clock {
@@ -38,13 +39,17 @@ export function createManualClock(startMs = 1_800_000_000_000): ManualClock {
 
 /** Lets everything run that waits for nothing but its turn. */
 export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
+  for (let turn = 0; turn < 20; turn++) await nextTurn();
 }
 
-/** Waits until something that needs real time, such as a commit, has happened. Throws after 30 s. */
-export async function eventually(what: string, hasHappened: () => boolean | Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + 30_000; !await hasHappened();) {
-    if (performance.now() > endMs) throw new Error(`This did not happen in 30 s: ${what}`);
+/** Waits until something that needs real time, such as a commit, has happened. Throws after `withinMs`. */
+export async function eventually(
+  what: string,
+  hasHappened: () => boolean | Promise<boolean>,
+  { withinMs = 30_000 } = {},
+): Promise<void> {
+  for (const endMs = performance.now() + withinMs; !await hasHappened();) {
+    if (performance.now() > endMs) throw new Error(`This did not happen in ${withinMs / 1000} s: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }

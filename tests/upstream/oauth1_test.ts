@@ -6,32 +6,32 @@ import { createSystemRandom } from "../../platform/runtime.ts";
 import {
   authorizationHeader,
   createNonce,
+  type FormParameters,
   signatureBaseString,
   signHmacSha1,
 } from "../../upstream/http/oauth1.ts";
-import type { Parameters } from "../../upstream/http/percent_encoding.ts";
 import { createSignatureChecker, type SignatureProblem } from "../fakes/oauth1_checker.ts";
 
 interface Vector {
   readonly name: string;
   readonly method: string;
   readonly url: string;
-  readonly parameters: Parameters;
+  readonly parameters: FormParameters;
   readonly consumerSecret: string;
   readonly tokenSecret?: string;
   readonly signature: string;
 }
 
-const ANCESTOR: Parameters = [
+const ANCESTOR: FormParameters = [
   ["oauth_nonce", "12345678"],
   ["oauth_timestamp", "1000"],
   ["oauth_version", "1.0"],
   ["oauth_signature_method", "HMAC-SHA1"],
   ["oauth_consumer_key", "abcdefg"],
 ];
-const JDOE: Parameters = [["username", "jdoe"], ["reset_email", "jdoe@example.com"], ["v", "2"]];
+const JDOE: FormParameters = [["username", "jdoe"], ["reset_email", "jdoe@example.com"], ["v", "2"]];
 
-const ancestor = (path: string, parameters: Parameters, signature: string): Vector => ({
+const ancestor = (path: string, parameters: FormParameters, signature: string): Vector => ({
   name: `the ancestor's clients, ${path} ${signature.slice(0, 4)}`,
   method: "GET",
   url: `https://api.toopher.test/v1/web/${path}`,
@@ -127,7 +127,7 @@ for (const vector of VECTORS) {
 }
 
 Deno.test("signatureBaseString() is that of RFC 5849 §3.4.1.1, with a name that stands twice and an empty value", () => {
-  const parameters: Parameters = [
+  const parameters: FormParameters = [
     ["b5", "=%3D"],
     ["a3", "a"],
     ["c@", ""],
@@ -192,7 +192,7 @@ Deno.test("The signature checker of the fake takes what authorizationHeader() si
 const REFUSED: readonly {
   name: string;
   header: string | null;
-  request?: { method: string; url: string; form: Parameters };
+  request?: { method: string; url: string; form: FormParameters };
   reason: SignatureProblem;
 }[] = [
   { name: "no header", header: null, reason: "malformed" },

@@ -1,12 +1,12 @@
 // What the gateway may expect of any second-factor service, run on an external one and on the embedded one.
 
 import { assertEquals, assertMatch } from "@std/assert";
-import { CONTEXT, right, SECOND_FACTOR_WORLDS, type SecondFactorWorld } from "./worlds.ts";
+import { CONTEXT, right, SECOND_FACTOR_SERVICES, type StartedSecondFactor } from "./start_services.ts";
 
-const ask = async ({ service }: SecondFactorWorld, pairingId: string) =>
+const ask = async ({ service }: StartedSecondFactor, pairingId: string) =>
   right(await service.initiate({ pairingId, terminalName: "VPN Zürich (1)", context: CONTEXT }));
 
-const EXPECTATIONS: readonly { it: string; holds: (world: SecondFactorWorld) => Promise<void> }[] = [
+const EXPECTATIONS: readonly { it: string; holds: (world: StartedSecondFactor) => Promise<void> }[] = [
   {
     it: "asks the phone and says that nothing is decided",
     async holds(world) {
@@ -166,7 +166,7 @@ const EXPECTATIONS: readonly { it: string; holds: (world: SecondFactorWorld) => 
   },
 ];
 
-for (const [name, open] of Object.entries(SECOND_FACTOR_WORLDS)) {
+for (const [name, open] of Object.entries(SECOND_FACTOR_SERVICES)) {
   for (const { it, holds } of EXPECTATIONS) {
     Deno.test(`SecondFactorService over ${name} ${it}`, async () => {
       await using world = await open();

@@ -4,14 +4,14 @@ import { assertEquals } from "@std/assert";
 import type { Fault, Outcome } from "../../radius/ports.ts";
 import { type Clock, createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { createHttpCaller } from "../../upstream/http/service_caller.ts";
-import { openHttpClient } from "../../platform/http_client.ts";
+import { openHttpClient } from "../../platform/fetch_with_deadline.ts";
 import { createSecondFactorClient } from "../../upstream/second_factor.ts";
 import { createTelephonyClient } from "../../upstream/telephony.ts";
 import type { ServiceFault } from "../fakes/raw_http.ts";
 import { startFakeSecondFactor } from "../fakes/second_factor_server.ts";
 import { startFakeTelephony } from "../fakes/telephony_server.ts";
 import { createManualClock, eventually, type ManualClock } from "./manual_clock.ts";
-import { CONTEXT, right, USER_AGENT } from "./worlds.ts";
+import { CONTEXT, right, USER_AGENT } from "./start_services.ts";
 
 /** The deadline of a call. No test waits for it: where a call ends by it, the test moves the clock. */
 const TIMEOUT_MS = 10_000;

@@ -1,11 +1,11 @@
 // What the gateway may expect of any telephony service, run on an external one and on the embedded outbox.
 
 import { assertEquals } from "@std/assert";
-import { right, TELEPHONY_WORLDS, type TelephonyWorld } from "./worlds.ts";
+import { right, type StartedTelephony, TELEPHONY_SERVICES } from "./start_services.ts";
 
 const NUMBER = "+15551234567";
 
-const EXPECTATIONS: readonly { it: string; holds: (world: TelephonyWorld) => Promise<void> }[] = [
+const EXPECTATIONS: readonly { it: string; holds: (world: StartedTelephony) => Promise<void> }[] = [
   {
     it: "delivers a text",
     async holds({ service, received }) {
@@ -58,7 +58,7 @@ const EXPECTATIONS: readonly { it: string; holds: (world: TelephonyWorld) => Pro
   },
 ];
 
-for (const [name, open] of Object.entries(TELEPHONY_WORLDS)) {
+for (const [name, open] of Object.entries(TELEPHONY_SERVICES)) {
   for (const { it, holds } of EXPECTATIONS) {
     Deno.test(`TelephonyService over ${name} ${it}`, async () => {
       await using world = await open();

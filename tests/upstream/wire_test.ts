@@ -3,12 +3,12 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { createHttpCaller } from "../../upstream/http/service_caller.ts";
-import { openHttpClient } from "../../platform/http_client.ts";
+import { openHttpClient } from "../../platform/fetch_with_deadline.ts";
 import { createSecondFactorClient } from "../../upstream/second_factor.ts";
 import { createTelephonyClient } from "../../upstream/telephony.ts";
 import { startFakeSecondFactor } from "../fakes/second_factor_server.ts";
 import { startFakeTelephony } from "../fakes/telephony_server.ts";
-import { CALL_MS, CONTEXT, right, USER_AGENT } from "./worlds.ts";
+import { CALL_MS, CONTEXT, right, USER_AGENT } from "./start_services.ts";
 
 async function openSecondFactor({ urlSuffix = "" } = {}) {
   const fake = await startFakeSecondFactor({ nowMs: () => systemClock.nowMs() });

@@ -14,140 +14,137 @@ export interface TableChange {
   reread(): Promise<void>;
 }
 
-/** Rows of one kind by id. */
-export interface MirroredTable<Row> {
-  get(id: string): Row | undefined;
-  /** The rows with an index key, oldest first, at most `limit`. */
-  list(indexKey: string, limit?: number): Row[];
-  /** The newest `limit` rows with an index key, oldest first. */
-  listNewest(indexKey: string, limit: number): Row[];
-  /** How many rows have an index key. */
-  count(indexKey: string): number;
-  size(): number;
-  /** Adds a row with a new id. */
-  add(id: string, row: Row): TableChange;
-  /** Replaces or removes (`null`) a row, if the store still has the version in memory. */
-  change(id: string, row: Row | null): TableChange;
-  /** Reads all rows from the store. */
-  load(nowMs: number): Promise<void>;
-  /** Removes expired rows from memory. The store removes its own. */
-  sweep(nowMs: number): void;
+interface TableDeps {
+  readonly store: Store;
+  readonly nowMs: () => number;
 }
 
-/**
- * @param options.name last part of the key prefix `["embedded", name]`.
- * @param options.expiresMs when a row expires; `null` for never.
- * @param options.index index keys of a row.
- */
-export function createMirroredTable<Row>(
-  deps: { store: Store; nowMs: () => number },
-  options: {
-    name: string;
-    expiresMs: (row: Row) => number | null;
-    index: (row: Row) => readonly string[];
-  },
-): MirroredTable<Row> {
-  const { store, nowMs } = deps;
-  const { name, expiresMs, index } = options;
-  const rows = new Map<string, { row: Row; versionstamp: string }>();
-  const indexed = createIndex();
-  const keyOf = (id: string): Deno.KvKey => ["embedded", name, id];
+interface TableOptions<Row> {
+  /** The last part of the key prefix `["embedded", name]`. */
+  readonly name: string;
+  /** When a row expires; `null` for never. */
+  readonly expiresMs: (row: Row) => number | null;
+  /** The index keys of a row. */
+  readonly index: (row: Row) => readonly string[];
+}
 
-  const mirror = (id: string, row: Row | null, versionstamp: string): void => {
-    const before = rows.get(id);
+/** Rows of one kind by id. */
+export class MirroredTable<Row> {
+  readonly #deps: TableDeps;
+  readonly #options: TableOptions<Row>;
+  readonly #rows = new Map<string, { row: Row; versionstamp: string }>();
+  readonly #ids = new Map<string, Set<string>>();
+
+  constructor(deps: TableDeps, options: TableOptions<Row>) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  get(id: string): Row | undefined {
+    return this.#rows.get(id)?.row;
+  }
+
+  /** The rows with an index key, oldest first, at most `limit`. */
+  list(indexKey: string, limit = Infinity): Row[] {
+    return this.#idsOf(indexKey).values().take(limit).toArray().flatMap((id) => this.get(id) ?? []);
+  }
+
+  /** The newest `limit` rows with an index key, oldest first. */
+  listNewest(indexKey: string, limit: number): Row[] {
+    const ids = this.#idsOf(indexKey);
+    return ids.values().drop(Math.max(0, ids.size - limit)).toArray().flatMap((id) => this.get(id) ?? []);
+  }
+
+  /** How many rows have an index key. */
+  count(indexKey: string): number {
+    return this.#idsOf(indexKey).size;
+  }
+
+  size(): number {
+    return this.#rows.size;
+  }
+
+  /** Adds a row with a new id. */
+  add(id: string, row: Row): TableChange {
+    return this.#changeOf(id, row, null);
+  }
+
+  /** Replaces or removes (`null`) a row, if the store still has the version in memory. */
+  change(id: string, row: Row | null): TableChange {
+    const versionstamp = this.#rows.get(id)?.versionstamp ?? null;
+    return this.#changeOf(id, row, { key: this.#keyOf(id), versionstamp });
+  }
+
+  /** Reads all rows from the store. */
+  async load(nowMs: number): Promise<void> {
+    const prefix = ["embedded", this.#options.name];
+    for await (const { key, value, versionstamp } of this.#deps.store.list<Row>(prefix)) {
+      if (value !== null && versionstamp !== null && !this.#isOver(value, nowMs)) {
+        this.#mirror(String(key[2]), value, versionstamp);
+      }
+    }
+  }
+
+  /** Removes expired rows from memory. The store removes its own. */
+  sweep(nowMs: number): void {
+    for (const [id, { row }] of this.#rows) {
+      if (!this.#isOver(row, nowMs)) continue;
+      this.#rows.delete(id);
+      this.#removeFromIndex(id, row);
+    }
+  }
+
+  #keyOf(id: string): Deno.KvKey {
+    return ["embedded", this.#options.name, id];
+  }
+
+  #idsOf(indexKey: string): ReadonlySet<string> {
+    return this.#ids.get(indexKey) ?? new Set();
+  }
+
+  #isOver(row: Row, atMs: number): boolean {
+    const expires = this.#options.expiresMs(row);
+    return expires !== null && expires <= atMs;
+  }
+
+  #changeOf(id: string, row: Row | null, check: Check | null): TableChange {
+    return {
+      mutation: row === null ? { type: "delete", key: this.#keyOf(id) } : this.#setting(id, row),
+      check,
+      applied: (versionstamp) => this.#mirror(id, row, versionstamp),
+      reread: () => this.#reread(id),
+    };
+  }
+
+  #setting(id: string, row: Row): Mutation {
+    const atMs = this.#options.expiresMs(row);
+    const expiry = atMs === null ? {} : { expireInMs: Math.max(1, atMs - this.#deps.nowMs()) };
+    return { type: "set", key: this.#keyOf(id), value: row, ...expiry };
+  }
+
+  async #reread(id: string): Promise<void> {
+    const { value, versionstamp } = await this.#deps.store.get<Row>(this.#keyOf(id));
+    if (value !== null && versionstamp !== null) this.#mirror(id, value, versionstamp);
+    else this.#mirror(id, null, this.#rows.get(id)?.versionstamp ?? "");
+  }
+
+  #mirror(id: string, row: Row | null, versionstamp: string): void {
+    const before = this.#rows.get(id);
     // Two commits may report in any order. The version tells which one is later.
     if (before !== undefined && before.versionstamp > versionstamp) return;
-    if (before !== undefined) indexed.remove(id, index(before.row));
-    if (row === null) rows.delete(id);
-    else {
-      rows.set(id, { row, versionstamp });
-      indexed.add(id, index(row));
+    if (before !== undefined) this.#removeFromIndex(id, before.row);
+    if (row === null) return void this.#rows.delete(id);
+    this.#rows.set(id, { row, versionstamp });
+    for (const key of this.#options.index(row)) this.#ids.set(key, (this.#ids.get(key) ?? new Set()).add(id));
+  }
+
+  #removeFromIndex(id: string, row: Row): void {
+    for (const key of this.#options.index(row)) {
+      const ids = this.#ids.get(key);
+      ids?.delete(id);
+      if (ids?.size === 0) this.#ids.delete(key);
     }
-  };
-
-  const reread = async (id: string): Promise<void> => {
-    const entry = await store.get<Row>(keyOf(id));
-    if (entry.value !== null && entry.versionstamp !== null) mirror(id, entry.value, entry.versionstamp);
-    else mirror(id, null, rows.get(id)?.versionstamp ?? "");
-  };
-
-  const setting = (id: string, row: Row): Mutation => {
-    const atMs = expiresMs(row);
-    return {
-      type: "set",
-      key: keyOf(id),
-      value: row,
-      ...(atMs !== null && { expireInMs: Math.max(1, atMs - nowMs()) }),
-    };
-  };
-
-  const changeOf = (id: string, row: Row | null, check: Check | null): TableChange => ({
-    mutation: row === null ? { type: "delete", key: keyOf(id) } : setting(id, row),
-    check,
-    applied: (versionstamp) => mirror(id, row, versionstamp),
-    reread: () => reread(id),
-  });
-
-  const isOver = (row: Row, atMs: number): boolean => {
-    const expires = expiresMs(row);
-    return expires !== null && expires <= atMs;
-  };
-
-  return {
-    get: (id) => rows.get(id)?.row,
-    list: (indexKey, limit) => indexed.ids(indexKey, limit).flatMap((id) => rows.get(id)?.row ?? []),
-    listNewest: (indexKey, limit) =>
-      indexed.newestIds(indexKey, limit).flatMap((id) => rows.get(id)?.row ?? []),
-    count: (indexKey) => indexed.count(indexKey),
-    size: () => rows.size,
-    add: (id, row) => changeOf(id, row, null),
-    change: (id, row) =>
-      changeOf(id, row, { key: keyOf(id), versionstamp: rows.get(id)?.versionstamp ?? null }),
-    async load(atMs) {
-      for await (const { key, value, versionstamp } of store.list<Row>(["embedded", name])) {
-        if (value !== null && versionstamp !== null && !isOver(value, atMs)) {
-          mirror(String(key[2]), value, versionstamp);
-        }
-      }
-    },
-    sweep(atMs) {
-      for (const [id, { row }] of rows) {
-        if (!isOver(row, atMs)) continue;
-        rows.delete(id);
-        indexed.remove(id, index(row));
-      }
-    },
-  };
-}
-
-interface Index {
-  add(id: string, keys: readonly string[]): void;
-  remove(id: string, keys: readonly string[]): void;
-  ids(key: string, limit?: number): string[];
-  newestIds(key: string, limit: number): string[];
-  count(key: string): number;
-}
-
-function createIndex(): Index {
-  const sets = new Map<string, Set<string>>();
-  return {
-    add(id, keys) {
-      for (const key of keys) sets.set(key, (sets.get(key) ?? new Set()).add(id));
-    },
-    remove(id, keys) {
-      for (const key of keys) {
-        const set = sets.get(key);
-        set?.delete(id);
-        if (set?.size === 0) sets.delete(key);
-      }
-    },
-    ids: (key, limit = Infinity) => (sets.get(key) ?? new Set<string>()).values().take(limit).toArray(),
-    newestIds(key, limit) {
-      const set = sets.get(key) ?? new Set<string>();
-      return set.values().drop(Math.max(0, set.size - limit)).toArray();
-    },
-    count: (key) => sets.get(key)?.size ?? 0,
-  };
+  }
 }
 
 /**
@@ -168,4 +165,40 @@ export async function commitChanges(
   if (outcome.ok) { for (const change of changes) change.applied(outcome.versionstamp); }
   else for (const change of changes) await change.reread();
   return outcome.ok;
+}
+
+/** Callbacks by topic. They must not throw. */
+export class EventEmitter {
+  readonly #maxPerTopic: number;
+  readonly #topics = new Map<string, Set<() => void>>();
+
+  constructor({ maxPerTopic }: { maxPerTopic: number }) {
+    this.#maxPerTopic = maxPerTopic;
+  }
+
+  /** Returns a function that removes the callback. If the topic has its maximum, the callback is not added. */
+  on(topic: string, notify: () => void): () => void {
+    const known = this.#topics.get(topic) ?? new Set();
+    // One function may be added twice. A wrapper tells the registrations apart.
+    const own = () => notify();
+    if (known.size < this.#maxPerTopic) this.#topics.set(topic, known.add(own));
+    return () => this.#remove(topic, own);
+  }
+
+  emit(topic: string): void {
+    for (const notify of [...this.#topics.get(topic) ?? []]) notify();
+  }
+
+  /** Like `emit`, and removes the callbacks of the topic. */
+  emitLast(topic: string): void {
+    const known = this.#topics.get(topic) ?? [];
+    this.#topics.delete(topic);
+    for (const notify of known) notify();
+  }
+
+  #remove(topic: string, notify: () => void): void {
+    const known = this.#topics.get(topic);
+    known?.delete(notify);
+    if (known?.size === 0) this.#topics.delete(topic);
+  }
 }

@@ -2,25 +2,24 @@
 
 import { createHmac } from "node:crypto";
 import type { Random } from "../../platform/runtime.ts";
-import { decodeForm, type Parameters, percentEncode } from "./percent_encoding.ts";
 
-/** What the two sides share. There is no token: the client acts for itself. */
+/** The shared credentials. There is no token: the client acts for itself. */
 export interface OAuthKeys {
   readonly consumerKey: string;
   readonly consumerSecret: string;
 }
 
-/** What of a request is signed. `form` is empty unless the body is a form. */
+/** The signed parts of a request. `form` is empty unless the body is a form. */
 export interface SignedRequest {
   readonly method: string;
   /** Absolute; its query is signed, its fragment is not. */
   readonly url: string;
-  readonly form: Parameters;
+  readonly form: FormParameters;
 }
 
 /** The signature base string, RFC 5849 §3.4.1. `parameters` holds those of the header, query and form together. */
 export function signatureBaseString(
-  request: { method: string; url: string; parameters: Parameters },
+  request: { method: string; url: string; parameters: FormParameters },
 ): string {
   const { method, url, parameters } = request;
   return [method.toUpperCase(), baseStringUri(url), normalizeParameters(parameters)].map(percentEncode).join(
@@ -35,7 +34,7 @@ function baseStringUri(url: string): string {
 }
 
 /** RFC 5849 §3.4.1.3.2: encoded first, then sorted by name and, for names that repeat, by value. */
-function normalizeParameters(parameters: Parameters): string {
+function normalizeParameters(parameters: FormParameters): string {
   const encoded = parameters.map(([name, value]) => [percentEncode(name), percentEncode(value)] as const);
   encoded.sort(([name, value], [otherName, otherValue]) =>
     compareText(name, otherName) || compareText(value, otherValue)
@@ -58,7 +57,7 @@ export function signHmacSha1(
 }
 
 /** The parameters of the query of `url`, decoded. */
-function queryOf(url: string): Parameters {
+function queryOf(url: string): FormParameters {
   return decodeForm(new URL(url).search.slice(1));
 }
 
@@ -87,7 +86,7 @@ export function authorizationHeader(
 
 function signatureOf(
   request: SignedRequest,
-  { oauth, keys }: { oauth: Parameters; keys: OAuthKeys },
+  { oauth, keys }: { oauth: FormParameters; keys: OAuthKeys },
 ): string {
   const parameters = [...oauth, ...queryOf(request.url), ...request.form];
   return signHmacSha1(signatureBaseString({ method: request.method, url: request.url, parameters }), keys);
@@ -98,4 +97,29 @@ export function createNonce(random: Random): string {
   const octets = random.bytes(8);
   const number = new DataView(octets.buffer, octets.byteOffset, 8).getBigUint64(0);
   return String(number & 0x7fff_ffff_ffff_ffffn);
+}
+
+/** A form or query as pairs, in order; names may repeat. */
+export type FormParameters = readonly (readonly [name: string, value: string])[];
+
+const LEFT_BY_THE_PLATFORM = /[!'()*]/g;
+
+/** Encodes every octet that is not unreserved. A lone surrogate becomes U+FFFD: nothing here throws on input. */
+export function percentEncode(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replace(
+    LEFT_BY_THE_PLATFORM,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+/**
+ * A body of `application/x-www-form-urlencoded`. A space is `%20`, which readers of `+` and readers of `%20` both take.
+ */
+export function encodeForm(parameters: FormParameters): string {
+  return parameters.map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`).join("&");
+}
+
+/** The pairs of a form body or of a query without its `?`, decoded, with duplicates. */
+export function decodeForm(text: string): [string, string][] {
+  return [...new URLSearchParams(text)];
 }

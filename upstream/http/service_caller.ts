@@ -1,25 +1,33 @@
 // The HTTP caller of one upstream service: a guarded caller, one deadline over queue, request and body, and a bound on
-// the answer. What goes wrong is a Fault, never a throw.
+// the answer. A failure is a Fault; it never throws.
 
-import type { BreakerLimits } from "../../platform/circuit_breaker.ts";
-import type { BodyFlaw } from "../../platform/bounded_body.ts";
-import { type Fetch, type FetchResult, fetchWithDeadline } from "../../platform/fetch_with_deadline.ts";
-import { type CallRefusal, createGuardedCaller, type GuardedCaller } from "../../platform/guarded_caller.ts";
+import {
+  type BreakerLimits,
+  type CallRefusal,
+  createGuardedCaller,
+  type GuardedCaller,
+} from "../../platform/guarded_caller.ts";
+import {
+  type BodyFlaw,
+  type Fetch,
+  type FetchResult,
+  fetchWithDeadline,
+} from "../../platform/fetch_with_deadline.ts";
 import { asRecord, type JsonFlaw, type JsonRecord, parseBoundedJson } from "../../platform/safe_json.ts";
 import type { Fault, Outcome } from "../../radius/ports.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
-import { cleanDetail, type ErrorBody, failed, faultOfStatus, nonsense } from "../faults.ts";
+import { type ErrorBody, failed, faultOfStatus, malformed, maskDetail } from "../response_parsers.ts";
 
 /** One call to a service that answers in JSON. */
 export interface HttpCall {
   readonly method: "GET" | "POST";
   readonly url: string;
-  /** Made anew for each attempt and only when it goes out, so that a signature carries the time of sending. */
+  /** Created for each attempt just before it is sent, so that a signature has the time of sending. */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly body?: string;
   /** Over everything: the wait for a connection, the request, the body. */
   readonly timeoutMs: number;
-  /** How this service words its errors. */
+  /** Parses the errors of this service. */
   readonly readError: (body: JsonRecord) => { code: unknown; detail: unknown };
   /** Texts that must not come back in a fault's `detail`. */
   readonly secrets: readonly string[];
@@ -41,8 +49,8 @@ export interface HttpCaller {
   close(): Promise<void>;
 }
 
-const MAX_ANSWER_OCTETS = 256 * 1024;
-const MAX_ANSWER_DEPTH = 32;
+const MAX_RESPONSE_OCTETS = 256 * 1024;
+const MAX_RESPONSE_DEPTH = 32;
 const MAX_WAITING = 1000;
 const DEFAULT_CONNECTIONS = 2;
 const BREAKER: BreakerLimits = {
@@ -79,11 +87,11 @@ export function createHttpCaller(
       fetch,
       clock,
       deadlineMs,
-      maxOctets: MAX_ANSWER_OCTETS,
+      maxOctets: MAX_RESPONSE_OCTETS,
     });
 
-  /** A GET is repeated once when the peer was not there or went away; nothing else ever is. */
-  const attemptTwice = async (call: HttpCall, deadlineMs: number): Promise<FetchResult> => {
+  /** A GET is repeated once if the peer could not be reached or disconnected. Other methods are never repeated. */
+  const attemptWithRetry = async (call: HttpCall, deadlineMs: number): Promise<FetchResult> => {
     const first = await attempt(call, deadlineMs);
     if (first.ok || call.method !== "GET" || !first.loss.repeatable) return first;
     return await attempt(call, deadlineMs);
@@ -95,7 +103,7 @@ export function createHttpCaller(
         return failed({ kind: "not_called", detail: "the address is not http or https" });
       }
       const deadlineMs = clock.nowMs() + call.timeoutMs;
-      return await caller.call(async () => judge(await attemptTwice(call, deadlineMs), call), {
+      return await caller.call(async () => toOutcome(await attemptWithRetry(call, deadlineMs), call), {
         waitUntilMs: deadlineMs,
       });
     },
@@ -116,7 +124,7 @@ const REFUSALS: Readonly<Record<CallRefusal["reason"], Fault>> = {
 };
 
 const FLAWS: Readonly<Record<BodyFlaw, Fault>> = {
-  too_long: { kind: "nonsense", detail: `an answer of more than ${MAX_ANSWER_OCTETS} octets` },
+  too_long: { kind: "nonsense", detail: `an answer of more than ${MAX_RESPONSE_OCTETS} octets` },
   broke_off: { kind: "unreachable", sent: true, detail: "the answer broke off" },
   out_of_time: { kind: "unreachable", sent: true, detail: "the answer did not end in time" },
 };
@@ -124,12 +132,12 @@ const FLAWS: Readonly<Record<BodyFlaw, Fault>> = {
 const JSON_FLAWS: Readonly<Record<JsonFlaw, string>> = {
   not_utf8: "an answer that is not UTF-8",
   not_json: "not JSON",
-  too_deep: `JSON deeper than ${MAX_ANSWER_DEPTH} levels`,
+  too_deep: `JSON deeper than ${MAX_RESPONSE_DEPTH} levels`,
   too_many_values: "JSON with too many values",
 };
 
-/** What an exchange means. A status that is no success counts even when its body is of no use. */
-function judge(made: FetchResult, call: HttpCall): Outcome<HttpAnswer> {
+/** The outcome of an exchange. A status other than 2xx is a fault, even if its body is unreadable. */
+function toOutcome(made: FetchResult, call: HttpCall): Outcome<HttpAnswer> {
   if (!made.ok) {
     return failed({ kind: "unreachable", sent: made.loss.sent, detail: made.loss.detail });
   }
@@ -139,11 +147,11 @@ function judge(made: FetchResult, call: HttpCall): Outcome<HttpAnswer> {
     return failed(faultOfStatus(status, { error, retryAfter: headers.get("retry-after") }));
   }
   if (made.body === null) return failed(FLAWS[made.flaw]);
-  if (!isJson(headers)) return nonsense("an answer that is not application/json");
-  const parsed = parseBoundedJson(made.body, { maxDepth: MAX_ANSWER_DEPTH });
-  if (!parsed.ok) return nonsense(JSON_FLAWS[parsed.flaw]);
+  if (!isJson(headers)) return malformed("an answer that is not application/json");
+  const parsed = parseBoundedJson(made.body, { maxDepth: MAX_RESPONSE_DEPTH });
+  if (!parsed.ok) return malformed(JSON_FLAWS[parsed.flaw]);
   const body = asRecord(parsed.value);
-  return body === null ? nonsense("JSON that is no object") : { ok: true, value: { status, headers, body } };
+  return body === null ? malformed("JSON that is no object") : { ok: true, value: { status, headers, body } };
 }
 
 function isJson(headers: Headers): boolean {
@@ -153,13 +161,13 @@ function isJson(headers: Headers): boolean {
 
 function readErrorBody(made: Extract<FetchResult, { ok: true }>, call: HttpCall): ErrorBody {
   const plain: ErrorBody = { code: made.status, detail: `HTTP ${made.status}` };
-  const parsed = parseBoundedJson(made.body ?? "", { maxDepth: MAX_ANSWER_DEPTH });
+  const parsed = parseBoundedJson(made.body ?? "", { maxDepth: MAX_RESPONSE_DEPTH });
   const body = parsed.ok ? asRecord(parsed.value) : null;
   if (body === null) return plain;
   const { code, detail } = call.readError(body);
   return {
     code: readCode(code) ?? plain.code,
-    detail: typeof detail === "string" ? cleanDetail(detail, call.secrets) : plain.detail,
+    detail: typeof detail === "string" ? maskDetail(detail, call.secrets) : plain.detail,
   };
 }
 

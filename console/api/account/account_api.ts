@@ -1,28 +1,37 @@
-// The API of a person's own page, below /me/api: the visit, one's own factors and logins, and "this was not me". It has no privilege
-// beyond the one user of the visit.
+// The API of a user's own page, below /me/api: the session, the user's factors and logins, and "this was not me". It gives access to
+// nothing but the user of the session.
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
-import { createAttempts } from "../auth/sign_in_rate_limit.ts";
-import { type HttpEnv, jsonBody, sameOrigin } from "../hono_env.ts";
-import { createMeDoor, type MeDoor } from "./account_auth.ts";
-import { createMeFactorRoutes, type MeFactorDeps } from "./account_factor_routes.ts";
-import { type MeLoginsDeps, ownLogin, ownLogins } from "./account_logins.ts";
-import type { MeSession } from "./account_sessions.ts";
-import type { MeSessionAnswer } from "./account_types.ts";
-import { useOwnCode } from "./account_step_up.ts";
-import { createNotMe } from "./report_not_me.ts";
-import { createOwnHistory } from "./account_history.ts";
-import { required } from "../users/user_deps.ts";
+import { createSignInRateLimit, type SignInRateLimit } from "../auth/sign_in_rate_limit.ts";
+import { EMPTY, type HttpEnv, jsonBody, sameOrigin } from "../hono_env.ts";
+import { type AccountAuth, createAccountAuth } from "./account_auth.ts";
+import { type AccountFactorDeps, createAccountFactorRoutes } from "./account_factor_routes.ts";
+import {
+  type AccountLoginsDeps,
+  createAccountHistory,
+  findAccountLogin,
+  listAccountLogins,
+  reportNotMe,
+} from "./account_logins.ts";
+import type { AccountSession } from "./account_sessions.ts";
+import type { AccountSessionAnswer } from "./account_types.ts";
+import { type People, requireUsers } from "../deps.ts";
 import { Refusal } from "../errors.ts";
+import { matchTotp } from "../../../radius/factors/totp.ts";
+import type { Clock } from "../../../platform/runtime.ts";
+import type { Store } from "../../../platform/store.ts";
+import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 
-export type MeApiDeps = Omit<MeFactorDeps & MeLoginsDeps, "attempts" | "door" | "history"> & {
-  /** Throws the refusal `no_directory` where the console runs without one. */
-  readonly door: () => MeDoor;
-};
+export type AccountApiDeps =
+  & Omit<AccountFactorDeps & AccountLoginsDeps, "attempts" | "accountAuth" | "history">
+  & {
+    /** @throws Refusal `no_directory` if the console runs without a directory. */
+    readonly accountAuth: () => AccountAuth;
+  };
 
-/** For the typed client: `hc<MeApi>("/me/api")`. */
-export type MeApi = ReturnType<typeof createMeApi>;
+/** For the typed client: `hc<AccountApi>("/me/api")`. */
+export type AccountApi = ReturnType<typeof createAccountApi>;
 
 const text = (maxCharacters: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(maxCharacters));
 const LINK = v.strictObject({ link: text(256) });
@@ -31,21 +40,49 @@ const ENTER = v.union([
   v.strictObject({ phone: v.literal(true), userName: v.optional(text(1024)) }),
 ]);
 const CODE = v.strictObject({ code: text(16) });
-const NOTHING = v.strictObject({});
 const NOT_ME = v.strictObject({ conversationId: v.nullable(text(64)) });
 
-/** The door that the page's API and the approval page share; made when it is first asked for. */
-export function createLazyDoor(deps: Omit<MeApiDeps, "door">): () => MeDoor {
-  const attempts = createAttempts(deps);
-  let door: MeDoor | null = null;
-  return () => door ??= createMeDoor({ ...deps, people: required(deps.people), attempts });
+/** The sign-in that the page's API and the approval page share, created on first use. */
+export function createLazyAccountAuth(deps: Omit<AccountApiDeps, "accountAuth">): () => AccountAuth {
+  const attempts = createSignInRateLimit(deps);
+  let created: AccountAuth | null = null;
+  return () => created ??= createAccountAuth({ ...deps, people: requireUsers(deps.people), attempts });
 }
 
-export function createMeApi(deps: MeApiDeps) {
-  const { door, clock } = deps;
-  const attempts = createAttempts(deps);
-  const history = createOwnHistory(deps);
-  const answer = async (c: Context<HttpEnv>, me: MeSession | null): Promise<MeSessionAnswer> => {
+export function createAccountApi(deps: AccountApiDeps) {
+  const { accountAuth } = deps;
+  const attempts = createSignInRateLimit(deps);
+  const history = createAccountHistory(deps);
+  return new Hono<HttpEnv>()
+    .use(sameOrigin)
+    .route("/session", createAccountSessionRoutes({ ...deps, attempts }))
+    .post(
+      "/link/look",
+      jsonBody(LINK),
+      async (c) => c.json(await accountAuth().readLink(c, c.req.valid("json").link)),
+    )
+    .get("/logins", async (c) => {
+      const { person } = await accountAuth().requireSession(c);
+      return c.json(await listAccountLogins({ ...deps, history }, person));
+    })
+    .post("/not-me", jsonBody(NOT_ME), async (c) => {
+      const me = await accountAuth().requireSession(c);
+      const { canonical, userName: user } = me.person;
+      const { conversationId } = c.req.valid("json");
+      const about = conversationId === null
+        ? null
+        : await findAccountLogin({ ...deps, history }, { canonical, conversationId });
+      if (conversationId !== null && about === null) throw new Refusal("login_gone");
+      const services = { ...deps, people: requireUsers(deps.people), sessions: accountAuth().sessions };
+      const request = { user, source: c.env.remoteAddress, keepSessionId: me.id, about };
+      return c.json(await reportNotMe(services, request));
+    })
+    .route("/", createAccountFactorRoutes({ ...deps, attempts, history }));
+}
+
+function createAccountSessionRoutes(deps: AccountApiDeps & { attempts: SignInRateLimit }) {
+  const { accountAuth, attempts, clock } = deps;
+  const answer = async (c: Context<HttpEnv>, me: AccountSession | null): Promise<AccountSessionAnswer> => {
     const available = deps.people !== undefined;
     return {
       available,
@@ -56,60 +93,79 @@ export function createMeApi(deps: MeApiDeps) {
         via: me.via,
         endsMs: me.endsMs,
       },
-      phoneUsers: available ? await door().phoneUsers(c) : [],
+      phoneUsers: available ? await accountAuth().phoneUsers(c) : [],
     };
   };
-
   return new Hono<HttpEnv>()
-    .use(sameOrigin)
-    .get(
-      "/session",
-      async (c) => c.json(await answer(c, deps.people === undefined ? null : await door().holder(c))),
-    )
-    .post("/session", jsonBody(ENTER), async (c) => {
-      const wanted = c.req.valid("json");
-      const me = "link" in wanted
-        ? await door().enterByLink(c, wanted.link)
-        : await door().enterByPhone(c, wanted.userName);
+    .get("/", async (c) => {
+      const me = deps.people === undefined ? null : await accountAuth().findSession(c);
       return c.json(await answer(c, me));
     })
-    .post("/session/stay", jsonBody(NOTHING), async (c) => c.json(await answer(c, await door().held(c))))
-    .post("/session/step-up", jsonBody(CODE), async (c) => {
-      const me = await door().held(c);
-      const attempt = attempts.take({ source: null, name: me.person.canonical });
+    .post("/", jsonBody(ENTER), async (c) => {
+      const wanted = c.req.valid("json");
+      const me = "link" in wanted
+        ? await accountAuth().enterByLink(c, wanted.link)
+        : await accountAuth().enterByPhone(c, wanted.userName);
+      return c.json(await answer(c, me));
+    })
+    .post(
+      "/stay",
+      jsonBody(EMPTY),
+      async (c) => c.json(await answer(c, await accountAuth().requireSession(c))),
+    )
+    .post("/step-up", jsonBody(CODE), async (c) => {
+      const me = await accountAuth().requireSession(c);
+      const { canonical } = me.person;
+      const attempt = attempts.take({ source: null, name: canonical });
       const code = c.req.valid("json").code.replace(/[\s-]/g, "");
-      const people = required(deps.people);
-      const factor = await useOwnCode({ ...deps, people }, { canonical: me.person.canonical, code });
+      const factor = await verifyOwnCode({ ...deps, people: requireUsers(deps.people) }, { canonical, code });
       if (factor === null) throw new Refusal("wrong_me_code");
       attempt.forgive();
-      await door().sessions.freshen(me.id, factor);
-      return c.json(await answer(c, await door().held(c)));
+      await accountAuth().sessions.freshen(me.id, factor);
+      return c.json(await answer(c, await accountAuth().requireSession(c)));
     })
-    .delete("/session", async (c) => {
-      await door().leave(c);
+    .delete("/", async (c) => {
+      await accountAuth().signOut(c);
       return c.json(await answer(c, null));
-    })
-    .post("/link/look", jsonBody(LINK), async (c) => c.json(await door().look(c, c.req.valid("json").link)))
-    .get("/logins", async (c) => {
-      const { person } = await door().held(c);
-      return c.json(await ownLogins({ ...deps, history }, person));
-    })
-    .post("/not-me", jsonBody(NOT_ME), async (c) => {
-      const me = await door().held(c);
-      const { canonical, userName } = me.person;
-      const { conversationId } = c.req.valid("json");
-      const about = conversationId === null
-        ? null
-        : await ownLogin({ ...deps, history }, { canonical, conversationId });
-      if (conversationId !== null && about === null) throw new Refusal("login_gone");
-      const disown = createNotMe({ ...deps, people: required(deps.people), sessions: door().sessions });
-      const done = await disown({
-        user: userName,
-        source: c.env.remoteAddress,
-        keepSessionId: me.id,
-        about,
-      });
-      return c.json(done);
-    })
-    .route("/", createMeFactorRoutes({ ...deps, attempts, history }));
+    });
+}
+
+export interface AccountStepUpDeps {
+  readonly people: People;
+  readonly secondFactorAdmin: SecondFactorAdmin | null;
+  readonly store: Store;
+  readonly clock: Clock;
+}
+
+const DIGITS = 6;
+/** RFC 6238 §5.2: one step of clock difference each way. */
+const TOLERANCE_STEPS = 1;
+
+/** The id of the user's pairing that has this code, or `null`. The code is used up, so that it is valid once. */
+export async function verifyOwnCode(
+  { people: { pairings }, secondFactorAdmin, store, clock }: AccountStepUpDeps,
+  { canonical, code }: { canonical: string; code: string },
+): Promise<string | null> {
+  for (const pairing of pairings.usable(canonical)) {
+    if (pairing.kind === "device" && await secondFactorAdmin?.usePasscode(pairing.id, code)) {
+      return pairing.id;
+    }
+    const seed = pairing.kind === "totp" ? pairings.seedOf(pairing) : null;
+    if (pairing.kind !== "totp" || seed === null) continue;
+    const step = matchTotp({
+      seed,
+      code,
+      nowMs: clock.nowMs(),
+      digits: DIGITS,
+      lastStep: pairing.lastStep,
+      toleranceSteps: TOLERANCE_STEPS,
+    });
+    if (step === null) continue;
+    const used = pairings.prepareUsedStep(pairing, step);
+    // In memory first: the same code is not valid in a concurrent login.
+    pairings.adopt(used.pairing);
+    await store.commit({ mutations: [used.mutation] });
+    return pairing.id;
+  }
+  return null;
 }

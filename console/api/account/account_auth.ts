@@ -1,24 +1,29 @@
-// The door of a person's own page: in by a one-time link or by a paired phone, and who holds the cookie now.
+// Sign-in to a user's own page: by a one-time link or a paired phone, and the session of the cookie.
 
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import type { Context } from "hono";
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import type { Clock, Random } from "../../../platform/runtime.ts";
-import type { Store } from "../../../platform/store.ts";
+import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
+import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import type { DeviceService } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import { type Attempts, countGuesses } from "../auth/sign_in_rate_limit.ts";
+import { countGuesses, type SignInRateLimit } from "../auth/sign_in_rate_limit.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import { cookieName, cookieOptions, type HttpEnv } from "../hono_env.ts";
-import { createMeLinks } from "./account_links.ts";
-import { type Person, personOf, phoneUsers } from "./account_owner.ts";
-import { createMeSessions, type MeEntrance, type MeSession, type MeSessions } from "./account_sessions.ts";
-import type { MeLinkLook } from "./account_types.ts";
-import type { People } from "../users/user_deps.ts";
-import { phoneToken } from "../devices/device_cookie.ts";
+import {
+  type AccountOwner,
+  type AccountSession,
+  AccountSessions,
+  findAccountOwner,
+  type NewAccountSession,
+  usersOfPhone,
+} from "./account_sessions.ts";
+import type { AccountLinkInfo } from "./account_types.ts";
+import type { People } from "../deps.ts";
+import { phoneToken } from "../devices/device_api.ts";
 import { Refusal } from "../errors.ts";
 
-export interface MeDoorDeps {
+export interface AccountAuthDeps {
   readonly people: People;
   readonly phone: DeviceService | null;
   readonly store: Store;
@@ -26,30 +31,30 @@ export interface MeDoorDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly http: { readonly publicUrl: string };
-  readonly attempts: Attempts;
+  readonly attempts: SignInRateLimit;
 }
 
-export interface MeDoor {
-  readonly sessions: MeSessions;
-  /** Who holds the cookie, or `null`. What only reads does not count as use. */
-  holder(c: Context<HttpEnv>): Promise<MeSession | null>;
+export interface AccountAuth {
+  readonly sessions: AccountSessions;
+  /** The session of the cookie, or `null`. Requests that only read do not count as use. */
+  findSession(c: Context<HttpEnv>): Promise<AccountSession | null>;
   /** @throws Refusal `me_over`. */
-  held(c: Context<HttpEnv>): Promise<MeSession>;
-  look(c: Context<HttpEnv>, token: string): Promise<MeLinkLook>;
-  enterByLink(c: Context<HttpEnv>, token: string): Promise<MeSession>;
-  /** As the only user of the phone, or as the one who is named. */
-  enterByPhone(c: Context<HttpEnv>, userName: string | undefined): Promise<MeSession>;
-  leave(c: Context<HttpEnv>): Promise<void>;
+  requireSession(c: Context<HttpEnv>): Promise<AccountSession>;
+  readLink(c: Context<HttpEnv>, token: string): Promise<AccountLinkInfo>;
+  enterByLink(c: Context<HttpEnv>, token: string): Promise<AccountSession>;
+  /** As the only user of the phone, or as the named user. */
+  enterByPhone(c: Context<HttpEnv>, userName: string | undefined): Promise<AccountSession>;
+  signOut(c: Context<HttpEnv>): Promise<void>;
   phoneUsers(c: Context<HttpEnv>): Promise<string[]>;
 }
 
 const COOKIE = "countersign-me";
 const MAX_TOKEN_CHARACTERS = 64;
 
-export function createMeDoor(deps: MeDoorDeps): MeDoor {
+export function createAccountAuth(deps: AccountAuthDeps): AccountAuth {
   const { people, attempts, clock } = deps;
-  const sessions = createMeSessions(deps);
-  const links = createMeLinks(deps);
+  const sessions = new AccountSessions(deps);
+  const links = createAccountLinks(deps);
 
   /** Only a wrong link counts as a guess. */
   const isGuess = (fault: unknown): boolean => fault instanceof Refusal && fault.code === "bad_me_link";
@@ -57,13 +62,13 @@ export function createMeDoor(deps: MeDoorDeps): MeDoor {
     countGuesses(attempts, { source, name: "me link", isGuess }, call);
   const enter = async (
     c: Context<HttpEnv>,
-    entrance: Omit<MeEntrance, "source">,
-  ): Promise<MeSession> => {
+    entrance: Omit<NewAccountSession, "source">,
+  ): Promise<AccountSession> => {
     const source = c.env.remoteAddress;
     const actor = `user:${entrance.person.userName}`;
     const after = entrance.pairingId === null ? "link" : "phone";
     const record = auditEntry({ actor, source, action: "user.me_entered", object: actor, after });
-    // The browser's old visit ends, so that an attacker cannot fix the session of another person.
+    // The browser's earlier session ends, which prevents session fixation.
     await sessions.end(cookieToken(c));
     const { token, session } = await sessions.begin({
       ...entrance,
@@ -73,38 +78,38 @@ export function createMeDoor(deps: MeDoorDeps): MeDoor {
     setCookie(c, cookieName(c, COOKIE), token, cookieOptions(c));
     return session;
   };
-  const standing = async (name: string): Promise<Person> => {
-    const person = await personOf(people, name);
+  const standing = async (name: string): Promise<AccountOwner> => {
+    const person = await findAccountOwner(people, name);
     if (person === null) throw new Refusal("me_inactive");
     return person;
   };
-  const holder = (c: Context<HttpEnv>): Promise<MeSession | null> => {
+  const holder = (c: Context<HttpEnv>): Promise<AccountSession | null> => {
     const countsAsUse = c.req.method !== "GET" && c.req.method !== "HEAD";
     return sessions.resume(cookieToken(c), { countsAsUse });
   };
 
   return {
     sessions,
-    holder,
-    async held(c) {
+    findSession: holder,
+    async requireSession(c) {
       const session = await holder(c);
       if (session === null) throw new Refusal("me_over");
       return session;
     },
-    async look(c, token) {
-      const { user, deadlineMs } = await guarded(c.env.remoteAddress, () => links.look(token));
+    async readLink(c, token) {
+      const { user, deadlineMs } = await guarded(c.env.remoteAddress, () => links.read(token));
       return { userName: user, deadlineMs, nowMs: clock.nowMs() };
     },
     async enterByLink(c, token) {
-      const taken = await guarded(c.env.remoteAddress, () => links.take(token));
+      const taken = await guarded(c.env.remoteAddress, () => links.redeem(token));
       const person = await standing(taken.link.user);
-      // The person whom it was made for left since.
+      // The user of the link has left since.
       if (person.recordId !== taken.link.recordId) throw new Refusal("bad_me_link");
       const checks = [...taken.checks, person.check];
       return await enter(c, { person, pairingId: null, checks, mutations: taken.mutations });
     },
     async enterByPhone(c, userName) {
-      const users = await phoneUsers(deps, phoneToken(c));
+      const users = await usersOfPhone(deps, phoneToken(c));
       const wanted = userName === undefined
         ? users.length === 1 ? users[0] : undefined
         : users.find((one) => canonicalName(one.userName) === canonicalName(userName));
@@ -112,12 +117,12 @@ export function createMeDoor(deps: MeDoorDeps): MeDoor {
       const person = await standing(wanted.userName);
       return await enter(c, { person, pairingId: wanted.pairingId, checks: [], mutations: [] });
     },
-    async leave(c) {
+    async signOut(c) {
       await sessions.end(cookieToken(c));
       deleteCookie(c, cookieName(c, COOKIE), cookieOptions(c));
     },
     async phoneUsers(c) {
-      return (await phoneUsers(deps, phoneToken(c))).map(({ userName }) => userName);
+      return (await usersOfPhone(deps, phoneToken(c))).map(({ userName }) => userName);
     },
   };
 }
@@ -125,4 +130,90 @@ export function createMeDoor(deps: MeDoorDeps): MeDoor {
 function cookieToken(c: Context<HttpEnv>): string {
   const token = getCookie(c, cookieName(c, COOKIE)) ?? "";
   return token.length <= MAX_TOKEN_CHARACTERS ? token : "";
+}
+
+/** A link as it is stored, under its digest. */
+export interface AccountLink {
+  readonly user: string;
+  readonly canonical: string;
+  /** The directory record of the person; absent in links of version 0.1.0, which are void. */
+  readonly recordId?: string;
+  readonly deadlineMs: number;
+}
+
+/** A link with the changes that use it up. */
+export interface RedeemedLink {
+  readonly link: AccountLink;
+  readonly checks: readonly Check[];
+  readonly mutations: readonly Mutation[];
+}
+
+export interface AccountLinks {
+  /** Creates and records a link, valid once, for a day. It voids an earlier one. @throws Refusal `changed_meanwhile`. */
+  make(
+    person: AccountOwner,
+    caller: { actor: string; source: string },
+  ): Promise<{ url: string; deadlineMs: number }>;
+  /** Reads a link without using it. @throws Refusal `bad_me_link`. */
+  read(token: string): Promise<AccountLink>;
+  /** The link, with the changes that use it up. @throws Refusal `bad_me_link`. */
+  redeem(token: string): Promise<RedeemedLink>;
+}
+
+export interface AccountLinksDeps {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly http: { readonly publicUrl: string };
+}
+
+const TOKEN_OCTETS = 16;
+const LINK_MS = 24 * 3600_000;
+
+export function createAccountLinks(deps: AccountLinksDeps): AccountLinks {
+  const { store, vault, clock, random, http } = deps;
+  const keyOf = (digest: string): Deno.KvKey => ["me_link", digest];
+  /** The current link of a user. */
+  const currentKey = (canonical: string): Deno.KvKey => ["me_link_of", canonical];
+
+  const find = async (token: string) => {
+    if (token === "" || token.length > MAX_TOKEN_CHARACTERS) throw new Refusal("bad_me_link");
+    const entry = await store.get<AccountLink>(keyOf(vault.digest("self-service link", token)));
+    const { value } = entry;
+    if (value === null || value.deadlineMs <= clock.nowMs()) throw new Refusal("bad_me_link");
+    return { ...entry, value };
+  };
+
+  return {
+    async make({ userName, canonical, recordId, check }, { actor, source }) {
+      const token = toBase64Url(random.bytes(TOKEN_OCTETS));
+      const digest = vault.digest("self-service link", token);
+      const before = await store.get<string>(currentKey(canonical));
+      const deadlineMs = clock.nowMs() + LINK_MS;
+      const value: AccountLink = { user: userName, canonical, recordId, deadlineMs };
+      const done = await store.commit({
+        checks: [{ key: before.key, versionstamp: before.versionstamp }, check],
+        mutations: [
+          ...before.value === null ? [] : [{ type: "delete", key: keyOf(before.value) } as const],
+          { type: "set", key: keyOf(digest), value, expireInMs: LINK_MS },
+          { type: "set", key: currentKey(canonical), value: digest, expireInMs: LINK_MS },
+          auditEntry({ actor, source, action: "user.me_link", object: `user:${userName}` }),
+        ],
+      });
+      if (!done.ok) throw new Refusal("changed_meanwhile");
+      return { url: `${http.publicUrl}/me#${token}`, deadlineMs };
+    },
+    async read(token) {
+      return (await find(token)).value;
+    },
+    async redeem(token) {
+      const { key, value, versionstamp } = await find(token);
+      return {
+        link: value,
+        checks: [{ key, versionstamp }],
+        mutations: [{ type: "delete", key }, { type: "delete", key: currentKey(value.canonical) }],
+      };
+    },
+  };
 }

@@ -1,39 +1,49 @@
-// A person's own logins: those under way, what waits for their phone, and how the last ones ended.
+// A user's own logins: open ones, pending approvals, and finished ones; and the report "This was not me". The user's page polls, so
+// finished logins are cached, and only newer ones are read.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import type { GatewayWatch } from "../../../radius/ports.ts";
-import type { Clock } from "../../../platform/runtime.ts";
+import type { GatewayMonitor } from "../../../radius/ports.ts";
+import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import { createHistoryReader, type HistoryItem } from "../history/history.ts";
-import type { Person } from "./account_owner.ts";
-import type { OwnHistory } from "./account_history.ts";
-import type { MeApproval, MeLogin, MeLogins, MeOpenLogin } from "./account_types.ts";
+import type { AccountOwner, AccountSessions } from "./account_sessions.ts";
+import type {
+  AccountApproval,
+  AccountLogin,
+  AccountLogins,
+  AccountOpenLogin,
+  NotMeResult,
+} from "./account_types.ts";
+import type { Log } from "../../../platform/log.ts";
+import { auditEntry } from "../../../platform/audit.ts";
+import { createNoticeStore } from "../notices/notices.ts";
+import type { People } from "../deps.ts";
 
-export interface MeLoginsDeps {
+export interface AccountLoginsDeps {
   readonly store: Store;
   readonly clock: Clock;
-  readonly watch: GatewayWatch;
-  readonly desk: SecondFactorAdmin | null;
-  readonly history: OwnHistory;
+  readonly watch: GatewayMonitor;
+  readonly secondFactorAdmin: SecondFactorAdmin | null;
+  readonly history: AccountHistory;
 }
 
-/** What is known of one login, to say which one was meant. */
+/** The login that a user reports. */
 export interface KnownLogin {
   readonly conversationId: string;
   readonly client: string;
   readonly place: string;
 }
 
-const MOST_OPEN = 20;
-const LOOKED_THROUGH = 20_000;
+const MAX_OPEN = 20;
+const MAX_SCANNED = 20_000;
 const AT_THE_PHONE = new Set(["SECONDFACTOR_AWAIT_DEVICE_APPROVAL", "pushing", "holding", "asking"]);
 
-/** Everything of one person. What began before the person's record was created is of an earlier user of the name. */
-export async function ownLogins(
-  deps: MeLoginsDeps,
-  { canonical, createdMs }: Pick<Person, "canonical" | "createdMs">,
-): Promise<MeLogins> {
+/** All logins of one user. Logins before the user's record was created belong to an earlier user of the name. */
+export async function listAccountLogins(
+  deps: AccountLoginsDeps,
+  { canonical, createdMs }: Pick<AccountOwner, "canonical" | "createdMs">,
+): Promise<AccountLogins> {
   const sinceMs = createdMs ?? 0;
   return {
     nowMs: deps.clock.nowMs(),
@@ -44,8 +54,8 @@ export async function ownLogins(
 }
 
 /** A login of this user by its id, in progress or ended; `null` if there is none, or if it is another user's. */
-export async function ownLogin(
-  { store, watch }: MeLoginsDeps,
+export async function findAccountLogin(
+  { store, watch }: AccountLoginsDeps,
   { canonical, conversationId }: { canonical: string; conversationId: string },
 ): Promise<KnownLogin | null> {
   const login = watch.conversation(conversationId) ??
@@ -54,10 +64,10 @@ export async function ownLogin(
   return { conversationId, client: login.client, place: login.place };
 }
 
-function openLogins({ watch }: MeLoginsDeps, canonical: string): MeOpenLogin[] {
-  return watch.conversations(LOOKED_THROUGH)
+function openLogins({ watch }: AccountLoginsDeps, canonical: string): AccountOpenLogin[] {
+  return watch.conversations(MAX_SCANNED)
     .filter(({ user, outcome }) => outcome === null && canonicalName(user) === canonical)
-    .slice(0, MOST_OPEN)
+    .slice(0, MAX_OPEN)
     .map(({ id, startedMs, client, place, step }) => ({
       conversationId: id,
       startedMs,
@@ -68,10 +78,10 @@ function openLogins({ watch }: MeLoginsDeps, canonical: string): MeOpenLogin[] {
     }));
 }
 
-function approvalsOf({ desk }: MeLoginsDeps, canonical: string): MeApproval[] {
-  return (desk?.pendingApprovals() ?? [])
+function approvalsOf({ secondFactorAdmin }: AccountLoginsDeps, canonical: string): AccountApproval[] {
+  return (secondFactorAdmin?.pendingApprovals() ?? [])
     .filter(({ userName }) => canonicalName(userName) === canonical)
-    .slice(-MOST_OPEN)
+    .slice(-MAX_OPEN)
     .map(({ requestId, client, place, createdMs, deadlineMs }) => ({
       requestId,
       client,
@@ -81,7 +91,9 @@ function approvalsOf({ desk }: MeLoginsDeps, canonical: string): MeApproval[] {
     }));
 }
 
-function loginOf({ id, startedMs, endedMs, outcome, reason, factor, client, place }: HistoryItem): MeLogin {
+function loginOf(
+  { id, startedMs, endedMs, outcome, reason, factor, client, place }: HistoryItem,
+): AccountLogin {
   return {
     conversationId: id,
     startedMs,
@@ -92,4 +104,137 @@ function loginOf({ id, startedMs, endedMs, outcome, reason, factor, client, plac
     client,
     place,
   };
+}
+
+export interface AccountHistory {
+  /** Of a user (canonical name), newest first; at most 50, at most 90 days back. */
+  of(canonical: string): Promise<readonly HistoryItem[]>;
+}
+
+interface CachedHistory {
+  readonly untilMs: number;
+  readonly items: readonly HistoryItem[];
+}
+
+const BACK_MS = 90 * 24 * 3600_000;
+/** The history is in the order in which logins began. One that began this long ago may have ended just now. */
+const OVERLAP_MS = 15 * 60_000;
+const MAX_SHOWN = 50;
+/** Pages of the history that one search reads; each reads a bounded number of records. */
+const MAX_PAGES = 3;
+const PAGE = 200;
+const MAX_CACHED = 500;
+
+export function createAccountHistory({ store, clock }: { store: Store; clock: Clock }): AccountHistory {
+  const reader = createHistoryReader({ store });
+  const known = new Map<string, CachedHistory>();
+
+  const search = async (canonical: string, fromMs: number): Promise<HistoryItem[]> => {
+    const filter = { outcome: "", user: canonical, client: "", target: "", fromMs, toMs: null };
+    const found: HistoryItem[] = [];
+    let before: string | null = null;
+    for (let page = 0; page < MAX_PAGES && found.length < MAX_SHOWN; page += 1) {
+      const options: { before: string | null; limit: number } = { before, limit: PAGE };
+      const { items, next } = await reader.page(filter, options);
+      // The filter also finds names that contain this one.
+      found.push(...items.filter(({ user }) => canonicalName(user) === canonical));
+      if (next === null) break;
+      before = next;
+    }
+    return found;
+  };
+  const keep = (canonical: string, value: CachedHistory): void => {
+    known.delete(canonical);
+    known.set(canonical, value);
+    for (const oldest of known.keys()) {
+      if (known.size <= MAX_CACHED) return;
+      known.delete(oldest);
+    }
+  };
+
+  return {
+    async of(canonical) {
+      const nowMs = clock.nowMs();
+      const before = known.get(canonical);
+      const fromMs = before === undefined ? nowMs - BACK_MS : before.untilMs - OVERLAP_MS;
+      const fresh = await search(canonical, fromMs);
+      const ids = new Set(fresh.map(({ id }) => id));
+      const older = (before?.items ?? []).filter(({ id, startedMs }) =>
+        !ids.has(id) && startedMs > nowMs - BACK_MS
+      );
+      const items = [...fresh, ...older].slice(0, MAX_SHOWN);
+      keep(canonical, { untilMs: nowMs, items });
+      return items;
+    },
+  };
+}
+
+export interface NotMeDeps {
+  readonly people: People;
+  readonly secondFactorAdmin: SecondFactorAdmin | null;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly sessions: AccountSessions;
+}
+
+/** A user's report. */
+export interface NotMeRequest {
+  readonly user: string;
+  readonly source: string;
+  /** The session that continues; all others of this user end. */
+  readonly keepSessionId: string | null;
+  /** The login in question, if known. */
+  readonly about: { readonly conversationId: string; readonly client: string; readonly place: string } | null;
+}
+
+/**
+ * "This was not me": locks the user for an hour, denies pending requests, ends logins, and notifies the administrators. The lock,
+ * the notice and the audit record are one commit.
+ */
+export async function reportNotMe(deps: NotMeDeps, request: NotMeRequest): Promise<NotMeResult> {
+  const { people, store, log, sessions } = deps;
+  const { user, source, keepSessionId, about } = request;
+  const canonical = canonicalName(user);
+  const { conversationId = "", client = "", place = "" } = about ?? {};
+  const ending = await sessions.deleteMutationsOf(canonical, { exceptId: keepSessionId });
+  const report = people.prepareNotMeReport(canonical);
+  const { lockedUntilMs } = report;
+  const until = new Date(lockedUntilMs).toISOString();
+  const record = auditEntry({
+    actor: `user:${user}`,
+    source,
+    action: "user.not_me",
+    object: `user:${user}`,
+    ...(conversationId === "" ? {} : { before: `login ${conversationId}` }),
+    after: `locked until ${until}`,
+  });
+  const login = { conversationId, client, place };
+  const notice = createNoticeStore(deps).prepare({ kind: "not_me", user, source, ...login, lockedUntilMs });
+  await store.commit({ mutations: [...report.mutations, notice, record, ...ending] })
+    .catch((fault: unknown) => {
+      report.undo();
+      throw fault;
+    });
+  const denied = await denyAll(deps, canonical);
+  const ended = report.done();
+  const fields = { reason: "not_me", user, source, conversation: conversationId, until };
+  log.warn("a user says that a login was not theirs", fields);
+  return { lockedUntilMs, ended, denied };
+}
+
+/** Denies the requests that wait for the user's phones. The lock already applies, so a missed request cannot lead to an accept. */
+async function denyAll({ secondFactorAdmin, log }: NotMeDeps, canonical: string): Promise<number> {
+  const waiting =
+    secondFactorAdmin?.pendingApprovals().filter(({ userName }) => canonicalName(userName) === canonical) ??
+      [];
+  let denied = 0;
+  for (const { requestId } of waiting) {
+    const outcome = await secondFactorAdmin?.decide(requestId, { approve: false }).catch((fault: unknown) => {
+      log.error("a disowned request could not be denied", { fault: String(fault) });
+    });
+    if (outcome?.ok === true) denied += 1;
+  }
+  return denied;
 }

@@ -1,68 +1,57 @@
-// A person's visit to their own page: a random token in a cookie of its own, its digest in the store, an idle end and an absolute one.
-// It is never an administrator's session, and opens nothing of the console.
+// Sessions of a user's own page, and their owners: a random token in its own cookie, its digest in the store, an idle and an
+// absolute deadline. Such a session is never an administrator's session, and gives no access to the console.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import { isPhoneOf, type Person, personOf } from "./account_owner.ts";
-import type { MeWay } from "./account_types.ts";
-import type { People } from "../users/user_deps.ts";
+import type { AccountSignInMethod } from "./account_types.ts";
+import { type People, targetOf } from "../deps.ts";
 import { Refusal } from "../errors.ts";
+import type { DeviceService } from "../../../upstream/embedded/second_factor/interfaces.ts";
+import { displayNameOf } from "../users/user_views.ts";
 
 interface SessionRecord {
   readonly user: string;
-  /** The directory record of the person; absent in sessions of version 0.1.0, which are over. */
+  /** The directory record of the user; absent in sessions of version 0.1.0, which have ended. */
   readonly recordId?: string;
-  readonly via: MeWay;
-  /** The pairing of the phone that opened it. */
+  readonly via: AccountSignInMethod;
+  /** The pairing of the phone that opened the session. */
   readonly pairingId: string | null;
   readonly createdMs: number;
   readonly usedMs: number;
   readonly deadlineMs: number;
   readonly source: string;
-  /** When a code of the user was shown last. A link counts as one. */
+  /** When the user last entered a code. A link counts as one. */
   readonly freshMs?: number;
-  /** The pairing that the code was of. */
+  /** The pairing of that code. */
   readonly freshBy?: string;
 }
 
-export interface MeSession {
-  /** The token's digest: names the session, opens nothing. */
+export interface AccountSession {
+  /** The digest of the token: identifies the session, but gives no access. */
   readonly id: string;
-  readonly person: Person;
-  readonly via: MeWay;
-  /** The pairing of the phone that opened it. */
+  readonly person: AccountOwner;
+  readonly via: AccountSignInMethod;
+  /** The pairing of the phone that opened the session. */
   readonly pairingId: string | null;
   readonly endsMs: number;
-  /** Whether it may add a factor: opened by a link, or a code was shown within {@link ME_FRESH_MS}. */
+  /** Whether it may add a factor: a link opened it, or the user entered a code within {@link FRESH_CODE_MS}. */
   readonly mayAddFactors: boolean;
-  /** The pairing whose code was shown within {@link ME_FRESH_MS}, if any. */
+  /** The pairing whose code the user entered within {@link FRESH_CODE_MS}, if any. */
   readonly shownFactor: string | null;
 }
 
-/** How a visit begins, and what belongs to the same commit. */
-export interface MeEntrance {
-  readonly person: Person;
+/** A session to begin, with the other changes of its commit. */
+export interface NewAccountSession {
+  readonly person: AccountOwner;
   readonly pairingId: string | null;
   readonly source: string;
   readonly checks: readonly Check[];
   readonly mutations: readonly Mutation[];
 }
 
-export interface MeSessions {
-  /** @throws Refusal `bad_me_link` when a check of the entrance does not hold any more. */
-  begin(entrance: MeEntrance): Promise<{ token: string; session: MeSession }>;
-  /** `null` when it is over, or its person or phone is gone. With `countsAsUse` its idle end moves on. */
-  resume(token: string, options: { countsAsUse: boolean }): Promise<MeSession | null>;
-  /** A code of the user's pairing `factor` was shown in this visit. */
-  freshen(id: string, factor: string): Promise<void>;
-  end(token: string): Promise<void>;
-  /** What ends all sessions of a user but one. */
-  endingOf(canonical: string, options: { exceptId: string | null }): Promise<Mutation[]>;
-}
-
-export interface MeSessionsDeps {
+export interface AccountSessionsDeps {
   readonly people: People;
   readonly store: Store;
   readonly vault: Vault;
@@ -71,56 +60,130 @@ export interface MeSessionsDeps {
 }
 
 const TOKEN_OCTETS = 16;
-/** How long a shown code lets a visit by phone add factors. */
-export const ME_FRESH_MS = 5 * 60_000;
+/** How long a code lets a session that a phone opened add factors. */
+export const FRESH_CODE_MS = 5 * 60_000;
 const MAX_TOKEN_CHARACTERS = 64;
 const SESSION_MS = 3600_000;
 const IDLE_MS = 15 * 60_000;
-/** Use is written down this often at most. */
-const TOUCH_EVERY_MS = 30_000;
-/** More sessions of one user at once are not looked through. */
-const MOST_OF_ONE = 200;
+const MIN_TOUCH_INTERVAL_MS = 30_000;
+const MAX_SESSIONS_PER_USER = 200;
 
-export function createMeSessions({ people, store, vault, clock, random }: MeSessionsDeps): MeSessions {
-  const idOf = (token: string) => vault.digest("self-service session", token);
-  const keyOf = (id: string): Deno.KvKey => ["me_session", id];
-  const ownKey = (canonical: string, id: string): Deno.KvKey => ["me_session_of", canonical, id];
-  const endsMs = ({ deadlineMs, usedMs }: SessionRecord) => Math.min(deadlineMs, usedMs + IDLE_MS);
-  const sessionOf = (
+export class AccountSessions {
+  readonly #deps: AccountSessionsDeps;
+
+  constructor(deps: AccountSessionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** @throws Refusal `bad_me_link` if a check of the commit fails. */
+  async begin(
+    { person, pairingId, source, checks, mutations }: NewAccountSession,
+  ): Promise<{ token: string; session: AccountSession }> {
+    const { store, clock, random } = this.#deps;
+    const token = toBase64Url(random.bytes(TOKEN_OCTETS));
+    const id = this.#idOf(token);
+    const nowMs = clock.nowMs();
+    const record: SessionRecord = {
+      user: person.userName,
+      recordId: person.recordId,
+      via: pairingId === null ? "link" : "phone",
+      pairingId,
+      createdMs: nowMs,
+      usedMs: nowMs,
+      deadlineMs: nowMs + SESSION_MS,
+      source,
+    };
+    const done = await store.commit({
+      checks,
+      mutations: [
+        ...mutations,
+        { type: "set", key: keyOf(id), value: record, expireInMs: SESSION_MS },
+        { type: "set", key: ownKey(person.canonical, id), value: true, expireInMs: SESSION_MS },
+      ],
+    });
+    if (!done.ok) throw new Refusal("bad_me_link");
+    return { token, session: this.#sessionOf(id, { record, person }) };
+  }
+
+  /** `null` if the session has ended, or its user or phone is gone. With `countsAsUse`, the idle deadline moves. */
+  async resume(token: string, { countsAsUse }: { countsAsUse: boolean }): Promise<AccountSession | null> {
+    if (!isToken(token)) return null;
+    const id = this.#idOf(token);
+    const { value } = await this.#deps.store.get<SessionRecord>(keyOf(id));
+    if (value === null || this.#deps.clock.nowMs() >= endOf(value)) return null;
+    const person = await this.#ownerOf(value);
+    if (person === null) return null;
+    return this.#sessionOf(id, { record: countsAsUse ? await this.#touch(id, value) : value, person });
+  }
+
+  /** The user entered a code of the pairing `factor` in this session. @throws Refusal `changed_meanwhile`. */
+  async freshen(id: string, factor: string): Promise<void> {
+    const { store, clock } = this.#deps;
+    const { key, value, versionstamp } = await store.get<SessionRecord>(keyOf(id));
+    if (value === null) throw new Refusal("changed_meanwhile");
+    const nowMs = clock.nowMs();
+    const record = { ...value, usedMs: nowMs, freshMs: nowMs, freshBy: factor };
+    const done = await store.commit({
+      checks: [{ key, versionstamp }],
+      mutations: [{ type: "set", key, value: record, expireInMs: value.deadlineMs - nowMs }],
+    });
+    if (!done.ok) throw new Refusal("changed_meanwhile");
+  }
+
+  async end(token: string): Promise<void> {
+    if (!isToken(token)) return;
+    const { store } = this.#deps;
+    const id = this.#idOf(token);
+    const { value } = await store.get<SessionRecord>(keyOf(id));
+    if (value !== null) await store.commit({ mutations: deletionOf(canonicalName(value.user), id) });
+  }
+
+  /** The mutations that end all sessions of a user but one. */
+  async deleteMutationsOf(canonical: string, { exceptId }: { exceptId: string | null }): Promise<Mutation[]> {
+    const mutations: Mutation[] = [];
+    const stored = this.#deps.store.list(["me_session_of", canonical], { limit: MAX_SESSIONS_PER_USER });
+    for await (const { key } of stored) {
+      const id = String(key[2]);
+      if (id !== exceptId) mutations.push(...deletionOf(canonical, id));
+    }
+    return mutations;
+  }
+
+  #idOf(token: string): string {
+    return this.#deps.vault.digest("self-service session", token);
+  }
+
+  #sessionOf(
     id: string,
-    { record, person }: { record: SessionRecord; person: Person },
-  ): MeSession => {
-    const isFresh = clock.nowMs() - (record.freshMs ?? -Infinity) < ME_FRESH_MS;
+    { record, person }: { record: SessionRecord; person: AccountOwner },
+  ): AccountSession {
+    const isFresh = this.#deps.clock.nowMs() - (record.freshMs ?? -Infinity) < FRESH_CODE_MS;
     return {
       id,
       person,
       via: record.via,
       pairingId: record.pairingId,
-      endsMs: endsMs(record),
+      endsMs: endOf(record),
       mayAddFactors: record.via === "link" || isFresh,
       shownFactor: isFresh ? record.freshBy ?? null : null,
     };
-  };
-  const isToken = (token: string) => token !== "" && token.length <= MAX_TOKEN_CHARACTERS;
-  const removal = (canonical: string, id: string): Mutation[] => [
-    { type: "delete", key: keyOf(id) },
-    { type: "delete", key: ownKey(canonical, id) },
-  ];
+  }
 
-  /** Who it belongs to, if that is still the same person with the same phone. */
-  const holderOf = async ({ user, recordId, via, pairingId }: SessionRecord): Promise<Person | null> => {
-    const person = await personOf(people, user);
+  /** The user, if the name still has the same directory record and the phone is still paired. */
+  async #ownerOf({ user, recordId, via, pairingId }: SessionRecord): Promise<AccountOwner | null> {
+    const { people } = this.#deps;
+    const person = await findAccountOwner(people, user);
     if (person === null || person.recordId !== recordId) return null;
-    if (via === "phone" && (pairingId === null || !isPhoneOf(people, person.canonical, pairingId))) {
-      return null;
-    }
-    return person;
-  };
-  const touch = async (id: string, record: SessionRecord): Promise<SessionRecord> => {
+    const isPaired = pairingId !== null && isPhoneOf(people, person.canonical, pairingId);
+    return via === "phone" && !isPaired ? null : person;
+  }
+
+  async #touch(id: string, record: SessionRecord): Promise<SessionRecord> {
+    const { store, clock } = this.#deps;
     const nowMs = clock.nowMs();
-    if (nowMs - record.usedMs < TOUCH_EVERY_MS) return record;
+    if (nowMs - record.usedMs < MIN_TOUCH_INTERVAL_MS) return record;
     const { key, versionstamp } = await store.get<SessionRecord>(keyOf(id));
-    // Ended meanwhile: a touch must not bring the session back.
+    // After a sign-out, a touch must not restore the session.
     if (versionstamp === null) return record;
     const used = { ...record, usedMs: nowMs };
     await store.commit({
@@ -128,71 +191,82 @@ export function createMeSessions({ people, store, vault, clock, random }: MeSess
       mutations: [{ type: "set", key, value: used, expireInMs: record.deadlineMs - nowMs }],
     });
     return used;
-  };
+  }
+}
 
+function keyOf(id: string): Deno.KvKey {
+  return ["me_session", id];
+}
+
+function ownKey(canonical: string, id: string): Deno.KvKey {
+  return ["me_session_of", canonical, id];
+}
+
+function deletionOf(canonical: string, id: string): Mutation[] {
+  return [{ type: "delete", key: keyOf(id) }, { type: "delete", key: ownKey(canonical, id) }];
+}
+
+function endOf({ deadlineMs, usedMs }: SessionRecord): number {
+  return Math.min(deadlineMs, usedMs + IDLE_MS);
+}
+
+function isToken(token: string): boolean {
+  return token !== "" && token.length <= MAX_TOKEN_CHARACTERS;
+}
+
+export interface AccountOwner {
+  /** In the spelling of the directory. */
+  readonly userName: string;
+  readonly canonical: string;
+  readonly displayName: string | null;
+  /** When the directory's record was created; `null` without a record. */
+  readonly createdMs: number | null;
+  /** The directory record. A later user of the same name has another id, and so has a user who left and returned. */
+  readonly recordId: string;
+  /** Holds until the user leaves the directory. */
+  readonly check: Check;
+}
+
+/** A user that a phone is paired for. */
+export interface PhoneUser {
+  readonly userName: string;
+  readonly pairingId: string;
+}
+
+/** The user of a name; `null` if deactivated or deleted. A name outside the directory may have factors. */
+export async function findAccountOwner(people: People, name: string): Promise<AccountOwner | null> {
+  const canonical = canonicalName(name);
+  const { id: recordId, status, createdMs, check } = await people.findUserRecord(canonical);
+  if (status === "inactive" || status === "deleted") return null;
+  const record = { canonical, createdMs, recordId, check };
+  const stored = await targetOf(people, undefined).directory.read("user", canonical);
+  if (stored === null) return { ...record, userName: name.normalize("NFC"), displayName: null };
+  const { content } = stored;
+  if (content.kind !== "user") return null;
+  const displayName = displayNameOf(content);
   return {
-    async begin({ person, pairingId, source, checks, mutations }) {
-      const token = toBase64Url(random.bytes(TOKEN_OCTETS));
-      const id = idOf(token);
-      const nowMs = clock.nowMs();
-      const record: SessionRecord = {
-        user: person.userName,
-        recordId: person.recordId,
-        via: pairingId === null ? "link" : "phone",
-        pairingId,
-        createdMs: nowMs,
-        usedMs: nowMs,
-        deadlineMs: nowMs + SESSION_MS,
-        source,
-      };
-      const done = await store.commit({
-        checks,
-        mutations: [
-          ...mutations,
-          { type: "set", key: keyOf(id), value: record, expireInMs: SESSION_MS },
-          { type: "set", key: ownKey(person.canonical, id), value: true, expireInMs: SESSION_MS },
-        ],
-      });
-      if (!done.ok) throw new Refusal("bad_me_link");
-      return { token, session: sessionOf(id, { record, person }) };
-    },
-    async resume(token, { countsAsUse }) {
-      if (!isToken(token)) return null;
-      const id = idOf(token);
-      const { value } = await store.get<SessionRecord>(keyOf(id));
-      if (value === null || clock.nowMs() >= endsMs(value)) return null;
-      const person = await holderOf(value);
-      if (person === null) return null;
-      const record = countsAsUse ? await touch(id, value) : value;
-      return sessionOf(id, { record, person });
-    },
-    async freshen(id, factor) {
-      const { key, value, versionstamp } = await store.get<SessionRecord>(keyOf(id));
-      const nowMs = clock.nowMs();
-      const done = value !== null && await store.commit({
-        checks: [{ key, versionstamp }],
-        mutations: [{
-          type: "set",
-          key,
-          value: { ...value, usedMs: nowMs, freshMs: nowMs, freshBy: factor },
-          expireInMs: value.deadlineMs - nowMs,
-        }],
-      });
-      if (done === false || !done.ok) throw new Refusal("changed_meanwhile");
-    },
-    async end(token) {
-      if (!isToken(token)) return;
-      const id = idOf(token);
-      const { value } = await store.get<SessionRecord>(keyOf(id));
-      if (value !== null) await store.commit({ mutations: removal(canonicalName(value.user), id) });
-    },
-    async endingOf(canonical, { exceptId }) {
-      const mutations: Mutation[] = [];
-      for await (const { key } of store.list(["me_session_of", canonical], { limit: MOST_OF_ONE })) {
-        const id = String(key[2]);
-        if (id !== exceptId) mutations.push(...removal(canonical, id));
-      }
-      return mutations;
-    },
+    ...record,
+    userName: content.name,
+    displayName: displayName === "" ? null : displayName,
   };
+}
+
+/** Whether the pairing is a usable phone of the user, and neither revoked nor unconfirmed. */
+export function isPhoneOf({ pairings }: People, canonical: string, pairingId: string): boolean {
+  return pairings.usable(canonical).some(({ kind, id }) => kind === "device" && id === pairingId);
+}
+
+/** The users of a phone's token. */
+export async function usersOfPhone(
+  { people, phone }: { people: People; phone: DeviceService | null },
+  token: string,
+): Promise<PhoneUser[]> {
+  const view = token === "" ? null : await phone?.view(token) ?? null;
+  const users = new Map<string, PhoneUser>();
+  for (const { userName, pairingId, status } of view?.pairings ?? []) {
+    const canonical = canonicalName(userName);
+    if (status !== "enabled" || users.has(canonical) || !isPhoneOf(people, canonical, pairingId)) continue;
+    users.set(canonical, { userName, pairingId });
+  }
+  return [...users.values()];
 }

@@ -1,59 +1,58 @@
-// What a person's own page is answered, as types alone: the page imports them and nothing else from here. Times are the
-// server's, in milliseconds since the epoch.
+// Types of the account API, shared with the pages. Times are the server's, in milliseconds since the epoch.
 
-import type { Factor, UsedFactor } from "../../../radius/flow/factors.ts";
-import type { UnconfirmedFactor } from "../../../radius/factors/unconfirmed_factors.ts";
-import type { UserNotice } from "../../../platform/user_notice.ts";
+import type { Factor, UsedFactor } from "../../../radius/flow/context.ts";
+import type { UnconfirmedFactor } from "../../../radius/factors/pairing.ts";
+import type { UserNotice } from "../../../platform/user_record.ts";
 import type { ReasonCode } from "../conversations/explain_login.ts";
 
-/** How the visit began: with an administrator's one-time link, or from a paired phone. */
-export type MeWay = "link" | "phone";
+/** How the session began: with an administrator's one-time link, or from a paired phone. */
+export type AccountSignInMethod = "link" | "phone";
 
-export interface MeInfo {
+export interface AccountInfo {
   readonly userName: string;
   readonly displayName: string | null;
-  readonly via: MeWay;
-  /** When the visit ends unless it is used before; never later than an hour after its beginning. */
+  readonly via: AccountSignInMethod;
+  /** When the session ends without further use; at most an hour after its start. */
   readonly endsMs: number;
 }
 
-export interface MeSessionAnswer {
-  /** Whether this gateway has pages for people at all. */
+export interface AccountSessionAnswer {
+  /** Whether this gateway has account pages. */
   readonly available: boolean;
   readonly nowMs: number;
-  readonly me: MeInfo | null;
-  /** Users that this browser, as a paired phone, may go on as. */
+  readonly me: AccountInfo | null;
+  /** Users as whom this browser, a paired phone, can sign in. */
   readonly phoneUsers: readonly string[];
 }
 
-/** Whom a link is for; looking uses nothing up. */
-export interface MeLinkLook {
+/** The user of a link. Reading does not use the link. */
+export interface AccountLinkInfo {
   readonly userName: string;
   readonly deadlineMs: number;
   readonly nowMs: number;
 }
 
-export interface MeDevice {
+export interface AccountDevice {
   readonly pairingId: string;
   /** The phone's name; absent if it has none. */
   readonly name?: string;
   readonly createdMs: number;
   readonly lastUsedMs: number | null;
-  /** It is the phone that asks. */
+  /** It is the phone that sends the request. */
   readonly isThisPhone: boolean;
-  /** This visit may not remove it: no other factor would count for a login. */
+  /** This session may not remove it: no other factor would be usable. */
   readonly isLast: boolean;
 }
 
-export interface MeTotp {
+export interface AccountTotp {
   readonly pairingId: string;
   readonly createdMs: number;
   readonly lastUsedMs: number | null;
-  /** This visit may not remove it: no other factor would count for a login. */
+  /** This session may not remove it: no other factor would be usable. */
   readonly isLast: boolean;
 }
 
-export interface MeNumber {
+export interface AccountNumber {
   readonly pairingId: string;
   readonly kind: "sms" | "voice";
   /** Masked. */
@@ -61,19 +60,19 @@ export interface MeNumber {
   readonly createdMs: number;
 }
 
-export interface MeFactors {
+export interface AccountFactors {
   readonly nowMs: number;
-  readonly devices: readonly MeDevice[];
-  readonly totp: readonly MeTotp[];
-  /** Only shown: an administrator looks after them. */
-  readonly numbers: readonly MeNumber[];
-  /** What was added to the ways to sign in and is not confirmed yet, newest first. */
+  readonly devices: readonly AccountDevice[];
+  readonly totp: readonly AccountTotp[];
+  /** Read only: an administrator manages them. */
+  readonly numbers: readonly AccountNumber[];
+  /** Unconfirmed notices about added factors, newest first. */
   readonly notices?: readonly UserNotice[];
   readonly recovery: { readonly left: number; readonly createdMs: number | null };
   /** Added by a phone that was revoked; not used for a login until the user or an administrator confirms it. */
   readonly unconfirmed?: readonly UnconfirmedFactor[];
   readonly preference: Factor | null;
-  /** The factors that this gateway uses at all. */
+  /** The enabled factors of the gateway. */
   readonly enabled: readonly Factor[];
   /** Whether further phones can be paired here. */
   readonly canInvite: boolean;
@@ -81,8 +80,8 @@ export interface MeFactors {
   readonly locked: { readonly untilMs: number | null } | null;
 }
 
-/** One login of the person's own. */
-export interface MeLogin {
+/** A finished login. */
+export interface AccountLogin {
   readonly conversationId: string;
   readonly startedMs: number;
   readonly endedMs: number;
@@ -94,19 +93,19 @@ export interface MeLogin {
   readonly place: string;
 }
 
-/** One that is under way. */
-export interface MeOpenLogin {
+/** An open login. */
+export interface AccountOpenLogin {
   readonly conversationId: string;
   readonly startedMs: number;
   readonly client: string;
   readonly place: string;
   readonly step: string;
-  /** The phone was asked and has not answered yet. */
+  /** The phone has not answered the request yet. */
   readonly waitsForPhone: boolean;
 }
 
 /** A request that waits for the phone; `/me/approve/<requestId>` decides it. */
-export interface MeApproval {
+export interface AccountApproval {
   readonly requestId: string;
   readonly client: string;
   readonly place: string;
@@ -114,19 +113,19 @@ export interface MeApproval {
   readonly deadlineMs: number;
 }
 
-export interface MeLogins {
+export interface AccountLogins {
   readonly nowMs: number;
-  readonly open: readonly MeOpenLogin[];
-  readonly approvals: readonly MeApproval[];
+  readonly open: readonly AccountOpenLogin[];
+  readonly approvals: readonly AccountApproval[];
   /** Newest first, at most 50, at most 90 days back. */
-  readonly recent: readonly MeLogin[];
+  readonly recent: readonly AccountLogin[];
 }
 
-/** What "this was not me" did. */
-export interface MeDisowned {
+/** The result of "this was not me". */
+export interface NotMeResult {
   readonly lockedUntilMs: number;
-  /** Logins that were waiting and are over now. */
+  /** Open logins that were ended. */
   readonly ended: number;
-  /** Requests that were denied for it. */
+  /** Requests that were denied. */
   readonly denied: number;
 }

@@ -1,17 +1,16 @@
-// Who is connected to the VPN, by accounting: all users, and one user.
+// Routes of accounting sessions: all connected users, and one user.
 
 import { Hono } from "hono";
 import * as v from "valibot";
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import type { SessionList } from "../../../radius/accounting/session_table.ts";
-import type { HttpEnv } from "../hono_env.ts";
+import type { AccountingSessionList } from "../../../radius/accounting/session_table.ts";
+import { type HttpEnv, queryValues } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
-import { queryValues } from "../query_values.ts";
-import type { ConnectedAnswer, UserSessionsAnswer } from "./session_types.ts";
+import type { SessionView } from "../../../radius/accounting/session.ts";
 
 export interface ConnectedRouteDeps {
   /** Absent: this console runs without a gateway that does accounting. */
-  readonly vpnSessions?: SessionList;
+  readonly vpnSessions?: AccountingSessionList;
 }
 
 /** Sessions in one answer. */
@@ -29,4 +28,20 @@ export function createConnectedRoutes({ vpnSessions }: ConnectedRouteDeps) {
       const user = canonicalName(c.req.param("id"));
       return c.json<UserSessionsAnswer>({ sessions: vpnSessions?.ofUser(user, MAX_SESSIONS) ?? [] });
     });
+}
+
+export type { SessionView };
+
+/** Who is connected now. */
+export interface ConnectedAnswer {
+  /** Newest first; at most 100. */
+  readonly sessions: readonly SessionView[];
+  /** All connected sessions, stale ones included. */
+  readonly total: number;
+  readonly stale: number;
+}
+
+export interface UserSessionsAnswer {
+  /** Connected ones first, then ended ones, newest first; at most 100. */
+  readonly sessions: readonly SessionView[];
 }

@@ -1,9 +1,9 @@
-// The newest change of an object, read from the audit log: a refusal because of an older version says who made it, and when.
+// The newest change of an object, from the audit log. A refusal because of an older version includes its author and time.
 
 import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { auditActor } from "../../../platform/audit.ts";
 import type { Store } from "../../../platform/store.ts";
-import { actionOf, auditRecords } from "./audit_reader.ts";
+import { auditRecords, currentAction } from "./audit_log.ts";
 import { Refusal } from "../errors.ts";
 
 /** The events that give an object another version. */
@@ -62,7 +62,7 @@ async function findLastChange(
   let count = 0;
   for await (const { value } of auditRecords(store, { filter, before: null })) {
     count += 1;
-    const isChange = value !== null && actions.has(actionOf(value)) && typeof value.atMs === "number" &&
+    const isChange = value !== null && actions.has(currentAction(value)) && typeof value.atMs === "number" &&
       (target === undefined || value.target === undefined || value.target === target);
     if (isChange) {
       const actor = auditActor(value);

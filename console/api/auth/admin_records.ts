@@ -1,15 +1,23 @@
-// How administrators are kept: one record each, and one guard that every change of who may do what passes, so that two
-// changes at once cannot leave the console without an owner.
+// Records of administrators, their roles, and the guard key that every change reads and writes, so that two concurrent changes cannot
+// leave the console without an owner.
 
 import type { AdminSettings } from "../../../platform/config/config.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import type { Role } from "./permissions.ts";
-import type { PasswordHash } from "./passwords.ts";
+import type { PasswordHash } from "../../../platform/password_hasher.ts";
+
+/** From least to most; a role includes the permissions of those before it. */
+export const ROLES = ["viewer", "operator", "user_manager", "owner"] as const;
+export type Role = typeof ROLES[number];
+
+/** Whether `role` includes the permissions of `needs`. */
+export function isAllowed(role: Role, needs: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(needs);
+}
 
 /** An administrator. If `credential` changes, their sessions end. It changes with the role and with each reset of the sign-in. */
 export interface Admin {
-  /** Names the account for good: another account of the same name has another id. */
+  /** Another account of the same name has another id. */
   readonly id: string;
   readonly name: string;
   readonly role: Role;
@@ -19,10 +27,22 @@ export interface Admin {
   readonly confirmedMs?: number;
 }
 
-/** Where an account comes from, and so who may change it. */
+/** An administrator who is signed in. */
+export interface Session {
+  /** The token's digest: names the session, opens nothing. */
+  readonly id: string;
+  readonly admin: Admin;
+  readonly deadlineMs: number;
+  /** When it ends unless it is used before. */
+  readonly idleDeadlineMs: number;
+  /** When a factor was shown last; 0 for what shows none. */
+  readonly freshMs: number;
+}
+
+/** The origin of an account, which decides who can change it. */
 export type AdminOrigin = "settings" | "console" | "provider";
 
-/** An account as it is kept. */
+/** An account as it is stored. */
 export interface AdminRecord {
   readonly id: string;
   readonly name: string;
@@ -31,7 +51,7 @@ export interface AdminRecord {
   readonly password: PasswordHash | null;
   readonly createdMs: number;
   readonly disabled?: true;
-  /** The provider's name for the person: a digest of issuer and subject. */
+  /** A digest of the provider's issuer and subject. */
   readonly subject?: string;
   /** When the provider last gave the person a role; 0 once it gave none. Absent in records of version 0.1.0, where it counts as 0. */
   readonly confirmedMs?: number;
@@ -39,10 +59,10 @@ export interface AdminRecord {
 
 export const MAX_ADMINS = 1000;
 export const MAX_NAME_CHARACTERS = 64;
-/** Held by every change of a role, and read before it. */
+/** Every change of a role checks and writes this key. */
 export const ADMINS_GUARD: Deno.KvKey = ["console_admins_guard"];
 
-/** The name under which an administrator is kept: compared without case. */
+/** The name in the key of an administrator: NFC, in lower case. */
 export function adminKeyName(name: string): string {
   return name.normalize("NFC").trim().toLowerCase();
 }
@@ -51,7 +71,7 @@ export function adminKey(name: string): Deno.KvKey {
   return ["console_admin", adminKeyName(name)];
 }
 
-/** Other actors in the audit log: no administrator can have such a name. */
+/** Names of other actors in the audit log, which no administrator can have. */
 const OTHER_ACTORS = /^(?:(?:token|user|scim|console):|(?:radius|command|refresh|nobody)$)/;
 
 /** One to 64 characters, none of them invisible, and no name of another actor. */
@@ -79,7 +99,7 @@ export function adminOfRecord(record: AdminRecord, vault: Vault): Admin {
     id,
     name: record.name,
     role,
-    // Without the hash of the password: a new password comes with a new id, and the same password gets a new hash at times.
+    // Without the password hash: a new password has a new id, and the hash of the same password can be renewed.
     credential: vault.digest("console credential", `store\0${role}\0${id}`),
     ...(record.subject === undefined
       ? { origin: "console" }
@@ -89,15 +109,15 @@ export function adminOfRecord(record: AdminRecord, vault: Vault): Admin {
 
 /** Longest session of an administrator of the sign-in provider; the next sign-in there confirms the role. */
 export const MAX_PROVIDER_SESSION_MS = 4 * 60 * 60 * 1000;
-/** How long a role counts that the provider confirmed: API tokens of the account stop after it. */
+/** How long a role is valid after the provider confirmed it. API tokens of the account end then. */
 export const ROLE_CONFIRMED_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** Whether the account's role still counts. Pure. */
+/** Whether the account's role is still valid. Pure. */
 export function isRoleConfirmed({ confirmedMs }: Admin, nowMs: number): boolean {
   return confirmedMs === undefined || nowMs - confirmedMs < ROLE_CONFIRMED_MS;
 }
 
-/** Whether there is still an owner who can sign in, given `records` and the settings. Pure. */
+/** Whether an owner can sign in, given `records` and the settings. Pure. */
 export function hasOwner(configured: readonly AdminSettings[], records: readonly AdminRecord[]): boolean {
   return configured.some(({ role }) => role === "owner") ||
     records.some(({ role, disabled }) => role === "owner" && disabled === undefined);

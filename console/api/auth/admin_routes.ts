@@ -1,17 +1,19 @@
-// Administrators over HTTP: who there is, links for new ones, roles, and the end of their sessions.
+// Administrators over HTTP: the list, invitations, roles, and their sessions.
 
-import { type Context, Hono } from "hono";
+import { Hono } from "hono";
 import * as v from "valibot";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
-import { may, ROLES } from "./permissions.ts";
-import type { Administrators, Deed } from "./admin_commands.ts";
+import { ROLES } from "./admin_records.ts";
+import { may } from "./permissions.ts";
+import type { AdminCommands } from "./admin_commands.ts";
+
 import { auditEntry } from "../../../platform/audit.ts";
-import { type HttpEnv, jsonBody } from "../hono_env.ts";
+import { callerOf, EMPTY, type HttpEnv, jsonBody } from "../hono_env.ts";
 import type { Sessions } from "./sessions.ts";
 
-export interface AdministratorRouteDeps {
-  readonly administrators: Administrators;
+export interface AdminRouteDeps {
+  readonly administrators: AdminCommands;
   readonly sessions: Sessions;
   readonly store: Store;
   readonly clock: Clock;
@@ -21,14 +23,8 @@ export interface AdministratorRouteDeps {
 const ROLE = v.picklist(ROLES);
 const INVITE = v.strictObject({ name: v.pipe(v.string(), v.maxLength(256)), role: ROLE });
 const CHANGE = v.strictObject({ role: v.optional(ROLE), disabled: v.optional(v.boolean()) });
-const NOTHING = v.strictObject({});
 
-/** Who does it, for the audit record. */
-export function deedOf(c: Context<HttpEnv>): Deed {
-  return { actor: c.var.session.admin.name, source: c.env.remoteAddress };
-}
-
-export function createAdministratorRoutes(deps: AdministratorRouteDeps) {
+export function createAdminRoutes(deps: AdminRouteDeps) {
   const { administrators, sessions, store, clock } = deps;
   return new Hono<HttpEnv>()
     .get("/", may("viewer"), async (c) => c.json({ nowMs: clock.nowMs(), ...await administrators.list() }))
@@ -36,23 +32,23 @@ export function createAdministratorRoutes(deps: AdministratorRouteDeps) {
       "/",
       may("owner", { stepUp: true }),
       jsonBody(INVITE),
-      async (c) => c.json(await administrators.invite(c.req.valid("json"), deedOf(c))),
+      async (c) => c.json(await administrators.invite(c.req.valid("json"), callerOf(c))),
     )
     .patch(
       "/:id",
       may("owner", { stepUp: true }),
       jsonBody(CHANGE),
-      async (c) => c.json(await administrators.change(c.req.param("id"), c.req.valid("json"), deedOf(c))),
+      async (c) => c.json(await administrators.change(c.req.param("id"), c.req.valid("json"), callerOf(c))),
     )
     .delete("/:id", may("owner", { stepUp: true }), async (c) => {
-      await administrators.remove(c.req.param("id"), deedOf(c));
+      await administrators.remove(c.req.param("id"), callerOf(c));
       return c.json({ done: true });
     })
     .post(
       "/:id/link",
       may("owner", { stepUp: true }),
-      jsonBody(NOTHING),
-      async (c) => c.json(await administrators.renew(c.req.param("id"), deedOf(c))),
+      jsonBody(EMPTY),
+      async (c) => c.json(await administrators.renew(c.req.param("id"), callerOf(c))),
     )
     .get("/:id/sessions", may("owner"), async (c) => {
       const { admin } = await administrators.known(c.req.param("id"));
@@ -60,7 +56,7 @@ export function createAdministratorRoutes(deps: AdministratorRouteDeps) {
     })
     .delete("/:id/sessions", may("owner"), async (c) => {
       const { admin } = await administrators.known(c.req.param("id"));
-      // One's own present session stays: ending it is what "Sign out" is for.
+      // The caller's current session stays; "Sign out" ends it.
       const rows = (await sessions.list(admin)).filter(({ id }) => id !== c.var.session.id).slice(0, 400);
       const told = {
         action: "session.end_all" as const,
@@ -69,17 +65,17 @@ export function createAdministratorRoutes(deps: AdministratorRouteDeps) {
       };
       await store.commit({
         mutations: [
-          ...sessions.ending(rows.map(({ id }) => id)),
-          auditEntry({ ...deedOf(c), ...told }),
+          ...sessions.deleteMutations(rows.map(({ id }) => id)),
+          auditEntry({ ...callerOf(c), ...told }),
         ],
       });
       return c.json({ ended: rows.length });
     });
 }
 
-export function createInvitationRoutes({ administrators }: AdministratorRouteDeps) {
+export function createInvitationRoutes({ administrators }: AdminRouteDeps) {
   return new Hono<HttpEnv>().delete("/:id", may("owner", { stepUp: true }), async (c) => {
-    await administrators.withdraw(c.req.param("id"), deedOf(c));
+    await administrators.withdraw(c.req.param("id"), callerOf(c));
     return c.json({ done: true });
   });
 }

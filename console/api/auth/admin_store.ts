@@ -1,11 +1,19 @@
-// The console's administrators as sign-in sees them: those of the configuration, those of the store, and the links by
-// which a new one, or one who lost the way in, chooses how to sign in.
+// Administrators for sign-in: those of the settings, those of the store, and the one-time links with which a person chooses
+// how to sign in.
 
+import { auditEntry } from "../../../platform/audit.ts";
 import type { AdminSettings } from "../../../platform/config/config.ts";
 import type { Log } from "../../../platform/log.ts";
+import {
+  type Cost,
+  createPasswordHasher,
+  HasherBusy,
+  type PasswordHasher,
+} from "../../../platform/password_hasher.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
-import type { Check, Entry, Mutation, Store } from "../../../platform/store.ts";
+import type { Check, Mutation, Store, StoreEntry } from "../../../platform/store.ts";
 import { equalDigests, type Vault } from "../../../platform/vault.ts";
+import { Refusal } from "../errors.ts";
 import {
   type Admin,
   adminKey,
@@ -14,61 +22,32 @@ import {
   adminOfSettings,
   type AdminRecord,
   ADMINS_GUARD,
+  hasOwner,
   isAdminName,
   listAdminRecords,
 } from "./admin_records.ts";
-import { auditEntry } from "../../../platform/audit.ts";
 import { factorsKey, newAccountId } from "./factors.ts";
 import { type Claim, type ClaimLink, createInvitations, type Invitations } from "./invitations.ts";
-import { createPasswordHasher, type PasswordHasher } from "./passwords.ts";
-import { Refusal } from "../errors.ts";
 
-export type { Admin } from "./admin_records.ts";
-
-/** What the holder of a link requests. Without a password, `also` must write another way to sign in. */
+/** The request of a link's holder. Without a password, `also` must write another sign-in method. */
 export interface AdminClaim {
   readonly token: string;
-  /** Ignored when the link names the person. */
+  /** Ignored if the link has a name. */
   readonly name: string;
   readonly password: string | null;
   readonly source: string;
-  /** More to write in the same commit, such as a passkey. */
+  /** Further mutations of the same commit, such as a passkey. */
   readonly also?: (admin: Admin) => readonly Mutation[];
 }
 
-export interface Admins {
-  /** Whether an owner can sign in; until then the console asks for the set-up link. */
-  hasOwner(): Promise<boolean>;
-  /**
-   * Makes the one-time link that creates the first owner and voids an earlier one; `null` when there is an owner.
-   * It holds for an hour.
-   */
-  setupLink(): Promise<string | null>;
-  /** What a link is for. @throws Refusal `bad_set_up_link`, `bad_invitation`. */
-  link(token: string): Promise<ClaimLink>;
-  /**
-   * Creates the first owner, or the account of an invitation; or new sign-in methods for an account.
-   *
-   * @throws Refusal `bad_set_up_link`, `bad_invitation`, `bad_name`, `weak_password`, `busy`.
-   */
-  setUp(claim: AdminClaim): Promise<Admin>;
-  /** Who that name and password belong to, or `null`; takes the same time whether the name is known or not. */
-  check(name: string, password: string): Promise<Admin | null>;
-  /** The administrator of that name; `null` also for a disabled one. */
-  find(name: string): Promise<Admin | null>;
-  /** Whether that account can sign in by a password. */
-  hasPassword(name: string): Promise<boolean>;
-  readonly invitations: Invitations;
-}
-
-export interface AdminsDeps {
+export interface AdminStoreDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
   readonly configAdmins: readonly AdminSettings[];
   readonly log: Log;
-  /** The set-up link starts with it. */
+  /** The beginning of the set-up link. */
   readonly publicUrl: string;
   readonly hasher?: PasswordHasher;
   /** An account was set up, so the set-up link is void. */
@@ -78,50 +57,145 @@ export interface AdminsDeps {
 export const MIN_PASSWORD_CHARACTERS = 12;
 const MAX_PASSWORD_CHARACTERS = 1024;
 
-export function createAdmins(deps: AdminsDeps): Admins {
-  const { store, vault, clock, random } = deps;
-  const hasher = deps.hasher ?? createPasswordHasher({ random });
-  const configured = new Map(deps.configAdmins.map((admin) => [adminKeyName(admin.name), admin]));
+export class AdminStore {
+  readonly invitations: Invitations;
+  readonly #deps: AdminStoreDeps;
+  readonly #hasher: PasswordHasher;
+  readonly #configured: ReadonlyMap<string, AdminSettings>;
+  #isOwnerKnown = false;
 
-  const entryOf = async (name: string): Promise<Entry<AdminRecord> | null> =>
-    isAdminName(name) ? await store.get<AdminRecord>(adminKey(name)) : null;
-  const recordOf = async (name: string): Promise<AdminRecord | null> => (await entryOf(name))?.value ?? null;
+  constructor(deps: AdminStoreDeps) {
+    this.#deps = deps;
+    this.#hasher = deps.hasher ?? createAdminPasswordHasher(deps);
+    this.#configured = new Map(deps.configAdmins.map((admin) => [adminKeyName(admin.name), admin]));
+    this.invitations = createInvitations({ ...deps, hasOwner: () => this.hasOwner() });
+  }
+
+  /** Whether an owner can sign in. If not, the console asks for the set-up link. */
+  async hasOwner(): Promise<boolean> {
+    const { store, configAdmins } = this.#deps;
+    this.#isOwnerKnown ||= hasOwner(configAdmins, await listAdminRecords(store));
+    return this.#isOwnerKnown;
+  }
+
+  /** A one-time link that creates the first owner, and voids an earlier one. Valid for an hour; `null` if there is an owner. */
+  setupLink(): Promise<string | null> {
+    return this.invitations.setupLink();
+  }
+
+  /** The purpose of a link. @throws Refusal `bad_set_up_link`, `bad_invitation`. */
+  async link(token: string): Promise<ClaimLink> {
+    return (await this.invitations.open(token)).link;
+  }
 
   /**
-   * Hashes a password again if its hash has the cost of an earlier version: otherwise a sign-in by this name would take another time than
-   * one by an unknown name. If the record changed meanwhile, or too many hashes wait, the next sign-in does it.
+   * Creates the first owner or the account of an invitation, or gives an account new sign-in methods.
+   *
+   * @throws Refusal `bad_set_up_link`, `bad_invitation`, `bad_name`, `weak_password`, `busy`.
    */
-  const renewHash = async (entry: Entry<AdminRecord>, password: string): Promise<void> => {
+  async setUp(request: AdminClaim): Promise<Admin> {
+    const { store, vault, clock, log, onSetUp } = this.#deps;
+    const { record, check } = await this.#recordFor(await this.invitations.open(request.token), request);
+    // Read again after the hash: the first commit uses up the link.
+    const claim = await this.invitations.open(request.token);
+    const admin = adminOfRecord(record, vault);
+    const { accountId } = claim;
+    const done = await store.commit({
+      checks: [claim.check, check],
+      mutations: [
+        { type: "set", key: adminKey(record.name), value: record },
+        { type: "delete", key: claim.check.key },
+        { type: "set", key: ADMINS_GUARD, value: clock.nowMs() },
+        ...(accountId === null ? [] : [{ type: "delete" as const, key: factorsKey(accountId) }]),
+        ...(request.also?.(admin) ?? []),
+        auditEntry({
+          actor: record.name,
+          source: request.source,
+          action: accountId === null ? "administrator.create" : "administrator.renew",
+          object: `administrator:${record.name}`,
+          after: { role: record.role },
+        }),
+      ],
+    });
+    if (!done.ok) {
+      // Another request used the link, or changed the account meanwhile.
+      await this.invitations.open(request.token);
+      throw new Refusal("changed_meanwhile");
+    }
+    log.info("an administrator was set up", { admin: record.name, role: record.role });
+    await onSetUp?.().catch((fault: unknown) =>
+      log.error("the used set-up link could not be removed from first-start.txt", { fault: String(fault) })
+    );
+    return admin;
+  }
+
+  /** The administrator with that name and password, or `null`. Takes the same time for known and unknown names. */
+  async check(name: string, password: string): Promise<Admin | null> {
+    if (password.length > MAX_PASSWORD_CHARACTERS) return null;
+    const { vault } = this.#deps;
+    const setting = this.#configured.get(adminKeyName(name));
+    const entry = setting === undefined ? await this.#read(name) : null;
+    const record = entry?.value ?? null;
+    const matches = await this.#hasher.check(password, record?.password ?? null);
+    if (entry !== null && record !== null) {
+      if (!matches || record.disabled !== undefined) return null;
+      await this.#renewHash(entry, password);
+      return adminOfRecord(record, vault);
+    }
+    // The settings have the password in clear text; its digest is compared, after the same work.
+    const given = vault.digest("console password", password);
+    const wanted = vault.digest("console password", setting?.password ?? "");
+    const isEqual = equalDigests(given, wanted);
+    return setting !== undefined && setting.password !== "" && isEqual
+      ? adminOfSettings(setting, vault)
+      : null;
+  }
+
+  /** The administrator of that name; `null` also for a disabled one. */
+  async find(name: string): Promise<Admin | null> {
+    const { vault } = this.#deps;
+    const setting = this.#configured.get(adminKeyName(name));
+    if (setting !== undefined) return adminOfSettings(setting, vault);
+    const record = (await this.#read(name))?.value ?? null;
+    return record === null || record.disabled !== undefined ? null : adminOfRecord(record, vault);
+  }
+
+  /** Whether that account can sign in with a password. */
+  async hasPassword(name: string): Promise<boolean> {
+    return this.#configured.has(adminKeyName(name)) ||
+      ((await this.#read(name))?.value?.password ?? null) !== null;
+  }
+
+  async #read(name: string): Promise<StoreEntry<AdminRecord> | null> {
+    return isAdminName(name) ? await this.#deps.store.get<AdminRecord>(adminKey(name)) : null;
+  }
+
+  /**
+   * Hashes a password again if its hash has the cost of an earlier version. Otherwise a sign-in with this name would take another
+   * time than one with an unknown name. If the record changed or the hasher is busy, the next sign-in does it.
+   */
+  async #renewHash(entry: StoreEntry<AdminRecord>, password: string): Promise<void> {
     const { key, value: record, versionstamp } = entry;
-    if (record === null || record.password === null || hasher.isCurrent(record.password)) return;
-    const renewed = await hasher.make(password).catch((fault: unknown) => {
+    if (record === null || record.password === null || this.#hasher.isCurrent(record.password)) return;
+    const renewed = await this.#hasher.make(password).catch((fault: unknown) => {
       if (fault instanceof Refusal && fault.code === "busy") return null;
       throw fault;
     });
     if (renewed === null) return;
-    await store.commit({
+    await this.#deps.store.commit({
       checks: [{ key, versionstamp }],
       mutations: [{ type: "set", key, value: { ...record, password: renewed } }],
     });
-  };
+  }
 
-  let ownerSeen = false;
-  const hasOwner = async (): Promise<boolean> => {
-    ownerSeen ||= await findOwner();
-    return ownerSeen;
-  };
-  const findOwner = async (): Promise<boolean> =>
-    deps.configAdmins.some(({ role }) => role === "owner") ||
-    (await listAdminRecords(store)).some(({ role, disabled }) => role === "owner" && disabled === undefined);
-  const invitations = createInvitations({ ...deps, hasOwner });
-
-  /** The record that a claim makes: a new account, or the old one with new sign-in methods; valid while the old one is unchanged. */
-  const recordFor = async (
+  /** The record that a claim creates or renews; valid while the current record is unchanged. */
+  async #recordFor(
     claim: Claim,
     { name, password }: AdminClaim,
-  ): Promise<{ record: AdminRecord; check: Check }> => {
+  ): Promise<{ record: AdminRecord; check: Check }> {
+    const { store, clock, random } = this.#deps;
     const wanted = claim.link.name ?? name;
-    if (!isAdminName(wanted) || configured.has(adminKeyName(wanted))) throw new Refusal("bad_name");
+    if (!isAdminName(wanted) || this.#configured.has(adminKeyName(wanted))) throw new Refusal("bad_name");
     if (password !== null && !isStrong(password)) throw new Refusal("weak_password");
     const { key, value: known, versionstamp } = await store.get<AdminRecord>(adminKey(wanted));
     const renewed = known !== null && known.id === claim.accountId ? known : null;
@@ -129,86 +203,37 @@ export function createAdmins(deps: AdminsDeps): Admins {
     const record = {
       ...(renewed ??
         { name: wanted.normalize("NFC").trim(), role: claim.link.role, createdMs: clock.nowMs() }),
-      // Also for an account that is kept: its old sessions and factors end with the old id.
+      // A renewed account gets a new id too: its old sessions and factors end.
       id: newAccountId(random),
-      password: password === null ? null : await hasher.make(password),
+      password: password === null ? null : await this.#hasher.make(password),
     };
     return { record, check: { key, versionstamp } };
-  };
-
-  return {
-    hasOwner,
-    invitations,
-    setupLink: invitations.setupLink,
-    link: async (token) => (await invitations.open(token)).link,
-    async setUp(asked) {
-      const early = await invitations.open(asked.token);
-      const { record, check } = await recordFor(early, asked);
-      // Read again after the hash: the first commit uses up the link.
-      const claim = await invitations.open(asked.token);
-      const admin = adminOfRecord(record, vault);
-      const done = await store.commit({
-        checks: [claim.check, check],
-        mutations: [
-          { type: "set", key: adminKey(record.name), value: record },
-          { type: "delete", key: claim.check.key },
-          { type: "set", key: ADMINS_GUARD, value: clock.nowMs() },
-          ...(claim.accountId === null
-            ? []
-            : [{ type: "delete" as const, key: factorsKey(claim.accountId) }]),
-          ...(asked.also?.(admin) ?? []),
-          auditEntry({
-            actor: record.name,
-            source: asked.source,
-            action: claim.accountId === null ? "administrator.create" : "administrator.renew",
-            object: `administrator:${record.name}`,
-            after: { role: record.role },
-          }),
-        ],
-      });
-      if (!done.ok) {
-        // Another request used up the link, or the account was changed meanwhile; that change must not be lost.
-        await invitations.open(asked.token);
-        throw new Refusal("changed_meanwhile");
-      }
-      deps.log.info("an administrator was set up", { admin: record.name, role: record.role });
-      await deps.onSetUp?.().catch((fault: unknown) =>
-        deps.log.error("the used set-up link could not be removed from first-start.txt", {
-          fault: String(fault),
-        })
-      );
-      return admin;
-    },
-    async check(name, password) {
-      if (password.length > MAX_PASSWORD_CHARACTERS) return null;
-      const setting = configured.get(adminKeyName(name));
-      const entry = setting === undefined ? await entryOf(name) : null;
-      const record = entry?.value ?? null;
-      const matches = await hasher.check(password, record?.password ?? null);
-      if (entry !== null && record !== null) {
-        if (!matches || record.disabled !== undefined) return null;
-        await renewHash(entry, password);
-        return adminOfRecord(record, vault);
-      }
-      // A password of the configuration is known in clear anyway; its digest is compared, after the same work.
-      const given = vault.digest("console password", password);
-      const wanted = vault.digest("console password", setting?.password ?? "");
-      const same = equalDigests(given, wanted);
-      return setting !== undefined && setting.password !== "" && same
-        ? adminOfSettings(setting, vault)
-        : null;
-    },
-    hasPassword: async (name) =>
-      configured.has(adminKeyName(name)) || ((await recordOf(name))?.password ?? null) !== null,
-    async find(name) {
-      const setting = configured.get(adminKeyName(name));
-      if (setting !== undefined) return adminOfSettings(setting, vault);
-      const record = await recordOf(name);
-      return record === null || record.disabled !== undefined ? null : adminOfRecord(record, vault);
-    },
-  };
+  }
 }
 
 function isStrong(password: string): boolean {
   return [...password].length >= MIN_PASSWORD_CHARACTERS && password.length <= MAX_PASSWORD_CHARACTERS;
+}
+
+/**
+ * A hasher that rejects with the refusal `busy` if too many requests wait.
+ *
+ * @param deps.cost the cost of new hashes; less is for tests.
+ */
+export function createAdminPasswordHasher(deps: { random: Random; cost?: Cost }): PasswordHasher {
+  return withConsoleRefusals(createPasswordHasher(deps));
+}
+
+/** The same hasher, with the same queue and the console's refusal. */
+export function withConsoleRefusals(hasher: PasswordHasher): PasswordHasher {
+  return {
+    make: (password) => hasher.make(password).catch(refuseBusy),
+    check: (password, hash) => hasher.check(password, hash).catch(refuseBusy),
+    isCurrent: (hash) => hasher.isCurrent(hash),
+  };
+}
+
+function refuseBusy(fault: unknown): never {
+  if (fault instanceof HasherBusy) throw new Refusal("busy", { "retry-after": String(fault.retryAfterS) });
+  throw fault;
 }

@@ -3,12 +3,12 @@
 
 import type { Context, MiddlewareHandler } from "hono";
 import type { Clock } from "../../../platform/runtime.ts";
-import { isAllowed, type Permission, requiredPermission, STEP_UP_MS } from "./permissions.ts";
+import { isAllowed, type Session } from "./admin_records.ts";
+import { type Permission, requiredPermission, STEP_UP_MS } from "./permissions.ts";
 import type { ApiTokens } from "./api_tokens.ts";
-import { type HttpEnv, refuseForeignOrigin } from "../hono_env.ts";
+import { type HttpEnv, requireSameOrigin } from "../hono_env.ts";
 import { Refusal } from "../errors.ts";
-import { sessionToken } from "./session_cookie.ts";
-import type { Session, Sessions } from "./sessions.ts";
+import { type Sessions, sessionToken } from "./sessions.ts";
 
 export interface AuthDeps {
   readonly sessions: Sessions;
@@ -16,7 +16,7 @@ export interface AuthDeps {
   readonly clock: Clock;
 }
 
-/** Who sends requests through the control socket. The audit log names it by `admin.name`, which no administrator can have. */
+/** The session of requests through the control socket. No administrator can have its name. */
 const OPERATOR: Session = {
   id: "",
   admin: { id: "command", name: "command", role: "owner", credential: "", origin: "settings" },
@@ -32,7 +32,7 @@ export function createAuthMiddleware(deps: AuthDeps): MiddlewareHandler<HttpEnv>
     // A browser adds no Authorization to another site's request by itself, and it cannot open the control socket. So the
     // origin is checked only of requests that have neither.
     const hasBearer = bearerToken(c) !== null && permission !== null && permission.needs !== "anyone";
-    if (!c.env.viaControlSocket && !hasBearer) refuseForeignOrigin(c);
+    if (!c.env.viaControlSocket && !hasBearer) requireSameOrigin(c);
     if (permission === null) throw new Refusal("not_found");
     const { needs } = permission;
     if (needs !== "anyone") {
@@ -48,11 +48,11 @@ export function createAuthMiddleware(deps: AuthDeps): MiddlewareHandler<HttpEnv>
   };
 }
 
-/** The caller, and how a later check finds out whether the request is still allowed. */
+/** The caller, and a later check whether the request is still allowed. */
 interface Authenticated {
   readonly session: Session;
   readonly again: () => Promise<Session>;
-  /** @throws Refusal unless a factor was shown within {@link STEP_UP_MS}. */
+  /** @throws Refusal unless the caller used a factor within {@link STEP_UP_MS}. */
   readonly requireFreshFactor: () => void;
 }
 
@@ -120,11 +120,10 @@ async function withToken(
 /** The token of `Authorization: Bearer` (RFC 6750 §2.1), or `null` when there is none. */
 function bearerToken(c: Context<HttpEnv>): string | null {
   const [scheme = "", token = ""] = (c.req.header("authorization") ?? "").split(" ");
-  // Another scheme is a proxy's affair: browsers repeat Basic with every request.
+  // Other schemes are for a reverse proxy: browsers send Basic with every request.
   return scheme.toLowerCase() === "bearer" ? token : null;
 }
 
-/** A refusal is an answer here; anything else is a fault. */
 function whenRefused(fault: unknown): false {
   if (fault instanceof Refusal) return false;
   throw fault;

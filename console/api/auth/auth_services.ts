@@ -1,4 +1,4 @@
-// Makes what stands behind signing in and what may be done: one of each for an application.
+// Creates the services of sign-in and authorization.
 
 import type { AdminSettings, OidcSettings } from "../../../platform/config/config.ts";
 import type { Log } from "../../../platform/log.ts";
@@ -6,45 +6,43 @@ import type { Fetch } from "../../../platform/fetch_with_deadline.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import { createAccountAttempts } from "./account_rate_limit.ts";
-import { createAdministrators } from "./admin_commands.ts";
-import type { Admins } from "./admin_store.ts";
-import { createApiTokens } from "./api_tokens.ts";
-import { createAttempts } from "./sign_in_rate_limit.ts";
-import { createFactors } from "./factors.ts";
-import { createOidcAdmins } from "./oidc_admins.ts";
+import { createAccountRateLimit, createSignInRateLimit } from "./sign_in_rate_limit.ts";
+import { AdminCommands } from "./admin_commands.ts";
+import type { AdminStore } from "./admin_store.ts";
+import { ApiTokens } from "./api_tokens.ts";
+import { AdminFactors } from "./factors.ts";
+import { createOidcAdmins } from "./oidc_routes.ts";
 import { OidcProvider } from "./oidc_provider.ts";
-import { createPasskeys } from "./passkeys.ts";
-import { createRefusedSignIns } from "./rejected_sign_ins.ts";
-import { createSessions } from "./sessions.ts";
-import { createSignIn } from "./sign_in.ts";
+import { Passkeys } from "./passkeys.ts";
+import { createRejectedSignIns, createSignIn } from "./sign_in.ts";
+import { Sessions } from "./sessions.ts";
 
-export interface AccessServiceDeps {
+export interface AuthServiceDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly admins: Admins;
+  readonly admins: AdminStore;
   readonly console: {
     readonly sessionMs: number;
     readonly idleMs: number;
     readonly admins?: readonly AdminSettings[];
     readonly oidc?: OidcSettings | null;
   };
-  /** How the sign-in provider is called; needed only where there is one. */
+  /** Calls the sign-in provider. */
   readonly fetch?: Fetch;
 }
 
-export type AccessServices = ReturnType<typeof createAccessServices>;
+export type AuthServices = ReturnType<typeof createAuthServices>;
 
-export function createAccessServices(deps: AccessServiceDeps) {
+export function createAuthServices(deps: AuthServiceDeps) {
   const settings = deps.console;
-  const attempts = createAttempts(deps);
-  const sessions = createSessions({ ...deps, settings });
-  const refused = createRefusedSignIns(deps);
-  const factors = createFactors(deps);
-  const passkeys = createPasskeys({ ...deps, factors });
+  const attempts = createSignInRateLimit(deps);
+  const sessions = new Sessions({ ...deps, settings });
+  const refused = createRejectedSignIns(deps);
+  const factors = new AdminFactors(deps);
+  const passkeys = new Passkeys({ ...deps, factors });
   return {
     attempts,
     refused,
@@ -56,11 +54,11 @@ export function createAccessServices(deps: AccessServiceDeps) {
       factors,
       passkeys,
       attempts,
-      accountAttempts: createAccountAttempts(deps),
+      accountAttempts: createAccountRateLimit(deps),
       refused,
     }),
-    tokens: createApiTokens(deps),
-    administrators: createAdministrators({
+    tokens: new ApiTokens(deps),
+    administrators: new AdminCommands({
       ...deps,
       factors,
       passkeys,
@@ -71,7 +69,7 @@ export function createAccessServices(deps: AccessServiceDeps) {
   };
 }
 
-function oidcOf(deps: AccessServiceDeps) {
+function oidcOf(deps: AuthServiceDeps) {
   const { oidc: settings } = deps.console;
   if (settings === undefined || settings === null) return null;
   const { fetch = globalThis.fetch } = deps;

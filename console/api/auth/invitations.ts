@@ -4,11 +4,10 @@
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import { equalDigests, type Vault } from "../../../platform/vault.ts";
-import type { Role } from "./permissions.ts";
-import { adminKeyName } from "./admin_records.ts";
+import { adminKeyName, type Role } from "./admin_records.ts";
 import { Refusal } from "../errors.ts";
 
-/** What a link is for, as its holder may know it. */
+/** The purpose of a link, for its holder. */
 export interface ClaimLink {
   readonly kind: "set_up" | "invitation";
   readonly role: Role;
@@ -20,7 +19,7 @@ export interface ClaimLink {
 /** An open link. */
 export interface Claim {
   readonly link: ClaimLink;
-  /** The account whose way in is made anew; `null` for a new account. */
+  /** The account that gets new sign-in methods; `null` for a new account. */
   readonly accountId: string | null;
   /** Holds until the link is used. */
   readonly check: Check;
@@ -47,7 +46,7 @@ export interface Invitations {
   setupLink(): Promise<string | null>;
   /** @throws Refusal `bad_set_up_link`, `bad_invitation`. */
   open(token: string): Promise<Claim>;
-  /** A link for `name`, and the change that makes it good; it voids an earlier one for the same name. */
+  /** A link for `name`, valid after the commit of `mutation`. It voids an earlier one for the same name. */
   make(wanted: { name: string; role: Role; accountId: string | null; by: string }): {
     url: string;
     record: InvitationRecord;
@@ -72,10 +71,10 @@ export const SETUP_MS = 60 * 60 * 1000;
 export const INVITATION_MS = 24 * 60 * 60 * 1000;
 const MAX_TOKEN_CHARACTERS = 256;
 const MAX_LISTED = 1000;
-/** Tells an invitation from the set-up link. */
+/** Distinguishes an invitation from the set-up link. */
 const MARK = "i.";
 
-/** Where the invitation for a name is kept: one a name. */
+/** The key of the invitation for a name. */
 export function invitationKey(name: string): Deno.KvKey {
   return ["console_invitation", adminKeyName(name)];
 }

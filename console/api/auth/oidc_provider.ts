@@ -1,5 +1,5 @@
 // The client of an OpenID Connect provider: OpenID Connect Core 1.0, the code flow with PKCE (RFC 7636), and RFC 9207's issuer in the
-// response. oauth4webapi makes and checks the messages; the bounds of time, size and algorithms are set here.
+// response. oauth4webapi creates and validates the messages; the limits of time, size and algorithms are here.
 
 import * as oauth from "oauth4webapi";
 import type { Clock } from "../../../platform/runtime.ts";
@@ -7,7 +7,7 @@ import type { OidcSettings } from "../../../platform/config/config.ts";
 import { type Fetch, fetchWithDeadline } from "../../../platform/fetch_with_deadline.ts";
 import { Refusal } from "../errors.ts";
 
-/** What the provider says about a person, in an ID token that holds. */
+/** The claims of a valid ID token. */
 export type OidcClaims = Readonly<Record<string, unknown>>;
 
 /** The values that bind a response of the provider to the request of one browser. */
@@ -54,15 +54,15 @@ export class OidcProvider {
     };
   }
 
-  /** When the provider was last asked for its metadata, and whether they could be used; `null`: not since the start. */
-  standing(): { readonly atMs: number; readonly ok: boolean } | null {
+  /** The last request for the provider's metadata, and whether it succeeded; `null`: none since the start. */
+  lastContact(): { readonly atMs: number; readonly ok: boolean } | null {
     return this.#asked;
   }
 
   /**
-   * The address that the browser goes to.
+   * The address to which the browser is redirected.
    *
-   * @param request.again asks for the person anew instead of trusting the provider's own session.
+   * @param request.again requires a new sign-in at the provider, even with a session there.
    * @throws Refusal `oidc_unreachable`.
    */
   async authorizationUrl(
@@ -86,7 +86,7 @@ export class OidcProvider {
   }
 
   /**
-   * Turns the provider's response to a sign-in into what it says about the person.
+   * Redeems the provider's response to a sign-in for claims.
    *
    * @param request.response the query of the address that the browser came back to.
    * @throws Refusal `oidc_unreachable`, `oidc_state`, `oidc_denied`, `oidc_code`, `oidc_token`.
@@ -183,7 +183,7 @@ function isEndpoint(value: string | undefined, issuer: string): boolean {
   return url?.protocol === "https:" || (url?.protocol === "http:" && issuer.startsWith("http:"));
 }
 
-/** The cause is for the log; the person gets the sentence. */
+/** The log has the cause; the administrator sees the message. */
 function refusalWith(code: OidcRefusal, cause: unknown): Refusal {
   const refusal = new Refusal(code);
   refusal.cause = cause;

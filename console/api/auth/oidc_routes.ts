@@ -1,5 +1,5 @@
-// Signing in at another house: the way there, and the way back. What must be remembered between the two is sealed in a cookie,
-// so that asking costs the server nothing and another browser's answer is not taken.
+// OpenID Connect sign-in: the redirect to the provider, and the callback. The pending sign-in is sealed in a cookie, so a request
+// costs the server nothing, and a response to another browser is refused.
 
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { type Context, Hono } from "hono";
@@ -7,16 +7,33 @@ import * as v from "valibot";
 import type { Log } from "../../../platform/log.ts";
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import { equalDigests, type Vault } from "../../../platform/vault.ts";
-import type { Admin } from "./admin_store.ts";
-import type { Attempts } from "./sign_in_rate_limit.ts";
+import type { SignInRateLimit } from "./sign_in_rate_limit.ts";
 import { cookieName, cookieOptions, type HttpEnv, jsonBody, ownOrigin } from "../hono_env.ts";
+import {
+  type Admin,
+  adminKey,
+  adminKeyName,
+  adminOfRecord,
+  type AdminRecord,
+  ADMINS_GUARD,
+  hasOwner,
+  isAdminName,
+  listAdminRecords,
+  MAX_ADMINS,
+  type Role,
+  ROLES,
+} from "./admin_records.ts";
 import { may } from "./permissions.ts";
-import type { createOidcAdmins } from "./oidc_admins.ts";
-import type { OidcProvider } from "./oidc_provider.ts";
-import { Refusal, type RefusalCode } from "../errors.ts";
-import type { RefusedSignIns } from "./rejected_sign_ins.ts";
-import { beginSession } from "./session_cookie.ts";
-import type { Sessions } from "./sessions.ts";
+import type { OidcClaims, OidcProvider } from "./oidc_provider.ts";
+import type { ErrorCode } from "../error_codes.ts";
+import { Refusal } from "../errors.ts";
+import type { RejectedSignIns } from "./sign_in.ts";
+import { type Sessions, startCookieSession } from "./sessions.ts";
+import type { AdminSettings, OidcSettings } from "../../../platform/config/config.ts";
+import type { Mutation, Store } from "../../../platform/store.ts";
+import type { AdminStore } from "./admin_store.ts";
+import { auditEntry } from "../../../platform/audit.ts";
+import { newAccountId } from "./factors.ts";
 
 export interface OidcRouteDeps {
   /** `null`: no provider is set up. */
@@ -24,16 +41,16 @@ export interface OidcRouteDeps {
     | { readonly provider: OidcProvider; readonly adminOf: ReturnType<typeof createOidcAdmins> }
     | null;
   readonly sessions: Sessions;
-  readonly attempts: Attempts;
-  readonly refused: RefusedSignIns;
+  readonly attempts: SignInRateLimit;
+  readonly refused: RejectedSignIns;
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
 }
 
-/** What is stored while the administrator is at the provider. */
-interface Journey {
+/** The state of a sign-in while the administrator is at the provider. */
+interface PendingSignIn {
   readonly state: string;
   readonly nonce: string;
   readonly codeVerifier: string;
@@ -44,105 +61,104 @@ interface Journey {
 export const OIDC_CALLBACK_PATH = "/console/api/oidc/callback";
 const COOKIE = "countersign-journey";
 const SEAL: Deno.KvKey = ["console oidc journey"];
-const JOURNEY_MS = 10 * 60 * 1000;
+const PENDING_SIGN_IN_MS = 10 * 60 * 1000;
 const START = v.strictObject({
   returnTo: v.pipe(v.string(), v.maxLength(1024)),
   again: v.optional(v.boolean()),
 });
 
 export function createOidcRoutes(deps: OidcRouteDeps) {
-  const { sessions, vault, clock, random, log } = deps;
-  const chance = () => toBase64Url(random.bytes(32));
-
-  const remember = (c: Context<HttpEnv>, journey: Journey): void => {
-    const sealed = vault.seal(SEAL, new TextEncoder().encode(JSON.stringify(journey)));
-    // Lax, because the way back begins at another site; it opens nothing by itself.
-    const options = { ...cookieOptions(c, { maxAgeS: JOURNEY_MS / 1000 }), sameSite: "Lax" } as const;
-    setCookie(c, cookieName(c, COOKIE), toBase64Url(sealed), options);
-  };
-  /** The journey that this browser began and whose state the request names, or `null`. It is used once. */
-  const journeyOf = (c: Context<HttpEnv>): Journey | null => {
-    const sealed = octetsOf(getCookie(c, cookieName(c, COOKIE)) ?? "");
-    deleteCookie(c, cookieName(c, COOKIE), cookieOptions(c));
-    const plain = sealed === null ? null : vault.open(SEAL, sealed);
-    if (plain === null) return null;
-    const journey = JSON.parse(new TextDecoder().decode(plain)) as Journey;
-    const isSame = equalDigests(journey.state, c.req.query("state") ?? "");
-    return isSame && journey.deadlineMs > clock.nowMs() ? journey : null;
-  };
-  const arrive = async (
-    c: Context<HttpEnv>,
-    journey: Journey,
-  ): Promise<{ admin: Admin; freshMs: number }> => {
-    if (deps.oidc === null) throw new Refusal("no_oidc");
-    const redirectUri = ownOrigin(c) + OIDC_CALLBACK_PATH;
-    const response = new URL(c.req.url).searchParams;
-    const claims = await deps.oidc.provider.redeem({ ...journey, redirectUri, response });
-    const source = c.env.remoteAddress;
-    // A factor is as fresh as the provider says; one that says nothing may have asked for none (Core §2, auth_time).
-    const freshMs = typeof claims.auth_time === "number" ? claims.auth_time * 1000 : 0;
-    return { admin: await deps.oidc.adminOf(claims, { source }), freshMs };
-  };
-  /** The person gets the sentence, the log the cause. */
-  const note = (c: Context<HttpEnv>, fault: Refusal): void => {
-    const cause = fault.cause instanceof Error ? fault.cause.message : undefined;
-    log.warn("a sign-in at the provider failed", { reason: fault.code, cause, source: c.env.remoteAddress });
-  };
-  const finish = async (c: Context<HttpEnv>, { admin, freshMs }: { admin: Admin; freshMs: number }) => {
-    await beginSession(c, { sessions, admin, by: "provider", freshMs });
-    log.info("console sign-in", {
-      admin: admin.name,
-      role: admin.role,
-      source: c.env.remoteAddress,
-      by: "provider",
-    });
-  };
-
+  const { clock, random } = deps;
+  const randomText = () => toBase64Url(random.bytes(32));
   return new Hono<HttpEnv>()
     .post("/start", may("anyone"), jsonBody(START), async (c) => {
-      if (deps.oidc === null) throw new Refusal("no_oidc");
+      const { provider } = requireOidc(deps);
       const { returnTo, again = false } = c.req.valid("json");
-      const journey: Journey = {
-        state: chance(),
-        nonce: chance(),
-        codeVerifier: chance(),
+      const pending: PendingSignIn = {
+        state: randomText(),
+        nonce: randomText(),
+        codeVerifier: randomText(),
         returnTo: ownPath(returnTo, ownOrigin(c)),
-        deadlineMs: clock.nowMs() + JOURNEY_MS,
+        deadlineMs: clock.nowMs() + PENDING_SIGN_IN_MS,
       };
-      const url = await deps.oidc.provider.authorizationUrl({
-        ...journey,
-        redirectUri: ownOrigin(c) + OIDC_CALLBACK_PATH,
-        again,
-      }).catch((fault: unknown) => {
-        if (fault instanceof Refusal) note(c, fault);
-        throw fault;
-      });
-      remember(c, journey);
+      const redirectUri = ownOrigin(c) + OIDC_CALLBACK_PATH;
+      const url = await provider.authorizationUrl({ ...pending, redirectUri, again })
+        .catch((fault: unknown) => {
+          if (fault instanceof Refusal) logFailure(deps, c, fault);
+          throw fault;
+        });
+      setPendingSignIn(deps, c, pending);
       return c.json({ url });
     })
     .get("/callback", may("anyone"), async (c) => {
-      if (deps.oidc === null) throw new Refusal("no_oidc");
+      requireOidc(deps);
       // Only a browser that follows the provider's redirect loads this address as a page.
       const destination = c.req.header("sec-fetch-dest");
       if (destination !== undefined && destination !== "document") throw new Refusal("not_same_origin");
-      const journey = journeyOf(c);
-      // Any site can make a browser open this address, so a request without this browser's own journey is not a failed sign-in.
-      if (journey === null) return c.redirect(`/?problem=${"oidc_state" satisfies RefusalCode}`, 303);
-      const attempt = deps.attempts.take({ source: c.env.remoteAddress, name: "sign-in provider" });
+      const pending = takePendingSignIn(deps, c);
+      // Any site can make a browser open this address, so a request without a pending sign-in is not a failed sign-in.
+      if (pending === null) return c.redirect(`/?problem=${"oidc_state" satisfies ErrorCode}`, 303);
+      const source = c.env.remoteAddress;
+      const attempt = deps.attempts.take({ source, name: "sign-in provider" });
       try {
-        await finish(c, await arrive(c, journey));
+        await signIn(deps, c, pending);
         attempt.forgive();
-        return c.redirect(journey.returnTo, 303);
+        return c.redirect(pending.returnTo, 303);
       } catch (fault) {
         if (!(fault instanceof Refusal)) throw fault;
-        note(c, fault);
-        await deps.refused.note({ name: null, source: c.env.remoteAddress, because: fault.code });
-        return c.redirect(`/?problem=${fault.code satisfies RefusalCode}`, 303);
+        logFailure(deps, c, fault);
+        await deps.refused.note({ name: null, source, because: fault.code });
+        return c.redirect(`/?problem=${fault.code satisfies ErrorCode}`, 303);
       }
     });
 }
 
-/** A path of this site, or "/": what was asked for must not lead elsewhere. Browsers read `//host` and `/\\host` as another site. */
+function requireOidc({ oidc }: OidcRouteDeps): NonNullable<OidcRouteDeps["oidc"]> {
+  if (oidc === null) throw new Refusal("no_oidc");
+  return oidc;
+}
+
+/** Redeems the provider's response and begins a session. */
+async function signIn(deps: OidcRouteDeps, c: Context<HttpEnv>, pending: PendingSignIn): Promise<void> {
+  const { provider, adminOf } = requireOidc(deps);
+  const source = c.env.remoteAddress;
+  const redirectUri = ownOrigin(c) + OIDC_CALLBACK_PATH;
+  const response = new URL(c.req.url).searchParams;
+  const claims = await provider.redeem({ ...pending, redirectUri, response });
+  // A provider without auth_time may not have asked for a factor (Core §2).
+  const freshMs = typeof claims.auth_time === "number" ? claims.auth_time * 1000 : 0;
+  const admin = await adminOf(claims, { source });
+  await startCookieSession(c, { sessions: deps.sessions, admin, by: "provider", freshMs });
+  const { name, role } = admin;
+  deps.log.info("console sign-in", { admin: name, role, source, by: "provider" });
+}
+
+/** Seals the pending sign-in in a cookie. */
+function setPendingSignIn({ vault }: OidcRouteDeps, c: Context<HttpEnv>, pending: PendingSignIn): void {
+  const sealed = vault.seal(SEAL, new TextEncoder().encode(JSON.stringify(pending)));
+  // Lax, because the provider's redirect comes from another site. The cookie alone gives no access.
+  const options = { ...cookieOptions(c, { maxAgeS: PENDING_SIGN_IN_MS / 1000 }), sameSite: "Lax" } as const;
+  setCookie(c, cookieName(c, COOKIE), toBase64Url(sealed), options);
+}
+
+/** The pending sign-in of this browser whose state the request has, or `null`. It is valid once. */
+function takePendingSignIn({ vault, clock }: OidcRouteDeps, c: Context<HttpEnv>): PendingSignIn | null {
+  const sealed = octetsOf(getCookie(c, cookieName(c, COOKIE)) ?? "");
+  deleteCookie(c, cookieName(c, COOKIE), cookieOptions(c));
+  const plain = sealed === null ? null : vault.open(SEAL, sealed);
+  if (plain === null) return null;
+  const pending = JSON.parse(new TextDecoder().decode(plain)) as PendingSignIn;
+  const isSame = equalDigests(pending.state, c.req.query("state") ?? "");
+  return isSame && pending.deadlineMs > clock.nowMs() ? pending : null;
+}
+
+/** The browser shows the message of a refusal; the log has its cause. */
+function logFailure({ log }: OidcRouteDeps, c: Context<HttpEnv>, fault: Refusal): void {
+  const cause = fault.cause instanceof Error ? fault.cause.message : undefined;
+  log.warn("a sign-in at the provider failed", { reason: fault.code, cause, source: c.env.remoteAddress });
+}
+
+/** A path of this site, or "/" for any other destination. Browsers read `//host` and `/\\host` as another site. */
 export function ownPath(asked: string, origin: string): string {
   // deno-lint-ignore no-control-regex
   if (!asked.startsWith("/") || /[\\\u0000-\u001f\u007f]/.test(asked)) return "/";
@@ -158,5 +174,123 @@ function octetsOf(text: string): Uint8Array<ArrayBuffer> | null {
     return Uint8Array.fromBase64(text, { alphabet: "base64url" });
   } catch (_notBase64) {
     return null;
+  }
+}
+
+export interface OidcAdminsDeps {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly admins: AdminStore;
+  readonly settings: OidcSettings;
+  readonly configAdmins: readonly AdminSettings[];
+}
+
+/** The highest role that the claim's values give, or `null`. Pure. */
+export function roleOfClaims(claims: OidcClaims, settings: OidcSettings): Role | null {
+  const claim = claims[settings.roleClaim];
+  const values = new Set(Array.isArray(claim) ? claim : typeof claim === "string" ? [claim] : []);
+  const wanted = {
+    owner: settings.owners,
+    user_manager: settings.userManagers,
+    operator: settings.operators,
+    viewer: settings.viewers,
+  };
+  return ROLES.toReversed().find((role) => wanted[role].some((value) => values.has(value))) ?? null;
+}
+
+/** The name of the administrator, or `null` if no claim is a valid name. Pure. */
+export function nameOfClaims(claims: OidcClaims): string | null {
+  const candidates = [claims.preferred_username, claims.email, claims.name];
+  const name = candidates.find((one) => typeof one === "string" && isAdminName(one));
+  return typeof name === "string" ? name.normalize("NFC").trim() : null;
+}
+
+/**
+ * The account that the provider's claims describe: created on the first sign-in, and changed with its role. The last owner keeps
+ * the role, whatever the claims are, and the log has a warning.
+ *
+ * @returns a function that throws Refusal `oidc_no_role`, `oidc_name`, `name_taken`, `changed_meanwhile`, `oidc_denied`.
+ */
+export function createOidcAdmins(deps: OidcAdminsDeps) {
+  const { store, vault, clock, random, settings } = deps;
+  return async (claims: OidcClaims, { source }: { source: string }): Promise<Admin> => {
+    const role = roleOfClaims(claims, settings);
+    const guard = await store.get(ADMINS_GUARD);
+    const subject = vault.digest("console oidc subject", `${settings.issuer}\0${claims.sub ?? ""}`);
+    const records = await listAdminRecords(store);
+    const known = records.find((one) => one.subject === subject);
+    const confirmedMs = role === null ? 0 : clock.nowMs();
+    const commit = async (record: AdminRecord, told: readonly Mutation[] = []): Promise<Admin> => {
+      const done = await store.commit({
+        checks: [{ key: ADMINS_GUARD, versionstamp: guard.versionstamp }],
+        mutations: [
+          { type: "set", key: ADMINS_GUARD, value: clock.nowMs() },
+          { type: "set", key: adminKey(record.name), value: record },
+          ...told,
+        ],
+      });
+      if (!done.ok) throw new Refusal("changed_meanwhile");
+      return adminOfRecord(record, vault);
+    };
+    const audit = (name: string, { before, after }: { before: string | undefined; after: string }) =>
+      auditEntry({
+        actor: name,
+        source,
+        action: before === undefined ? "administrator.create" : "administrator.change",
+        object: `administrator:${name}`,
+        before: before === undefined ? undefined : { role: before },
+        after: { role: after, decidedBy: "provider" },
+      });
+    if (role === null) {
+      // The sessions and the API tokens of the account end with it.
+      if (known !== undefined && known.confirmedMs !== 0) {
+        const told = audit(known.name, { before: known.role, after: "none" });
+        await commit({ ...known, confirmedMs }, [told]);
+      }
+      throw new Refusal("oidc_no_role");
+    }
+    if (known?.disabled) throw new Refusal("oidc_denied");
+    if (known?.role === role || (known !== undefined && isLastOwner(known, records))) {
+      if (known.role !== role) {
+        const { name, role: kept } = known;
+        deps.log.warn("the sign-in provider's role is not taken", {
+          reason: "last_owner",
+          name,
+          kept,
+          given: role,
+        });
+      }
+      return await commit({ ...known, confirmedMs });
+    }
+    const record = known === undefined
+      ? { ...await newRecord({ claims, role, subject, records }), confirmedMs }
+      : { ...known, role, confirmedMs };
+    return await commit(record, [audit(record.name, { before: known?.role, after: role })]);
+  };
+
+  function isLastOwner(known: AdminRecord, records: readonly AdminRecord[]): boolean {
+    const others = records.filter((one) => one !== known);
+    return known.role === "owner" && !hasOwner(deps.configAdmins, others);
+  }
+
+  async function newRecord(
+    { claims, role, subject, records }: {
+      claims: OidcClaims;
+      role: Role;
+      subject: string;
+      records: readonly AdminRecord[];
+    },
+  ): Promise<AdminRecord> {
+    const name = nameOfClaims(claims);
+    if (name === null) throw new Refusal("oidc_name");
+    // The audit log identifies administrators by name: the provider must not take over the name of another administrator.
+    const taken = records.some((one) => adminKeyName(one.name) === adminKeyName(name)) ||
+      await deps.admins.find(name) !== null;
+    if (taken) throw new Refusal("name_taken");
+    if (records.length >= MAX_ADMINS) throw new Refusal("too_many_administrators");
+    return { id: newAccountId(random), name, role, password: null, createdMs: clock.nowMs(), subject };
   }
 }

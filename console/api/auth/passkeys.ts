@@ -1,5 +1,5 @@
-// Passkeys of administrators (WebAuthn Level 3): registered and asked for with SimpleWebAuthn, which is loaded when the first
-// one is. A passkey is both factors at once, because the authenticator verifies its holder.
+// Passkeys of administrators (WebAuthn Level 3), verified with SimpleWebAuthn, which is loaded on first use. A passkey is both
+// factors at once, because the authenticator verifies its holder.
 
 import type {
   AuthenticationResponseJSON,
@@ -7,48 +7,29 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from "@simplewebauthn/server";
-import type { Clock, Random } from "../../../platform/runtime.ts";
+import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";
-import type { Vault } from "../../../platform/vault.ts";
-import type { FactorRecord, Factors, PasskeyRecord } from "./factors.ts";
-import { createPasskeyChallenges } from "./passkey_challenges.ts";
+import { equalDigests, type Vault } from "../../../platform/vault.ts";
+import type { AdminFactors, FactorRecord, PasskeyRecord } from "./factors.ts";
 import { Refusal } from "../errors.ts";
 
-/** Where the browser is: the origin that it will sign. */
+/** The origin of the page, which the browser signs. */
 export type Origin = string;
 
-/** What the browser receives, without the extensions: they hold octets, which JSON cannot contain. */
-export type RegistrationWanted = Omit<PublicKeyCredentialCreationOptionsJSON, "extensions">;
-export type PasskeyWanted = Omit<PublicKeyCredentialRequestOptionsJSON, "extensions">;
+/** The options for the browser, without extensions: they contain octets, which JSON cannot. */
+export type RegistrationOptions = Omit<PublicKeyCredentialCreationOptionsJSON, "extensions">;
+export type PasskeyOptions = Omit<PublicKeyCredentialRequestOptionsJSON, "extensions">;
 
-/** A passkey that was registered: to be written by the caller, together with what it belongs to. */
+/** A verified passkey. The caller commits it with the account. */
 export interface NewPasskey {
   readonly passkey: PasskeyRecord;
   readonly checks: readonly Check[];
   readonly mutations: (account: PasskeyOwner) => Mutation[];
 }
 
-/** Whose a passkey is. */
 export interface PasskeyOwner {
   readonly name: string;
   readonly accountId: string;
-}
-
-export interface Passkeys {
-  /** What the browser needs to make one. @throws Refusal `passkeys_need_name`. */
-  registrationOptions(
-    wanted: { origin: Origin; userName: string; purpose: string; known: readonly PasskeyRecord[] },
-  ): Promise<RegistrationWanted>;
-  /** Judges what the authenticator made. @throws Refusal `passkey_refused`, `passkey_known`. */
-  register(
-    given: { origin: Origin; purpose: string; label: string; response: RegistrationResponseJSON },
-  ): Promise<NewPasskey>;
-  /** What the browser needs to show one of anybody's. @throws Refusal `passkeys_need_name`. */
-  signInOptions(origin: Origin): Promise<PasskeyWanted>;
-  /** Whose passkey answered. The answer counts once. @throws Refusal `passkey_refused`. */
-  use(given: { origin: Origin; response: AuthenticationResponseJSON }): Promise<PasskeyOwner>;
-  /** The change that forgets whose a passkey is. */
-  forget(passkeyId: string): Mutation;
 }
 
 export interface PasskeysDeps {
@@ -56,124 +37,160 @@ export interface PasskeysDeps {
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
-  readonly factors: Factors;
+  readonly factors: AdminFactors;
 }
 
 const RP_NAME = "Countersign";
 const SIGN_IN = "sign in";
 const TIMEOUT_MS = 120_000;
 
-export function createPasskeys({ store, vault, clock, random, factors }: PasskeysDeps): Passkeys {
-  const challenges = createPasskeyChallenges({ vault, clock, random });
-  const ownerKey = (id: string): Deno.KvKey => ["console_passkey", vault.digest("passkey id", id)];
+export class Passkeys {
+  readonly #deps: PasskeysDeps;
+  readonly #challenges: PasskeyChallenges;
 
-  return {
-    async registrationOptions({ origin, userName, purpose, known }) {
-      const rpID = relyingParty(origin);
-      const { generateRegistrationOptions } = await library();
-      return await generateRegistrationOptions({
-        rpName: RP_NAME,
-        rpID,
-        userName,
-        userDisplayName: userName,
-        userID: random.bytes(16),
-        challenge: octetsOf(challenges.issue(purpose)),
-        timeout: TIMEOUT_MS,
-        attestationType: "none",
-        excludeCredentials: known.map(({ id, transports }) => ({ id, transports: [...transports] })),
-        authenticatorSelection: { residentKey: "required", userVerification: "required" },
-      });
-    },
-    async register({ origin, purpose, label, response }) {
-      const rpID = relyingParty(origin);
-      const { verifyRegistrationResponse } = await library();
-      await refuseAttestation(response);
-      const seen = { challenge: "" };
-      const verified = await orRefuse(() =>
-        verifyRegistrationResponse({
-          response,
-          expectedChallenge: (challenge) => {
-            seen.challenge = challenge;
-            return challenges.isGood(challenge, purpose);
-          },
-          expectedOrigin: origin,
-          expectedRPID: rpID,
-          requireUserVerification: true,
-        })
-      );
-      if (!verified.verified) throw new Refusal("passkey_refused");
-      const { credential } = verified.registrationInfo;
-      const key = ownerKey(credential.id);
-      if ((await store.get(key)).versionstamp !== null) throw new Refusal("passkey_known");
-      const spent = challenges.spend(seen.challenge);
-      return {
-        passkey: {
-          id: credential.id,
-          publicKey: Uint8Array.from(credential.publicKey),
-          counter: credential.counter,
-          transports: (credential.transports ?? []).slice(0, 8),
-          label,
-          createdMs: clock.nowMs(),
-          usedMs: null,
-        },
-        checks: [spent.check, { key, versionstamp: null }],
-        mutations: (owner) => [spent.mutation, { type: "set", key, value: owner }],
-      };
-    },
-    async signInOptions(origin) {
-      const rpID = relyingParty(origin);
-      const { generateAuthenticationOptions } = await library();
-      return await generateAuthenticationOptions({
-        rpID,
-        challenge: octetsOf(challenges.issue(SIGN_IN)),
-        timeout: TIMEOUT_MS,
-        userVerification: "required",
-      });
-    },
-    async use({ origin, response }) {
-      const rpID = relyingParty(origin);
-      const owner = (await store.get<PasskeyOwner>(ownerKey(response.id))).value;
-      if (owner === null) throw new Refusal("passkey_refused");
-      const { record, check } = await factors.read(owner.accountId);
-      const passkey = record.passkeys.find(({ id }) => id === response.id);
-      if (passkey === undefined) throw new Refusal("passkey_refused");
-      const { verifyAuthenticationResponse } = await library();
-      const seen = { challenge: "" };
-      const { id, publicKey, counter } = passkey;
-      const verified = await orRefuse(() =>
-        verifyAuthenticationResponse({
-          response,
-          expectedChallenge: (challenge) => {
-            seen.challenge = challenge;
-            return challenges.isGood(challenge, SIGN_IN);
-          },
-          expectedOrigin: origin,
-          expectedRPID: rpID,
-          credential: { id, publicKey, counter },
-          requireUserVerification: true,
-        })
-      );
-      if (!verified.verified) throw new Refusal("passkey_refused");
-      const spent = challenges.spend(seen.challenge);
-      const used = { ...passkey, counter: verified.authenticationInfo.newCounter, usedMs: clock.nowMs() };
-      const done = await store.commit({
-        checks: [check, spent.check],
-        mutations: [spent.mutation, factors.write(owner.accountId, withPasskey(record, used))],
-      });
-      // Another request used this answer, or changed the factors meanwhile.
-      if (!done.ok) throw new Refusal("passkey_refused");
-      return owner;
-    },
-    forget: (passkeyId) => ({ type: "delete", key: ownerKey(passkeyId) }),
-  };
+  constructor(deps: PasskeysDeps) {
+    this.#deps = deps;
+    this.#challenges = new PasskeyChallenges(deps);
+  }
+
+  /** The options for creating a passkey. @throws Refusal `passkeys_need_name`. */
+  async registrationOptions({ origin, userName, purpose, known }: {
+    origin: Origin;
+    userName: string;
+    purpose: string;
+    known: readonly PasskeyRecord[];
+  }): Promise<RegistrationOptions> {
+    const rpID = relyingParty(origin);
+    const { generateRegistrationOptions } = await library();
+    return await generateRegistrationOptions({
+      rpName: RP_NAME,
+      rpID,
+      userName,
+      userDisplayName: userName,
+      userID: this.#deps.random.bytes(16),
+      challenge: octetsOf(this.#challenges.issue(purpose)),
+      timeout: TIMEOUT_MS,
+      attestationType: "none",
+      excludeCredentials: known.map(({ id, transports }) => ({ id, transports: [...transports] })),
+      authenticatorSelection: { residentKey: "required", userVerification: "required" },
+    });
+  }
+
+  /** Verifies a new passkey. @throws Refusal `passkey_refused`, `passkey_known`. */
+  async register({ origin, purpose, label, response }: {
+    origin: Origin;
+    purpose: string;
+    label: string;
+    response: RegistrationResponseJSON;
+  }): Promise<NewPasskey> {
+    const rpID = relyingParty(origin);
+    const { verifyRegistrationResponse } = await library();
+    await refuseAttestation(response);
+    const expected = this.#expected(purpose);
+    const { verified, registrationInfo } = await orRefuse(() =>
+      verifyRegistrationResponse({
+        response,
+        expectedChallenge: expected.isExpected,
+        expectedOrigin: origin,
+        expectedRPID: rpID,
+        requireUserVerification: true,
+      })
+    );
+    if (!verified) throw new Refusal("passkey_refused");
+    const { id, publicKey, counter, transports = [] } = registrationInfo.credential;
+    const key = this.#ownerKey(id);
+    if ((await this.#deps.store.get(key)).versionstamp !== null) throw new Refusal("passkey_known");
+    const spent = this.#challenges.spend(expected.challenge());
+    return {
+      passkey: {
+        id,
+        publicKey: Uint8Array.from(publicKey),
+        counter,
+        transports: transports.slice(0, 8),
+        label,
+        createdMs: this.#deps.clock.nowMs(),
+        usedMs: null,
+      },
+      checks: [spent.check, { key, versionstamp: null }],
+      mutations: (owner) => [spent.mutation, { type: "set", key, value: owner }],
+    };
+  }
+
+  /** The options for signing in with any passkey. @throws Refusal `passkeys_need_name`. */
+  async signInOptions(origin: Origin): Promise<PasskeyOptions> {
+    const rpID = relyingParty(origin);
+    const { generateAuthenticationOptions } = await library();
+    return await generateAuthenticationOptions({
+      rpID,
+      challenge: octetsOf(this.#challenges.issue(SIGN_IN)),
+      timeout: TIMEOUT_MS,
+      userVerification: "required",
+    });
+  }
+
+  /** The owner of the passkey that signed the response, which is valid once. @throws Refusal `passkey_refused`. */
+  async use(
+    { origin, response }: { origin: Origin; response: AuthenticationResponseJSON },
+  ): Promise<PasskeyOwner> {
+    const { store, clock, factors } = this.#deps;
+    const rpID = relyingParty(origin);
+    const owner = (await store.get<PasskeyOwner>(this.#ownerKey(response.id))).value;
+    if (owner === null) throw new Refusal("passkey_refused");
+    const { record, check } = await factors.read(owner.accountId);
+    const passkey = record.passkeys.find(({ id }) => id === response.id);
+    if (passkey === undefined) throw new Refusal("passkey_refused");
+    const { verifyAuthenticationResponse } = await library();
+    const { id, publicKey, counter } = passkey;
+    const expected = this.#expected(SIGN_IN);
+    const { verified, authenticationInfo } = await orRefuse(() =>
+      verifyAuthenticationResponse({
+        response,
+        expectedChallenge: expected.isExpected,
+        expectedOrigin: origin,
+        expectedRPID: rpID,
+        credential: { id, publicKey, counter },
+        requireUserVerification: true,
+      })
+    );
+    if (!verified) throw new Refusal("passkey_refused");
+    const spent = this.#challenges.spend(expected.challenge());
+    const used = { ...passkey, counter: authenticationInfo.newCounter, usedMs: clock.nowMs() };
+    const done = await store.commit({
+      checks: [check, spent.check],
+      mutations: [spent.mutation, factors.write(owner.accountId, withPasskey(record, used))],
+    });
+    // Another request used this response, or changed the factors meanwhile.
+    if (!done.ok) throw new Refusal("passkey_refused");
+    return owner;
+  }
+
+  /** The mutation that deletes the owner of a passkey. */
+  deleteMutation(passkeyId: string): Mutation {
+    return { type: "delete", key: this.#ownerKey(passkeyId) };
+  }
+
+  #ownerKey(id: string): Deno.KvKey {
+    return ["console_passkey", this.#deps.vault.digest("passkey id", id)];
+  }
+
+  /** Checks the challenge of a response, and remembers it. */
+  #expected(purpose: string) {
+    let seen = "";
+    return {
+      challenge: () => seen,
+      isExpected: (challenge: string): boolean => {
+        seen = challenge;
+        return this.#challenges.isValid(challenge, purpose);
+      },
+    };
+  }
 }
 
-/** The record with `passkey` in the place of the one of its id. */
 function withPasskey(record: FactorRecord, passkey: PasskeyRecord): FactorRecord {
   return { ...record, passkeys: record.passkeys.map((one) => one.id === passkey.id ? passkey : one) };
 }
 
-/** The host's name; WebAuthn wants a domain, so a number address cannot have passkeys. */
+/** The host name. WebAuthn requires a domain, so an IP address cannot have passkeys. */
 function relyingParty(origin: Origin): string {
   const { hostname } = new URL(origin);
   if (hostname.startsWith("[") || /^\d{1,3}(?:\.\d{1,3}){3}$/.test(hostname)) {
@@ -186,7 +203,7 @@ function library() {
   return import("@simplewebauthn/server");
 }
 
-/** What an authenticator says of its maker is not asked for; checking it would fetch what its certificates name. */
+/** Attestation is not requested; its verification would fetch URLs in its certificates. */
 async function refuseAttestation(response: RegistrationResponseJSON): Promise<void> {
   const { decodeAttestationObject } = await import("@simplewebauthn/server/helpers");
   const format = await orRefuse(() => {
@@ -196,7 +213,7 @@ async function refuseAttestation(response: RegistrationResponseJSON): Promise<vo
   if (format !== "none") throw new Refusal("passkey_refused");
 }
 
-/** The library throws for every fault of the answer; which one it is would only help an attacker. */
+/** The library throws for every fault of a response. The kind of fault would only help an attacker. */
 async function orRefuse<T>(judge: () => Promise<T>): Promise<T> {
   try {
     return await judge();
@@ -207,4 +224,57 @@ async function orRefuse<T>(judge: () => Promise<T>): Promise<T> {
 
 function octetsOf(base64url: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.fromBase64(base64url, { alphabet: "base64url" });
+}
+
+/** How long a challenge is valid. */
+export const CHALLENGE_MS = 5 * 60 * 1000;
+const NONCE_OCTETS = 16;
+
+/**
+ * Challenges that verify themselves: a time, random octets, and a keyed hash of both and of the purpose. An issued challenge is
+ * not stored, so requests for many cost nothing. A used one is stored, so that it is valid once.
+ */
+export class PasskeyChallenges {
+  readonly #deps: Pick<PasskeysDeps, "vault" | "clock" | "random">;
+
+  constructor(deps: Pick<PasskeysDeps, "vault" | "clock" | "random">) {
+    this.#deps = deps;
+  }
+
+  /** A challenge for `purpose`, as octets in base64url. */
+  issue(purpose: string): string {
+    const { clock, random } = this.#deps;
+    const body = `${clock.nowMs()}.${toBase64Url(random.bytes(NONCE_OCTETS))}`;
+    return toBase64Url(new TextEncoder().encode(`${body}.${this.#digest(body, purpose)}`));
+  }
+
+  /** Whether this server issued `challenge` for this purpose, within the last five minutes. */
+  isValid(challenge: string, purpose: string): boolean {
+    const [time = "", nonce = "", given = "", more] = textOf(challenge).split(".");
+    const ageMs = this.#deps.clock.nowMs() - Number(time);
+    return more === undefined && /^\d{1,16}$/.test(time) && ageMs >= 0 && ageMs <= CHALLENGE_MS &&
+      equalDigests(given, this.#digest(`${time}.${nonce}`, purpose));
+  }
+
+  /** The check and the mutation that make a challenge valid once. Add them to the commit that relies on it. */
+  spend(challenge: string): { check: Check; mutation: Mutation } {
+    const key = ["console_challenge_used", this.#deps.vault.digest("used challenge", challenge)];
+    return {
+      check: { key, versionstamp: null },
+      mutation: { type: "set", key, value: true, expireInMs: CHALLENGE_MS * 2 },
+    };
+  }
+
+  #digest(body: string, purpose: string): string {
+    return this.#deps.vault.digest("passkey challenge", `${purpose}\0${body}`);
+  }
+}
+
+function textOf(challenge: string): string {
+  if (challenge.length > 512) return "";
+  try {
+    return new TextDecoder().decode(Uint8Array.fromBase64(challenge, { alphabet: "base64url" }));
+  } catch (_notBase64) {
+    return "";
+  }
 }

@@ -1,14 +1,10 @@
-// Permissions of the console API: the roles, and how a route declares what its caller must be. The first handler of
-// each route is its declaration, `may("operator")`. A route without one answers 404 to everyone.
+// Permissions of the console API: how a route declares the role of its caller. The first handler of each route is its declaration, `may("operator")`. A route without one answers 404 to everyone.
 
 import type { Context, Hono, MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import { METHOD_NAME_ALL } from "hono/router";
 import type { HttpEnv } from "../hono_env.ts";
-
-/** From least to most; a role includes the permissions of those before it. */
-export const ROLES = ["viewer", "operator", "user_manager", "owner"] as const;
-export type Role = typeof ROLES[number];
+import type { Role } from "./admin_records.ts";
 
 /** What a route requires of its caller. */
 export interface Permission {
@@ -61,9 +57,4 @@ export function routePermissions({ routes }: Pick<Hono<HttpEnv>, "routes">): Rou
     found.set(key, { method, path, permission: DECLARED.get(handler) ?? null });
   }
   return [...found.values()];
-}
-
-/** Whether `role` includes the permissions of `needs`. */
-export function isAllowed(role: Role, needs: Role): boolean {
-  return ROLES.indexOf(role) >= ROLES.indexOf(needs);
 }

@@ -1,22 +1,25 @@
-// Sessions of the console: a random token in a cookie, its digest in the store, an absolute and an idle end.
+// Sessions of the console: a random token in a cookie, its digest in the store, an absolute and an idle deadline.
 
-import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
-import type { Entry, Mutation, Store } from "../../../platform/store.ts";
-import { equalDigests, type Vault } from "../../../platform/vault.ts";
+import type { Context } from "hono";
+import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { type AuditEntry, auditEntry } from "../../../platform/audit.ts";
+import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
+import type { Mutation, Store, StoreEntry } from "../../../platform/store.ts";
+import { equalDigests, type Vault } from "../../../platform/vault.ts";
 import { Refusal } from "../errors.ts";
-import { isRoleConfirmed, MAX_PROVIDER_SESSION_MS } from "./admin_records.ts";
-import type { Admin, Admins } from "./admin_store.ts";
-import type { SignInMeans } from "./sign_in.ts";
+import { clientInfo, cookieName, cookieOptions, type HttpEnv } from "../hono_env.ts";
+import { type Admin, isRoleConfirmed, MAX_PROVIDER_SESSION_MS, type Session } from "./admin_records.ts";
+import type { AdminStore } from "./admin_store.ts";
+import type { SignInMethod } from "./sign_in.ts";
 
-/** What is kept of a session. */
+/** A session as it is stored. */
 interface SessionRecord {
   readonly admin: string;
   readonly credential: string;
   readonly createdMs: number;
   readonly usedMs: number;
   readonly deadlineMs: number;
-  /** When a factor was shown last. */
+  /** When the administrator last used a factor. */
   readonly freshMs: number;
   readonly source: string;
   readonly agent: string;
@@ -25,202 +28,229 @@ interface SessionRecord {
 /** Where a sign-in comes from. */
 export interface SessionPlace {
   readonly source: string;
-  /** What the browser calls itself. */
+  /** The User-Agent of the browser. */
   readonly agent: string;
-  readonly by: SignInMeans;
-  /** When a factor was shown; just now unless told. */
+  readonly by: SignInMethod;
+  /** When the administrator used a factor. Default: now. */
   readonly freshMs?: number;
 }
 
-/** A session as its holder, or an owner, sees it. */
-export interface SessionRow {
-  readonly source: string;
-  readonly agent: string;
+/** A session in a list. */
+export interface SessionRow extends Pick<SessionRecord, "source" | "agent" | "createdMs" | "usedMs"> {
   readonly id: string;
   readonly admin: string;
-  readonly createdMs: number;
-  readonly usedMs: number;
 }
 
-/** An administrator who is signed in. */
-export interface Session {
-  /** The token's digest: names the session, opens nothing. */
-  readonly id: string;
-  readonly admin: Admin;
-  readonly deadlineMs: number;
-  /** When it ends unless it is used before. */
-  readonly idleDeadlineMs: number;
-  /** When a factor was shown last; 0 for what shows none. */
-  readonly freshMs: number;
-}
-
-/** How a session ends by its holder: on purpose, or because the same browser begins another. */
-export type SessionEnd = "administrator.sign_out" | "session.replace";
-
-export interface Sessions {
-  /** A new session; `token` is for the cookie and is shown nowhere else. */
-  begin(admin: Admin, place: SessionPlace): Promise<{ token: string; session: Session }>;
-  /** The session of a token, or `null`. With `countsAsUse` its idle end moves on. */
-  resume(token: string, options: { countsAsUse: boolean }): Promise<Session | null>;
-  /** Ends it, and records that; nothing when it has ended. */
-  end(token: string, deed: { source: string; action: SessionEnd }): Promise<void>;
-  /** The session with a factor shown just now; `null` when it has ended. */
-  freshen(id: string): Promise<Session | null>;
-  /** Those of `admin` that still stand, newest first. */
-  list(admin: Admin): Promise<SessionRow[]>;
-  /** The changes that end some sessions by their ids. */
-  ending(ids: readonly string[]): Mutation[];
-}
+/** How a session ends by its holder: a sign-out, or a new session in the same browser. */
+export type SessionEndAction = "administrator.sign_out" | "session.replace";
 
 export interface SessionsDeps {
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
-  readonly admins: Admins;
+  readonly admins: AdminStore;
   readonly settings: { readonly sessionMs: number; readonly idleMs: number };
 }
 
 const TOKEN_OCTETS = 16;
 const MAX_TOKEN_CHARACTERS = 64;
 const MAX_AGENT_CHARACTERS = 200;
-/** More than this many sessions at once are not looked through. */
+/** A list reads at most this many sessions. */
 const MAX_LISTED = 10_000;
 /** A session that is used while it ends is read again. */
 const MAX_TRIES = 5;
-/** Use is written down this often at most, so that a busy page does not write at each click. */
-const TOUCH_EVERY_MS = 30_000;
+/** A busy page does not write at each click. */
+const MIN_TOUCH_INTERVAL_MS = 30_000;
 
-export function createSessions(deps: SessionsDeps): Sessions {
-  const { store, vault, clock, random, admins, settings } = deps;
-  const idOf = (token: string) => vault.digest("console session", token);
-  const keyOf = (id: string): Deno.KvKey => ["console_session", id];
+export class Sessions {
+  readonly #deps: SessionsDeps;
 
-  const endOf = (record: SessionRecord) => Math.min(record.deadlineMs, record.usedMs + settings.idleMs);
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps;
+  }
 
-  const sessionOf = (id: string, { record, admin }: { record: SessionRecord; admin: Admin }): Session => ({
-    id,
-    admin,
-    deadlineMs: record.deadlineMs,
-    idleDeadlineMs: endOf(record),
-    freshMs: record.freshMs,
-  });
-  const isOver = (record: SessionRecord, nowMs: number) => nowMs >= endOf(record);
-  /** Takes it away and records that; `false` when it changed meanwhile. */
-  const close = async (
-    { key, versionstamp }: Entry<SessionRecord>,
-    deed: AuditEntry,
-  ): Promise<boolean> => {
-    const mutations = [{ type: "delete" as const, key }, auditEntry(deed)];
-    return (await store.commit({ checks: [{ key, versionstamp }], mutations })).ok;
-  };
-
-  const touch = async (id: string, record: SessionRecord): Promise<SessionRecord> => {
+  /** A new session. The caller sets `token` as a cookie and shows it nowhere else. */
+  async begin(admin: Admin, place: SessionPlace): Promise<{ token: string; session: Session }> {
+    const { store, clock, random, settings } = this.#deps;
+    const token = toBase64Url(random.bytes(TOKEN_OCTETS));
+    const id = this.#idOf(token);
     const nowMs = clock.nowMs();
-    if (nowMs - record.usedMs < Math.min(TOUCH_EVERY_MS, settings.idleMs / 10)) return record;
-    const used = { ...record, usedMs: nowMs };
-    const entry = await store.get<SessionRecord>(keyOf(id));
-    // Signed out meanwhile: a touch must not bring the session back.
+    const lifeMs = admin.origin === "provider"
+      ? Math.min(settings.sessionMs, MAX_PROVIDER_SESSION_MS)
+      : settings.sessionMs;
+    const record: SessionRecord = {
+      admin: admin.name,
+      credential: admin.credential,
+      createdMs: nowMs,
+      usedMs: nowMs,
+      deadlineMs: nowMs + lifeMs,
+      freshMs: Math.min(place.freshMs ?? nowMs, nowMs),
+      source: place.source,
+      agent: printable(place.agent),
+    };
     await store.commit({
-      checks: [{ key: keyOf(id), versionstamp: entry.versionstamp }],
-      mutations: entry.versionstamp === null
-        ? []
-        : [{ type: "set", key: keyOf(id), value: used, expireInMs: record.deadlineMs - nowMs }],
+      mutations: [
+        { type: "set", key: keyOf(id), value: record, expireInMs: lifeMs },
+        auditEntry({ ...auditFields(record), action: "administrator.sign_in", by: place.by }),
+      ],
     });
-    return used;
-  };
+    return { token, session: this.#sessionOf(id, { record, admin }) };
+  }
 
-  return {
-    async begin(admin, { source, agent, by, freshMs }) {
-      const token = toBase64Url(random.bytes(TOKEN_OCTETS));
-      const id = idOf(token);
-      const nowMs = clock.nowMs();
-      const lifeMs = admin.origin === "provider"
-        ? Math.min(settings.sessionMs, MAX_PROVIDER_SESSION_MS)
-        : settings.sessionMs;
-      const record: SessionRecord = {
-        admin: admin.name,
-        credential: admin.credential,
-        createdMs: nowMs,
-        usedMs: nowMs,
-        deadlineMs: nowMs + lifeMs,
-        freshMs: Math.min(freshMs ?? nowMs, nowMs),
-        source,
-        agent: printable(agent),
-      };
-      await store.commit({
-        mutations: [
-          { type: "set", key: keyOf(id), value: record, expireInMs: lifeMs },
-          auditEntry({ ...deedOf(record), action: "administrator.sign_in", by }),
-        ],
-      });
-      return { token, session: sessionOf(id, { record, admin }) };
-    },
-    async resume(token, { countsAsUse }) {
-      if (token === "" || token.length > MAX_TOKEN_CHARACTERS) return null;
-      const id = idOf(token);
-      const entry = await store.get<SessionRecord>(keyOf(id));
+  /** The session of a token, or `null`. With `countsAsUse`, the idle deadline moves. */
+  async resume(token: string, { countsAsUse }: { countsAsUse: boolean }): Promise<Session | null> {
+    const { store, clock, admins } = this.#deps;
+    if (!isToken(token)) return null;
+    const id = this.#idOf(token);
+    const entry = await store.get<SessionRecord>(keyOf(id));
+    const { value } = entry;
+    if (value === null) return null;
+    if (this.#isOver(value)) {
+      await this.#close(entry, this.#expiryEntry(value));
+      return null;
+    }
+    const admin = await admins.find(value.admin);
+    if (admin === null || !equalDigests(admin.credential, value.credential)) return null;
+    if (!isRoleConfirmed(admin, clock.nowMs())) return null;
+    return this.#sessionOf(id, { record: countsAsUse ? await this.#touch(id, value) : value, admin });
+  }
+
+  /** Ends the session and records that. Does nothing if it has ended. */
+  async end(token: string, { source, action }: { source: string; action: SessionEndAction }): Promise<void> {
+    if (!isToken(token)) return;
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const entry = await this.#deps.store.get<SessionRecord>(keyOf(this.#idOf(token)));
       const { value } = entry;
-      if (value === null) return null;
-      if (isOver(value, clock.nowMs())) {
-        await close(entry, { ...deedOf(value), action: "session.run_out", deadlineMs: endOf(value) });
-        return null;
-      }
-      const admin = await admins.find(value.admin);
-      if (admin === null || !equalDigests(admin.credential, value.credential)) return null;
-      if (!isRoleConfirmed(admin, clock.nowMs())) return null;
-      const record = countsAsUse ? await touch(id, value) : value;
-      return sessionOf(id, { record, admin });
-    },
-    async end(token, { source, action }) {
-      if (token === "" || token.length > MAX_TOKEN_CHARACTERS) return;
-      for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-        const entry = await store.get<SessionRecord>(keyOf(idOf(token)));
-        const { value } = entry;
-        if (value === null) return;
-        const deed: AuditEntry = isOver(value, clock.nowMs())
-          ? { ...deedOf(value), action: "session.run_out", deadlineMs: endOf(value) }
-          : { ...deedOf(value), source, action };
-        if (await close(entry, deed)) return;
-      }
-      throw new Refusal("changed_meanwhile");
-    },
-    async freshen(id) {
-      const { key, value, versionstamp } = await store.get<SessionRecord>(keyOf(id));
-      const admin = value === null ? null : await admins.find(value.admin);
-      if (value === null || admin === null) return null;
-      const nowMs = clock.nowMs();
-      const record = { ...value, usedMs: nowMs, freshMs: nowMs };
-      const done = await store.commit({
+      if (value === null) return;
+      const record = this.#isOver(value)
+        ? this.#expiryEntry(value)
+        : { ...auditFields(value), source, action };
+      if (await this.#close(entry, record)) return;
+    }
+    throw new Refusal("changed_meanwhile");
+  }
+
+  /** Records that the administrator just used a factor. `null` if the session has ended. */
+  async freshen(id: string): Promise<Session | null> {
+    const { store, clock, admins } = this.#deps;
+    const { key, value, versionstamp } = await store.get<SessionRecord>(keyOf(id));
+    const admin = value === null ? null : await admins.find(value.admin);
+    if (value === null || admin === null) return null;
+    const nowMs = clock.nowMs();
+    const record = { ...value, usedMs: nowMs, freshMs: nowMs };
+    const done = await store.commit({
+      checks: [{ key, versionstamp }],
+      mutations: [{ type: "set", key, value: record, expireInMs: value.deadlineMs - nowMs }],
+    });
+    return done.ok ? this.#sessionOf(id, { record, admin }) : null;
+  }
+
+  /** The current sessions of `admin`, newest first. */
+  async list(admin: Admin): Promise<SessionRow[]> {
+    const rows: SessionRow[] = [];
+    const stored = this.#deps.store.list<SessionRecord>(["console_session"], { limit: MAX_LISTED });
+    for await (const { key, value } of stored) {
+      const isOwn = value !== null && value.admin === admin.name && !this.#isOver(value) &&
+        equalDigests(value.credential, admin.credential);
+      if (!isOwn) continue;
+      const { createdMs, usedMs, source, agent } = value;
+      rows.push({ id: String(key[1]), admin: admin.name, createdMs, usedMs, source, agent });
+    }
+    return rows.sort((a, b) => b.createdMs - a.createdMs);
+  }
+
+  /** The mutations that end sessions by their ids. */
+  deleteMutations(ids: readonly string[]): Mutation[] {
+    return ids.map((id) => ({ type: "delete", key: keyOf(id) }));
+  }
+
+  #idOf(token: string): string {
+    return this.#deps.vault.digest("console session", token);
+  }
+
+  #endOf(record: SessionRecord): number {
+    return Math.min(record.deadlineMs, record.usedMs + this.#deps.settings.idleMs);
+  }
+
+  #isOver(record: SessionRecord): boolean {
+    return this.#deps.clock.nowMs() >= this.#endOf(record);
+  }
+
+  #expiryEntry(record: SessionRecord): AuditEntry {
+    return { ...auditFields(record), action: "session.run_out", deadlineMs: this.#endOf(record) };
+  }
+
+  #sessionOf(id: string, { record, admin }: { record: SessionRecord; admin: Admin }): Session {
+    const { deadlineMs, freshMs } = record;
+    return { id, admin, deadlineMs, idleDeadlineMs: this.#endOf(record), freshMs };
+  }
+
+  /** Deletes the session and records that; `false` if it changed meanwhile. */
+  async #close({ key, versionstamp }: StoreEntry<SessionRecord>, entry: AuditEntry): Promise<boolean> {
+    const mutations = [{ type: "delete" as const, key }, auditEntry(entry)];
+    return (await this.#deps.store.commit({ checks: [{ key, versionstamp }], mutations })).ok;
+  }
+
+  async #touch(id: string, record: SessionRecord): Promise<SessionRecord> {
+    const { store, clock, settings } = this.#deps;
+    const nowMs = clock.nowMs();
+    if (nowMs - record.usedMs < Math.min(MIN_TOUCH_INTERVAL_MS, settings.idleMs / 10)) return record;
+    const used = { ...record, usedMs: nowMs };
+    const { key, versionstamp } = await store.get<SessionRecord>(keyOf(id));
+    // After a sign-out, a touch must not restore the session.
+    if (versionstamp !== null) {
+      await store.commit({
         checks: [{ key, versionstamp }],
-        mutations: [{ type: "set", key, value: record, expireInMs: value.deadlineMs - nowMs }],
+        mutations: [{ type: "set", key, value: used, expireInMs: record.deadlineMs - nowMs }],
       });
-      return done.ok ? sessionOf(id, { record, admin }) : null;
-    },
-    async list(admin) {
-      const rows: SessionRow[] = [];
-      const nowMs = clock.nowMs();
-      for await (
-        const { key, value } of store.list<SessionRecord>(["console_session"], { limit: MAX_LISTED })
-      ) {
-        const mine = value !== null && value.admin === admin.name && !isOver(value, nowMs) &&
-          equalDigests(value.credential, admin.credential);
-        if (!mine) continue;
-        const { createdMs, usedMs, source, agent } = value;
-        rows.push({ id: String(key[1]), admin: admin.name, createdMs, usedMs, source, agent });
-      }
-      return rows.sort((a, b) => b.createdMs - a.createdMs);
-    },
-    ending: (ids) => ids.map((id) => ({ type: "delete", key: keyOf(id) })),
-  };
+    }
+    return used;
+  }
 }
 
-/** Whose session it is and from where it began, for the audit. */
-function deedOf({ admin, source }: SessionRecord) {
+function keyOf(id: string): Deno.KvKey {
+  return ["console_session", id];
+}
+
+function isToken(token: string): boolean {
+  return token !== "" && token.length <= MAX_TOKEN_CHARACTERS;
+}
+
+/** Holder and address of a session, for the audit log. */
+function auditFields({ admin, source }: SessionRecord) {
   return { actor: admin, source, object: `administrator:${admin}` };
 }
 
-/** What a browser calls itself, without what would break a line, and cut. */
+/** The User-Agent without control characters, shortened. */
 function printable(agent: string): string {
   return agent.replace(/\p{C}/gu, "").slice(0, MAX_AGENT_CHARACTERS);
+}
+
+const COOKIE = "countersign";
+
+/** The session cookie's token, or "". */
+export function sessionToken(c: Context<HttpEnv>): string {
+  return getCookie(c, cookieName(c, COOKIE)) ?? "";
+}
+
+/** Begins a session for `admin` in this browser. The browser's earlier session ends, which prevents session fixation. */
+export async function startCookieSession(
+  c: Context<HttpEnv>,
+  { sessions, admin, by, freshMs }: {
+    sessions: Sessions;
+    admin: Admin;
+    by: SignInMethod;
+    freshMs?: number;
+  },
+): Promise<Session> {
+  await sessions.end(sessionToken(c), { source: c.env.remoteAddress, action: "session.replace" });
+  const { token, session } = await sessions.begin(admin, { ...clientInfo(c), by, freshMs });
+  setCookie(c, cookieName(c, COOKIE), token, cookieOptions(c));
+  return session;
+}
+
+export async function endCookieSession(c: Context<HttpEnv>, sessions: Sessions): Promise<void> {
+  await sessions.end(sessionToken(c), { source: c.env.remoteAddress, action: "administrator.sign_out" });
+  deleteCookie(c, cookieName(c, COOKIE), cookieOptions(c));
 }

@@ -3,20 +3,22 @@
 
 import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import { createProvenDigests } from "../../../platform/failure_limit.ts";
+import { ProvenDigests } from "../../../platform/failure_limit.ts";
 import type { Log } from "../../../platform/log.ts";
-import type { Clock } from "../../../platform/runtime.ts";
+import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import type { AccountAttempts } from "./account_rate_limit.ts";
-import type { Admin, Admins } from "./admin_store.ts";
-import type { Attempts } from "./sign_in_rate_limit.ts";
-import type { Factors } from "./factors.ts";
+import type { AccountRateLimit, SignInRateLimit } from "./sign_in_rate_limit.ts";
+import type { AdminStore } from "./admin_store.ts";
+import type { Admin } from "./admin_records.ts";
+import type { AdminFactors } from "./factors.ts";
 import type { Passkeys } from "./passkeys.ts";
-import { Refusal, type RefusalCode } from "../errors.ts";
-import type { RefusedSignIns } from "./rejected_sign_ins.ts";
+import type { ErrorCode } from "../error_codes.ts";
+import { Refusal } from "../errors.ts";
+import type { Mutation, Store } from "../../../platform/store.ts";
+import { auditEntry, type AuditSlot, createAuditSlot } from "../../../platform/audit.ts";
 
 /** How an administrator signed in: `password_code` with the code of an app, `link` by a one-time link. */
-export type SignInMeans =
+export type SignInMethod =
   | "password"
   | "password_code"
   | "password_recovery"
@@ -24,32 +26,32 @@ export type SignInMeans =
   | "provider"
   | "link";
 
-/** Who showed what. */
-export interface Shown {
+/** A verified administrator. */
+export interface VerifiedSignIn {
   readonly admin: Admin;
-  readonly by: SignInMeans;
-  /** Whether that steps up. The password alone does not for an account with a passkey. */
+  readonly by: SignInMethod;
+  /** Whether it counts as a fresh factor. The password alone does not, for an account with a passkey. */
   readonly isFresh: boolean;
 }
 
-/** What is typed. Without a `code` an account that has one is asked for it. */
-export interface Typed {
+/** A name and a password. An account with an authenticator app needs a `code` too. */
+export interface PasswordSignIn {
   readonly name: string;
   readonly password: string;
   readonly code?: string;
   readonly source: string;
-  /** The live session that shows a factor again. It has a limit of its own, so that strangers cannot block it. */
+  /** The session that steps up. It has its own rate limit, so that other people cannot block it. */
   readonly session?: string;
 }
 
 export interface SignIn {
   /**
-   * Who typed that.
+   * Finds the administrator of a name, a password and a code.
    *
    * @throws Refusal `wrong_sign_in`, `code_needed`, `wrong_code`, `locked_out`, `too_many_attempts`, `busy`.
    */
-  withPassword(typed: Typed): Promise<Shown>;
-  /** Whose passkey answered. @throws Refusal `passkey_refused`, `passkeys_need_name`, `too_many_attempts`. */
+  withPassword(typed: PasswordSignIn): Promise<VerifiedSignIn>;
+  /** Finds the administrator of a passkey. @throws Refusal `passkey_refused`, `passkeys_need_name`, `too_many_attempts`. */
   withPasskey(
     shown: {
       response: AuthenticationResponseJSON;
@@ -57,23 +59,23 @@ export interface SignIn {
       source: string;
       session?: string;
     },
-  ): Promise<Shown>;
+  ): Promise<VerifiedSignIn>;
 }
 
 export interface SignInDeps {
-  readonly admins: Admins;
-  readonly factors: Factors;
+  readonly admins: AdminStore;
+  readonly factors: AdminFactors;
   readonly passkeys: Passkeys;
-  readonly attempts: Attempts;
-  readonly accountAttempts: AccountAttempts;
-  readonly refused: RefusedSignIns;
+  readonly attempts: SignInRateLimit;
+  readonly accountAttempts: AccountRateLimit;
+  readonly refused: RejectedSignIns;
   readonly vault: Pick<Vault, "digest">;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** What tells nothing about a password, so it is no guess. */
-const NO_GUESS: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
+/** Responses that reveal nothing about a password, so the request is no guess. */
+const NO_GUESS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "busy",
   "code_needed",
   "locked_out",
@@ -81,8 +83,8 @@ const NO_GUESS: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "too_many_attempts",
 ]);
 
-/** Answers that are no failed sign-in: the next step of a sign-in, or a busy server. */
-const NO_REFUSAL: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
+/** Responses that are no failed sign-in: the next step of a sign-in, or a busy server. */
+const NO_REFUSAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "busy",
   "code_needed",
   "passkeys_need_name",
@@ -90,21 +92,21 @@ const NO_REFUSAL: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
 
 export function createSignIn(deps: SignInDeps): SignIn {
   const { admins, factors, passkeys, attempts, accountAttempts, refused, log } = deps;
-  const proven = createProvenDigests(deps);
+  const proven = new ProvenDigests(deps);
   const proofOf = (name: string, password: string): string =>
     deps.vault.digest("console password", `${canonicalName(name)}\0${password.normalize("NFC")}`);
 
-  /** Takes a place among the source's attempts, and gives it back unless it was a wrong guess. */
+  /** Counts an attempt of the source, and forgives it unless it was a wrong guess. */
   const counted = async (
     { name, source, session, isProven = false }: {
       name: string | null;
       source: string;
       session: string | undefined;
-      /** Correct within the last day: no guess, so no limit applies. */
+      /** The password was correct within the last day, so no limit applies. */
       isProven?: boolean;
     },
-    judge: () => Promise<Shown>,
-  ): Promise<Shown> => {
+    judge: () => Promise<VerifiedSignIn>,
+  ): Promise<VerifiedSignIn> => {
     const key = session === undefined
       ? { source, name: name ?? "passkey" }
       : { source: null, name: `session ${session}` };
@@ -128,7 +130,7 @@ export function createSignIn(deps: SignInDeps): SignIn {
       const proof = proofOf(name, password);
       const isProven = proven.has(proof);
       return counted({ name, source, session, isProven }, async () => {
-        if (session === undefined && !isProven) accountAttempts.refuseAttacker({ name, source });
+        if (session === undefined && !isProven) accountAttempts.refuseLimited({ name, source });
         const admin = await admins.check(name, password);
         if (admin === null) {
           proven.forget(proof);
@@ -157,4 +159,106 @@ export function createSignIn(deps: SignInDeps): SignIn {
         return { admin, by: "passkey", isFresh: true };
       }),
   };
+}
+
+/** One refusal. */
+export interface RejectedSignIn {
+  /** The typed name; `null` if there is none. */
+  readonly name: string | null;
+  readonly source: string;
+  readonly because: string;
+}
+
+export interface RejectedSignIns {
+  /** Records it. Never rejects: a failure is logged. */
+  note(refused: RejectedSignIn): Promise<void>;
+}
+
+export interface RejectedSignInDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly admins: Pick<AdminStore, "find">;
+}
+
+/** The actor of a rejected sign-in. */
+export const UNKNOWN_ACTOR = "nobody";
+/** The object of a rejected sign-in with an unknown name. */
+export const UNKNOWN_NAME = "sign-in:unknown-name";
+const MINUTE_MS = 60_000;
+/** The record of one minute names at most this many addresses. */
+const MAX_SOURCES = 5;
+
+/** The record of one name, which is updated for one minute. */
+interface CountedRejection {
+  readonly untilMs: number;
+  readonly object: string;
+  readonly slot: AuditSlot;
+  /** The address of the first refusal. */
+  readonly source: string;
+  readonly sources: Set<string>;
+  readonly reasons: Set<string>;
+  count: number;
+  /** Later counts are written after earlier ones. */
+  written: Promise<void>;
+}
+
+/**
+ * Records rejected sign-ins: one audit record for each name and minute, so that guessing does not fill the log. A typed name is
+ * stored only if an administrator has it, because it may be a password.
+ */
+export function createRejectedSignIns(deps: RejectedSignInDeps): RejectedSignIns {
+  const { store, clock, log } = deps;
+  /** By object: one for each administrator, and one for unknown names. */
+  const folds = new Map<string, CountedRejection>();
+
+  const foldOf = (object: string, source: string): CountedRejection => {
+    const nowMs = clock.nowMs();
+    for (const [key, { untilMs }] of folds) if (untilMs <= nowMs) folds.delete(key);
+    const open = folds.get(object);
+    if (open !== undefined) return open;
+    const fold: CountedRejection = {
+      untilMs: nowMs + MINUTE_MS,
+      object,
+      slot: createAuditSlot(),
+      source,
+      sources: new Set(),
+      reasons: new Set(),
+      count: 0,
+      written: Promise.resolve(),
+    };
+    folds.set(object, fold);
+    return fold;
+  };
+
+  return {
+    async note({ name, source, because }) {
+      try {
+        const admin = name === null ? null : await deps.admins.find(name);
+        const fold = foldOf(admin === null ? UNKNOWN_NAME : `administrator:${admin.name}`, source);
+        fold.count += 1;
+        fold.reasons.add(because);
+        if (fold.sources.size < MAX_SOURCES) fold.sources.add(source);
+        const mutations = [recordOf(fold)];
+        const write = () => store.commit({ mutations }).then(() => undefined);
+        fold.written = fold.written.then(write, write);
+        await fold.written;
+      } catch (fault) {
+        log.error("a refused sign-in is not in the audit", { fault: String(fault) });
+      }
+    },
+  };
+}
+
+function recordOf({ object, slot, source, count, sources, reasons }: CountedRejection): Mutation {
+  return auditEntry({
+    actor: UNKNOWN_ACTOR,
+    source,
+    action: "administrator.refused",
+    object,
+    because: [...reasons],
+    ...(count > 1 ? { count } : {}),
+    ...(sources.size > 1 ? { sources: [...sources] } : {}),
+  }, slot);
 }

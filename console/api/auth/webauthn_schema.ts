@@ -1,5 +1,5 @@
-// What browsers answer for a passkey (WebAuthn Level 3 §5.1.8), as shapes: bounded texts, so that nothing large reaches the
-// library that judges them.
+// Schemas of passkey responses (WebAuthn Level 3 §5.1.8) with bounded texts, so that nothing large reaches the library that
+// verifies them.
 
 import * as v from "valibot";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
@@ -13,11 +13,11 @@ const COMMON = {
   rawId: ID,
   type: v.literal("public-key"),
   authenticatorAttachment: v.optional(v.picklist(["cross-platform", "platform"])),
-  // What extensions answer is not used, so it is dropped.
+  // Extension results are not used.
   clientExtensionResults: v.pipe(v.unknown(), v.transform(() => ({}))),
 };
 
-/** The answer to `navigator.credentials.create()`. */
+/** The result of `navigator.credentials.create()`. */
 export const REGISTRATION: v.GenericSchema<unknown, RegistrationResponseJSON> = v.object({
   ...COMMON,
   response: v.object({
@@ -32,7 +32,7 @@ export const REGISTRATION: v.GenericSchema<unknown, RegistrationResponseJSON> = 
   }),
 });
 
-/** The answer to `navigator.credentials.get()`. */
+/** The result of `navigator.credentials.get()`. */
 export const AUTHENTICATION: v.GenericSchema<unknown, AuthenticationResponseJSON> = v.object({
   ...COMMON,
   response: v.object({

@@ -1,22 +1,29 @@
-// Rebuilds the counts for charts from the history after a start: the last process may have ended before it wrote what it counted.
+// Rebuilds chart counts from the history after a start, because the last process may have ended before it wrote its counts.
 
 import {
   bucketOf,
+  decodeLoginRecord,
+  historyKey,
+  type LoginRecord,
   MAX_COUNTED_CLIENTS,
   OTHER_CLIENTS,
   TIME_BUCKETS,
-} from "../../../radius/conversation/duration_buckets.ts";
-import { type FinishedLogin, historyKey, unpackFinished } from "../../../radius/conversation/login_record.ts";
+} from "../../../radius/conversation/login_record.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
-import { CHART_SPANS, chartKey, type ChartSpan, type ChartWatermark } from "./chart_keys.ts";
-import type { FinishTally } from "./chart_series.ts";
+import {
+  CHART_SPANS,
+  chartKey,
+  type ChartSpan,
+  type ChartWatermark,
+  type TargetTally,
+} from "./chart_series.ts";
 import { historyKeyAt } from "../history/history.ts";
 
 export interface RebuildDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** The node whose counts are kept: those of the running process. */
+  /** The node of the running process, whose counts stay. */
   readonly node: string;
   /** The running process counts every login that ends from this time on; the rebuild counts the earlier ones. */
   readonly untilMs: number;
@@ -76,7 +83,7 @@ export async function rebuildCharts(
     ) {
       read++;
       start = `${String(key[1])}\0`;
-      const login = unpackFinished(value);
+      const login = decodeLoginRecord(value);
       if (login === null) continue;
       // Keys are in the order of the start: no later record ended in an hour that is over here.
       while (login.startedMs >= fromMs + HOUR_MS + ORDER_SLACK_MS && fromMs + HOUR_MS <= untilMs) {
@@ -102,7 +109,7 @@ async function firstStoredMs(
   let firstMs = Infinity;
   const history = { start: historyKey(start), end: historyKey(LAST_KEY) };
   for await (const { value } of store.range<unknown>(history, { limit: 1 })) {
-    firstMs = unpackFinished(value)?.startedMs ?? fromMs;
+    firstMs = decodeLoginRecord(value)?.startedMs ?? fromMs;
   }
   for (const span of ["minute", "hour"] as const) {
     const counts = { start: ["chart", span, fromMs], end: ["chart", span, Number.MAX_SAFE_INTEGER] };
@@ -122,7 +129,7 @@ function floor(atMs: number, stepMs: number): number {
   return Math.floor(atMs / stepMs) * stepMs;
 }
 
-function count(counts: Record<ChartSpan, Counts>, login: FinishedLogin, untilMs: number): void {
+function count(counts: Record<ChartSpan, Counts>, login: LoginRecord, untilMs: number): void {
   countIn(counts.hour, floor(login.endedMs, HOUR_MS), login);
   const { stepMs, keptMs } = CHART_SPANS.minute;
   if (login.endedMs > untilMs - keptMs) countIn(counts.minute, floor(login.endedMs, stepMs), login);
@@ -131,7 +138,7 @@ function count(counts: Record<ChartSpan, Counts>, login: FinishedLogin, untilMs:
 function countIn(
   counts: Counts,
   atMs: number,
-  { client, target, outcome, startedMs, endedMs }: FinishedLogin,
+  { client, target, outcome, startedMs, endedMs }: LoginRecord,
 ) {
   const step = counts.get(atMs) ?? new Map();
   counts.set(atMs, step);
@@ -173,7 +180,7 @@ async function writeHour(
     for (const [atMs, tallies] of steps) {
       if (atMs < hourMs || atMs >= hourMs + HOUR_MS) continue;
       steps.delete(atMs);
-      const value = JSON.stringify([...tallies.values()] satisfies FinishTally[]);
+      const value = JSON.stringify([...tallies.values()] satisfies TargetTally[]);
       const expireInMs = atMs + CHART_SPANS[span].keptMs - clock.nowMs();
       if (expireInMs <= 0) continue;
       mutations.push({ type: "set", key: chartKey(span, atMs, HISTORY_NODE), value, expireInMs });

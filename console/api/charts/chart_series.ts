@@ -1,28 +1,28 @@
-// Counts of finished logins as series for charts: pure sums, and percentiles out of buckets of time.
+// Series for charts from counts of finished logins: sums, percentiles from duration buckets, and the keys of stored counts. Pure.
 
-import type { FinishTally as GatewayTally } from "../../../radius/ports.ts";
+import type { FinishedLoginCounts as GatewayTally } from "../../../radius/ports.ts";
 
-/** What a gateway counted, with the directory whose users logged in; records from before it was kept have none. */
-export interface FinishTally extends GatewayTally {
+/** Counts of a gateway, with the target of the users. Old records have no target. */
+export interface TargetTally extends GatewayTally {
   readonly target?: string;
 }
 
-/** What was counted in one step of time. */
-export interface Stamped {
+/** The counts of one step of time. */
+export interface TimedTallies {
   readonly atMs: number;
-  readonly tallies: readonly FinishTally[];
+  readonly tallies: readonly TargetTally[];
 }
 
-/** Series of one length: `atMs[i]` is where step i begins. Times are `null` where nothing ended. */
+/** Series of one length: step i begins at `atMs[i]`. Times are `null` if no login ended. */
 export interface ChartSeries {
   readonly stepMs: number;
   readonly atMs: readonly number[];
   readonly outcomes: Readonly<Record<ChartOutcome, readonly number[]>>;
   readonly p50Ms: readonly (number | null)[];
   readonly p95Ms: readonly (number | null)[];
-  /** Most logins first; over the whole range, whatever client was asked for. */
+  /** All clients over the whole range, most logins first. */
   readonly clients: readonly ClientFigures[];
-  /** The same by target, whatever target was asked for; without those from before the target was kept. */
+  /** All targets, without records that have no target. */
   readonly targets: readonly TargetFigures[];
 }
 
@@ -45,13 +45,13 @@ export interface Figures {
 export const CHART_OUTCOMES = ["accepted", "rejected", "expired", "cancelled", "superseded"] as const;
 export type ChartOutcome = typeof CHART_OUTCOMES[number];
 
-/** Points of a series at the most; a longer range is drawn in larger steps. */
-const MOST_POINTS = 400;
-const MOST_CLIENTS = 100;
+/** A longer range has larger steps. */
+const MAX_POINTS = 400;
+const MAX_CLIENTS = 100;
 
-/** Adds up what is of the same client and target. */
-export function addTallies(tallies: readonly FinishTally[]): FinishTally[] {
-  const sums = new Map<string, FinishTally & { outcomes: Record<string, number>; times: number[] }>();
+/** Adds up the counts of each client and target. */
+export function addTallies(tallies: readonly TargetTally[]): TargetTally[] {
+  const sums = new Map<string, TargetTally & { outcomes: Record<string, number>; times: number[] }>();
   for (const { client, target, outcomes, times } of tallies) {
     const key = `${target ?? ""}\0${client}`;
     const sum = sums.get(key) ??
@@ -66,8 +66,8 @@ export function addTallies(tallies: readonly FinishTally[]): FinishTally[] {
 }
 
 /**
- * The time under which a share of all stayed, in milliseconds, from buckets whose bounds grow by the square root of two; within a
- * bucket it is taken as even. `null` when nothing was counted.
+ * A percentile in milliseconds, from buckets whose bounds grow by the square root of two, with interpolation inside a bucket. `null`
+ * without counts.
  */
 export function percentileMs(times: readonly number[], share: number): number | null {
   const total = times.reduce((sum, count) => sum + count, 0);
@@ -84,18 +84,18 @@ export function percentileMs(times: readonly number[], share: number): number | 
   return Math.round(2 ** ((times.length - 1) / 2));
 }
 
-/** @param asked.client "": all of them, as with the target. Steps are joined until there are at most 400. */
+/** @param asked.client "": all clients; likewise the target. Steps are joined until there are at most 400. */
 export function seriesOf(
-  records: readonly Stamped[],
+  records: readonly TimedTallies[],
   asked: { fromMs: number; toMs: number; stepMs: number; client: string; target?: string },
 ): ChartSeries {
   const { fromMs, toMs, client, target = "" } = asked;
-  const ofClient = (tally: FinishTally) => client === "" || tally.client === client;
-  const ofTarget = (tally: FinishTally) => target === "" || tally.target === target;
-  const joined = Math.max(1, Math.ceil((toMs - fromMs) / asked.stepMs / MOST_POINTS));
+  const ofClient = (tally: TargetTally) => client === "" || tally.client === client;
+  const ofTarget = (tally: TargetTally) => target === "" || tally.target === target;
+  const joined = Math.max(1, Math.ceil((toMs - fromMs) / asked.stepMs / MAX_POINTS));
   const stepMs = asked.stepMs * joined;
   const count = Math.max(1, Math.ceil((toMs - fromMs + 1) / stepMs));
-  const steps: FinishTally[][] = Array.from({ length: count }, () => []);
+  const steps: TargetTally[][] = Array.from({ length: count }, () => []);
   for (const { atMs, tallies } of records) {
     const step = steps[Math.floor((atMs - fromMs) / stepMs)];
     step?.push(...tallies.filter((tally) => ofClient(tally) && ofTarget(tally)));
@@ -123,15 +123,15 @@ export function seriesOf(
 }
 
 /** All clients as one. */
-function total(tallies: readonly FinishTally[]): FinishTally {
+function total(tallies: readonly TargetTally[]): TargetTally {
   const [sum] = addTallies(tallies.map(({ outcomes, times }) => ({ client: "", outcomes, times })));
   return sum ?? { client: "", outcomes: {}, times: [] };
 }
 
 /** The figures of each name, most logins first. */
 function grouped(
-  tallies: readonly FinishTally[],
-  nameOf: (tally: FinishTally) => string,
+  tallies: readonly TargetTally[],
+  nameOf: (tally: TargetTally) => string,
 ): { name: string; figures: Figures }[] {
   const sums = addTallies(tallies.map((tally) => ({
     client: nameOf(tally),
@@ -139,10 +139,10 @@ function grouped(
     times: tally.times,
   })));
   return sums.map((sum) => ({ name: sum.client, figures: figuresOf(sum) }))
-    .sort((a, b) => b.figures.total - a.figures.total).slice(0, MOST_CLIENTS);
+    .sort((a, b) => b.figures.total - a.figures.total).slice(0, MAX_CLIENTS);
 }
 
-function figuresOf({ outcomes, times }: FinishTally): Figures {
+function figuresOf({ outcomes, times }: TargetTally): Figures {
   return {
     total: Object.values(outcomes).reduce((sum, count) => sum + count, 0),
     accepted: outcomes.accepted ?? 0,
@@ -150,4 +150,31 @@ function figuresOf({ outcomes, times }: FinishTally): Figures {
     p50Ms: percentileMs(times, 0.5),
     p95Ms: percentileMs(times, 0.95),
   };
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Counts by the minute are stored for two days, counts by the hour for 90 days. */
+export const CHART_SPANS = {
+  minute: { stepMs: 60_000, keptMs: 48 * HOUR_MS },
+  hour: { stepMs: HOUR_MS, keptMs: 90 * 24 * HOUR_MS },
+} as const;
+export type ChartSpan = keyof typeof CHART_SPANS;
+
+/** Every login of the history that ended before `upToMs` is in the stored counts. */
+export interface ChartWatermark {
+  readonly upToMs: number;
+  /** The longest time between the start and the end of a login, when the watermark was written. */
+  readonly longestLoginMs: number;
+}
+
+/** The counts of one minute or hour by one process. */
+export function chartKey(span: ChartSpan, atMs: number, node: string): [string, ChartSpan, number, string] {
+  return ["chart", span, atMs, node];
+}
+
+/** `null` for anything else. */
+export function readWatermark(value: unknown): ChartWatermark | null {
+  const { upToMs, longestLoginMs } = (value ?? {}) as Partial<ChartWatermark>;
+  return typeof upToMs === "number" && typeof longestLoginMs === "number" ? { upToMs, longestLoginMs } : null;
 }

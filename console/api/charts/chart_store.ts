@@ -1,28 +1,30 @@
-// How logins end and how long they take, minute by minute and hour by hour: gathered from the gateway's counts, stored for a bounded time,
-// and read back as a series. One process writes its own records; several are added up when they are read. After a start, what the last
-// process counted and did not write is rebuilt from the history.
+// Chart data: outcomes and durations of logins by the minute and by the hour. Each process stores its own counts, which are added
+// up when they are read. After a start, counts that the last process did not write are rebuilt from the history.
 
 import type { Log } from "../../../platform/log.ts";
-import type { GatewayWatch } from "../../../radius/ports.ts";
-import type { Clock, Random } from "../../../platform/runtime.ts";
+import type { GatewayMonitor } from "../../../radius/ports.ts";
+import { type Clock, type Random, withTimeout } from "../../../platform/runtime.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
-import { CHART_SPANS, chartKey, type ChartSpan, type ChartWatermark, readWatermark } from "./chart_keys.ts";
+import {
+  addTallies,
+  CHART_SPANS,
+  chartKey,
+  type ChartSeries,
+  type ChartSpan,
+  readWatermark,
+  seriesOf,
+  type TargetTally,
+  type TimedTallies,
+} from "./chart_series.ts";
 import { rebuildCharts, watermarkMutation } from "./chart_rebuild.ts";
-import { addTallies, type ChartSeries, type FinishTally, seriesOf, type Stamped } from "./chart_series.ts";
-
-export interface ChartStore {
-  /** Writes what was counted since the last time. Rejects when the store fails; the next time writes it too. */
-  flush(): Promise<void>;
-  /** "": every client, every target. */
-  read(asked: { fromMs: number; toMs: number; client: string; target?: string }): Promise<ChartSeries>;
-  /** Rebuilds the counts from the history, then writes each half minute. */
-  start(): void;
-  /** Writes what is left; what fails then is logged. */
-  stop(): void;
-}
+import { Hono } from "hono";
+import * as v from "valibot";
+import { type HttpEnv, queryValues, time } from "../hono_env.ts";
+import { may } from "../auth/permissions.ts";
+import { Refusal } from "../errors.ts";
 
 export interface ChartStoreDeps {
-  readonly watch: Pick<GatewayWatch, "takeFinished" | "countsSinceMs">;
+  readonly watch: Pick<GatewayMonitor, "takeFinishedCounts" | "countsSinceMs">;
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -38,13 +40,12 @@ const HOUR_MS = 3_600_000;
 const FLUSH_MS = 30_000;
 /** A range up to this long is drawn by the minute. */
 const FINE_RANGE_MS = 12 * HOUR_MS;
-/** Records that one reading looks at. */
-const MOST_READ = 20_000;
+const MAX_READ = 20_000;
 /** The maximum of `radius.conversation_ttl_s`. */
 const LONGEST_LOGIN_MS = HOUR_MS;
-/** A login is counted a moment after its commit; older ones are counted for sure. */
+/** A login is counted soon after its commit, so older ones are complete. */
 const UNCOUNTED_MS = 2 * MINUTE_MS;
-/** A reader waits so long for the rebuild, then gets what is there. */
+/** A reader waits this long for the rebuild, then gets the stored counts. */
 const REBUILD_WAIT_MS = 3000;
 const REBUILD_RETRY_MS = 10_000;
 /** Steps of one commit. */
@@ -52,139 +53,178 @@ const MAX_STEPS = 50;
 
 /** Counts of one minute or hour by this process. */
 interface OpenStep {
-  tallies: FinishTally[];
+  tallies: TargetTally[];
   isStored: boolean;
 }
 
-export function createChartStore(deps: ChartStoreDeps): ChartStore {
-  const { watch, store, clock, random, log, target, longestLoginMs = LONGEST_LOGIN_MS } = deps;
-  const node = random.bytes(4).toHex();
-  const open: Record<ChartSpan, Map<number, OpenStep>> = { minute: new Map(), hour: new Map() };
-  let stopTimer = () => {};
-  let isStopped = false;
-  let rebuilding: Promise<void> | null = null;
-  let isComplete = false;
+const SPANS = ["minute", "hour"] as const;
 
-  const note = (tally: FinishTally): void => {
-    for (const span of ["minute", "hour"] as const) {
-      const { stepMs } = CHART_SPANS[span];
-      const atMs = Math.floor((tally.minuteMs ?? clock.nowMs()) / stepMs) * stepMs;
-      const step = open[span].get(atMs) ?? { tallies: [], isStored: false };
-      open[span].set(atMs, step);
-      step.tallies = addTallies([...step.tallies, tally]);
-      step.isStored = false;
-    }
-  };
-  const flush = async (): Promise<void> => {
+export class ChartStore {
+  readonly #deps: ChartStoreDeps;
+  readonly #node: string;
+  readonly #longestLoginMs: number;
+  readonly #open: Record<ChartSpan, Map<number, OpenStep>> = { minute: new Map(), hour: new Map() };
+  #stopTimer = () => {};
+  #isStopped = false;
+  #rebuilding: Promise<void> | null = null;
+  #isComplete = false;
+
+  constructor(deps: ChartStoreDeps) {
+    this.#deps = deps;
+    this.#node = deps.random.bytes(4).toHex();
+    this.#longestLoginMs = deps.longestLoginMs ?? LONGEST_LOGIN_MS;
+  }
+
+  /** Rebuilds the counts from the history, then writes each half minute. */
+  start(): void {
+    this.#rebuilding = this.#rebuildLogged();
+    this.#stopTimer = this.#deps.clock.after(FLUSH_MS, () => this.#tick());
+  }
+
+  /** Writes the remaining counts. A failure is logged. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#stopTimer();
+    this.#flushLogged();
+  }
+
+  /** Writes the new counts. Rejects if the store fails; the next call writes them too. */
+  async flush(): Promise<void> {
+    const { watch, store, clock, target } = this.#deps;
     const nowMs = clock.nowMs();
-    for (const { minuteMs, ...tally } of watch.takeFinished()) {
-      note({
-        ...tally,
-        ...(target === undefined ? {} : { target }),
-        ...(minuteMs === undefined ? {} : { minuteMs }),
-      });
+    for (const { minuteMs, ...tally } of watch.takeFinishedCounts()) {
+      this.#add({ ...tally, ...(target === undefined ? {} : { target }) }, minuteMs ?? nowMs);
     }
-    const unstored = (["minute", "hour"] as const).flatMap((span) =>
-      [...open[span]].flatMap(([atMs, step]) => step.isStored ? [] : [{ span, atMs, step }])
+    const unstored = SPANS.flatMap((span) =>
+      [...this.#open[span]].flatMap(([atMs, step]) => step.isStored ? [] : [{ span, atMs, step }])
     );
     for (let at = 0; at < unstored.length; at += MAX_STEPS) {
-      await write(unstored.slice(at, at + MAX_STEPS));
+      await this.#write(unstored.slice(at, at + MAX_STEPS));
     }
-    if (isComplete && unstored.length > 0) {
-      const watermark: ChartWatermark = { upToMs: nowMs - UNCOUNTED_MS, longestLoginMs };
+    if (this.#isComplete && unstored.length > 0) {
+      const watermark = { upToMs: nowMs - UNCOUNTED_MS, longestLoginMs: this.#longestLoginMs };
       await store.commit({ mutations: [watermarkMutation(watermark)] });
     }
-    for (const span of ["minute", "hour"] as const) {
-      // A login is noted soon after its end: an older step gets no further counts.
+    for (const span of SPANS) {
+      // A login is counted soon after its end: an older step gets no further counts.
       const endedMs = nowMs - UNCOUNTED_MS - CHART_SPANS[span].stepMs;
-      for (const [atMs, { isStored }] of open[span]) if (isStored && atMs < endedMs) open[span].delete(atMs);
+      const steps = this.#open[span];
+      for (const [atMs, { isStored }] of steps) if (isStored && atMs < endedMs) steps.delete(atMs);
     }
-  };
-  const write = async (
-    steps: readonly { span: ChartSpan; atMs: number; step: OpenStep }[],
-  ): Promise<void> => {
+  }
+
+  /** @param query.client "": every client; likewise the target. */
+  async read(
+    { fromMs, toMs, client, target = "" }: { fromMs: number; toMs: number; client: string; target?: string },
+  ): Promise<ChartSeries> {
+    const { store, clock } = this.#deps;
+    if (this.#rebuilding !== null && !this.#isComplete) {
+      await withTimeout(this.#rebuilding, { clock, timeoutMs: REBUILD_WAIT_MS });
+    }
+    await this.flush();
+    const isFine = toMs - fromMs <= FINE_RANGE_MS && fromMs >= clock.nowMs() - CHART_SPANS.minute.keptMs;
+    const span: ChartSpan = isFine ? "minute" : "hour";
+    const { stepMs } = CHART_SPANS[span];
+    const start = Math.floor(fromMs / stepMs) * stepMs;
+    const range = { start: ["chart", span, start], end: ["chart", span, toMs + 1] };
+    const records: TimedTallies[] = [];
+    for await (const { key, value } of store.range<unknown>(range, { limit: MAX_READ })) {
+      const tallies = readTallies(value);
+      if (tallies !== null) records.push({ atMs: Number(key[2]), tallies });
+    }
+    return seriesOf(records, { fromMs: start, toMs, stepMs, client, target });
+  }
+
+  #add(tally: TargetTally, endedMs: number): void {
+    for (const span of SPANS) {
+      const { stepMs } = CHART_SPANS[span];
+      const atMs = Math.floor(endedMs / stepMs) * stepMs;
+      const { tallies } = this.#open[span].get(atMs) ?? { tallies: [] };
+      this.#open[span].set(atMs, { tallies: addTallies([...tallies, tally]), isStored: false });
+    }
+  }
+
+  async #write(steps: readonly { span: ChartSpan; atMs: number; step: OpenStep }[]): Promise<void> {
     let sizeOctets = 0;
     const mutations = steps.map(({ span, atMs, step }): Mutation => {
       const value = JSON.stringify(step.tallies);
       sizeOctets += value.length;
       step.isStored = true;
-      return { type: "set", key: chartKey(span, atMs, node), value, expireInMs: CHART_SPANS[span].keptMs };
+      const key = chartKey(span, atMs, this.#node);
+      return { type: "set", key, value, expireInMs: CHART_SPANS[span].keptMs };
     });
-    await store.commit({ mutations, sizeOctets }).catch((fault: unknown) => {
+    await this.#deps.store.commit({ mutations, sizeOctets }).catch((fault: unknown) => {
       for (const { step } of steps) step.isStored = false;
       throw fault;
     });
-  };
-  const flushLogged = (): void => {
-    flush().catch((fault: unknown) =>
-      log.error("the counts for charts could not be written", { fault: String(fault) })
+  }
+
+  #tick(): void {
+    this.#flushLogged();
+    this.#stopTimer = this.#deps.clock.after(FLUSH_MS, () => this.#tick());
+  }
+
+  #flushLogged(): void {
+    this.flush().catch((fault: unknown) =>
+      this.#deps.log.error("the counts for charts could not be written", { fault: String(fault) })
     );
-  };
-  const tick = (): void => {
-    flushLogged();
-    stopTimer = clock.after(FLUSH_MS, tick);
-  };
-  const rebuild = async (): Promise<void> => {
+  }
+
+  async #rebuild(): Promise<void> {
+    const { watch, store, clock } = this.#deps;
     const { value } = await store.get<unknown>(["chart_watermark"]);
     const untilMs = watch.countsSinceMs;
     const watermark = await rebuildCharts(
-      { store, clock, node, untilMs, longestLoginMs },
-      { watermark: readWatermark(value), isStopped: () => isStopped },
+      { store, clock, node: this.#node, untilMs, longestLoginMs: this.#longestLoginMs },
+      { watermark: readWatermark(value), isStopped: () => this.#isStopped },
     );
-    isComplete = (watermark?.upToMs ?? 0) >= untilMs;
-  };
-  const rebuildLogged = (): Promise<void> =>
-    rebuild().catch((fault: unknown) => {
+    this.#isComplete = (watermark?.upToMs ?? 0) >= untilMs;
+  }
+
+  #rebuildLogged(): Promise<void> {
+    const { clock, log } = this.#deps;
+    return this.#rebuild().catch((fault: unknown) => {
       log.error("the counts for charts could not be rebuilt from the history", { fault: String(fault) });
-      if (!isStopped) clock.after(REBUILD_RETRY_MS, () => rebuilding = rebuildLogged());
-    });
-
-  return {
-    flush,
-    async read({ fromMs, toMs, client, target: asked = "" }) {
-      if (rebuilding !== null && !isComplete) await atMost(rebuilding, { clock, waitMs: REBUILD_WAIT_MS });
-      await flush();
-      const isFine = toMs - fromMs <= FINE_RANGE_MS && fromMs >= clock.nowMs() - CHART_SPANS.minute.keptMs;
-      const span: ChartSpan = isFine ? "minute" : "hour";
-      const { stepMs } = CHART_SPANS[span];
-      const start = Math.floor(fromMs / stepMs) * stepMs;
-      const range = { start: ["chart", span, start], end: ["chart", span, toMs + 1] };
-      const records: Stamped[] = [];
-      for await (const { key, value } of store.range<unknown>(range, { limit: MOST_READ })) {
-        const tallies = readTallies(value);
-        if (tallies !== null) records.push({ atMs: Number(key[2]), tallies });
+      if (!this.#isStopped) {
+        clock.after(REBUILD_RETRY_MS, () => void (this.#rebuilding = this.#rebuildLogged()));
       }
-      return seriesOf(records, { fromMs: start, toMs, stepMs, client, target: asked });
-    },
-    start() {
-      rebuilding = rebuildLogged();
-      stopTimer = clock.after(FLUSH_MS, tick);
-    },
-    stop() {
-      isStopped = true;
-      stopTimer();
-      flushLogged();
-    },
-  };
-}
-
-/** Waits for a promise that never rejects, but only for a time. */
-function atMost(promise: Promise<void>, { clock, waitMs }: { clock: Clock; waitMs: number }): Promise<void> {
-  return new Promise((resolve) => {
-    const cancel = clock.after(waitMs, resolve);
-    void promise.then(() => {
-      cancel();
-      resolve();
     });
-  });
+  }
 }
 
-function readTallies(value: unknown): FinishTally[] | null {
+function readTallies(value: unknown): TargetTally[] | null {
   if (typeof value !== "string") return null;
   try {
     const list: unknown = JSON.parse(value);
-    return Array.isArray(list) ? list as FinishTally[] : null;
+    return Array.isArray(list) ? list as TargetTally[] : null;
   } catch (_notOurs) {
     return null;
   }
+}
+
+export interface ChartRouteDeps {
+  readonly charts: ChartStore;
+  readonly clock: Clock;
+}
+
+const name = v.optional(v.pipe(v.string(), v.maxLength(256)), "");
+const ASKED = v.object({
+  from: time,
+  to: time,
+  client: name,
+  target: name,
+});
+/** The counts go back no further. */
+const MAX_RANGE_MS = 92 * 24 * HOUR_MS;
+
+export function createChartRoutes({ charts, clock }: ChartRouteDeps) {
+  return new Hono<HttpEnv>()
+    .get("/", may("viewer"), queryValues(ASKED), async (c) => {
+      const { from, to, client, target } = c.req.valid("query");
+      const nowMs = clock.nowMs();
+      const toMs = Math.min(to ?? nowMs, nowMs);
+      const fromMs = Math.max(from ?? toMs - HOUR_MS, toMs - MAX_RANGE_MS);
+      if (fromMs >= toMs) throw new Refusal("bad_query");
+      return c.json({ fromMs, toMs, ...await charts.read({ fromMs, toMs, client, target }) });
+    });
 }

@@ -1,7 +1,7 @@
-// What the RADIUS client calls take and give, as shapes.
+// Schemas and types of the RADIUS client API.
 
 import * as v from "valibot";
-import type { SocketAddress } from "../../../platform/socket_address.ts";
+import type { SocketAddress } from "../../../platform/addresses.ts";
 import {
   clientSetting,
   CONSOLE_SETTINGS,
@@ -12,11 +12,11 @@ import {
   type ServerSetting,
   settingsObject,
 } from "../../../platform/client_values.ts";
-import type { HeardSender } from "../../../radius/server/client_discovery.ts";
-import type { ShownClient } from "../../../radius/server/client_view.ts";
+import type { DiscoveredSender } from "../../../radius/server/client_discovery.ts";
+import type { ShownClient } from "../../../radius/server/client_record.ts";
 
 const HOUR_MS = 3_600_000;
-/** How long a former secret may be accepted beside the new one. */
+/** How long the previous secret is accepted beside the new one. */
 export const OVERLAPS_MS = [0, HOUR_MS, 24 * HOUR_MS, 7 * 24 * HOUR_MS] as const;
 
 const NAME = v.pipe(v.string(), v.regex(/^[A-Za-z0-9._-]{1,64}$/));
@@ -64,18 +64,18 @@ const ENTRIES = settingsObject(CONSOLE_SETTINGS, entryOf) as unknown as
 const { firstFactorServer: SERVER } = ENTRIES;
 const CONTENT = {
   ...ENTRIES,
-  /** Only for `radius`. Without a secret the kept one stays. */
+  /** Only for `radius`. Without a secret, the stored one stays. */
   firstFactorServer: v.nullable(v.strictObject({ ...SERVER, secret: v.optional(SERVER.secret) })),
 };
 
-/** Without a secret one is made, and shown in the answer this once. */
+/** Without a secret, one is generated, and shown once in the response. */
 export const NEW_CLIENT = v.strictObject({ ...CONTENT, name: NAME, secret: v.optional(SECRET) });
 export const CHANGED_CLIENT = v.strictObject({ ...CONTENT, version: v.pipe(v.number(), v.integer()) });
 export const ROTATION = v.strictObject({
   secret: v.optional(SECRET),
   overlapMs: v.picklist(OVERLAPS_MS),
 });
-/** A first factor to be tried: a backend, a server with its secret, or the server of a client with the secret that is kept. */
+/** A first factor to test: a backend, a server with its secret, or the server of a client with its stored secret. */
 export const FIRST_FACTOR_TEST = v.union([
   v.strictObject({ backend: v.pipe(v.string(), v.minLength(1), v.maxLength(256)) }),
   v.strictObject(SERVER),
@@ -91,22 +91,22 @@ export interface ClientRow extends ShownClient {
   readonly rejected: number;
 }
 
-/** How the first factor answered a test. */
+/** The result of a first-factor test. */
 export interface FirstFactorAnswer {
   readonly answers: boolean;
-  /** What the backend said, where it fails. */
+  /** The message of a failed backend. */
   readonly detail: string;
 }
 
 export interface ClientList {
   readonly nowMs: number;
-  /** LDAP backends that can judge passwords. */
+  /** LDAP backends that can check passwords. */
   readonly ldap: readonly string[];
   readonly items: readonly ClientRow[];
 }
 
-/** What would feel it if a client were changed. */
-export interface BlastRadius {
+/** The logins and users that a change of the client affects. */
+export interface ClientImpact {
   readonly open: number;
   readonly openUsers: readonly string[];
   /** Of the last 24 hours, at most 1,000 logins. */
@@ -118,12 +118,12 @@ export interface OneClient {
   readonly nowMs: number;
   readonly ldap: readonly string[];
   readonly client: ClientRow;
-  readonly blast: BlastRadius;
+  readonly blast: ClientImpact;
 }
 
-export type { HeardSender };
+export type { DiscoveredSender };
 
-export interface HeardList {
+export interface DiscoveredList {
   readonly nowMs: number;
-  readonly items: readonly HeardSender[];
+  readonly items: readonly DiscoveredSender[];
 }

@@ -1,7 +1,7 @@
 // Validates the settings of a RADIUS client that the console receives, and tests its first factor.
 
 import type * as v from "valibot";
-import { type SocketAddress, socketAddressText } from "../../../platform/socket_address.ts";
+import { type SocketAddress, socketAddressText } from "../../../platform/addresses.ts";
 import type { AuditValues } from "../../../platform/audit.ts";
 import {
   type ClientContent,
@@ -11,16 +11,15 @@ import {
   isSettingUsed,
   settingOf,
 } from "../../../platform/client_values.ts";
-import { isAppendSeparator } from "../../../radius/protocol/password.ts";
-import { isDomainOrRealm } from "../../../radius/protocol/user_name.ts";
+import { isAppendSeparator, isDomainOrRealm } from "../../../radius/protocol/login_input.ts";
 import type { FIRST_FACTOR_TEST, FirstFactorAnswer, NEW_CLIENT } from "./client_types.ts";
-import type { Connect } from "./client_deps.ts";
-import { Refusal, REFUSALS } from "../errors.ts";
-import { DetailedRefusal } from "../targets/target_errors.ts";
+import type { Connect } from "../deps.ts";
+import { ERROR_CODES } from "../error_codes.ts";
+import { DetailedRefusal, Refusal } from "../errors.ts";
 
 type Given = Omit<v.InferOutput<typeof NEW_CLIENT>, "secret">;
 
-/** LDAP backends of the target whose users log in: any of them can judge a password. */
+/** LDAP backends of the login target, which can check passwords. */
 export function ldapBackends({ config }: Pick<Connect, "config">): readonly string[] {
   const directory = config.targets.find(({ name }) => name === config.radius.directory);
   return directory?.backends.filter(({ kind }) => kind === "ldap").map(({ name }) => name) ?? [];
@@ -58,7 +57,7 @@ function rangesOf({ canonicalRange }: Connect, given: readonly string[]): string
   const ranges = given.map((text) => {
     const range = canonicalRange(text);
     if (range === null) {
-      throw new DetailedRefusal("bad_address", { message: `"${text}": ${REFUSALS.bad_address.message}` });
+      throw new DetailedRefusal("bad_address", { message: `"${text}": ${ERROR_CODES.bad_address.message}` });
     }
     return range;
   });
@@ -78,7 +77,7 @@ function refuseBadAffix(texts: readonly string[]): void {
   const wrong = texts.find((text) => !isDomainOrRealm(text));
   if (wrong === undefined) return;
   const shown = JSON.stringify(wrong.slice(0, 100));
-  throw new DetailedRefusal("bad_affix", { message: `${shown}: ${REFUSALS.bad_affix.message}` });
+  throw new DetailedRefusal("bad_affix", { message: `${shown}: ${ERROR_CODES.bad_affix.message}` });
 }
 
 function serverAddressOf({ serverAddress }: Connect, text: string) {
@@ -87,8 +86,8 @@ function serverAddressOf({ serverAddress }: Connect, text: string) {
   return address;
 }
 
-/** Asks a first factor whether it is there. A kept secret goes only to the server that it is kept for. */
-export async function testFirstFactor(
+/** Tests a first factor. A stored secret is sent only to its server. */
+export async function probeFirstFactor(
   connect: Connect,
   test: v.InferOutput<typeof FIRST_FACTOR_TEST>,
 ): Promise<FirstFactorAnswer> {
@@ -101,13 +100,13 @@ export async function testFirstFactor(
     ? connect.register.firstFactorServer(test.client)
     : { ...test, address: serverAddressOf(connect, test.address) };
   if (server === null) throw new Refusal("no_server_secret");
-  return { answers: await connect.askFirstFactor(server) !== "unavailable", detail: "" };
+  return { answers: await connect.probeFirstFactor(server) !== "unavailable", detail: "" };
 }
 
-/** What the audit log has instead of a secret. */
+/** Replaces a secret in the audit log. */
 export const CHANGED = "changed";
 
-/** The values of a client that the audit log has; secrets are not among them. */
+/** The values of a client for the audit log, without secrets. */
 export function clientAuditValues(
   content: Omit<ClientContent, "name">,
   { hasNewServerSecret = false }: { hasNewServerSecret?: boolean } = {},

@@ -1,235 +1,291 @@
-// What happens in the gateway, gathered for live pages: coalesced per conversation, sent in batches, and kept in a
-// bounded history so that a page that comes back resumes where it was.
+// The live feed of the gateway's events: coalesced per conversation, sent in batches, and buffered for pages that reconnect.
 
-import { maskedItems } from "../outbox/outbox_routes.ts";
-import type { ConversationView, GatewayEvent, GatewayWatch } from "../../../radius/ports.ts";
+import type { ConversationView, GatewayEvent, GatewayMonitor } from "../../../radius/ports.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { OutboxMessages } from "../../../upstream/embedded/telephony/outbox.ts";
+import type { LiveMessage, LiveSnapshot } from "../api_types.ts";
+import { approvalList } from "../approvals/approval_routes.ts";
+import { maskedItems } from "../outbox/outbox_routes.ts";
 import { eventChunk } from "./event_stream.ts";
-import { createHistory } from "./replay_buffer.ts";
-import type { ApprovalList, LiveMessage, LiveSnapshot } from "../api_types.ts";
-
-export interface LiveFeed {
-  snapshot(): LiveSnapshot;
-  /**
-   * Sends everything after the id `after`, then what comes; `reset` when that history is gone.
-   *
-   * @returns what stops it.
-   */
-  follow(after: string | null, send: (chunk: Uint8Array<ArrayBuffer>) => void): () => void;
-}
 
 export interface LiveFeedDeps {
-  readonly watch: GatewayWatch;
-  readonly desk: SecondFactorAdmin | null;
+  readonly watch: GatewayMonitor;
+  readonly secondFactorAdmin: SecondFactorAdmin | null;
   readonly outbox: OutboxMessages | null;
   readonly clock: Clock;
   readonly random: Random;
 }
+
+type SendChunk = (chunk: Uint8Array<ArrayBuffer>) => void;
 
 export const HISTORY_LIMIT = 5000;
 export const SNAPSHOT_LIMIT = 2000;
 const COUNTED_LIMIT = 20_000;
 const BATCH_MS = 80;
 const RESUME_CHUNK = 500;
-const APPROVALS_SHOWN = 200;
 const MOMENTS_SHOWN = 32;
-const SLOW_EVERY_MS = 400;
-/** After this time without a reader, the gateway is no longer observed, at no cost. */
+/** Lists and counters change with nearly every packet, so they are sent less often. */
+const SLOW_INTERVAL_MS = 400;
+/** After this time without a reader, the feed no longer observes the gateway. */
 const LINGER_MS = 60_000;
 const RESET = eventChunk("reset", "{}");
 
-export function createLiveFeed(deps: LiveFeedDeps): LiveFeed {
-  const { watch, desk, outbox, clock } = deps;
-  const followers = new Set<(chunk: Uint8Array<ArrayBuffer>) => void>();
-  const history = createHistory<ConversationView>(HISTORY_LIMIT);
-  const standing = new Map<string, string>();
-  let changed = new Map<string, ConversationView>();
-  let drops: Record<string, number> = {};
-  let lost = 0;
-  let slowSentMs = 0;
-  let approvalsChanged = false;
-  let outboxChanged = false;
-  let countersOwed = false;
-  let timerRuns = false;
-  let detach: (() => void) | null = null;
-  let stopLinger = () => {};
+export class LiveFeed {
+  readonly #deps: LiveFeedDeps;
+  readonly #followers = new Set<SendChunk>();
+  readonly #history = new ReplayBuffer<ConversationView>(HISTORY_LIMIT);
+  /** The step of each open conversation. */
+  readonly #steps = new Map<string, string>();
+  #changed = new Map<string, ConversationView>();
+  #drops: Record<string, number> = {};
+  #lost = 0;
+  #slowSentMs = 0;
+  #hasNewApprovals = false;
+  #hasNewOutbox = false;
+  #hasNewCounters = false;
+  #isTimerRunning = false;
+  #detach: (() => void) | null = null;
+  #stopLinger = () => {};
 
-  const arm = (): void => {
-    if (timerRuns) return;
-    timerRuns = true;
-    clock.after(BATCH_MS, flush);
-  };
-  const note = (event: GatewayEvent): void => {
-    if (event.kind === "drop") drops[event.reason] = (drops[event.reason] ?? 0) + 1;
-    else if (changed.size < HISTORY_LIMIT || changed.has(event.conversation.id)) {
-      changed.set(event.conversation.id, event.conversation);
-    } else lost += 1;
-    countersOwed = true;
-    arm();
-  };
-  const count = (view: ConversationView): void => {
-    if (view.outcome !== null) standing.delete(view.id);
-    else if (standing.size < COUNTED_LIMIT || standing.has(view.id)) standing.set(view.id, view.step);
-  };
+  constructor(deps: LiveFeedDeps) {
+    this.#deps = deps;
+  }
 
-  const flush = (): void => {
-    timerRuns = false;
-    if (detach === null) return;
-    const batch = [...changed.values()].map(trimmed);
-    changed = new Map();
-    for (const view of batch) {
-      history.add(view);
-      count(view);
+  snapshot(): LiveSnapshot {
+    this.#attach();
+    const { watch, secondFactorAdmin, outbox } = this.#deps;
+    return {
+      at: this.#history.head(),
+      ...this.#state(),
+      conversations: watch.conversations(SNAPSHOT_LIMIT).map(shortened),
+      approvals: approvalList(secondFactorAdmin),
+      outbox: outbox === null ? null : maskedItems(outbox),
+    };
+  }
+
+  /**
+   * Sends everything after the id `after`, then new events; `reset` if the buffer no longer has that id.
+   *
+   * @returns what stops it.
+   */
+  follow(after: string | null, send: SendChunk): () => void {
+    this.#attach();
+    const missed = this.#history.after(after);
+    if (missed === null) send(RESET);
+    else this.#sendMissed(missed, send);
+    this.#stopLinger();
+    this.#followers.add(send);
+    return () => {
+      this.#followers.delete(send);
+      this.#lingerIfUnused();
+    };
+  }
+
+  #attach(): void {
+    this.#stopLinger();
+    if (this.#detach === null) {
+      const { watch, secondFactorAdmin, outbox, clock, random } = this.#deps;
+      this.#history.restart(`${clock.nowMs().toString(36)}${random.bytes(4).toHex()}`);
+      this.#steps.clear();
+      const stops = [
+        watch.observe((event) => this.#note(event)),
+        secondFactorAdmin?.onChange(() => {
+          this.#hasNewApprovals = true;
+          this.#startTimer();
+        }),
+        outbox?.onChange(() => {
+          this.#hasNewOutbox = true;
+          this.#startTimer();
+        }),
+      ];
+      for (const { id, step } of watch.liveSteps(COUNTED_LIMIT)) this.#steps.set(id, step);
+      this.#detach = () => stops.forEach((stop) => stop?.());
     }
-    if (lost > 0) history.forget();
-    const slow = slowParts();
+    this.#lingerIfUnused();
+  }
+
+  #lingerIfUnused(): void {
+    if (this.#followers.size > 0) return;
+    this.#stopLinger = this.#deps.clock.after(LINGER_MS, () => {
+      if (this.#followers.size > 0) return;
+      this.#detach?.();
+      this.#detach = null;
+      this.#changed = new Map();
+    });
+  }
+
+  #note(event: GatewayEvent): void {
+    if (event.kind === "drop") this.#drops[event.reason] = (this.#drops[event.reason] ?? 0) + 1;
+    else if (this.#changed.size < HISTORY_LIMIT || this.#changed.has(event.conversation.id)) {
+      this.#changed.set(event.conversation.id, event.conversation);
+    } else this.#lost += 1;
+    this.#hasNewCounters = true;
+    this.#startTimer();
+  }
+
+  #startTimer(): void {
+    if (this.#isTimerRunning) return;
+    this.#isTimerRunning = true;
+    this.#deps.clock.after(BATCH_MS, () => this.#flush());
+  }
+
+  #flush(): void {
+    this.#isTimerRunning = false;
+    if (this.#detach === null) return;
+    const batch = [...this.#changed.values()].map(shortened);
+    this.#changed = new Map();
+    for (const view of batch) {
+      this.#history.add(view);
+      this.#countStep(view);
+    }
+    if (this.#lost > 0) this.#history.forget();
+    const slow = this.#slowParts();
     const message: LiveMessage = {
-      upTo: history.head(),
-      nowMs: clock.nowMs(),
+      upTo: this.#history.head(),
+      nowMs: this.#deps.clock.nowMs(),
       conversations: batch,
-      steps: countSteps(standing),
-      drops,
-      ...(lost > 0 ? { lost } : {}),
+      steps: this.#countSteps(),
+      drops: this.#drops,
+      ...(this.#lost > 0 ? { lost: this.#lost } : {}),
       ...slow,
     };
-    const isNews = batch.length > 0 || lost > 0 || slow !== null || Object.keys(drops).length > 0;
-    drops = {};
-    lost = 0;
-    if (isNews && followers.size > 0) sendAll(liveChunk(message));
-    if (approvalsChanged || outboxChanged || countersOwed) arm();
-  };
-  /** Lists and counters change with nearly every packet; they are sent a few times a second. */
-  const slowParts = (): Partial<LiveMessage> | null => {
+    const hasNews = batch.length > 0 || this.#lost > 0 || slow !== null ||
+      Object.keys(this.#drops).length > 0;
+    this.#drops = {};
+    this.#lost = 0;
+    if (hasNews && this.#followers.size > 0) {
+      const chunk = liveChunk(message);
+      for (const send of [...this.#followers]) send(chunk);
+    }
+    if (this.#hasNewApprovals || this.#hasNewOutbox || this.#hasNewCounters) this.#startTimer();
+  }
+
+  #countStep(view: ConversationView): void {
+    if (view.outcome !== null) this.#steps.delete(view.id);
+    else if (this.#steps.size < COUNTED_LIMIT || this.#steps.has(view.id)) {
+      this.#steps.set(view.id, view.step);
+    }
+  }
+
+  #countSteps(): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const step of this.#steps.values()) counts[step] = (counts[step] ?? 0) + 1;
+    return counts;
+  }
+
+  #slowParts(): Partial<LiveMessage> | null {
+    const { watch, secondFactorAdmin, outbox, clock } = this.#deps;
     const nowMs = clock.nowMs();
-    if (nowMs - slowSentMs < SLOW_EVERY_MS && nowMs >= slowSentMs) return null;
-    slowSentMs = nowMs;
-    const approvals = approvalsChanged ? approvalList(desk) : null;
-    const messages = outboxChanged && outbox !== null ? maskedItems(outbox) : null;
-    approvalsChanged = false;
-    outboxChanged = false;
-    countersOwed = false;
+    if (nowMs - this.#slowSentMs < SLOW_INTERVAL_MS && nowMs >= this.#slowSentMs) return null;
+    this.#slowSentMs = nowMs;
+    const approvals = this.#hasNewApprovals ? approvalList(secondFactorAdmin) : null;
+    const messages = this.#hasNewOutbox && outbox !== null ? maskedItems(outbox) : null;
+    this.#hasNewApprovals = this.#hasNewOutbox = this.#hasNewCounters = false;
     return {
       counters: watch.counters(),
       newestStray: newestStray(watch),
       ...(approvals === null ? {} : { approvals }),
       ...(messages === null ? {} : { outbox: messages }),
     };
-  };
-  const sendAll = (chunk: Uint8Array<ArrayBuffer>): void => {
-    for (const send of [...followers]) send(chunk);
-  };
+  }
 
-  const attach = (): void => {
-    stopLinger();
-    if (detach === null) {
-      history.restart(`${clock.nowMs().toString(36)}${deps.random.bytes(4).toHex()}`);
-      standing.clear();
-      const stops = [
-        watch.observe(note),
-        desk?.onChange(() => {
-          approvalsChanged = true;
-          arm();
-        }),
-        outbox?.onChange(() => {
-          outboxChanged = true;
-          arm();
-        }),
-      ];
-      for (const { id, step } of watch.standing(COUNTED_LIMIT)) standing.set(id, step);
-      detach = () => stops.forEach((stop) => stop?.());
-    }
-    if (followers.size === 0) stopLinger = clock.after(LINGER_MS, leave);
-  };
-  const leave = (): void => {
-    if (followers.size > 0) return;
-    detach?.();
-    detach = null;
-    changed = new Map();
-  };
-
-  const sendMissed = (
-    missed: readonly ConversationView[],
-    send: (chunk: Uint8Array<ArrayBuffer>) => void,
-  ) => {
-    const state = {
+  #state() {
+    const { watch, clock } = this.#deps;
+    return {
       nowMs: clock.nowMs(),
-      steps: countSteps(standing),
-      drops: {},
+      steps: this.#countSteps(),
       counters: watch.counters(),
       newestStray: newestStray(watch),
     };
+  }
+
+  #sendMissed(missed: readonly ConversationView[], send: SendChunk): void {
+    const { secondFactorAdmin, outbox } = this.#deps;
+    const state = { ...this.#state(), drops: {} };
     for (let at = 0; at < missed.length; at += RESUME_CHUNK) {
       const conversations = missed.slice(at, at + RESUME_CHUNK);
-      const upTo = history.idBefore(missed.length - at - conversations.length);
+      const upTo = this.#history.idBefore(missed.length - at - conversations.length);
       send(liveChunk({ ...state, upTo, conversations }));
     }
-    // Lists are not in the history: a reader that resumes gets their current state.
-    const approvals = approvalList(desk);
+    // The buffer does not have lists: a reader that resumes gets their current state.
+    const approvals = approvalList(secondFactorAdmin);
     send(liveChunk({
       ...state,
-      upTo: history.head(),
+      upTo: this.#history.head(),
       conversations: [],
       ...(approvals === null ? {} : { approvals }),
       ...(outbox === null ? {} : { outbox: maskedItems(outbox) }),
     }));
-  };
-
-  return {
-    snapshot() {
-      attach();
-      return {
-        at: history.head(),
-        nowMs: clock.nowMs(),
-        conversations: watch.conversations(SNAPSHOT_LIMIT).map(trimmed),
-        steps: countSteps(standing),
-        counters: watch.counters(),
-        newestStray: newestStray(watch),
-        approvals: approvalList(desk),
-        outbox: outbox === null ? null : maskedItems(outbox),
-      };
-    },
-    follow(after, send) {
-      attach();
-      const missed = history.after(after);
-      if (missed === null) send(RESET);
-      else sendMissed(missed, send);
-      stopLinger();
-      followers.add(send);
-      return () => {
-        followers.delete(send);
-        if (followers.size === 0) stopLinger = clock.after(LINGER_MS, leave);
-      };
-    },
-  };
+  }
 }
 
 function liveChunk(message: LiveMessage): Uint8Array<ArrayBuffer> {
   return eventChunk("live", JSON.stringify(message), message.upTo);
 }
 
-function trimmed(view: ConversationView): ConversationView {
+function shortened(view: ConversationView): ConversationView {
   return view.moments.length <= MOMENTS_SHOWN
     ? view
     : { ...view, moments: view.moments.slice(-MOMENTS_SHOWN) };
 }
 
-function countSteps(standing: ReadonlyMap<string, string>): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const step of standing.values()) counts[step] = (counts[step] ?? 0) + 1;
-  return counts;
-}
-
-function newestStray(watch: GatewayWatch): number {
+function newestStray(watch: GatewayMonitor): number {
   return watch.strays(1)[0]?.id ?? 0;
 }
 
-/** The newest that wait, and how many; `null` with an external service. */
-export function approvalList(desk: SecondFactorAdmin | null): ApprovalList | null {
-  if (desk === null) return null;
-  // All of them could be a hundred thousand, and the gateway's packets wait meanwhile.
-  const newest = desk.pendingApprovals(APPROVALS_SHOWN);
-  const items = newest.toSorted((a, b) => b.createdMs - a.createdMs).slice(0, APPROVALS_SHOWN);
-  return { total: desk.pendingCount(), items };
+/**
+ * A bounded list of items with ids, for streams that resume. An id is `<epoch>.<number>`. The epoch changes when numbering
+ * restarts, so that an id of an earlier run is never valid in this run.
+ */
+export class ReplayBuffer<T> {
+  readonly #limit: number;
+  #epoch = "0";
+  #head = 0;
+  #floor = 0;
+  #ring: T[] = [];
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(item: T): void {
+    this.#ring[this.#head % this.#limit] = item;
+    this.#head += 1;
+  }
+
+  head(): string {
+    return this.idBefore(0);
+  }
+
+  /** The id that has `back` items after it. */
+  idBefore(back: number): string {
+    return `${this.#epoch}.${this.#head - back}`;
+  }
+
+  /** The items after `id`, oldest first; `null` if the buffer no longer has them. */
+  after(id: string | null): T[] | null {
+    const parsed = /^([0-9a-z]{1,40})\.(\d{1,15})$/.exec(id ?? "");
+    const from = Number(parsed?.[2] ?? NaN);
+    const oldest = Math.max(this.#floor, this.#head - this.#limit);
+    if (parsed?.[1] !== this.#epoch || !(from >= oldest && from <= this.#head)) return null;
+    const items: T[] = [];
+    for (let at = from; at < this.#head; at += 1) {
+      const item = this.#ring[at % this.#limit];
+      if (item !== undefined) items.push(item);
+    }
+    return items;
+  }
+
+  /** Items were lost: no reader can resume across this point. */
+  forget(): void {
+    this.#floor = this.#head;
+  }
+
+  /** Empties the buffer, and numbers from 0 in a new epoch. */
+  restart(epoch: string): void {
+    this.#epoch = epoch;
+    this.#head = this.#floor = 0;
+    this.#ring = [];
+  }
 }

@@ -1,21 +1,21 @@
-// Server-sent events: bounded streams with a heartbeat that ends them when their reader may not read any more.
+// Server-sent events: bounded streams with a heartbeat, which ends a stream whose reader is no longer allowed.
 // https://html.spec.whatwg.org/multipage/server-sent-events.html
 
 import type { Clock } from "../../../platform/runtime.ts";
 import { Refusal } from "../errors.ts";
 
-/** Where a stream's producer puts what is ready; it never waits. */
+/** Receives the chunks of a stream; never waits. */
 export interface EventSink {
   send(chunk: Uint8Array<ArrayBuffer>): void;
 }
 
 /** One stream to be opened. */
 export interface StreamRequest {
-  /** Whose it is; each owner has a limit of its own. */
+  /** Each owner has a limit. */
   readonly owner: string;
   /** Starts producing; returns what stops it. */
   readonly start: (sink: EventSink) => () => void;
-  /** Asked at each heartbeat. */
+  /** Called at each heartbeat. */
   readonly isStillAllowed: () => Promise<boolean>;
 }
 
@@ -31,7 +31,7 @@ export interface EventStreamsDeps {
   readonly clock: Clock;
   readonly maxOpen: number;
   readonly maxPerOwner: number;
-  /** A reader that lets more than this pile up is cut off; it resumes by its last id. */
+  /** A reader with more unread octets is disconnected; it resumes at its last id. */
   readonly maxBufferedOctets?: number;
 }
 
@@ -39,7 +39,7 @@ const HEARTBEAT_MS = 15_000;
 const RETRY_MS = 1000;
 const MAX_BUFFERED_OCTETS = 4 * 1024 * 1024;
 const encoder = new TextEncoder();
-/** A comment for whatever is between us, and an event because EventSource does not show comments to the page. */
+/** A comment for proxies, and an event for the page, which does not receive comments. */
 const HEARTBEAT = encoder.encode(":\n\nevent: beat\ndata: {}\n\n");
 const SIGNED_OUT = eventChunk("signed_out", "{}");
 
@@ -65,7 +65,7 @@ export function createEventStreams(deps: EventStreamsDeps): EventStreams {
         headers: {
           "content-type": "text/event-stream; charset=utf-8",
           "cache-control": "no-store",
-          // A proxy that gathers answers would hold the events back.
+          // A buffering proxy would delay the events.
           "x-accel-buffering": "no",
         },
       });
@@ -104,7 +104,7 @@ function openStream(
   };
   const send = (chunk: Uint8Array<ArrayBuffer>): void => {
     if (controller === null) return;
-    // An error frees what is queued; closing would keep it until a reader that does not read has read it.
+    // An error frees the queue; closing would keep it until the reader has read it.
     if ((controller.desiredSize ?? 0) < chunk.length) release()?.error(new Error("the reader is too slow"));
     else controller.enqueue(chunk);
   };

@@ -1,13 +1,13 @@
-// Why a login was refused, or a packet dropped: which reason, with which values, on what evidence. The sentences and the fix are words of
-// the page, by the reason's code; a row of the flow table or a drop without one is found by a test.
+// Explains why a login was refused or a packet dropped: a reason code with values and evidence. The page has the texts of each code. A
+// test checks that each row of the flow table and each drop reason has a code.
 
-import { type Denial, DENIAL_CAUSES } from "../../../radius/flow/denial_causes.ts";
+import { type Denial, DENIAL_CAUSES } from "../../../radius/conversation/login_record.ts";
 import type { ConversationMoment, ConversationView, DropTally, StrayPacket } from "../../../radius/ports.ts";
 
-/** What a sentence may name. */
+/** Values for the text. */
 export type ExplanationValues = Readonly<Record<string, string | number>>;
 
-/** One link of the chain that led there. */
+/** One step that led to the result. */
 export interface Evidence {
   readonly atMs: number;
   /** A row of the flow table. */
@@ -21,7 +21,7 @@ export interface Explanation {
   readonly evidence: readonly Evidence[];
 }
 
-/** Of each row that ends a login without an Accept: the reason that people are told. */
+/** The reason for each row that ends a login without an Accept. */
 export const ROW_REASONS = {
   refused: "user_refused",
   refused_meanwhile: "user_refused",
@@ -58,7 +58,7 @@ export const ROW_REASONS = {
   not_me: "not_me",
 } as const;
 
-/** Why the gateway takes no notice of a datagram, or refuses a request before any login: each is its own reason. */
+/** Reasons of dropped datagrams, and of requests that are refused before a login. */
 export const STRAY_REASONS = [
   "source_port_zero",
   "unknown_client",
@@ -93,7 +93,7 @@ export const STRAY_REASONS = [
   "unknown_state",
 ] as const;
 
-/** Of a refused user, what the directory or the limits said. */
+/** The reason for a refused user, by the result of the directory or the limits. */
 const REFUSED_FOR = {
   inactive: "user_inactive",
   deleted: "user_deleted",
@@ -108,7 +108,7 @@ export type ReasonCode =
   | typeof REFUSED_FOR[keyof typeof REFUSED_FOR]
   | "other";
 
-/** Every code there is, for the words and their tests. */
+/** All codes, for the texts and their tests. */
 export const REASON_CODES: readonly ReasonCode[] = [
   ...new Set<ReasonCode>([
     ...Object.values(ROW_REASONS),
@@ -153,7 +153,7 @@ export function reasonOfStray(reason: string): ReasonCode {
   return strays.get(reason) ?? rows.get(reason) ?? "other";
 }
 
-/** `null` for a login that goes on or was accepted: there is nothing to explain. */
+/** `null` for an open or accepted login. */
 export function explainLogin(
   login: Pick<ConversationView, "client" | "user" | "startedMs" | "passwordRight"> & {
     readonly outcome: string | null;
@@ -177,7 +177,7 @@ export function explainLogin(
   };
 }
 
-/** Rows after which the gateway waits for a person: the time that they took is measured from here. */
+/** Rows after which the gateway waits for the user. The waiting time starts here. */
 const ASKED = new Set([
   "pushed",
   "pushed_and_held",
@@ -196,7 +196,7 @@ function secondsBetween(fromMs: number, toMs: number): number {
   return Math.round(Math.max(0, toMs - fromMs) / 100) / 10;
 }
 
-/** @param tally how often the same held for the same source, where that is known. */
+/** @param tally the count of the same reason from the same source, if known. */
 export function explainStray(stray: StrayPacket, tally: DropTally | undefined): Explanation {
   return {
     code: reasonOfStray(stray.reason),

@@ -1,30 +1,29 @@
-// The flow table as a picture: where each step stands, and which steps lead to which. Worked out from the gateway's own rows; the page draws it.
+// The layout of the flow diagram: the position of each step, and the edges, from the flow table. The page draws it.
 
 import { FLOW } from "../../../radius/flow/flow.ts";
 import { isStep, type Step } from "../../../radius/protocol/steps.ts";
 
-/** A step or an end in the picture, by column and line; lines of one column stand below each other. */
-export interface PictureNode {
-  readonly name: PictureName;
+/** A step or an end of the diagram, by column and line. */
+export interface FlowNode {
+  readonly name: FlowNodeName;
   readonly column: number;
   readonly line: number;
 }
 
-/** A way from one node to another, and the rows of the table that take it, the last of each way. */
-export interface PictureEdge {
-  readonly from: PictureName;
-  readonly to: PictureName;
+export interface FlowEdge {
+  readonly from: FlowNodeName;
+  readonly to: FlowNodeName;
 }
 
-export interface FlowPicture {
-  readonly nodes: readonly PictureNode[];
-  readonly edges: readonly PictureEdge[];
+export interface FlowLayout {
+  readonly nodes: readonly FlowNode[];
+  readonly edges: readonly FlowEdge[];
 }
 
-export type PictureName = "start" | Step | "accepted" | "rejected";
+export type FlowNodeName = "start" | Step | "accepted" | "rejected";
 
-/** A line for each factor, a column for each turn that a login can take: typed, proven, waited for. */
-const PLACES: Readonly<Record<PictureName, readonly [column: number, line: number]>> = {
+/** A line for each factor, a column for each exchange of a login. */
+const PLACES: Readonly<Record<FlowNodeName, readonly [column: number, line: number]>> = {
   start: [0, 0],
   CHOOSE_WHICH_MULTIFACTOR: [1, 0],
   SECONDFACTOR_GET_PAIRING_PHRASE: [2, 0],
@@ -41,18 +40,18 @@ const PLACES: Readonly<Record<PictureName, readonly [column: number, line: numbe
   rejected: [5, 1],
 };
 
-const ENDS: Readonly<Record<string, PictureName>> = { accept: "accepted", reject: "rejected" };
+const ENDS: Readonly<Record<string, FlowNodeName>> = { accept: "accepted", reject: "rejected" };
 
-/** The picture, worked out once. */
-export function flowPicture(): FlowPicture {
+/** The layout, computed once. */
+export function flowLayout(): FlowLayout {
   picture ??= draw();
   return picture;
 }
-let picture: FlowPicture | null = null;
+let picture: FlowLayout | null = null;
 
-function draw(): FlowPicture {
+function draw(): FlowLayout {
   const nodes = Object.entries(PLACES).map(([name, [column, line]]) => ({
-    name: name as PictureName,
+    name: name as FlowNodeName,
     column,
     line,
   }));
@@ -63,9 +62,9 @@ function draw(): FlowPicture {
   return { nodes, edges };
 }
 
-/** The next nodes of a node: passages are inside the server, and are passed through. */
-function reachedFrom(from: PictureName): Set<PictureName> {
-  const reached = new Set<PictureName>();
+/** The next nodes of a node, through the internal states of the server. */
+function reachedFrom(from: FlowNodeName): Set<FlowNodeName> {
+  const reached = new Set<FlowNodeName>();
   const seen = new Set<string>();
   const waiting: string[] = [from];
   for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {

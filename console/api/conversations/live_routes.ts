@@ -1,24 +1,32 @@
-// The live page's data: everything at once, then what changes; one login closely; what was dropped.
+// Routes of the live page: a snapshot, the event stream, one login in detail with its explanation, and dropped packets.
 
 import { Hono } from "hono";
-import type { GatewayWatch } from "../../../radius/ports.ts";
+import type {
+  ConversationOutcome,
+  ConversationView,
+  DropTally,
+  GatewayMonitor,
+  PacketRecord,
+  StrayPacket,
+} from "../../../radius/ports.ts";
 import type { Store } from "../../../platform/store.ts";
-import type { Connect } from "../clients/client_deps.ts";
-import { doorOf } from "../onboarding/onboarding.ts";
+import type { Connect, People } from "../deps.ts";
+import { radiusAddress } from "../onboarding/onboarding.ts";
 import type { EventStreams } from "./event_stream.ts";
-import { flowPicture } from "./flow_layout.ts";
-import { createHistoryReader } from "../history/history.ts";
+import { flowLayout } from "./flow_layout.ts";
+import { createHistoryReader, type HistoryReader } from "../history/history.ts";
 import type { HttpEnv } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
-import { loginDetails, strayList } from "./live_details.ts";
 import type { LiveFeed } from "./event_feed.ts";
-import { createSimilarUsers } from "./similar_users.ts";
-import type { People } from "../users/user_deps.ts";
 import { Refusal } from "../errors.ts";
+import type { LoginRecord } from "../../../radius/conversation/login_record.ts";
+import { explainLogin, explainStray, type Explanation } from "./explain_login.ts";
+import { decodeText } from "../../../radius/protocol/attributes.ts";
+import { type SimilarName, similarNames, stripUserName } from "../../../radius/protocol/login_input.ts";
 
 export interface LiveRouteDeps {
   readonly feed: LiveFeed;
-  readonly watch: GatewayWatch;
+  readonly watch: GatewayMonitor;
   readonly store: Store;
   readonly streams: EventStreams;
   /** Absent where the console runs without the gateway. */
@@ -28,7 +36,7 @@ export interface LiveRouteDeps {
 }
 
 export function createLiveRoutes({ feed, watch, store, streams, connect, people }: LiveRouteDeps) {
-  const { port: radiusPort } = doorOf(connect?.listening.radius[0] ?? "");
+  const { port: radiusPort } = radiusAddress(connect?.listening.radius[0] ?? "");
   const history = createHistoryReader({ store });
   const findSimilarUser = createSimilarUsers({
     ...(people === undefined ? {} : { people }),
@@ -36,7 +44,7 @@ export function createLiveRoutes({ feed, watch, store, streams, connect, people 
   });
   return new Hono<HttpEnv>()
     .get("/", may("viewer", { countsAsUse: false }), (c) => c.json(feed.snapshot()))
-    .get("/picture", may("viewer", { countsAsUse: false }), (c) => c.json(flowPicture()))
+    .get("/picture", may("viewer", { countsAsUse: false }), (c) => c.json(flowLayout()))
     .get(
       "/strays",
       may("viewer", { countsAsUse: false }),
@@ -59,4 +67,168 @@ export function createLiveRoutes({ feed, watch, store, streams, connect, people 
         isStillAllowed: c.var.isStillAllowed,
       });
     });
+}
+
+/** The details of a login. */
+export interface LoginDetails {
+  readonly view: ConversationView;
+  /** `null`: not stored. Only the newest logins have packets. */
+  readonly packets: readonly PacketRecord[] | null;
+  /** `null` for an open or accepted login. */
+  readonly explanation: Explanation | null;
+  /** A user with nearly the same name, if the directory does not have the name; otherwise `null`. */
+  readonly similar: SimilarUser | null;
+  /** The RADIUS port of the gateway. */
+  readonly radiusPort: number;
+}
+
+/** A datagram outside any login, with the reason. */
+export interface ExplainedStray extends StrayPacket {
+  readonly explanation: Explanation;
+  /** A user with nearly the same name, if the name was refused for its form; otherwise `null`. */
+  readonly similar: SimilarUser | null;
+}
+
+export interface StrayList {
+  readonly items: readonly ExplainedStray[];
+  /** Counts of each reason and source. */
+  readonly tallies: readonly DropTally[];
+  /** The RADIUS port of the gateway. */
+  readonly radiusPort: number;
+}
+
+const MAX_STRAYS = 200;
+const MAX_TALLIES = 200;
+/** Refused names that one response looks up, newest first. Anyone can send names. */
+const MAX_NAMES = 20;
+
+/** `null` when the login is neither in memory nor in the history. */
+export async function loginDetails(
+  id: string,
+  { watch, history, findSimilarUser, radiusPort }: {
+    watch: GatewayMonitor;
+    history: HistoryReader;
+    findSimilarUser: FindSimilarUser;
+    radiusPort: number;
+  },
+): Promise<LoginDetails | null> {
+  const live = watch.conversation(id);
+  const finished = live === null || live.outcome !== null ? await history.one(id) : null;
+  const view = live ?? (finished === null ? null : viewOf(id, finished));
+  if (view === null) return null;
+  const explanation = explainLogin(view, {
+    refusedFor: finished?.refusedFor ?? null,
+    denial: finished?.denial,
+  });
+  const similar = await findSimilarUser(view.user, view.client);
+  return { view, packets: watch.packets(id), explanation, similar, radiusPort };
+}
+
+export async function strayList(
+  { watch, findSimilarUser, radiusPort }: {
+    watch: GatewayMonitor;
+    findSimilarUser: FindSimilarUser;
+    radiusPort: number;
+  },
+): Promise<StrayList> {
+  const tallies = watch.dropTallies();
+  const known = new Map(tallies.map((tally) => [`${tally.source} ${tally.reason}`, tally]));
+  const strays = watch.strays(MAX_STRAYS);
+  const similar = await similarOf(strays, findSimilarUser);
+  const items = strays.map((stray) => ({
+    ...stray,
+    explanation: explainStray(stray, known.get(`${stray.source} ${stray.reason}`)),
+    similar: similar.get(similarKey(stray)) ?? null,
+  }));
+  return { items, tallies: tallies.slice(0, MAX_TALLIES), radiusPort };
+}
+
+/** Similar users of the newest refused names, by {@link similarKey}. */
+async function similarOf(
+  strays: readonly StrayPacket[],
+  findSimilarUser: FindSimilarUser,
+): Promise<ReadonlyMap<string, SimilarUser | null>> {
+  const found = new Map<string, SimilarUser | null>();
+  for (const stray of strays) {
+    const name = stray.reason === "refused_user_name" ? userNameOf(stray) : null;
+    const key = similarKey(stray);
+    if (name === null || found.has(key)) continue;
+    if (found.size >= MAX_NAMES) break;
+    found.set(key, await findSimilarUser(name, stray.client));
+  }
+  return found;
+}
+
+function similarKey(stray: StrayPacket): string {
+  return JSON.stringify([stray.reason, stray.client, userNameOf(stray)]);
+}
+
+const OUTCOMES: readonly ConversationOutcome[] = [
+  "accepted",
+  "rejected",
+  "expired",
+  "cancelled",
+  "superseded",
+];
+const FACTORS = ["device", "sms", "voice", "totp"] as const;
+
+/** A login of the history, in the form of those in memory. */
+function viewOf(id: string, login: LoginRecord): ConversationView {
+  const { user, client, source, place, startedMs, endedMs, moments } = login;
+  return {
+    id,
+    user,
+    client,
+    source,
+    place,
+    step: moments.at(-2)?.step ?? "start",
+    factor: FACTORS.find((factor) => factor === login.factor) ?? null,
+    startedMs,
+    updatedMs: endedMs,
+    deadlineMs: endedMs,
+    outcome: OUTCOMES.find((outcome) => outcome === login.outcome) ?? "expired",
+    moments,
+    passwordRight: login.passwordRight,
+    ...(login.phone === undefined ? {} : { phone: login.phone }),
+  };
+}
+
+/** The user, and how the unknown name differs from the user's name. */
+export type SimilarUser = SimilarName;
+
+export interface SimilarUserDeps {
+  /** Absent where the console runs without a directory. */
+  readonly people?: Pick<People, "findUserRecord">;
+  /** Absent where the console runs without the gateway. */
+  readonly connect?: { readonly register: Pick<Connect["register"], "find"> };
+}
+
+/** Finds the user; `null` if the directory has or had the name itself, or has no similar one. */
+export type FindSimilarUser = (userName: string, client: string | null) => Promise<SimilarUser | null>;
+
+export function createSimilarUsers({ people, connect }: SimilarUserDeps): FindSimilarUser {
+  return async (userName, client) => {
+    if (people === undefined) return null;
+    const similar = similarNames(userName);
+    if (similar.length === 0 || (await people.findUserRecord(userName)).status !== "unknown") return null;
+    const policy = (client === null ? null : connect?.register.find(client)) ?? NO_STRIPPING;
+    for (const one of similar) {
+      // A blank after a listed realm keeps the gateway from removing that realm.
+      const name = stripUserName(one.name, policy);
+      const { status } = await people.findUserRecord(name);
+      if (status === "active" || status === "inactive") return { ...one, name };
+    }
+    return null;
+  };
+}
+
+const NO_STRIPPING = { stripDomains: [], stripRealms: [] };
+const USER_NAME = 1;
+
+/** User-Name of a packet that was refused outside any login; `null` without one. */
+export function userNameOf({ hex, rows }: Pick<StrayPacket, "hex" | "rows">): string | null {
+  const row = rows.find(({ type }) => type === USER_NAME);
+  if (row === undefined) return null;
+  // The decoded text of the row has lost a byte order mark.
+  return decodeText(Uint8Array.fromHex(hex.slice(2 * (row.at + 2), 2 * (row.at + row.lengthOctets))));
 }

@@ -1,35 +1,41 @@
-// The phone page's API below /device/api. The phone's token lives in a cookie that scripts cannot read; every decision
-// is a POST from our own page.
+// The API of the phone page, below /device/api. The phone's token is in an HttpOnly cookie; every decision is a POST from the same
+// origin.
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
-import { readPhoneName } from "../../../platform/device_label.ts";
+import { parseDeviceLabel } from "../../../platform/device_label.ts";
 import type { Clock } from "../../../platform/runtime.ts";
-import type { UserNotice } from "../../../platform/user_notice.ts";
-import { sourceKey } from "../../../platform/source_key.ts";
+import type { UserNotice } from "../../../platform/user_record.ts";
+import { sourceKey } from "../../../platform/addresses.ts";
 import type {
   DeviceService,
   PhoneOrigin,
   PhoneResult,
   PhoneView,
 } from "../../../upstream/embedded/second_factor/interfaces.ts";
-import { browserLabel } from "../auth/browser_label.ts";
+import {
+  browserLabel,
+  cookieName,
+  cookieOptions,
+  EMPTY,
+  type HttpEnv,
+  jsonBody,
+  sameOrigin,
+} from "../hono_env.ts";
 import { eventChunk, type EventSink, type EventStreams } from "../conversations/event_stream.ts";
-import { type HttpEnv, jsonBody, sameOrigin } from "../hono_env.ts";
-import { forgetPhoneToken, heldPhoneToken, keepPhoneToken, phoneToken } from "./device_cookie.ts";
 import { Refusal } from "../errors.ts";
+import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 
 export interface DeviceApiDeps {
   readonly phone: DeviceService | null;
   readonly streams: EventStreams;
-  /** A small pool for phones without a pairing, so that tokens that anybody can get do not hold all streams. */
+  /** A small pool for phones without a pairing, because anyone can get such a token. */
   readonly unpairedStreams: EventStreams;
   readonly clock: Clock;
-  /** What was added for the users of a phone and is not confirmed yet; absent without a directory. */
+  /** Unconfirmed notices of the users of a phone; absent without a directory. */
   readonly notices?: ((view: PhoneView | null) => Promise<readonly PhoneNotice[]>) | undefined;
 }
 
-/** A notice as the phone's page shows it. */
 export type PhoneNotice = UserNotice & { readonly userName: string };
 
 /** For the typed client: `hc<DeviceApi>("/device/api")`. */
@@ -38,8 +44,7 @@ export type DeviceApi = ReturnType<typeof createDeviceApi>;
 const COALESCE_MS = 50;
 const secretText = v.pipe(v.string(), v.minLength(1), v.maxLength(256));
 const INVITATION = v.strictObject({ invitation: secretText });
-const NOTHING = v.strictObject({});
-/** What the phone shall be called; left out or empty: nothing. */
+/** The name of the phone; empty: none. */
 const phoneName = v.optional(v.pipe(v.string(), v.maxLength(1024)), "");
 const ACCEPTANCE = v.strictObject({ invitation: secretText, name: phoneName });
 const APPROVAL = v.strictObject({ approve: v.boolean(), name: phoneName });
@@ -75,7 +80,7 @@ export function createDeviceApi(deps: DeviceApiDeps) {
       });
     })
     .post("/invitation/look", jsonBody(INVITATION), async (c) => {
-      const seen = await service().lookAtInvitation(c.req.valid("json").invitation, c.env.remoteAddress);
+      const seen = await service().viewInvitation(c.req.valid("json").invitation, c.env.remoteAddress);
       if (!seen.ok) throw new Refusal(seen.reason);
       const { userName, requesterName, deadlineMs } = seen;
       return c.json({ userName, requesterName, deadlineMs, nowMs: clock.nowMs() });
@@ -90,10 +95,10 @@ export function createDeviceApi(deps: DeviceApiDeps) {
           ...originOf(c),
         }),
       );
-      keepPhoneToken(c, token);
+      setPhoneToken(c, token);
       return c.json({ pairingId });
     })
-    .post("/phrase", jsonBody(NOTHING), async (c) => {
+    .post("/phrase", jsonBody(EMPTY), async (c) => {
       const held = phoneToken(c);
       const source = c.env.remoteAddress;
       if (held !== "") {
@@ -102,29 +107,29 @@ export function createDeviceApi(deps: DeviceApiDeps) {
         if (next.reason !== "unknown_token") throw new Refusal(next.reason);
       }
       const { token, phrase, deadlineMs } = valueOf(await service().startWithPhrase(source));
-      keepPhoneToken(c, token);
+      setPhoneToken(c, token);
       return c.json({ phrase, deadlineMs, nowMs: clock.nowMs() });
     })
     .post("/pairings/:id", jsonBody(APPROVAL), async (c) => {
       const { approve, name } = c.req.valid("json");
       const decision = { approve, name: nameOf(name), origin: originOf(c) };
-      valueOf(await service().decidePairing(heldPhoneToken(c), c.req.param("id"), decision));
+      valueOf(await service().decidePairing(requirePhoneToken(c), c.req.param("id"), decision));
       return c.json({ done: true });
     })
     .delete("/pairings/:id", async (c) => {
-      const token = heldPhoneToken(c);
+      const token = requirePhoneToken(c);
       valueOf(await service().unpair(token, c.req.param("id"), originOf(c)));
-      if (await service().view(token) === null) forgetPhoneToken(c);
+      if (await service().view(token) === null) deletePhoneToken(c);
       return c.json({ done: true });
     })
-    .post("/pairings/:id/passcode", jsonBody(NOTHING), async (c) => {
-      const passcode = valueOf(await service().passcode(heldPhoneToken(c), c.req.param("id")));
+    .post("/pairings/:id/passcode", jsonBody(EMPTY), async (c) => {
+      const passcode = valueOf(await service().passcode(requirePhoneToken(c), c.req.param("id")));
       return c.json({ ...passcode, nowMs: clock.nowMs() });
     })
     .post("/requests/:id", jsonBody(DECISION), async (c) => {
       const { approve, number } = c.req.valid("json");
       const decision = approve ? { approve, number } as const : { approve } as const;
-      valueOf(await service().decide(heldPhoneToken(c), c.req.param("id"), decision));
+      valueOf(await service().decide(requirePhoneToken(c), c.req.param("id"), decision));
       return c.json({ done: true });
     });
 }
@@ -135,7 +140,7 @@ function originOf(c: Context<HttpEnv>): PhoneOrigin {
 
 function nameOf(given: string): string | null {
   if (given.trim() === "") return null;
-  const name = readPhoneName(given);
+  const name = parseDeviceLabel(given);
   if (name === null) throw new Refusal("bad_phone_name");
   return name;
 }
@@ -162,10 +167,34 @@ function followPhone(
     waiting = true;
     clock.after(COALESCE_MS, send);
   });
-  // `send` catches what `view` may throw.
   void send();
   return () => {
     stopped = true;
     stopWatching();
   };
+}
+
+const COOKIE = "countersign-phone";
+const ONE_YEAR_S = 365 * 24 * 60 * 60;
+const MAX_TOKEN_CHARACTERS = 128;
+
+/** The token, or "". */
+export function phoneToken(c: Context<HttpEnv>): string {
+  const token = getCookie(c, cookieName(c, COOKIE)) ?? "";
+  return token.length <= MAX_TOKEN_CHARACTERS ? token : "";
+}
+
+/** @throws Refusal `unknown_token` without one. */
+export function requirePhoneToken(c: Context<HttpEnv>): string {
+  const token = phoneToken(c);
+  if (token === "") throw new Refusal("unknown_token");
+  return token;
+}
+
+export function setPhoneToken(c: Context<HttpEnv>, token: string): void {
+  setCookie(c, cookieName(c, COOKIE), token, cookieOptions(c, { maxAgeS: ONE_YEAR_S }));
+}
+
+export function deletePhoneToken(c: Context<HttpEnv>): void {
+  deleteCookie(c, cookieName(c, COOKIE), cookieOptions(c));
 }

@@ -1,26 +1,32 @@
-// All pairings of all users: a list to search, and one taken away.
+// Routes of all pairings of all users: a searchable list, and revoking one.
 
 import { Hono } from "hono";
 import * as v from "valibot";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Pairing } from "../../../radius/factors/pairing.ts";
-import { HISTORY_KEPT_MS } from "../../../radius/conversation/login_record.ts";
+import { HISTORY_RETENTION_MS } from "../../../radius/conversation/login_record.ts";
 import { maskPhoneNumber } from "../../../platform/phone_number.ts";
 import type { DevicePage, DeviceRow } from "../groups/group_types.ts";
 import { createHistoryReader } from "../history/history.ts";
-import { browserLabel } from "../auth/browser_label.ts";
-import { type HttpEnv, jsonBody } from "../hono_env.ts";
+import {
+  browserLabel,
+  callerOf,
+  EMPTY,
+  type HttpEnv,
+  jsonBody,
+  queryValues,
+  wholeNumber,
+} from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
-import { type People, required } from "../users/user_deps.ts";
-import { queryValues, wholeNumber } from "../query_values.ts";
+import { type People, requireUsers } from "../deps.ts";
 import { Refusal } from "../errors.ts";
-import { createUserFactors } from "../users/user_factors.ts";
+import { createUserFactorCommands } from "../users/user_factors.ts";
 import type { FactorDeps } from "../users/factor_changes.ts";
 
 export type DeviceRouteDeps = Omit<FactorDeps, "people"> & { readonly people?: People };
 
-/** Finished logins that are looked at for when a factor was last used. */
-const LOGINS_LOOKED_AT = 2000;
+/** Finished logins that are read for the last use of factors. */
+const MAX_LOGINS_SCANNED = 2000;
 
 const LIST = v.object({
   q: v.optional(v.pipe(v.string(), v.maxLength(200)), ""),
@@ -28,12 +34,11 @@ const LIST = v.object({
   page: wholeNumber({ least: 1, most: 1_000_000, otherwise: 1 }),
   size: wholeNumber({ least: 1, most: 100, otherwise: 50 }),
 });
-const NOTHING = v.strictObject({});
 
 export function createDeviceRoutes(deps: DeviceRouteDeps) {
   return new Hono<HttpEnv>()
     .get("/", may("viewer"), queryValues(LIST), async (c) => {
-      const { pairings } = required(deps.people);
+      const { pairings } = requireUsers(deps.people);
       const { q, kind, page, size } = c.req.valid("query");
       const wanted = canonicalName(q.trim());
       const fitting = [...pairings.all()]
@@ -55,20 +60,19 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
       return c.json({ total: fitting.length, page, size, rows } satisfies DevicePage);
     })
     .get("/:id", may("viewer"), (c) => {
-      const { shownUser } = pairingById(required(deps.people), c.req.param("id"));
+      const { shownUser } = pairingById(requireUsers(deps.people), c.req.param("id"));
       return c.json({ user: shownUser });
     })
-    .delete("/:id", may("user_manager", { stepUp: true }), jsonBody(NOTHING), async (c) => {
-      const people = required(deps.people);
+    .delete("/:id", may("user_manager", { stepUp: true }), jsonBody(EMPTY), async (c) => {
+      const people = requireUsers(deps.people);
       const id = c.req.param("id");
       const pairing = pairingById(people, id);
-      const deed = {
+      const request = {
         user: pairing.shownUser,
-        actor: c.var.session.admin.name,
-        source: c.env.remoteAddress,
+        ...callerOf(c),
         browser: browserLabel(c),
       };
-      await createUserFactors({ ...deps, people }).revoke(deed, id);
+      await createUserFactorCommands({ ...deps, people }).revoke(request, id);
       return c.json({ revoked: id });
     });
 }
@@ -81,7 +85,7 @@ function pairingById({ pairings }: People, id: string): Pairing {
   return pairing;
 }
 
-/** By its user's name, or by the phone's own. */
+/** Whether the name of the user or of the phone matches. */
 function fits(pairing: Pairing, wanted: string): boolean {
   const phone = pairing.kind === "device" ? canonicalName(pairing.name ?? "") : "";
   return pairing.user.includes(wanted) || phone.includes(wanted);
@@ -101,18 +105,18 @@ function usedOf(pairing: Pairing, used: ReadonlyMap<string, number>): number | n
   return usedMs !== null && usedMs >= pairing.createdMs ? usedMs : null;
 }
 
-/** When each kind of factor last let each user in, and from when on logins were looked at: a bounded number. */
+/** The last accepted login of each user and factor, and the start of the searched time. */
 async function lastUses(
   { store, clock }: Pick<DeviceRouteDeps, "store" | "clock">,
   shown: readonly Pairing[],
 ): Promise<{ used: Map<string, number>; sinceMs: number }> {
   const used = new Map<string, number>();
-  const keptFromMs = clock.nowMs() - HISTORY_KEPT_MS;
+  const keptFromMs = clock.nowMs() - HISTORY_RETENTION_MS;
   if (shown.length === 0) return { used, sinceMs: keptFromMs };
   const filter = { outcome: "accepted", user: "", client: "", fromMs: null, toMs: null };
   const { items, next, searchedToMs } = await createHistoryReader({ store }).page(filter, {
     before: null,
-    limit: LOGINS_LOOKED_AT,
+    limit: MAX_LOGINS_SCANNED,
   });
   for (const { user, factor, endedMs } of items) {
     const key = useKey(canonicalName(user), factor ?? "");

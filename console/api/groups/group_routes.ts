@@ -1,71 +1,80 @@
-// Groups: the list, one with its members a page at a time, and what may be done to them.
+// Routes of groups: the list, one group with pages of members, changes, reply attributes, and names for pickers.
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
-import type { ReplyRegister } from "../../../radius/factors/reply_attribute_registry.ts";
+import type { ReplyAttributeRegistry, ReplyChangeResult } from "../../../radius/factors/reply_attributes.ts";
 import type { Written } from "../../../scim/ports.ts";
 import type { Store } from "../../../platform/store.ts";
-import type { GroupChange } from "./group_types.ts";
+import type { GroupChangeResult } from "./group_types.ts";
 import {
   changeMembers,
-  createGroup,
-  type GroupDeed,
   type GroupDeps,
+  type GroupRequest,
   groupView,
-  listGroups,
   listMembers,
   readGroup,
+  readGroupPage,
   removeGroup,
+  writeGroup,
 } from "./group_writes.ts";
-import { actorOf, type HttpEnv, jsonBody } from "../hono_env.ts";
+import {
+  actorOf,
+  callerOf,
+  type HttpEnv,
+  jsonBody,
+  queryValues,
+  textUpTo,
+  wholeNumber,
+} from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 import { withLastChange } from "../audit/last_change.ts";
-import { type People, required, targetOf } from "../users/user_deps.ts";
-import { queryValues, wholeNumber } from "../query_values.ts";
-import { DetailedRefusal } from "../targets/target_errors.ts";
+import { type People, requireUsers, targetOf } from "../deps.ts";
+import { DetailedRefusal, Refusal } from "../errors.ts";
+import type { Clock, Random } from "../../../platform/runtime.ts";
+import { auditEntry, type AuditValues } from "../../../platform/audit.ts";
+import type { ErrorCode } from "../error_codes.ts";
 
 export interface GroupRouteDeps {
   /** Absent: this console runs without a directory. */
   readonly people?: People;
-  /** What logins of members are answered with. */
-  readonly replies?: ReplyRegister;
+  /** The reply attributes of members. */
+  readonly replies?: ReplyAttributeRegistry;
   readonly store: Store;
 }
 
-const MOST_NAMES = 1000;
-const text = (maxCharacters: number) => v.pipe(v.string(), v.maxLength(maxCharacters));
+const MAX_NAMES = 1000;
 const name = v.pipe(v.string(), v.minLength(1), v.maxLength(1024));
-const names = v.pipe(v.array(name), v.maxLength(MOST_NAMES));
-const backends = v.optional(v.pipe(v.array(text(256)), v.minLength(1), v.maxLength(50)));
-const TARGET = v.object({ target: v.optional(text(256)) });
+const names = v.pipe(v.array(name), v.maxLength(MAX_NAMES));
+const backends = v.optional(v.pipe(v.array(textUpTo(256)), v.minLength(1), v.maxLength(50)));
+const TARGET = v.object({ target: v.optional(textUpTo(256)) });
 const LIST = v.object({
   ...TARGET.entries,
-  q: v.optional(text(2048), ""),
+  q: v.optional(textUpTo(2048), ""),
   page: wholeNumber({ least: 1, most: 1_000_000, otherwise: 1 }),
   size: wholeNumber({ least: 1, most: 100, otherwise: 50 }),
 });
 const CREATE = v.strictObject({ name, members: v.optional(names), backends });
 const MEMBERS = v.strictObject({ add: names, remove: names, backends });
-const REMOVE = v.strictObject({ backends, version: v.optional(text(256)) });
+const REMOVE = v.strictObject({ backends, version: v.optional(textUpTo(256)) });
 
 export function createGroupRoutes({ people, replies, store }: GroupRouteDeps) {
-  const parts = (): GroupDeps => ({ people: required(people), replies });
-  const deedOf = (
+  const parts = (): GroupDeps => ({ people: requireUsers(people), replies });
+  const requestOf = (
     c: Context<HttpEnv>,
     { target, ...asked }: {
       target?: string | undefined;
       name: string;
       backends?: readonly string[] | undefined;
     },
-  ): GroupDeed => ({
+  ): GroupRequest => ({
     ...asked,
     target: targetOf(parts().people, target),
     actor: actorOf(c),
   });
   const changeOf = async (
-    { target, name }: GroupDeed,
+    { target, name }: GroupRequest,
     { stored, receipt }: Pick<Written, "receipt"> & { stored: unknown },
-  ): Promise<GroupChange> => ({
+  ): Promise<GroupChangeResult> => ({
     receipt,
     group: stored === null ? null : groupView(parts(), target, await readGroup(target, name)),
   });
@@ -73,14 +82,14 @@ export function createGroupRoutes({ people, replies, store }: GroupRouteDeps) {
   return new Hono<HttpEnv>()
     .get("/", may("viewer"), queryValues(LIST), async (c) => {
       const query = c.req.valid("query");
-      return c.json(await listGroups(parts(), targetOf(parts().people, query.target), query));
+      return c.json(await readGroupPage(parts(), targetOf(parts().people, query.target), query));
     })
     .post("/", may("user_manager"), queryValues(TARGET), jsonBody(CREATE), async (c) => {
       const { members = [], ...given } = c.req.valid("json");
       const wanted = given.name.normalize("NFC").trim();
       if (wanted === "") throw new DetailedRefusal("bad_value", { message: "A group needs a name." });
-      const deed = deedOf(c, { ...given, name: wanted, target: c.req.valid("query").target });
-      return c.json(await changeOf(deed, await createGroup(parts().people, deed, members)));
+      const request = requestOf(c, { ...given, name: wanted, target: c.req.valid("query").target });
+      return c.json(await changeOf(request, await writeGroup(parts().people, request, members)));
     })
     .get("/:id", may("viewer"), queryValues(TARGET), async (c) => {
       const target = targetOf(parts().people, c.req.valid("query").target);
@@ -89,15 +98,15 @@ export function createGroupRoutes({ people, replies, store }: GroupRouteDeps) {
     .delete("/:id", may("user_manager"), queryValues(TARGET), jsonBody(REMOVE), async (c) => {
       const { backends, version } = c.req.valid("json");
       const { target } = c.req.valid("query");
-      const deed = deedOf(c, { target, name: c.req.param("id"), backends });
+      const request = requestOf(c, { target, name: c.req.param("id"), backends });
       const changed = {
-        object: `group:${deed.name}`,
+        object: `group:${request.name}`,
         changes: "group",
-        target: deed.target.name,
+        target: request.target.name,
         admin: c.var.session.admin.name,
       } as const;
-      const written = await withLastChange(store, changed, () => removeGroup(deed, { version }));
-      return c.json(await changeOf(deed, written));
+      const written = await withLastChange(store, changed, () => removeGroup(request, { version }));
+      return c.json(await changeOf(request, written));
     })
     .get("/:id/members", may("viewer"), queryValues(LIST), async (c) => {
       const query = c.req.valid("query");
@@ -107,7 +116,94 @@ export function createGroupRoutes({ people, replies, store }: GroupRouteDeps) {
     .put("/:id/members", may("user_manager"), queryValues(TARGET), jsonBody(MEMBERS), async (c) => {
       const { backends, ...change } = c.req.valid("json");
       const { target } = c.req.valid("query");
-      const deed = deedOf(c, { target, name: c.req.param("id"), backends });
-      return c.json(await changeOf(deed, { receipt: await changeMembers(deed, change), stored: true }));
+      const request = requestOf(c, { target, name: c.req.param("id"), backends });
+      return c.json(await changeOf(request, { receipt: await changeMembers(request, change), stored: true }));
     });
+}
+
+const MAX_PICKER_NAMES = 20;
+const QUERY = v.object({
+  target: v.optional(v.pipe(v.string(), v.maxLength(256))),
+  q: v.optional(v.pipe(v.string(), v.maxLength(200)), ""),
+});
+
+export function createGroupNameRoutes(deps: { readonly people?: People }) {
+  return new Hono<HttpEnv>().get("/", may("viewer"), queryValues(QUERY), async (c) => {
+    const { target, q } = c.req.valid("query");
+    const { directory } = targetOf(requireUsers(deps.people), target);
+    const options = { page: 1, size: MAX_PICKER_NAMES };
+    const found = q.trim() === ""
+      ? { ok: true as const, page: await directory.page("group", options) }
+      : await directory.search("group", q, options);
+    if (!found.ok) throw new DetailedRefusal("bad_filter", { message: found.problem.detail });
+    const { total, resources } = found.page;
+    return c.json({ total, names: resources.map(({ content }) => content.name) });
+  });
+}
+
+export interface GroupReplyDeps {
+  readonly people?: People;
+  readonly replies?: ReplyAttributeRegistry;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+const MAX_ATTRIBUTES = 40;
+const ATTRIBUTE = v.strictObject({
+  name: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(64)),
+  value: v.pipe(v.string(), v.maxLength(253)),
+});
+const REPLIES = v.strictObject({
+  attributes: v.pipe(v.array(ATTRIBUTE), v.maxLength(MAX_ATTRIBUTES)),
+  version: v.pipe(v.number(), v.integer(), v.minValue(0)),
+});
+const PROBLEMS = {
+  in_settings: "settings_replies",
+  changed: "changed_meanwhile",
+  full: "too_many_replies",
+} as const satisfies Record<string, ErrorCode>;
+
+/** `/groups/:id/replies`: replaces the reply attributes of members. Only groups of the login target have them. */
+export function createGroupReplyRoutes(deps: GroupReplyDeps) {
+  const audit = (c: Context<HttpEnv>, group: string, told: { before: AuditValues; after: AuditValues }) =>
+    auditEntry({
+      ...callerOf(c),
+      action: "group.replies",
+      object: `group:${group}`,
+      ...told,
+    });
+  return new Hono<HttpEnv>()
+    .put("/:id/replies", may("owner", { stepUp: true }), jsonBody(REPLIES), async (c) => {
+      const people = requireUsers(deps.people);
+      const { replies } = deps;
+      if (replies === undefined) throw new Refusal("no_directory");
+      const { attributes: given, version } = c.req.valid("json");
+      const target = targetOf(people, undefined);
+      const { content: { name } } = await readGroup(target, c.req.param("id"));
+      const names = new Set(given.map((one) => one.name));
+      if (names.size < given.length) {
+        throw new DetailedRefusal("bad_value", { message: "An attribute appears twice." });
+      }
+      const attributes = Object.fromEntries(given.map((one) => [one.name, one.value]));
+      const told = {
+        before: replies.find(name).attributes,
+        after: attributes,
+      };
+      const change = () => replies.change(name, attributes, { version, audit: audit(c, name, told) });
+      const admin = c.var.session.admin.name;
+      await withLastChange(
+        deps.store,
+        { object: `group:${name}`, changes: "replies", admin },
+        async () => requireOk(await change()),
+      );
+      const parts: GroupDeps = { people, replies };
+      return c.json(groupView(parts, target, await readGroup(target, name)));
+    });
+}
+
+function requireOk(outcome: ReplyChangeResult): void {
+  if (outcome.ok) return;
+  if (outcome.reason === "bad") throw new DetailedRefusal("bad_value", { message: outcome.detail });
+  throw new Refusal(PROBLEMS[outcome.reason]);
 }

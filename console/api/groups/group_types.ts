@@ -1,6 +1,6 @@
-// What the console's API says of groups and devices: types alone, shared with the pages.
+// Types of the group and device API, shared with the pages.
 
-import type { Factor } from "../../../radius/flow/factors.ts";
+import type { Factor } from "../../../radius/flow/context.ts";
 import type { Receipt } from "../../../scim/ports.ts";
 import type { BackendState } from "../../../scim/schema/resource.ts";
 import type { BackendMark } from "../users/user_types.ts";
@@ -14,7 +14,7 @@ export interface ReplyAttribute {
 export interface GroupRow {
   readonly name: string;
   readonly members: number;
-  /** Attributes of an Access-Accept that its members get; 0 if users of this target do not log in. */
+  /** Number of reply attributes of its members; 0 outside the login target. */
   readonly replies: number;
   readonly backends: readonly BackendMark[];
 }
@@ -36,11 +36,11 @@ export interface GroupView {
   readonly createdMs: number;
   readonly modifiedMs: number;
   readonly version: string;
-  /** What members get of their own, by `radius.reply.group` or by the console. */
+  /** The reply attributes of members, from `radius.reply.group` or the console. */
   readonly replies: readonly ReplyAttribute[];
-  /** `null`: nothing of their own. What the settings give is changed there. */
+  /** `null`: none. Those of the settings are changed in the settings file. */
   readonly repliesFrom: "settings" | "console" | null;
-  /** Who changes them says which ones they saw. */
+  /** A change must include this version. */
   readonly repliesVersion: number;
   /** The attributes of the Access-Accept of a member who is in no other group with some. */
   readonly effective: readonly (ReplyAttribute & { readonly from: "default" | "group" })[];
@@ -50,7 +50,7 @@ export interface GroupView {
     readonly name: string;
     readonly kind: string;
     readonly mode: string;
-    /** `null`: it does not have the group and owes nothing. */
+    /** `null`: it does not have the group, and nothing is pending. */
     readonly state: BackendState | null;
   }[];
 }
@@ -70,8 +70,8 @@ export interface MemberPage {
   readonly rows: readonly MemberRow[];
 }
 
-/** What a change made, and what each backend said. */
-export interface GroupChange {
+/** The result of a change, with the result of each backend. */
+export interface GroupChangeResult {
   readonly receipt: Receipt;
   /** `null` when the group is gone. */
   readonly group: GroupView | null;
@@ -81,7 +81,7 @@ export interface GroupChange {
 export interface DeviceRow {
   readonly id: string;
   readonly kind: Factor;
-  /** As the directory spells it. */
+  /** In the spelling of the directory. */
   readonly user: string;
   readonly createdMs: number;
   /** The name of a phone, or its id if it has no name. `null`: not a phone. */
@@ -90,9 +90,9 @@ export interface DeviceRow {
   readonly totpLength: number | null;
   /** Masked; only numbers have one. */
   readonly number: string | null;
-  /** The last login of the user that this kind of factor let in; `null`: none in what is kept of logins. */
+  /** The last accepted login with this factor; `null`: none in the stored logins. */
   readonly usedMs: number | null;
-  /** Without a use: since when there was none, as far as logins are stored; `null`: it was paired later, so it was never used. */
+  /** Without a use: the start of the stored logins; `null`: paired later, so it was never used. */
   readonly unusedSinceMs: number | null;
 }
 

@@ -1,24 +1,22 @@
-// Groups as the console shows and changes them.
+// Reads and changes groups for the console.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import type { ReplyRegister } from "../../../radius/factors/reply_attribute_registry.ts";
+import type { ReplyAttributeRegistry } from "../../../radius/factors/reply_attributes.ts";
 import type { Actor, Receipt, Target, WriteOptions, Written } from "../../../scim/ports.ts";
 import type { GroupContent, Stored } from "../../../scim/schema/resource.ts";
 import type { GroupPage, GroupRow, GroupView, MemberPage } from "./group_types.ts";
-import type { People } from "../users/user_deps.ts";
-import { Refusal } from "../errors.ts";
-import { DetailedRefusal, ofTarget } from "../targets/target_errors.ts";
+import type { People } from "../deps.ts";
+import { DetailedRefusal, Refusal, withTargetErrors } from "../errors.ts";
 import { userRow } from "../users/user_views.ts";
 
-/** What groups are shown with. */
 export interface GroupDeps {
   readonly people: People;
   /** Absent: users of this target do not log in. */
-  readonly replies?: Pick<ReplyRegister, "find" | "effective"> | undefined;
+  readonly replies?: Pick<ReplyAttributeRegistry, "find" | "effective"> | undefined;
 }
 
-/** A target, a group in it, and who asks. */
-export interface GroupDeed {
+/** A group of a target, and the caller. */
+export interface GroupRequest {
   readonly target: Target;
   readonly name: string;
   readonly actor: Actor;
@@ -29,7 +27,7 @@ export interface GroupDeed {
 type StoredGroup = Stored<GroupContent>;
 
 /** One page of groups in order of name. @throws Refusal `bad_filter`. */
-export async function listGroups(
+export async function readGroupPage(
   deps: GroupDeps,
   target: Target,
   { q, page, size }: { q: string; page: number; size: number },
@@ -64,11 +62,11 @@ function groupRow(deps: GroupDeps, target: Target, { content, backends }: Stored
   };
 }
 
-const NOTHING = { from: null, attributes: {}, version: 0 } as const;
+const NO_REPLIES = { from: null, attributes: {}, version: 0 } as const;
 
-/** What members get at a login; only the directory of the logins counts. */
+/** The reply attributes of members. Only groups of the login target have them. */
 function repliesOf({ people, replies }: GroupDeps, target: Target, name: string) {
-  return target.name === people.loginTarget ? replies?.find(name) ?? NOTHING : NOTHING;
+  return target.name === people.loginTarget ? replies?.find(name) ?? NO_REPLIES : NO_REPLIES;
 }
 
 function repliesView(
@@ -115,7 +113,7 @@ export function groupView(deps: GroupDeps, target: Target, stored: StoredGroup):
 /** A page of the members whose name holds `q`, in order of name. */
 export async function listMembers(
   { people }: GroupDeps,
-  { target, name }: Pick<GroupDeed, "target" | "name">,
+  { target, name }: Pick<GroupRequest, "target" | "name">,
   { q, page, size }: { q: string; page: number; size: number },
 ): Promise<MemberPage> {
   const { content } = await readGroup(target, name);
@@ -133,39 +131,40 @@ export async function listMembers(
   return { total: fitting.length, page, size, rows };
 }
 
-/** @throws Refusal `object_exists`, `backend_failed`, `backend_unreachable`. */
 /** The rules for names are those of SCIM. @throws Refusal `bad_value`, `object_exists`. */
-export async function createGroup(
+export async function writeGroup(
   people: Pick<People, "readContent">,
-  deed: GroupDeed,
+  request: GroupRequest,
   members: readonly string[],
 ): Promise<Written> {
-  const read = people.readContent("group", { displayName: deed.name }, {
-    mapping: deed.target.mapping,
-    newName: () => deed.name,
+  const read = people.readContent("group", { displayName: request.name }, {
+    mapping: request.target.mapping,
+    newName: () => request.name,
   });
   if (!read.ok) throw new DetailedRefusal("bad_value", { message: read.detail });
   const content: GroupContent = { kind: "group", name: read.content.name, attributes: {}, members };
-  return await ofTarget(deed.target.create(content, optionsOf(deed)));
+  return await withTargetErrors(request.target.create(content, optionsOf(request)));
 }
 
 export function removeGroup(
-  deed: GroupDeed,
+  request: GroupRequest,
   { version }: { version?: string | undefined },
 ): Promise<Written> {
-  const options = { ...optionsOf(deed), ...(version === undefined ? {} : { ifVersion: version }) };
-  return ofTarget(deed.target.remove("group", deed.name, options));
+  const options = { ...optionsOf(request), ...(version === undefined ? {} : { ifVersion: version }) };
+  return withTargetErrors(request.target.remove("group", request.name, options));
 }
 
-/** Puts members in and takes others out, in one change. */
+/** Adds and removes members in one change. */
 export async function changeMembers(
-  deed: GroupDeed,
+  request: GroupRequest,
   change: { add: readonly string[]; remove: readonly string[] },
 ): Promise<Receipt> {
-  const { receipt } = await ofTarget(deed.target.changeMembers(deed.name, change, optionsOf(deed)));
+  const { receipt } = await withTargetErrors(
+    request.target.changeMembers(request.name, change, optionsOf(request)),
+  );
   return receipt;
 }
 
-function optionsOf({ actor, backends }: GroupDeed): WriteOptions {
+function optionsOf({ actor, backends }: GroupRequest): WriteOptions {
   return { actor, ...(backends === undefined ? {} : { backends }) };
 }

@@ -1,26 +1,23 @@
-// How everything stands that the gateway hangs on: read at once, and each part that can be asked asked again.
+// Health of the gateway's parts: listeners, certificate, store, backends and services. Some parts can be tested on request.
 
 import { X509Certificate } from "node:crypto";
-import { withTimeout } from "../../../platform/timeout.ts";
-import type { Clock } from "../../../platform/runtime.ts";
+import { type Clock, withTimeout } from "../../../platform/runtime.ts";
 import type { LimitAlarm } from "../../../radius/factors/hourly_limits.ts";
 import type { Store } from "../../../platform/store.ts";
-import type { Connect } from "../clients/client_deps.ts";
-import type { HealthPart } from "../targets/target_types.ts";
-import type { People } from "../users/user_deps.ts";
-import { summary } from "../targets/target_routes.ts";
+import { type Connect, type People, requireGateway } from "../deps.ts";
+import type { HealthPart, HealthReport } from "../targets/target_types.ts";
+import { targetSummary } from "../targets/target_routes.ts";
+import { Hono } from "hono";
+import * as v from "valibot";
+import { type HttpEnv, jsonBody } from "../hono_env.ts";
+import { may } from "../auth/permissions.ts";
+import { Refusal } from "../errors.ts";
 
 export interface HealthDeps {
   readonly store: Store;
   readonly clock: Clock;
   /** Absent where the console runs without a directory. */
   readonly people?: Pick<People, "limits" | "factors"> | undefined;
-}
-
-export interface Health {
-  parts(): Promise<HealthPart[]>;
-  /** Asks one part; resolves to it as it stands then, or `null` when it cannot be asked. */
-  test(id: string): Promise<HealthPart | null>;
 }
 
 interface Asked {
@@ -33,50 +30,81 @@ const DAY_MS = 24 * 3_600_000;
 const CERTIFICATE_WARNING_DAYS = 21;
 const SLOW_STORE_MS = 250;
 const STORE_DEADLINE_MS = 3000;
-/** No service has a request with this id: a service that answers so is reachable and accepts our credentials. */
+/** No request has this id. A service that says so is reachable and accepts the credentials. */
 const NO_REQUEST = "00000000-0000-4000-8000-000000000000";
 
-export function createHealth({ store, clock, people }: HealthDeps, port: Connect): Health {
-  /** What tests found, by part. */
-  const asked = new Map<string, Asked>();
-  const note = (id: string, problem: string | null): void => {
-    const lastGoodMs = problem === null ? clock.nowMs() : asked.get(id)?.lastGoodMs ?? null;
-    asked.set(id, { lastGoodMs, problem });
-  };
+export class Health {
+  readonly #deps: HealthDeps;
+  readonly #port: Connect;
+  /** Results of tests, by part. */
+  readonly #asked = new Map<string, Asked>();
 
-  const parts = async (): Promise<HealthPart[]> => [
-    ...port.listening.radius.map((name) => listener(`radius:${name}`, { kind: "radius", name })),
-    listener("http", { kind: "http", name: port.listening.http }),
-    ...certificate(),
-    await storePart(),
-    ...backends(),
-    ...outboxes(),
-    service("second_factor", port.config.secondFactor.url),
-    service("telephony", port.config.telephony.url),
-    ...unsigned(),
-    ...(people === undefined ? [] : hourlyCounts(people)),
-  ];
+  constructor(deps: HealthDeps, port: Connect) {
+    this.#deps = deps;
+    this.#port = port;
+  }
 
-  /** It is served by what answers here, so it listens. */
-  const listener = (id: string, { kind, name }: Pick<HealthPart, "kind" | "name">): HealthPart => ({
-    ...PLAIN,
-    id,
-    kind,
-    name,
-    state: "ok",
-    lastGoodMs: clock.nowMs(),
-  });
+  async parts(): Promise<HealthPart[]> {
+    const { config, listening } = this.#port;
+    const { people } = this.#deps;
+    return [
+      ...listening.radius.map((name) => this.#listener(`radius:${name}`, { kind: "radius", name })),
+      this.#listener("http", { kind: "http", name: listening.http }),
+      ...this.#certificate(),
+      await this.#storePart(),
+      ...this.#backends(),
+      ...this.#outboxes(),
+      this.#service("second_factor", config.secondFactor.url),
+      this.#service("telephony", config.telephony.url),
+      ...this.#unsigned(),
+      ...(people === undefined ? [] : hourlyCounts(people)),
+    ];
+  }
 
-  const certificate = (): HealthPart[] => {
-    const { tls } = port.config.http;
+  /** Tests one part. Resolves to its new state, or `null` if it cannot be tested. */
+  async test(id: string): Promise<HealthPart | null> {
+    const before = (await this.parts()).find((part) => part.id === id);
+    if (before === undefined || !before.testable) return null;
+    await this.#test(id);
+    return (await this.parts()).find((part) => part.id === id) ?? null;
+  }
+
+  async #test(id: string): Promise<void> {
+    const { secondFactor, probeTelephony } = this.#port;
+    if (id === "second_factor") {
+      const outcome = await secondFactor.status(NO_REQUEST);
+      const isReachable = outcome.ok || outcome.fault.kind === "unknown";
+      this.#note(id, isReachable ? null : outcome.fault.detail);
+    } else if (id === "telephony" && probeTelephony !== null) {
+      const { ok, detail } = await probeTelephony();
+      this.#note(id, ok ? null : detail);
+    } else if (id.startsWith("backend:")) {
+      const [target = "", backend = ""] = id.slice("backend:".length).split("/");
+      await this.#port.probe(target, backend);
+    }
+  }
+
+  #note(id: string, problem: string | null): void {
+    const lastGoodMs = problem === null ? this.#deps.clock.nowMs() : this.#asked.get(id)?.lastGoodMs ?? null;
+    this.#asked.set(id, { lastGoodMs, problem });
+  }
+
+  /** A listener that serves this request is up. */
+  #listener(id: string, { kind, name }: Pick<HealthPart, "kind" | "name">): HealthPart {
+    return { ...PLAIN, id, kind, name, state: "ok", lastGoodMs: this.#deps.clock.nowMs() };
+  }
+
+  #certificate(): HealthPart[] {
+    const { tls } = this.#port.config.http;
     if (tls === null) return [];
     const { validTo, subject } = new X509Certificate(tls.certPem);
-    const days = Math.floor((Date.parse(validTo) - clock.nowMs()) / DAY_MS);
+    const days = Math.floor((Date.parse(validTo) - this.#deps.clock.nowMs()) / DAY_MS);
     const state = days < 0 ? "bad" : days < CERTIFICATE_WARNING_DAYS ? "warning" : "ok";
     return [{ ...PLAIN, id: "certificate", kind: "certificate", name: subject, state, figure: days }];
-  };
+  }
 
-  const storePart = async (): Promise<HealthPart> => {
+  async #storePart(): Promise<HealthPart> {
+    const { store, clock } = this.#deps;
     const startedMs = performance.now();
     const reading = store.get(["vault", "check"]).then(() => true, () => false);
     const timed = await withTimeout(reading, { clock, timeoutMs: STORE_DEADLINE_MS });
@@ -94,44 +122,49 @@ export function createHealth({ store, clock, people }: HealthDeps, port: Connect
       lastGoodMs,
       testable: true,
     };
-  };
+  }
 
-  const backends = (): HealthPart[] =>
-    port.targets.names.flatMap((target) => {
-      const found = port.targets.get(target);
-      return found === null ? [] : summary(port, found).backends
-        .filter(({ kind }) => kind !== "store")
-        .map(({ name, lastGoodMs, lastFault }): HealthPart => {
-          const isBad = lastFault !== null && lastFault.kind !== "refused" &&
-            lastFault.atMs >= (lastGoodMs ?? 0);
-          const state = isBad ? "bad" : lastGoodMs === null ? "unknown" : "ok";
-          return {
-            ...PLAIN,
-            id: `backend:${target}/${name}`,
-            kind: "backend",
-            name: `${target} / ${name}`,
-            state,
-            lastGoodMs,
-            detail: isBad ? lastFault.detail : "",
-            testable: true,
-          };
-        });
+  /** The summaries of all targets. */
+  #targets(): ReturnType<typeof targetSummary>[] {
+    const { targets } = this.#port;
+    return targets.names.flatMap((name) => {
+      const found = targets.get(name);
+      return found === null ? [] : [targetSummary(this.#port, found)];
     });
+  }
 
-  const outboxes = (): HealthPart[] =>
-    port.targets.names.flatMap((name) => {
-      const found = port.targets.get(name);
-      if (found === null || found.backends.every(({ kind }) => kind === "store")) return [];
-      const rows = summary(port, found).backends;
-      const dead = rows.reduce((sum, row) => sum + row.dead, 0);
-      const owed = rows.reduce((sum, row) => sum + row.owed, 0);
-      const state = dead > 0 ? "bad" : owed > 0 ? "warning" : "ok";
-      return [{ ...PLAIN, id: `outbox:${name}`, kind: "outbox", name, state, figure: owed + dead } as const];
-    });
+  #backends(): HealthPart[] {
+    return this.#targets().flatMap(({ name: target, backends }) =>
+      backends.filter(({ kind }) => kind !== "store").map(({ name, lastGoodMs, lastFault }): HealthPart => {
+        const isBad = lastFault !== null && lastFault.kind !== "refused" &&
+          lastFault.atMs >= (lastGoodMs ?? 0);
+        return {
+          ...PLAIN,
+          id: `backend:${target}/${name}`,
+          kind: "backend",
+          name: `${target} / ${name}`,
+          state: isBad ? "bad" : lastGoodMs === null ? "unknown" : "ok",
+          lastGoodMs,
+          detail: isBad ? lastFault.detail : "",
+          testable: true,
+        };
+      })
+    );
+  }
 
-  /** Whose unsigned requests are accepted; a warning once one was, or if the settings never require a signature. */
-  const unsigned = (): HealthPart[] =>
-    port.register.unsigned().slice(0, MAX_UNSIGNED).map(({ name, lastMs, isAlways }) => ({
+  #outboxes(): HealthPart[] {
+    return this.#targets().filter(({ backends }) => backends.some(({ kind }) => kind !== "store"))
+      .map(({ name, backends }) => {
+        const dead = backends.reduce((sum, row) => sum + row.dead, 0);
+        const pending = backends.reduce((sum, row) => sum + row.owed, 0);
+        const state = dead > 0 ? "bad" : pending > 0 ? "warning" : "ok";
+        return { ...PLAIN, id: `outbox:${name}`, kind: "outbox", name, state, figure: pending + dead };
+      });
+  }
+
+  /** Clients whose unsigned requests are accepted. A warning after the first one, or if no signature is ever required. */
+  #unsigned(): HealthPart[] {
+    return this.#port.register.unsigned().slice(0, MAX_UNSIGNED).map(({ name, lastMs, isAlways }) => ({
       ...PLAIN,
       id: `unsigned:${name}`,
       kind: "unsigned",
@@ -139,47 +172,25 @@ export function createHealth({ store, clock, people }: HealthDeps, port: Connect
       state: isAlways || lastMs > 0 ? "warning" : "ok",
       detail: "message_authenticator",
     }));
+  }
 
-  const service = (id: "second_factor" | "telephony", url: string): HealthPart => {
-    if (url === "") return embedded(id);
-    const { lastGoodMs = null, problem = null } = asked.get(id) ?? {};
+  #service(id: "second_factor" | "telephony", url: string): HealthPart {
+    if (url === "") return this.#embedded(id);
+    const { lastGoodMs = null, problem = null } = this.#asked.get(id) ?? {};
     const state = problem !== null ? "bad" : lastGoodMs === null ? "unknown" : "ok";
     return { ...PLAIN, id, kind: id, name: url, state, lastGoodMs, detail: problem ?? "", testable: true };
-  };
+  }
 
-  /** The embedded outbox sends nothing; the embedded second-factor service is of use where phones reach its page. */
-  const embedded = (id: "second_factor" | "telephony"): HealthPart => {
-    const part = { ...PLAIN, id, kind: id, name: "", state: "ok", lastGoodMs: clock.nowMs() } as const;
+  /** The embedded outbox sends nothing. The embedded second-factor service needs phones that reach its page. */
+  #embedded(id: "second_factor" | "telephony"): HealthPart {
+    const lastGoodMs = this.#deps.clock.nowMs();
+    const part = { ...PLAIN, id, kind: id, name: "", state: "ok", lastGoodMs } as const;
     if (id === "telephony") return { ...part, state: "warning", note: "not_sent" };
-    const { publicUrl } = port.config.http;
-    return !isLoopbackUrl(publicUrl)
-      ? part
-      : { ...part, state: "warning", note: "loopback_url", name: publicUrl };
-  };
-
-  const ask = async (id: string): Promise<void> => {
-    if (id === "second_factor") {
-      const outcome = await port.secondFactor.status(NO_REQUEST);
-      const isThere = outcome.ok || outcome.fault.kind === "unknown";
-      note(id, isThere ? null : outcome.fault.detail);
-    } else if (id === "telephony" && port.askTelephony !== null) {
-      const { ok, detail } = await port.askTelephony();
-      note(id, ok ? null : detail);
-    } else if (id.startsWith("backend:")) {
-      const [target = "", backend = ""] = id.slice("backend:".length).split("/");
-      await port.probe(target, backend);
-    }
-  };
-
-  return {
-    parts,
-    async test(id) {
-      const before = (await parts()).find((part) => part.id === id);
-      if (before === undefined || !before.testable) return null;
-      await ask(id);
-      return (await parts()).find((part) => part.id === id) ?? null;
-    },
-  };
+    const { publicUrl } = this.#port.config.http;
+    return isLoopbackUrl(publicUrl)
+      ? { ...part, state: "warning", note: "loopback_url", name: publicUrl }
+      : part;
+  }
 }
 
 /** Whether only this host reaches the address. */
@@ -189,7 +200,7 @@ function isLoopbackUrl(url: string): boolean {
     /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }
 
-/** What is counted over the last hour, against its limit. At a limit of messages nothing is sent, so that is a failure. */
+/** Counts of the last hour with their limits. At the limit of messages nothing is sent, which is a failure. */
 function hourlyCounts(
   { limits, factors: { sends, lockout } }: Pick<People, "limits" | "factors">,
 ): HealthPart[] {
@@ -220,3 +231,29 @@ function hourlyCounts(
 }
 
 const PLAIN = { figure: null, lastGoodMs: null, detail: "", testable: false } as const;
+
+export interface HealthRouteDeps extends HealthDeps {
+  readonly connect?: Connect;
+}
+
+const TEST = v.strictObject({ id: v.pipe(v.string(), v.maxLength(200)) });
+
+export function createHealthRoutes(deps: HealthRouteDeps) {
+  const { connect, clock } = deps;
+  const health = connect === undefined ? null : new Health(deps, connect);
+  const required = () => {
+    requireGateway(connect);
+    if (health === null) throw new Refusal("no_directory");
+    return health;
+  };
+  return new Hono<HttpEnv>()
+    .get("/", may("viewer", { countsAsUse: false }), async (c) => {
+      const parts = await required().parts();
+      return c.json({ nowMs: clock.nowMs(), parts } satisfies HealthReport);
+    })
+    .post("/test", may("operator"), jsonBody(TEST), async (c) => {
+      const part = await required().test(c.req.valid("json").id);
+      if (part === null) throw new Refusal("unknown_part");
+      return c.json({ nowMs: clock.nowMs(), part });
+    });
+}

@@ -1,13 +1,13 @@
-// What monitoring asks: alive, ready, and how many of what (Prometheus text format 0.0.4). No names, no secrets.
+// Monitoring: liveness, readiness, and metrics (Prometheus text format 0.0.4), without names and secrets.
 
 import { Hono } from "hono";
-import type { SessionList } from "../../../radius/accounting/session_table.ts";
-import type { GatewayWatch } from "../../../radius/ports.ts";
+import type { AccountingSessionList } from "../../../radius/accounting/session_table.ts";
+import type { GatewayMonitor } from "../../../radius/ports.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { HttpEnv } from "../hono_env.ts";
-import type { People } from "../users/user_deps.ts";
+import type { People } from "../deps.ts";
 
-/** Whether the gateway can answer logins, and each part's state in a word or a sentence. */
+/** Whether the gateway can answer logins, with the state of each part.  */
 export interface Readiness {
   readonly ok: boolean;
   readonly parts: Readonly<Record<string, string>>;
@@ -15,9 +15,9 @@ export interface Readiness {
 
 export interface MonitoringDeps {
   readonly ready: () => Readiness;
-  readonly watch: GatewayWatch;
-  readonly vpnSessions?: Pick<SessionList, "connectedCount">;
-  readonly desk: SecondFactorAdmin | null;
+  readonly watch: GatewayMonitor;
+  readonly vpnSessions?: Pick<AccountingSessionList, "connectedCount">;
+  readonly secondFactorAdmin: SecondFactorAdmin | null;
   readonly residentOctets: () => number;
   readonly openStreams: () => number;
   /** Absent where the console runs without a directory. */
@@ -36,7 +36,7 @@ export function createMonitoringRoutes(deps: MonitoringDeps) {
 
 /** All metrics: counters of the gateway, then gauges. */
 export function metricsText(deps: MonitoringDeps): string {
-  const { watch, vpnSessions, desk, ready, residentOctets, openStreams, people } = deps;
+  const { watch, vpnSessions, secondFactorAdmin, ready, residentOctets, openStreams, people } = deps;
   const lines: string[] = [];
   const add = (name: string, { type, value }: { type: "counter" | "gauge"; value: number }) => {
     lines.push(`# TYPE ${name} ${type}`, `${name} ${Number.isFinite(value) ? value : 0}`);
@@ -47,7 +47,7 @@ export function metricsText(deps: MonitoringDeps): string {
   const gauges: readonly (readonly [string, number])[] = [
     ["conversations_live", watch.alive()],
     ["accounting_sessions_connected", vpnSessions?.connectedCount ?? 0],
-    ["approvals_pending", desk?.pendingCount() ?? 0],
+    ["approvals_pending", secondFactorAdmin?.pendingCount() ?? 0],
     ["live_streams_open", openStreams()],
     ["ready", ready().ok ? 1 : 0],
     ["resident_memory_bytes", residentOctets()],
@@ -57,7 +57,7 @@ export function metricsText(deps: MonitoringDeps): string {
   return lines.join("\n") + "\n";
 }
 
-/** What limits count over the last hour. */
+/** Counts of the limits over the last hour. */
 function limitGauges(
   { limits, factors: { sends, lockout } }: Pick<People, "limits" | "factors">,
 ): (readonly [string, number])[] {

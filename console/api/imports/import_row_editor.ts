@@ -1,22 +1,22 @@
-// The rows of an import: what writing each would do, and writing them. Users come before the groups that they are to be in.
+// Checks and writes the rows of an import. Users are written before the memberships of groups.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { FileRow, RowRead } from "../../../scim/transfer/row_reader.ts";
 import type { Upload } from "../../../scim/transfer/upload.ts";
-import type { BulkRow, RowOutcome } from "../../../scim/transfer/import_rows.ts";
+import type { BulkRow, RowOutcome } from "../../../scim/transfer/bulk_plan.ts";
 import type { Actor, Target } from "../../../scim/ports.ts";
-import type { ImportRow, Verdict } from "../users/bulk_types.ts";
-import { ofTarget } from "../targets/target_errors.ts";
-import type { Transfer } from "./import_export.ts";
+import type { ImportRow, Verdict } from "../api_types.ts";
+import { withTargetErrors } from "../errors.ts";
+import type { Transfer } from "../deps.ts";
 
-/** One row, as it stands now. */
+/** One row and its current state. */
 export interface SheetRow {
   readonly line: number;
   cells: readonly string[];
   read: RowRead;
   kind: "user" | "group";
   name: string;
-  /** Rows with the same one are about the same thing. */
+  /** Rows with the same key have the same object. */
   key: string;
   isTwice: boolean;
   isSkipped: boolean;
@@ -24,7 +24,7 @@ export interface SheetRow {
   reason: string | null;
   did: ImportRow["did"];
   detail: string | null;
-  /** Backends that get it later. */
+  /** Backends that receive the change later. */
   owes: readonly string[];
 }
 
@@ -47,8 +47,8 @@ const VERDICT_OF: Readonly<Record<RowOutcome["did"], SheetRow["verdict"]>> = {
   refused: "refused",
 };
 
-/** @param options.before the sheet that was looked through already: what was put right or skipped in it stays so. */
-export function sheetOf(
+/** @param options.before the sheet of an earlier check, whose corrected and skipped rows stay. */
+export function createSheet(
   upload: Upload,
   { before, ...options }: Pick<Sheet, "target" | "mayUpdate" | "backends"> & { before: Sheet | null },
 ): Sheet {
@@ -75,29 +75,29 @@ interface Checking {
   readonly tell: (done: number) => void;
 }
 
-/** Judges rows anew; nothing is written. @throws Refusal what the target refuses as a whole. */
+/** Checks rows without writing. @throws Refusal if the target refuses the request as a whole. */
 export async function checkRows(transfer: Transfer, sheet: Sheet, { rows, tell }: Checking): Promise<void> {
   const sound: SheetRow[] = [];
   for (const row of rows) {
-    if (readAnew(transfer, sheet, row)) sound.push(row);
+    if (validateRow(transfer, sheet, row)) sound.push(row);
   }
-  const fit = withoutTwice(sheet, sound);
+  const fit = withoutDuplicates(sheet, sound);
   for (let from = 0; from < fit.length; from += ROWS_AT_ONCE) {
     const step = fit.slice(from, from + ROWS_AT_ONCE);
     const outcomes = await write(transfer, sheet, {
       rows: step.map((row) => bulkRow(transfer, row)),
-      actor: NOBODY,
+      actor: NO_ACTOR,
       isDryRun: true,
     });
-    for (const [at, row] of step.entries()) judge(row, outcomes[at]);
+    for (const [at, row] of step.entries()) setVerdict(row, outcomes[at]);
     tell(from + step.length);
   }
 }
 
-const NOBODY: Actor = { name: "", source: "" };
+const NO_ACTOR: Actor = { name: "", source: "" };
 
-/** Whether the row is sound by itself. */
-function readAnew(transfer: Transfer, { target }: Sheet, row: SheetRow): boolean {
+/** Whether the row is valid by itself. */
+function validateRow(transfer: Transfer, { target }: Sheet, row: SheetRow): boolean {
   const { read } = row;
   const checked = read.ok ? transfer.checkRow(read.row, target.mapping) : read;
   if (read.ok) row.kind = read.row.kind;
@@ -117,8 +117,8 @@ function givenName({ read }: SheetRow): string {
   return typeof given === "string" ? given.slice(0, 200) : "";
 }
 
-/** The first row of a name counts, and the further ones are refused; those that are skipped count for nothing. */
-function withoutTwice(sheet: Sheet, rows: readonly SheetRow[]): SheetRow[] {
+/** The first row of a name that is not skipped stays; the others are refused. */
+function withoutDuplicates(sheet: Sheet, rows: readonly SheetRow[]): SheetRow[] {
   const first = new Map<string, SheetRow>();
   for (const row of sheet.rows) {
     if (row.key !== "" && !row.isSkipped && !first.has(row.key)) first.set(row.key, row);
@@ -127,16 +127,16 @@ function withoutTwice(sheet: Sheet, rows: readonly SheetRow[]): SheetRow[] {
     const earlier = first.get(row.key);
     if (earlier === undefined || earlier === row) return true;
     row.isTwice = true;
-    row.reason = `Line ${earlier.line} has that name already.`;
+    row.reason = `Line ${earlier.line} already has this name.`;
     return false;
   });
 }
 
-function judge(row: SheetRow, outcome: RowOutcome | undefined): void {
+function setVerdict(row: SheetRow, outcome: RowOutcome | undefined): void {
   if (outcome === undefined) return;
   row.verdict = VERDICT_OF[outcome.did];
   row.reason = outcome.did === "refused" ? outcome.detail : null;
-  // The memberships of a user are no part of the user, but the row asks for them.
+  // The memberships in a row are a change, although they are not part of the user.
   if (row.verdict === "same" && outcome.did !== "refused" && joinsOf(outcome).length > 0) {
     row.verdict = "update";
   }
@@ -147,7 +147,7 @@ function joinsOf({ joins = [], joined = [] }: Exclude<RowOutcome, { did: "refuse
   return [...joins, ...joined];
 }
 
-/** Writes the rows that passed the check and were not skipped. @throws Refusal what the target refuses as a whole. */
+/** Writes the valid rows that are not skipped. @throws Refusal if the target refuses the request as a whole. */
 export async function applyRows(
   transfer: Transfer,
   sheet: Sheet,
@@ -163,7 +163,7 @@ export async function applyRows(
       actor,
       isDryRun: false,
     });
-    for (const [at, row] of step.entries()) note(row, outcomes[at], { members, filled });
+    for (const [at, row] of step.entries()) recordOutcome(row, outcomes[at], { members, filled });
     tell(from + step.length);
   }
   for (const [key, { group, add }] of members) {
@@ -172,7 +172,7 @@ export async function applyRows(
   sheet.filledGroups = filled.size;
 }
 
-function note(
+function recordOutcome(
   row: SheetRow,
   outcome: RowOutcome | undefined,
   { members, filled }: { members: Map<string, { group: string; add: string[] }>; filled: Set<string> },
@@ -208,7 +208,6 @@ async function fillGroup(
 }
 
 function bulkRow(transfer: Transfer, { read }: SheetRow): BulkRow {
-  // Rows that cannot be read never come here.
   const { kind, body, groups }: Omit<FileRow, "line"> = read.ok
     ? read.row
     : { kind: "user", body: {}, groups: [] };
@@ -220,7 +219,7 @@ function write(
   { target, upload, mayUpdate, backends }: Sheet,
   options: { rows: readonly BulkRow[]; actor: Actor; isDryRun: boolean },
 ): Promise<RowOutcome[]> {
-  return ofTarget(transfer.write(target, {
+  return withTargetErrors(transfer.write(target, {
     ...options,
     mayUpdate,
     covers: upload.covers === null ? null : new Set(upload.covers),

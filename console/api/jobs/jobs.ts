@@ -1,43 +1,45 @@
-// Deeds on many users under way: how far each is, what became of each user, and taking it back.
+// Bulk operations in progress: their results, stop and undo; and the registry of work that outlives a request.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
-import { type BulkDeed, type DoneItem, performBulk } from "../users/bulk.ts";
-import type { BulkAction, JobItem, JobItems, JobView } from "../users/bulk_types.ts";
+import { type BulkOperation, type BulkResult, performBulk } from "../users/bulk.ts";
+import type { BulkAction, JobItem, JobItems, JobView } from "../api_types.ts";
 import { Refusal } from "../errors.ts";
-import { createShelf } from "./work_registry.ts";
 
 export interface Jobs {
-  /** Begins a deed; it goes on after the request. @throws Refusal `too_much_under_way`. */
-  start(deed: BulkDeed, options: { owner: string; names: readonly string[] }): JobView;
+  /** Starts an operation, which continues after the request. @throws Refusal `too_much_under_way`. */
+  start(operation: BulkOperation, options: { owner: string; names: readonly string[] }): JobView;
   /** @throws Refusal `unknown_job`. */
   view(id: string, owner: string): JobView;
   items(id: string, options: { owner: string; did: string; page: number; size: number }): JobItems;
-  /** Ends it after the users that are being worked on: only then is it `stopped`, and can be undone. */
+  /** Stops after the users in progress. Then it is `stopped` and can be undone. */
   stop(id: string, owner: string): JobView;
   /**
-   * Begins the opposite deed on the users that were changed and still have the version that this job wrote.
+   * Starts the opposite operation on the changed users that still have the version of this job.
    *
-   * @param options.deed receives the opposite deed and returns the one to do; it throws when that is not allowed.
+   * @param options.operation receives the opposite operation and returns the one to do; it throws when that is not allowed.
    * @throws Refusal `cannot_undo`.
    */
-  undo(id: string, options: { owner: string; deed: (opposite: BulkDeed) => BulkDeed }): JobView;
+  undo(
+    id: string,
+    options: { owner: string; operation: (opposite: BulkOperation) => BulkOperation },
+  ): JobView;
 }
 
 interface Job {
   readonly id: string;
   readonly owner: string;
-  readonly deed: BulkDeed;
+  readonly operation: BulkOperation;
   readonly total: number;
-  readonly items: DoneItem[];
+  readonly items: BulkResult[];
   state: JobView["state"];
   isStopping: boolean;
   wasUndone: boolean;
   isBusy(): boolean;
 }
 
-/** What takes a deed back. A deleted user cannot be made again from what is kept. */
+/** The opposite actions. A deletion cannot be undone. */
 const OPPOSITES: Readonly<Partial<Record<BulkAction, BulkAction>>> = {
   activate: "deactivate",
   deactivate: "activate",
@@ -45,14 +47,14 @@ const OPPOSITES: Readonly<Partial<Record<BulkAction, BulkAction>>> = {
   leave: "join",
 };
 const LIMITS = { most: 16, mostEach: 4, idleMs: 60 * 60_000 };
-const MOST_FAILURES = 50;
+const MAX_FAILURES = 50;
 
 export function createJobs({ clock, random, log }: { clock: Clock; random: Random; log: Log }): Jobs {
-  const shelf = createShelf<Job>({ clock, random }, LIMITS);
+  const shelf = createWorkRegistry<Job>({ clock, random }, LIMITS);
 
   const run = async (job: Job, names: readonly string[]): Promise<void> => {
     try {
-      for await (const items of performBulk(job.deed, names)) {
+      for await (const items of performBulk(job.operation, names)) {
         job.items.push(...items);
         if (job.isStopping) break;
       }
@@ -60,7 +62,11 @@ export function createJobs({ clock, random, log }: { clock: Clock; random: Rando
     } catch (fault) {
       job.state = "stopped";
       const error = fault instanceof Error ? fault.message : String(fault);
-      log.error("a deed on many users broke off", { action: job.deed.action, done: job.items.length, error });
+      log.error("a bulk operation broke off", {
+        action: job.operation.action,
+        done: job.items.length,
+        error,
+      });
     }
   };
   const take = (id: string, owner: string): Job => {
@@ -68,11 +74,11 @@ export function createJobs({ clock, random, log }: { clock: Clock; random: Rando
     if (job === null) throw new Refusal("unknown_job");
     return job;
   };
-  const start: Jobs["start"] = (deed, { owner, names }) => {
+  const start: Jobs["start"] = (operation, { owner, names }) => {
     const job = shelf.put((id) => ({
       id,
       owner,
-      deed,
+      operation,
       total: names.length,
       items: [],
       state: "running",
@@ -83,7 +89,7 @@ export function createJobs({ clock, random, log }: { clock: Clock; random: Rando
       },
     }));
     if (job === null) throw new Refusal("too_much_under_way");
-    // It keeps its failures to itself.
+    // It logs its failures.
     void run(job, names);
     return viewOf(job);
   };
@@ -104,13 +110,13 @@ export function createJobs({ clock, random, log }: { clock: Clock; random: Rando
       job.isStopping = true;
       return viewOf(job);
     },
-    undo(id, { owner, deed }) {
+    undo(id, { owner, operation }) {
       const job = take(id, owner);
-      const action = OPPOSITES[job.deed.action];
+      const action = OPPOSITES[job.operation.action];
       if (action === undefined || !canUndo(job)) throw new Refusal("cannot_undo");
       const done = job.items.filter(({ did }) => did === "changed");
       const versions = new Map(done.map(({ name, version = "" }) => [canonicalName(name), version]));
-      const view = start(deed({ ...job.deed, action, versions }), {
+      const view = start(operation({ ...job.operation, action, versions }), {
         owner,
         names: done.map(({ name }) => name),
       });
@@ -120,12 +126,12 @@ export function createJobs({ clock, random, log }: { clock: Clock; random: Rando
   };
 }
 
-function withoutVersion({ version: _version, ...item }: DoneItem): JobItem {
+function withoutVersion({ version: _version, ...item }: BulkResult): JobItem {
   return item;
 }
 
 function canUndo(job: Job): boolean {
-  return OPPOSITES[job.deed.action] !== undefined && job.state !== "running" && !job.wasUndone &&
+  return OPPOSITES[job.operation.action] !== undefined && job.state !== "running" && !job.wasUndone &&
     job.items.some(({ did }) => did === "changed");
 }
 
@@ -136,7 +142,7 @@ function owedBy(items: readonly JobItem[]): JobView["owed"] {
 }
 
 function viewOf(job: Job): JobView {
-  const { id, deed: { action, group }, total, items, state, isStopping } = job;
+  const { id, operation: { action, group }, total, items, state, isStopping } = job;
   const count = (did: JobItem["did"]) => items.filter((item) => item.did === did).length;
   return {
     id,
@@ -151,6 +157,56 @@ function viewOf(job: Job): JobView {
     isStopping,
     owed: owedBy(items),
     canUndo: canUndo(job),
-    failures: items.filter(({ did }) => did === "failed").slice(0, MOST_FAILURES),
+    failures: items.filter(({ did }) => did === "failed").slice(0, MAX_FAILURES),
+  };
+}
+
+export interface RegisteredWork {
+  readonly id: string;
+  /** The administrator who started it. */
+  readonly owner: string;
+  /** Work in progress is never removed. */
+  isBusy(): boolean;
+}
+
+export interface WorkRegistry<T extends RegisteredWork> {
+  /** `null` if the registry is full. */
+  put(make: (id: string) => T): T | null;
+  /** The work with that id of `owner`; it counts as used now. */
+  take(id: string, owner: string): T | null;
+  remove(id: string): void;
+}
+
+export function createWorkRegistry<T extends RegisteredWork>(
+  { clock, random }: { clock: Clock; random: Random },
+  { most, mostEach, idleMs }: { most: number; mostEach: number; idleMs: number },
+): WorkRegistry<T> {
+  const kept = new Map<string, { readonly thing: T; usedMs: number }>();
+  const idle = () => [...kept].filter(([, { thing }]) => !thing.isBusy());
+  const clear = (owner: string): void => {
+    const nowMs = clock.nowMs();
+    for (const [id, { usedMs }] of idle()) if (nowMs - usedMs > idleMs) kept.delete(id);
+    const mine = idle().filter(([, { thing }]) => thing.owner === owner).sort(([, a], [, b]) =>
+      a.usedMs - b.usedMs
+    );
+    // The oldest of the same administrator makes room; those of other administrators stay.
+    for (const [id] of mine.slice(0, Math.max(0, mine.length - mostEach + 1))) kept.delete(id);
+  };
+  return {
+    put(make) {
+      const thing = make(random.bytes(12).toHex());
+      clear(thing.owner);
+      const each = [...kept.values()].filter((one) => one.thing.owner === thing.owner).length;
+      if (kept.size >= most || each >= mostEach) return null;
+      kept.set(thing.id, { thing, usedMs: clock.nowMs() });
+      return thing;
+    },
+    take(id, owner) {
+      const found = kept.get(id);
+      if (found === undefined || found.thing.owner !== owner) return null;
+      found.usedMs = clock.nowMs();
+      return found.thing;
+    },
+    remove: (id) => void kept.delete(id),
   };
 }

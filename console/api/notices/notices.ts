@@ -1,10 +1,19 @@
-// Notices from users to the administrators: shown in the console until an administrator dismisses them. One per user, the latest.
+// Notices from users to administrators, which the console shows until one is dismissed (the latest of each user), and notices for a
+// user, until the user confirms them.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import { Refusal } from "../errors.ts";
+import { Hono } from "hono";
+import * as v from "valibot";
+import { callerOf, EMPTY, type HttpEnv, jsonBody, queryValues } from "../hono_env.ts";
+import { may } from "../auth/permissions.ts";
+import { type UserNotice, userNoticePrefix } from "../../../platform/user_record.ts";
+import type { PhoneView } from "../../../upstream/embedded/second_factor/interfaces.ts";
+import type { People } from "../deps.ts";
+import type { PhoneNotice } from "../devices/device_api.ts";
 
 /** A user said that a login was not theirs. */
 export interface Notice {
@@ -12,9 +21,9 @@ export interface Notice {
   readonly kind: "not_me";
   readonly user: string;
   readonly atMs: number;
-  /** The address that it was said from. */
+  /** The address of the user. */
   readonly source: string;
-  /** The login in question, where one was named; "" otherwise. */
+  /** The login in question; "" if unknown. */
   readonly conversationId: string;
   readonly client: string;
   readonly place: string;
@@ -27,12 +36,12 @@ export interface NoticeList {
   readonly items: readonly Notice[];
 }
 
-export interface Notices {
-  /** The change that writes one; it takes the place of an earlier one of the same user. */
+export interface NoticeStore {
+  /** The mutation that writes a notice; it replaces an earlier one of the same user. */
   prepare(notice: Omit<Notice, "id" | "atMs">): Mutation;
   list(options: { user: string }): Promise<NoticeList>;
   /** @throws Refusal `unknown_notice`. */
-  dismiss(id: string, deed: { actor: string; source: string }): Promise<void>;
+  dismiss(id: string, caller: { actor: string; source: string }): Promise<void>;
 }
 
 export interface NoticesDeps {
@@ -41,17 +50,17 @@ export interface NoticesDeps {
   readonly random: Random;
 }
 
-const KEPT_MS = 90 * 24 * 3600_000;
-const MOST_READ = 1000;
-const MOST_SHOWN = 20;
+const RETENTION_MS = 90 * 24 * 3600_000;
+const MAX_READ = 1000;
+const MAX_SHOWN = 20;
 
-export function createNotices(deps: NoticesDeps): Notices {
+export function createNoticeStore(deps: NoticesDeps): NoticeStore {
   const { store, clock, random } = deps;
   const keyOf = (user: string): Deno.KvKey => ["console_notice", canonicalName(user)];
   const standing = async () => {
     const found: { notice: Notice; key: Deno.KvKey; versionstamp: string | null }[] = [];
     for await (
-      const { key, value, versionstamp } of store.list<Notice>(["console_notice"], { limit: MOST_READ })
+      const { key, value, versionstamp } of store.list<Notice>(["console_notice"], { limit: MAX_READ })
     ) {
       if (value !== null) found.push({ notice: value, key, versionstamp });
     }
@@ -60,14 +69,14 @@ export function createNotices(deps: NoticesDeps): Notices {
   return {
     prepare(notice) {
       const value: Notice = { id: random.bytes(8).toHex(), atMs: clock.nowMs(), ...notice };
-      return { type: "set", key: keyOf(notice.user), value, expireInMs: KEPT_MS };
+      return { type: "set", key: keyOf(notice.user), value, expireInMs: RETENTION_MS };
     },
     async list({ user }) {
       const wanted = canonicalName(user);
       const items = (await standing()).map(({ notice }) => notice)
         .filter((notice) => user === "" || canonicalName(notice.user) === wanted)
         .sort((a, b) => b.atMs - a.atMs);
-      return { total: items.length, items: items.slice(0, MOST_SHOWN) };
+      return { total: items.length, items: items.slice(0, MAX_SHOWN) };
     },
     async dismiss(id, { actor, source }) {
       const found = (await standing()).find(({ notice }) => notice.id === id);
@@ -86,8 +95,66 @@ export function createNotices(deps: NoticesDeps): Notices {
           }),
         ],
       });
-      // A newer notice arrived meanwhile, which is unread.
+      // A newer, unread notice has replaced it.
       if (!done.ok) throw new Refusal("unknown_notice");
     },
+  };
+}
+
+export type NoticeRouteDeps = NoticesDeps;
+
+const LIST = v.object({ user: v.optional(v.pipe(v.string(), v.maxLength(1024)), "") });
+
+export function createNoticeRoutes(deps: NoticeRouteDeps) {
+  const notices = createNoticeStore(deps);
+  return new Hono<HttpEnv>()
+    .get(
+      "/",
+      may("viewer", { countsAsUse: false }),
+      queryValues(LIST),
+      async (c) => c.json(await notices.list(c.req.valid("query"))),
+    )
+    .delete("/:id", may("operator"), jsonBody(EMPTY), async (c) => {
+      const caller = callerOf(c);
+      await notices.dismiss(c.req.param("id"), caller);
+      return c.json({ dismissed: c.req.param("id") });
+    });
+}
+
+const MAX_NOTICES = 50;
+
+/** The newest notices about this directory record, newest first. */
+export async function readUserNotices(
+  store: Store,
+  { userName, recordId }: { userName: string; recordId: string },
+): Promise<UserNotice[]> {
+  const found: UserNotice[] = [];
+  const entries = store.list<UserNotice>(userNoticePrefix(userName), { limit: MAX_NOTICES, reverse: true });
+  for await (const { value } of entries) {
+    if (value?.recordId === recordId) found.push(value);
+  }
+  return found;
+}
+
+export async function removeUserNotices(store: Store, userName: string): Promise<void> {
+  const keys: Deno.KvKey[] = [];
+  for await (const { key } of store.list(userNoticePrefix(userName), { limit: MAX_NOTICES, reverse: true })) {
+    keys.push(key);
+  }
+  if (keys.length > 0) await store.commit({ mutations: keys.map((key) => ({ type: "delete", key })) });
+}
+
+/** @returns reads the notices for the users of a phone; `undefined` without a directory. */
+export function phoneNoticesOf({ people, store }: { people?: People; store: Store }) {
+  if (people === undefined) return undefined;
+  return async (view: PhoneView | null): Promise<PhoneNotice[]> => {
+    const found: PhoneNotice[] = [];
+    const paired = (view?.pairings ?? []).filter(({ status }) => status === "enabled");
+    for (const userName of new Set(paired.map((one) => one.userName))) {
+      const { id: recordId } = await people.findUserRecord(userName);
+      const notices = await readUserNotices(store, { userName, recordId });
+      found.push(...notices.map((notice) => ({ ...notice, userName })));
+    }
+    return found;
   };
 }

@@ -1,46 +1,50 @@
 // The tasks that are left after the set-up: a client, a target, a first login. Computed from the current state; only skipped
 // tasks are stored.
 
-import { type Clock, type Random } from "../../../platform/runtime.ts";
+import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
-import { unpackFinished } from "../../../radius/conversation/login_record.ts";
+import { decodeLoginRecord } from "../../../radius/conversation/login_record.ts";
 import { auditEntry } from "../../../platform/audit.ts";
-import type { Connect } from "../clients/client_deps.ts";
+import type { Connect } from "../deps.ts";
 import { Refusal } from "../errors.ts";
+import { Hono } from "hono";
+import * as v from "valibot";
+import { callerOf, type HttpEnv, jsonBody } from "../hono_env.ts";
+import { may } from "../auth/permissions.ts";
 
 export const FIRST_STEPS = ["client", "target", "login"] as const;
 export type FirstStepName = typeof FIRST_STEPS[number];
 
-/** Where this gateway is asked for a login. */
-export interface RadiusDoor {
+/** The RADIUS address of the gateway. */
+export interface RadiusAddress {
   readonly port: number;
-  /** How `deno task try` on this machine is told: `host`, or `host:port` where the port is not the usual one. */
+  /** The argument for `deno task try` on this machine: `host`, or `host:port` for another port. */
   readonly tryAt: string;
 }
 
-/** One step, in the order in which they are done. */
+/** One task. */
 export interface FirstStep {
   readonly name: FirstStepName;
   readonly state: "done" | "open" | "skipped";
-  readonly radius: RadiusDoor;
-  /** The newest user who can log in, to try a login with; `null` without one. */
+  readonly radius: RadiusAddress;
+  /** The newest user who can log in, for a test login; `null` without one. */
   readonly user: string | null;
 }
 
-/** What the command that plays a login is told. */
+/** The arguments for a test login. */
 export type LoginTrialHint = Pick<FirstStep, "radius" | "user">;
 
-export interface FirstSteps {
-  /** `null` when nothing is left. */
+export interface Onboarding {
+  /** `null` if no task is left. */
   read(): Promise<readonly FirstStep[] | null>;
-  /** What a login is tried with, also when nothing is left; `null` where the console runs without the gateway. */
+  /** The arguments for a test login; `null` if the console runs without the gateway. */
   trial(): Promise<LoginTrialHint | null>;
   /** Skips a step, or takes that back. @throws Refusal `changed_meanwhile`. */
-  skip(name: FirstStepName, deed: { skipped: boolean; actor: string; source: string }): Promise<void>;
+  skip(name: FirstStepName, caller: { skipped: boolean; actor: string; source: string }): Promise<void>;
 }
 
-export interface FirstStepsDeps {
-  /** Absent where the console runs without the gateway: then there is nothing to do. */
+export interface OnboardingDeps {
+  /** Absent if the console runs without the gateway: then there are no tasks. */
   readonly connect?: Connect;
   readonly store: Store;
   readonly clock: Clock;
@@ -49,10 +53,10 @@ export interface FirstStepsDeps {
 
 const KEY: Deno.KvKey = ["console_first_steps"];
 /** An accepted login is looked for among this many of the newest. */
-const MOST_LOOKED_AT = 200;
+const MAX_SCANNED = 200;
 const HISTORY = { start: ["history", ""], end: ["history", "\u{10ffff}"] };
 
-export function createFirstSteps(deps: FirstStepsDeps): FirstSteps {
+export function createOnboarding(deps: OnboardingDeps): Onboarding {
   const { connect, store } = deps;
   const isDone: Readonly<Record<FirstStepName, (port: Connect) => boolean | Promise<boolean>>> = {
     client: ({ register }) => register.list().length > 0,
@@ -63,7 +67,7 @@ export function createFirstSteps(deps: FirstStepsDeps): FirstSteps {
     async read() {
       if (connect === undefined) return null;
       const skipped = skippedOf((await store.get<unknown>(KEY)).value);
-      const radius = doorOf(connect.listening.radius[0] ?? "");
+      const radius = radiusAddress(connect.listening.radius[0] ?? "");
       const user = await newestUser(connect);
       const steps: FirstStep[] = [];
       for (const name of FIRST_STEPS) {
@@ -74,7 +78,7 @@ export function createFirstSteps(deps: FirstStepsDeps): FirstSteps {
     },
     async trial() {
       if (connect === undefined) return null;
-      return { radius: doorOf(connect.listening.radius[0] ?? ""), user: await newestUser(connect) };
+      return { radius: radiusAddress(connect.listening.radius[0] ?? ""), user: await newestUser(connect) };
     },
     async skip(name, { skipped, actor, source }) {
       const { value, versionstamp } = await store.get<unknown>(KEY);
@@ -101,7 +105,7 @@ const RADIUS_PORT = 1812;
 const EVERY_ADDRESS: ReadonlySet<string> = new Set(["0.0.0.0", "[::]"]);
 
 /** @param address what a socket is bound to: `host:port`, or `[IPv6]:port`. */
-export function doorOf(address: string): RadiusDoor {
+export function radiusAddress(address: string): RadiusAddress {
   const at = address.lastIndexOf(":");
   const host = address.slice(0, Math.max(at, 0));
   const port = Number(address.slice(at + 1)) || RADIUS_PORT;
@@ -130,12 +134,37 @@ async function newestUser({ targets, config }: Connect): Promise<string | null> 
 }
 
 async function hasAcceptedLogin(store: Store): Promise<boolean> {
-  for await (const { value } of store.range<unknown>(HISTORY, { reverse: true, limit: MOST_LOOKED_AT })) {
-    if (unpackFinished(value)?.outcome === "accepted") return true;
+  for await (const { value } of store.range<unknown>(HISTORY, { reverse: true, limit: MAX_SCANNED })) {
+    if (decodeLoginRecord(value)?.outcome === "accepted") return true;
   }
   return false;
 }
 
 function skippedOf(value: unknown): readonly FirstStepName[] {
   return Array.isArray(value) ? FIRST_STEPS.filter((name) => value.includes(name)) : [];
+}
+
+export interface FirstStepRouteDeps {
+  readonly firstSteps: Onboarding;
+}
+
+const SKIP = v.strictObject({ skipped: v.boolean() });
+
+export function createFirstStepRoutes({ firstSteps: steps }: FirstStepRouteDeps) {
+  return new Hono<HttpEnv>()
+    .get(
+      "/",
+      may("viewer", { countsAsUse: false }),
+      async (c) => c.json({ steps: await steps.read(), trial: await steps.trial() }),
+    )
+    .put("/:name", may("owner"), jsonBody(SKIP), async (c) => {
+      const name = FIRST_STEPS.find((one) => one === c.req.param("name"));
+      if (name === undefined) throw new Refusal("not_found");
+      const { skipped } = c.req.valid("json");
+      await steps.skip(name, {
+        skipped,
+        ...callerOf(c),
+      });
+      return c.json({ steps: await steps.read() });
+    });
 }

@@ -1,22 +1,18 @@
-// The embedded telephony outbox: who was sent something, and, for owners, what.
+// The embedded telephony outbox: the messages with masked numbers, and, for owners, their text.
 
 import { Hono } from "hono";
-import * as v from "valibot";
 import type { Log } from "../../../platform/log.ts";
-import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { OutboxItem, OutboxMessages } from "../../../upstream/embedded/telephony/outbox.ts";
 import { maskPhoneNumber } from "../../../platform/phone_number.ts";
 import { auditEntry } from "../../../platform/audit.ts";
-import { type HttpEnv, jsonBody } from "../hono_env.ts";
+import { callerOf, EMPTY, type HttpEnv, jsonBody } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 import { Refusal } from "../errors.ts";
 
 export interface OutboxRouteDeps {
   readonly outbox: OutboxMessages | null;
   readonly store: Store;
-  readonly clock: Clock;
-  readonly random: Random;
   readonly log: Log;
 }
 
@@ -27,38 +23,24 @@ export function createOutboxRoutes(deps: OutboxRouteDeps) {
       if (outbox === null) throw new Refusal("no_outbox");
       return c.json({ items: maskedItems(outbox) });
     })
-    .post("/:id/reveal", may("owner", { stepUp: true }), jsonBody(v.strictObject({})), async (c) => {
+    .post("/:id/reveal", may("owner", { stepUp: true }), jsonBody(EMPTY), async (c) => {
       if (outbox === null) throw new Refusal("no_outbox");
       const id = c.req.param("id");
       const item = outbox.items().find((one) => one.id === id);
       if (item === undefined) throw new Refusal("message_gone");
-      const actor = c.var.session.admin.name;
-      const source = c.env.remoteAddress;
-      // Written before the text is read: what cannot be recorded is not shown.
-      await store.commit({
-        mutations: [
-          auditEntry({
-            actor,
-            source,
-            action: "outbox.reveal",
-            object: `message:${id}`,
-            after: maskPhoneNumber(item.to),
-          }),
-        ],
-      });
-      log.warn("an owner read a message of the outbox", {
-        admin: actor,
-        message: id,
-        to: maskPhoneNumber(item.to),
-        source,
-      });
-      const said = await outbox.reveal(id);
-      if (said === null) throw new Refusal("message_gone");
-      return c.json({ body: said });
+      const to = maskPhoneNumber(item.to);
+      // Recorded first: without an audit record, the text is not shown.
+      const entry = { ...callerOf(c), action: "outbox.reveal" as const, object: `message:${id}`, after: to };
+      await store.commit({ mutations: [auditEntry(entry)] });
+      const { actor: admin, source } = callerOf(c);
+      log.warn("an owner read a message of the outbox", { admin, message: id, to, source });
+      const body = await outbox.reveal(id);
+      if (body === null) throw new Refusal("message_gone");
+      return c.json({ body });
     });
 }
 
-/** The messages with masked numbers, as the console shows numbers everywhere. */
+/** The messages with masked numbers. */
 export function maskedItems(outbox: OutboxMessages): OutboxItem[] {
   return outbox.items().map((item) => ({ ...item, to: maskPhoneNumber(item.to) }));
 }

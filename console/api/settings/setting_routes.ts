@@ -1,23 +1,100 @@
-// The settings, to be read: what the file says, what holds besides, what this installation is. Nothing is changed here.
+// The Settings page, read only: settings, sign-in limits, retention limits, and licences.
 
+import type { OidcSettings, SettingView } from "../../../platform/config/config.ts";
 import { Hono } from "hono";
-import type { OidcSettings } from "../../../platform/config/config.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import { may, STEP_UP_MS } from "../auth/permissions.ts";
 import { MIN_PASSWORD_CHARACTERS } from "../auth/admin_store.ts";
 import { FAILURES_PER_MINUTE } from "../auth/sign_in_rate_limit.ts";
 import { CODE_LOCK_MS, MAX_WRONG_CODES } from "../auth/factors.ts";
 import type { HttpEnv } from "../hono_env.ts";
-import { LICENCES } from "./licences.ts";
-import { retentionRows } from "./retention.ts";
 import type { OidcProvider } from "../auth/oidc_provider.ts";
-import type { Installation, ProviderStanding, SettingsAnswer, SignInRules } from "./setting_types.ts";
+import { DEFAULT_AUDIT_RETENTION_MS } from "../../../platform/audit.ts";
+import { SESSION_LIMITS } from "../../../radius/protocol/accounting.ts";
+import { CAPTURE_LIMITS } from "../../../radius/protocol/dissect_packet.ts";
+import { HISTORY_RETENTION_MS } from "../../../radius/conversation/login_record.ts";
+import { CHART_SPANS } from "../charts/chart_series.ts";
+import { INVITATION_MS, SETUP_MS } from "../auth/invitations.ts";
+import { HISTORY_LIMIT } from "../conversations/event_feed.ts";
+
+export type { SettingView };
+
+/** This installation. */
+export interface Installation {
+  readonly version: string;
+  /** Deno's. */
+  readonly runtime: string;
+  readonly startedMs: number;
+  /** The settings file, absolute; `null` when there is none. */
+  readonly file: string | null;
+  readonly settings: readonly SettingView[];
+}
+
+/** A retention limit: a time, or a number. */
+export interface RetentionRow {
+  readonly name: RetentionName;
+  readonly amount: number;
+  readonly unit: "days" | "hours" | "count" | "octets";
+  readonly where: "store" | "memory";
+}
+
+export type RetentionName =
+  | "history"
+  | "audit"
+  | "vpn_sessions"
+  | "charts_hour"
+  | "charts_minute"
+  | "invitations"
+  | "set_up_links"
+  | "logins_with_packets"
+  | "packets_each"
+  | "stray_packets"
+  | "packet_octets"
+  | "live_changes";
+
+/** The sign-in limits, which are not in the settings file. */
+export interface SignInLimits {
+  readonly minPasswordCharacters: number;
+  readonly failuresPerMinute: number;
+  readonly wrongCodes: number;
+  readonly codeLockMs: number;
+  readonly stepUpMs: number;
+  readonly publicUrl: string;
+  readonly passkeys: "possible" | "address_is_number" | "not_secure";
+  readonly provider: ProviderStatus | null;
+}
+
+export interface ProviderStatus {
+  readonly name: string;
+  readonly issuer: string;
+  /** The last request; `null`: none since the start. */
+  readonly asked: { readonly atMs: number; readonly ok: boolean } | null;
+}
+
+export interface LicenceRow {
+  readonly name: string;
+  readonly licence: string;
+}
+
+export interface SettingsAnswer {
+  readonly nowMs: number;
+  readonly file: string | null;
+  readonly settings: readonly SettingView[];
+  readonly signIn: SignInLimits;
+  readonly kept: readonly RetentionRow[];
+  readonly about: {
+    readonly version: string;
+    readonly runtime: string;
+    readonly startedMs: number;
+    readonly licences: readonly LicenceRow[];
+  };
+}
 
 export interface SettingRouteDeps {
   readonly installation: Installation;
   readonly http: { readonly publicUrl: string };
-  readonly console: { readonly oidc?: OidcSettings | null; readonly auditKeptMs?: number };
-  readonly oidc: { readonly provider: Pick<OidcProvider, "standing"> } | null;
+  readonly console: { readonly oidc?: OidcSettings | null; readonly auditRetentionMs?: number };
+  readonly oidc: { readonly provider: Pick<OidcProvider, "lastContact"> } | null;
   readonly clock: Clock;
 }
 
@@ -37,7 +114,7 @@ export function createSettingRoutes(deps: SettingRouteDeps) {
   });
 }
 
-function signInRules({ http: { publicUrl }, console, oidc }: SettingRouteDeps): SignInRules {
+function signInRules({ http: { publicUrl }, console, oidc }: SettingRouteDeps): SignInLimits {
   return {
     minPasswordCharacters: MIN_PASSWORD_CHARACTERS,
     failuresPerMinute: FAILURES_PER_MINUTE,
@@ -46,23 +123,63 @@ function signInRules({ http: { publicUrl }, console, oidc }: SettingRouteDeps): 
     stepUpMs: STEP_UP_MS,
     publicUrl,
     passkeys: passkeysAt(publicUrl),
-    provider: providerStanding(console.oidc ?? null, oidc),
+    provider: providerStatus(console.oidc ?? null, oidc),
   };
 }
 
-/** What WebAuthn (Level 3 §5.1.3) says of an address: a secure one, by a name. */
-export function passkeysAt(publicUrl: string): SignInRules["passkeys"] {
+/** Whether passkeys work at an address: WebAuthn (Level 3 §5.1.3) requires https and a host name. */
+export function passkeysAt(publicUrl: string): SignInLimits["passkeys"] {
   const { protocol, hostname } = new URL(publicUrl);
   if (/^[\d.]+$/.test(hostname) || hostname.startsWith("[")) return "address_is_number";
   const isSecure = protocol === "https:" || hostname === "localhost" || hostname.endsWith(".localhost");
   return isSecure ? "possible" : "not_secure";
 }
 
-function providerStanding(
+function providerStatus(
   settings: OidcSettings | null,
   oidc: SettingRouteDeps["oidc"],
-): ProviderStanding | null {
+): ProviderStatus | null {
   if (settings === null) return null;
   const { name, issuer } = settings;
-  return { name, issuer, asked: oidc?.provider.standing() ?? null };
+  return { name, issuer, asked: oidc?.provider.lastContact() ?? null };
 }
+
+export const LICENCES: readonly LicenceRow[] = [
+  { name: "Countersign", licence: "MIT" },
+  { name: "@preact/signals", licence: "MIT" },
+  { name: "@simplewebauthn/browser", licence: "MIT" },
+  { name: "@simplewebauthn/server", licence: "MIT" },
+  { name: "hono", licence: "MIT" },
+  { name: "jose", licence: "MIT" },
+  { name: "ldapts", licence: "MIT" },
+  { name: "lucide-static", licence: "ISC" },
+  { name: "oauth4webapi", licence: "MIT" },
+  { name: "preact", licence: "MIT" },
+  { name: "smol-toml", licence: "BSD-3-Clause" },
+  { name: "uplot", licence: "MIT" },
+  { name: "uqr", licence: "MIT" },
+  { name: "valibot", licence: "MIT" },
+];
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const inStore = { where: "store" } as const;
+const inMemory = { where: "memory", unit: "count" } as const;
+
+/** @param auditRetentionMs the setting `console.audit_days`, which the store enforces. */
+export const retentionRows = (
+  { auditRetentionMs = DEFAULT_AUDIT_RETENTION_MS }: { auditRetentionMs?: number },
+): readonly RetentionRow[] => [
+  { name: "history", amount: HISTORY_RETENTION_MS / DAY_MS, unit: "days", ...inStore },
+  { name: "audit", amount: auditRetentionMs / DAY_MS, unit: "days", ...inStore },
+  { name: "vpn_sessions", amount: SESSION_LIMITS.retentionMs / DAY_MS, unit: "days", ...inStore },
+  { name: "charts_hour", amount: CHART_SPANS.hour.keptMs / DAY_MS, unit: "days", ...inStore },
+  { name: "charts_minute", amount: CHART_SPANS.minute.keptMs / HOUR_MS, unit: "hours", ...inStore },
+  { name: "invitations", amount: INVITATION_MS / HOUR_MS, unit: "hours", ...inStore },
+  { name: "set_up_links", amount: SETUP_MS / HOUR_MS, unit: "hours", ...inStore },
+  { name: "logins_with_packets", amount: CAPTURE_LIMITS.mostConversations, ...inMemory },
+  { name: "packets_each", amount: CAPTURE_LIMITS.mostEach, ...inMemory },
+  { name: "stray_packets", amount: CAPTURE_LIMITS.mostStrays, ...inMemory },
+  { name: "packet_octets", amount: CAPTURE_LIMITS.ringOctets, ...inMemory, unit: "octets" },
+  { name: "live_changes", amount: HISTORY_LIMIT, ...inMemory },
+];

@@ -1,5 +1,5 @@
-// Targets: their backends and how those stand, what is still owed to them, bringing them up to date, and a mapping tried on a real
-// user. The settings of a target are the file's; nothing here writes them.
+// Targets: status of their backends, pending writes, refresh, and a preview of a mapping with a real user. The settings of a target
+// are in the settings file and are not changed here.
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
@@ -7,16 +7,15 @@ import type { BackendSettings, TargetSettings } from "../../../platform/config/c
 import type { Log } from "../../../platform/log.ts";
 import type { Actor, RefreshReport, Target } from "../../../scim/ports.ts";
 import type { FrontEnd, MappingRow } from "../../../scim/schema/resource.ts";
-import { readPath, writePath } from "../../../scim/schema/attribute_path.ts";
+import { readPath, writePath } from "../../../scim/schema/attributes.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
-import { type Connect, connected } from "../clients/client_deps.ts";
-import { actorOf, type HttpEnv, jsonBody } from "../hono_env.ts";
+import { type Connect, requireGateway } from "../deps.ts";
+import { actorOf, callerOf, EMPTY, type HttpEnv, jsonBody } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
-import { Refusal } from "../errors.ts";
-import { DetailedRefusal, ofTarget } from "./target_errors.ts";
+import { DetailedRefusal, Refusal, withTargetErrors } from "../errors.ts";
 import type {
   BackendRow,
   MappingPreview,
@@ -35,10 +34,9 @@ export interface TargetRouteDeps {
   readonly log: Log;
 }
 
-const MOST_OWED = 200;
-/** Users that are shown as they are mapped. */
-const SAMPLE = 3;
-const MOST_DETAIL_CHARACTERS = 300;
+const MAX_PENDING = 200;
+const SAMPLE_USERS = 3;
+const MAX_DETAIL_CHARACTERS = 300;
 const BACKEND = v.strictObject({ backend: v.pipe(v.string(), v.maxLength(64)) });
 const ROWS = v.record(
   v.pipe(v.string(), v.minLength(1), v.maxLength(200)),
@@ -52,46 +50,27 @@ const PREVIEW = v.strictObject({
 export function createTargetRoutes(deps: TargetRouteDeps) {
   const { connect, clock } = deps;
   const refreshes = createRefreshes(deps);
-
-  const targetOf = (name: string): Target => {
-    const target = connected(connect).targets.get(name);
-    if (target === null) throw new Refusal("unknown_target");
-    return target;
-  };
-  const backendOf = (target: Target, backend: string): string => {
-    if (!target.backends.some(({ name }) => name === backend)) throw new Refusal("unknown_backend");
-    return backend;
-  };
-  const one = (name: string): OneTarget => {
-    const target = targetOf(name);
-    const port = connected(connect);
-    const settings = port.config.targets.find((setting) => setting.name === name);
-    const owed = target.owed(MOST_OWED).map((write) => ({
-      ...write,
-      why: write.why?.slice(0, MOST_DETAIL_CHARACTERS) ?? null,
-    }));
-    return {
-      nowMs: clock.nowMs(),
-      ...summary(port, target),
-      mapping: rowsOf(target.mapping.user, summary(port, target).backends),
-      settings: settings === undefined ? [] : settingRows(settings),
-      owed,
-      refresh: refreshes.state(name),
-    };
-  };
-
+  const view = (target: Target): OneTarget => ({
+    nowMs: clock.nowMs(),
+    ...targetView(requireGateway(connect), target),
+    refresh: refreshes.state(target.name),
+  });
   return new Hono<HttpEnv>()
     .get("/", may("viewer"), (c) => {
-      const port = connected(connect);
-      const items = port.targets.names.map((name) => summary(port, targetOf(name)));
+      const port = requireGateway(connect);
+      const items = port.targets.names.map((name) => targetSummary(port, requireTarget(connect, name)));
       return c.json({ nowMs: clock.nowMs(), items } satisfies TargetList);
     })
-    .get("/:id", may("viewer", { countsAsUse: false }), (c) => c.json(one(c.req.param("id"))))
+    .get(
+      "/:id",
+      may("viewer", { countsAsUse: false }),
+      (c) => c.json(view(requireTarget(connect, c.req.param("id")))),
+    )
     .get("/:id/sample", may("viewer"), async (c) => {
-      const target = targetOf(c.req.param("id"));
-      const port = connected(connect);
+      const target = requireTarget(connect, c.req.param("id"));
+      const port = requireGateway(connect);
       const mapping = mappingOf(port, target.name);
-      const { resources } = await target.directory.page("user", { page: 1, size: SAMPLE });
+      const { resources } = await target.directory.page("user", { page: 1, size: SAMPLE_USERS });
       const users = resources.map(({ content }) => ({
         user: content.name,
         rows: [...port.previewMapping(content, mapping)].map(([name, values]) => ({ name, values })),
@@ -99,34 +78,34 @@ export function createTargetRoutes(deps: TargetRouteDeps) {
       return c.json({ users } satisfies TargetSample);
     })
     .post("/:id/test", may("operator"), jsonBody(BACKEND), async (c) => {
-      const target = targetOf(c.req.param("id"));
-      const backend = backendOf(target, c.req.valid("json").backend);
-      await connected(connect).probe(target.name, backend);
-      return c.json(one(target.name));
+      const target = requireTarget(connect, c.req.param("id"));
+      const backend = requireBackend(target, c.req.valid("json").backend);
+      await requireGateway(connect).probe(target.name, backend);
+      return c.json(view(target));
     })
     .post("/:id/retry", may("user_manager"), jsonBody(BACKEND), async (c) => {
-      const target = targetOf(c.req.param("id"));
-      const backend = backendOf(target, c.req.valid("json").backend);
-      // The request before the work: what cannot be recorded is not begun. The outcome is a record of its own.
+      const target = requireTarget(connect, c.req.param("id"));
+      const backend = requireBackend(target, c.req.valid("json").backend);
+      // Recorded first: without an audit record, nothing is retried. The outcome is another record.
       await record(deps, c, { action: "outbox.retry", target: target.name, after: backend });
-      const tried = await ofTarget(target.retryDeadLetters({ backend }));
+      const tried = await withTargetErrors(target.retryDeadLetters({ backend }));
       await record(deps, c, { action: "outbox.retried", target: target.name, after: `${backend}: ${tried}` });
-      return c.json({ ...one(target.name), tried });
+      return c.json({ ...view(target), tried });
     })
-    .post("/:id/refresh", may("user_manager"), jsonBody(v.strictObject({})), async (c) => {
-      const target = targetOf(c.req.param("id"));
+    .post("/:id/refresh", may("user_manager"), jsonBody(EMPTY), async (c) => {
+      const target = requireTarget(connect, c.req.param("id"));
       if (!refreshes.state(target.name).running) {
-        // Its end is recorded by the target itself, or, when it broke off, by what runs it.
+        // The target records the end of a refresh; a failed one is recorded by createRefreshes().
         await record(deps, c, { action: "target.refresh", target: target.name });
         refreshes.begin(target, actorOf(c));
       }
-      return c.json(one(target.name));
+      return c.json(view(target));
     })
     .post("/:id/preview", may("viewer"), jsonBody(PREVIEW), async (c) => {
-      const target = targetOf(c.req.param("id"));
+      const target = requireTarget(connect, c.req.param("id"));
       const { user, rows } = c.req.valid("json");
       const { content } = await readStored(target, user);
-      const port = connected(connect);
+      const port = requireGateway(connect);
       const present = mappingOf(port, target.name);
       try {
         const now = port.previewMapping(content, present);
@@ -139,6 +118,33 @@ export function createTargetRoutes(deps: TargetRouteDeps) {
     });
 }
 
+/** @throws Refusal `unknown_target`. */
+function requireTarget(connect: Connect | undefined, name: string): Target {
+  const target = requireGateway(connect).targets.get(name);
+  if (target === null) throw new Refusal("unknown_target");
+  return target;
+}
+
+/** @throws Refusal `unknown_backend`. */
+function requireBackend(target: Target, backend: string): string {
+  if (!target.backends.some(({ name }) => name === backend)) throw new Refusal("unknown_backend");
+  return backend;
+}
+
+function targetView(port: Connect, target: Target): Omit<OneTarget, "nowMs" | "refresh"> {
+  const settings = port.config.targets.find(({ name }) => name === target.name);
+  const summary = targetSummary(port, target);
+  return {
+    ...summary,
+    mapping: rowsOf(target.mapping.user, summary.backends),
+    settings: settings === undefined ? [] : settingRows(settings),
+    owed: target.pendingWrites(MAX_PENDING).map((write) => ({
+      ...write,
+      why: write.why?.slice(0, MAX_DETAIL_CHARACTERS) ?? null,
+    })),
+  };
+}
+
 function mappingOf({ config }: Connect, target: string): TargetSettings["mapping"] {
   return config.targets.find(({ name }) => name === target)?.mapping ?? { user: {}, group: {} };
 }
@@ -148,19 +154,17 @@ async function record(
   c: Context<HttpEnv>,
   { action, target, after }: { action: AuditAction; target: string; after?: string },
 ): Promise<void> {
-  const { name: actor } = c.var.session.admin;
-  const told = { actor, source: c.env.remoteAddress, action, object: `target:${target}` };
-  const audit = auditEntry({ ...told, ...(after === undefined ? {} : { after }) });
+  const audit = auditEntry({ ...callerOf(c), action, object: `target:${target}`, after });
   await deps.store.commit({ mutations: [audit] });
 }
 
-/** How a target and its backends stand. */
-export function summary(port: Connect, target: Target): TargetList["items"][number] {
-  const owed = target.owed(MOST_OWED);
+/** The status of a target and its backends. */
+export function targetSummary(port: Connect, target: Target): TargetList["items"][number] {
+  const owed = target.pendingWrites(MAX_PENDING);
   const backends: BackendRow[] = target.backends.map(({ name, kind, mode }) => {
     const mine = owed.filter(({ backend }) => backend === name);
     const dead = mine.filter(({ nextMs }) => nextMs === null).length;
-    const { lastGoodMs = null, lastFault = null } = port.standing(target.name, name) ?? {};
+    const { lastGoodMs = null, lastFault = null } = port.backendHealth(target.name, name) ?? {};
     const readOnly = readOnlyOf(port, { target: target.name, backend: name });
     return { name, kind, mode, readOnly, owed: mine.length - dead, dead, lastGoodMs, lastFault };
   });
@@ -173,14 +177,14 @@ export function summary(port: Connect, target: Target): TargetList["items"][numb
   };
 }
 
-/** The rows of a mapping, and those of attributes that a backend keeps under their own names. */
+/** The rows of a mapping, and the read-only attributes of backends under their own names. */
 function rowsOf(mapping: readonly MappingRow[], backends: readonly BackendRow[]): readonly MappingRow[] {
   const others = new Set(backends.flatMap(({ readOnly }) => readOnly));
   for (const { scim } of mapping) others.delete(scim);
   return [...mapping, ...[...others].map((scim) => ({ scim, frontEnd: scim }))];
 }
 
-/** What the settings say that a backend keeps for itself. */
+/** The read-only attributes of a backend in the settings. */
 function readOnlyOf({ config }: Connect, wanted: { target: string; backend: string }): readonly string[] {
   const backend = config.targets.find(({ name }) => name === wanted.target)?.backends
     .find(({ name }) => name === wanted.backend);
@@ -188,7 +192,7 @@ function readOnlyOf({ config }: Connect, wanted: { target: string; backend: stri
   return (backend.readOnly ?? []).map((path) => writePath(readPath("user", path)));
 }
 
-/** The settings in words of the file; no secret is among them. */
+/** The settings under their keys in the file, without secrets. */
 function settingRows({ pageSize, maxDropPercent, backends, mapping }: TargetSettings): OneTarget["settings"] {
   const rows = [
     { name: "page_size", value: String(pageSize) },
@@ -226,7 +230,7 @@ interface Refreshes {
   state(target: string): RefreshState;
 }
 
-/** One refresh a target at a time; the last report is kept until the next. */
+/** One refresh a target at a time. The last report stays until the next refresh. */
 function createRefreshes(deps: Pick<TargetRouteDeps, "clock" | "log" | "random" | "store">): Refreshes {
   const { clock, log, store } = deps;
   const states = new Map<string, RefreshState>();
@@ -257,7 +261,7 @@ function createRefreshes(deps: Pick<TargetRouteDeps, "clock" | "log" | "random" 
         (report) => ended(target.name, { report }),
         (fault: unknown) => {
           log.error("a refresh failed", { target: target.name, fault: String(fault) });
-          ended(target.name, { problem: "The refresh did not end well. The server's log says why." });
+          ended(target.name, { problem: "The refresh failed. See the server log for details." });
           void recordFailure(target.name, actor);
         },
       );

@@ -1,13 +1,13 @@
-// What the calls about targets and about health give.
+// Types of the target and health API.
 
-import type { BackendStanding } from "../../../scim/backends/guarded_backend.ts";
-import type { BackendInfo, OwedWrite, RefreshReport } from "../../../scim/ports.ts";
+import type { BackendHealth } from "../../../scim/backends/guarded_backend.ts";
+import type { BackendInfo, PendingWrite, RefreshReport } from "../../../scim/ports.ts";
 import type { MappingRow } from "../../../scim/schema/resource.ts";
 
-export interface BackendRow extends BackendInfo, BackendStanding {
-  /** SCIM attributes of users that it keeps for itself, as the mapping spells them. */
+export interface BackendRow extends BackendInfo, BackendHealth {
+  /** Its read-only SCIM attributes of users, in the spelling of the mapping. */
   readonly readOnly: readonly string[];
-  /** Writes under way to it, and dead letters; of the oldest 200. */
+  /** Pending writes and dead letters among the oldest 200. */
   readonly owed: number;
   readonly dead: number;
 }
@@ -39,7 +39,7 @@ export interface OneTarget extends TargetRow {
   readonly mapping: readonly MappingRow[];
   /** Of the settings file, without secrets. */
   readonly settings: readonly { readonly name: string; readonly value: string }[];
-  readonly owed: readonly OwedWrite[];
+  readonly owed: readonly PendingWrite[];
   readonly refresh: RefreshState;
 }
 
@@ -52,7 +52,7 @@ export interface MappingPreview {
   }[];
 }
 
-/** A few users of a target as its mapping has them. */
+/** A few users of a target, mapped. */
 export interface TargetSample {
   readonly users: readonly {
     readonly user: string;
@@ -77,20 +77,20 @@ export const HEALTH_KINDS = [
 ] as const;
 
 export interface HealthPart {
-  /** What its test is asked by: `backend:default/ldap`. */
+  /** `backend:default/ldap` */
   readonly id: string;
   readonly kind: typeof HEALTH_KINDS[number];
   readonly name: string;
-  /** `unknown`: nothing was asked of it yet. */
+  /** `unknown`: not tested yet. */
   readonly state: "ok" | "warning" | "bad" | "unknown";
   readonly lastGoodMs: number | null;
   /** A figure of its kind: milliseconds of the store, days of a certificate, writes owed. */
   readonly figure: number | null;
-  /** Of a count of the last hour: the limit, or the count above which it is a warning. */
+  /** The limit of a count of the last hour, or the count above which it is a warning. */
   readonly limit?: number;
-  /** What it met, in its own words, or "". */
+  /** The message of a problem, or "". */
   readonly detail: string;
-  /** What the page warns of: nothing is sent, or no phone reaches `name`. */
+  /** A warning: nothing is sent, or no phone reaches `name`. */
   readonly note?: "not_sent" | "loopback_url";
   readonly testable: boolean;
 }

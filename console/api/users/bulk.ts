@@ -1,62 +1,65 @@
-// Deeds on many users: one after the other, in groups where that is one change, with what became of each.
+// Bulk operations on users: one after another, or in groups if they are one change, with the result of each.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import type { GatewayWatch } from "../../../radius/ports.ts";
+import type { GatewayMonitor } from "../../../radius/ports.ts";
 import type { Actor, Target, WriteOptions } from "../../../scim/ports.ts";
 import type { Stored } from "../../../scim/schema/resource.ts";
-import type { BulkAction, BulkPreview, JobItem } from "./bulk_types.ts";
-import type { People } from "./user_deps.ts";
-import { Refusal } from "../errors.ts";
-import { ofTarget } from "../targets/target_errors.ts";
-import { matchingUsers, type UserFilters } from "./iterate_users.ts";
+import type { BulkAction, BulkPreview, JobItem } from "../api_types.ts";
+import type { People } from "../deps.ts";
+import { Refusal, withTargetErrors } from "../errors.ts";
+import { matchingUsers, type UserListFilters } from "./user_list.ts";
 import { changeUser, removeUser } from "./user_writes.ts";
 
-export const MOST_CHOSEN = 10_000;
-/** Users that are looked at to find those that a list's filters match. */
-const MOST_LOOKED_AT = 20_000;
+export const MAX_SELECTED = 10_000;
+/** Users that a selection by filters reads. */
+const MAX_SCANNED = 20_000;
 const MEMBERS_AT_ONCE = 200;
-const MOST_NAMED = 20;
-const CONVERSATIONS_LOOKED_AT = 20_000;
+const MAX_NAMED = 20;
+const MAX_CONVERSATIONS_SCANNED = 20_000;
 
 /** The users of the job: by name, or all that match filters, with the count that the administrator saw. */
-export type Choice =
+export type UserSelection =
   | { readonly names: readonly string[] }
-  | { readonly filters: UserFilters; readonly expected: number };
+  | { readonly filters: UserListFilters; readonly expected: number };
 
-/** What is done, to users of one target. */
-export interface BulkDeed {
+/** An action on users of one target. */
+export interface BulkOperation {
   readonly target: Target;
   readonly actor: Actor;
   readonly action: BulkAction;
   readonly group: string | null;
   readonly backends: readonly string[] | undefined;
-  /** The version that each user must have, by canonical name; another one is left as it is. Absent: any version. */
+  /** The version that each user must have, by canonical name. Absent: any version. */
   readonly versions?: ReadonlyMap<string, string>;
 }
 
-/** What became of one user, and the version that was written. */
-export type DoneItem = JobItem & { readonly version?: string };
+/** The result of one user, with the written version. */
+export type BulkResult = JobItem & { readonly version?: string };
 
-const CHANGED_SINCE = "This user was changed after the action, so undo does not touch it.";
+const CHANGED_SINCE = "This user was changed after the action, so undo skipped it.";
 
 /** @throws Refusal `too_many_chosen`, `selection_changed`. */
-export async function chosenNames(people: People, target: Target, choice: Choice): Promise<string[]> {
+export async function selectedNames(
+  people: People,
+  target: Target,
+  choice: UserSelection,
+): Promise<string[]> {
   if ("names" in choice) {
     return [...new Map(choice.names.map((name) => [canonicalName(name), name])).values()];
   }
   const names: string[] = [];
   const { filters, expected } = choice;
-  for await (const { content } of matchingUsers(people, target, { filters, most: MOST_LOOKED_AT })) {
+  for await (const { content } of matchingUsers(people, target, { filters, most: MAX_SCANNED })) {
     names.push(content.name);
-    if (names.length > MOST_CHOSEN) throw new Refusal("too_many_chosen");
+    if (names.length > MAX_SELECTED) throw new Refusal("too_many_chosen");
   }
   if (names.length !== expected) throw new Refusal("selection_changed");
   return names;
 }
 
-/** Counts what a deed would touch. Who is gone meanwhile is not counted. */
+/** Counts the objects that an operation affects. Deleted users do not count. */
 export async function previewBulk(
-  { people, watch }: { people: People; watch: GatewayWatch },
+  { people, watch }: { people: People; watch: GatewayMonitor },
   target: Target,
   names: readonly string[],
 ): Promise<BulkPreview> {
@@ -74,11 +77,11 @@ export async function previewBulk(
       backends.set(backend, (backends.get(backend) ?? 0) + 1);
     }
   }
-  const conversations = !logsIn ? 0 : watch.conversations(CONVERSATIONS_LOOKED_AT)
+  const conversations = !logsIn ? 0 : watch.conversations(MAX_CONVERSATIONS_SCANNED)
     .filter(({ user, outcome }) => outcome === null && chosen.has(canonicalName(user))).length;
   return {
     count,
-    names: names.slice(0, MOST_NAMED),
+    names: names.slice(0, MAX_NAMED),
     backends: [...backends].map(([name, count]) => ({ name, count })),
     factors,
     memberships,
@@ -86,23 +89,26 @@ export async function previewBulk(
   };
 }
 
-/** Does the deed; yields what became of some users at a time, in order. */
-export async function* performBulk(deed: BulkDeed, names: readonly string[]): AsyncGenerator<DoneItem[]> {
-  if (deed.action === "join" || deed.action === "leave") {
+/** Performs the operation; yields the results in order. */
+export async function* performBulk(
+  operation: BulkOperation,
+  names: readonly string[],
+): AsyncGenerator<BulkResult[]> {
+  if (operation.action === "join" || operation.action === "leave") {
     for (let from = 0; from < names.length; from += MEMBERS_AT_ONCE) {
-      yield await changeMembership(deed, names.slice(from, from + MEMBERS_AT_ONCE));
+      yield await changeMembership(operation, names.slice(from, from + MEMBERS_AT_ONCE));
     }
-  } else for (const name of names) yield [await changeOne(deed, name)];
+  } else for (const name of names) yield [await changeOne(operation, name)];
 }
 
-async function changeOne(one: BulkDeed, name: string): Promise<DoneItem> {
+async function changeOne(one: BulkOperation, name: string): Promise<BulkResult> {
   const { target, actor, action, backends } = one;
   try {
     const stored = await readUser(target, name);
     if (stored === null) return failed(name, new Refusal("unknown_object").message);
-    const deed = { target, actor, name };
+    const operation = { target, actor, name };
     if (action === "delete") {
-      const { receipt } = await removeUser(deed, { backends, version: undefined });
+      const { receipt } = await removeUser(operation, { backends, version: undefined });
       return changed(name, owedBackends(receipt.entries));
     }
     const active = action === "activate";
@@ -110,7 +116,7 @@ async function changeOne(one: BulkDeed, name: string): Promise<DoneItem> {
       return { name, did: "same", detail: null };
     }
     if (!hasVersion(one, stored)) return failed(name, CHANGED_SINCE);
-    const { receipt, stored: written } = await changeUser(deed, {
+    const { receipt, stored: written } = await changeUser(operation, {
       change: (content) => content.kind === "user" ? { ...content, active } : content,
       version: stored.version,
       ...(backends === undefined ? {} : { backends }),
@@ -121,16 +127,16 @@ async function changeOne(one: BulkDeed, name: string): Promise<DoneItem> {
   }
 }
 
-/** Many members in one change; who was in the group already, or not in it, is left alone. */
-async function changeMembership(deed: BulkDeed, names: readonly string[]): Promise<DoneItem[]> {
-  const { target, actor, action, group, backends } = deed;
+/** Changes many members at once. Users whose membership is already right are not changed. */
+async function changeMembership(operation: BulkOperation, names: readonly string[]): Promise<BulkResult[]> {
+  const { target, actor, action, group, backends } = operation;
   const key = canonicalName(group ?? "");
   const users = await Promise.all(names.map((name) => readUser(target, name)));
   const isMember = (stored: Stored) => stored.groups.some((one) => canonicalName(one) === key);
   const wanted = users.flatMap((stored) =>
     stored !== null && isMember(stored) !== (action === "join") ? [stored] : []
   );
-  const leftAlone = new Set(wanted.filter((stored) => !hasVersion(deed, stored)));
+  const leftAlone = new Set(wanted.filter((stored) => !hasVersion(operation, stored)));
   const toChange = wanted.filter((stored) => !leftAlone.has(stored)).map(({ content }) => content.name);
   const change = action === "join" ? { add: toChange, remove: [] } : { add: [], remove: toChange };
   const options: WriteOptions = { actor, ...(backends === undefined ? {} : { backends }) };
@@ -138,14 +144,14 @@ async function changeMembership(deed: BulkDeed, names: readonly string[]): Promi
   let owed: readonly string[] = [];
   try {
     if (toChange.length > 0) {
-      const { receipt } = await ofTarget(target.changeMembers(group ?? "", change, options));
+      const { receipt } = await withTargetErrors(target.changeMembers(group ?? "", change, options));
       owed = owedBackends(receipt.entries);
     }
   } catch (fault) {
     problem = sentenceOf(fault);
   }
   const changing = new Set(toChange.map(canonicalName));
-  return await Promise.all(names.map(async (name, at): Promise<DoneItem> => {
+  return await Promise.all(names.map(async (name, at): Promise<BulkResult> => {
     const stored = users[at] ?? null;
     if (stored === null) return failed(name, new Refusal("unknown_object").message);
     if (leftAlone.has(stored)) return failed(name, CHANGED_SINCE);
@@ -155,7 +161,7 @@ async function changeMembership(deed: BulkDeed, names: readonly string[]): Promi
   }));
 }
 
-function hasVersion({ versions }: BulkDeed, { content, version }: Stored): boolean {
+function hasVersion({ versions }: BulkOperation, { content, version }: Stored): boolean {
   return versions === undefined || versions.get(canonicalName(content.name)) === version;
 }
 
@@ -175,13 +181,13 @@ function failed(name: string, detail: string): JobItem {
   return { name, did: "failed", detail };
 }
 
-/** What a person may read of a fault; anything that is no refusal goes up. */
+/** The message of a refusal. Other errors are thrown. */
 function sentenceOf(fault: unknown): string {
   if (!(fault instanceof Refusal)) throw fault;
   return fault.message;
 }
 
-/** Partial success is said: which backends did not take it at once. */
+/** The backends that receive the change later. */
 function owedBackends(entries: readonly { backend: string; outcome: string }[]): string[] {
   return entries.flatMap(({ backend, outcome }) => outcome === "done" ? [] : [backend]);
 }

@@ -1,18 +1,26 @@
-// Who changes a user's factors and what it needs, with the audit record and the notice of each change.
+// Requests to change a user's factors: validation of a new factor, the audit record, the notice for the user, and the enrolment of
+// an authenticator app (RFC 6238).
 
 import type { Log } from "../../../platform/log.ts";
 import { type AuditEntry, auditEntry } from "../../../platform/audit.ts";
-import { type UserNotice, userNotice } from "../../../platform/user_notice.ts";
-import type { AddingPhone } from "../../../radius/factors/pairing.ts";
+import { type UserNotice, userNotice, type UserRecord } from "../../../platform/user_record.ts";
+import type { AddingPhone, NewPairing } from "../../../radius/factors/pairing.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import type { People } from "./user_deps.ts";
+import type { People } from "../deps.ts";
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import { decodeBase32, encodeBase32, matchTotp } from "../../../radius/factors/totp.ts";
+import { hasControlCharacters } from "../../../platform/control_characters.ts";
+import type { Pairings } from "../../../radius/factors/pairings.ts";
+import { reducePhoneNumber } from "../../../platform/phone_number.ts";
+import { Refusal } from "../errors.ts";
+import { createQrMatrix, type QrMatrix } from "../qr_svg.ts";
 
 export interface FactorDeps {
   readonly people: People;
-  readonly desk: SecondFactorAdmin | null;
+  readonly secondFactorAdmin: SecondFactorAdmin | null;
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;
@@ -21,21 +29,21 @@ export interface FactorDeps {
   readonly http: { readonly publicUrl: string };
 }
 
-/** A user, and who asks. */
-export interface FactorDeed {
-  /** As the directory spells it. */
+/** A user, and the caller. */
+export interface FactorRequest {
+  /** In the spelling of the directory. */
   readonly user: string;
   readonly actor: string;
   readonly source: string;
   /** The browser of the request: "Firefox on Windows". */
   readonly browser?: string;
-  /** The phone that opened the visit to /me. */
+  /** The phone that opened the account session. */
   readonly addedBy?: AddingPhone | undefined;
 }
 
 /** The audit record of a change. */
 export function factorAudit(
-  { user, actor, source, browser }: FactorDeed,
+  { user, actor, source, browser }: FactorRequest,
   entry: Omit<AuditEntry, "actor" | "source" | "browser" | "object" | "how">,
 ): Mutation {
   return auditEntry({
@@ -48,10 +56,10 @@ export function factorAudit(
   });
 }
 
-/** The notice that tells the user what was added. */
+/** The notice for the user about an added factor. */
 export function factorNotice(
   { clock, random }: Pick<FactorDeps, "clock" | "random">,
-  { user, actor }: FactorDeed,
+  { user, actor }: FactorRequest,
   { what, recordId }: Pick<UserNotice, "what" | "recordId">,
 ): Mutation {
   const by = actor === `user:${user}` ? "self" : "administrator";
@@ -63,4 +71,127 @@ export function addedByDetail(
   { addedBy }: { readonly addedBy?: AddingPhone | undefined },
 ): { addedBy?: string } {
   return addedBy === undefined ? {} : { addedBy: addedBy.name ?? addedBy.id };
+}
+
+/** A phone number, a device of the second-factor service, or a TOTP secret in base32. */
+export type GivenPairing =
+  | { readonly kind: "sms" | "voice"; readonly number: string }
+  | { readonly kind: "device"; readonly id: string; readonly totpLength: number }
+  | { readonly kind: "totp"; readonly seed: string };
+
+/** @throws Refusal `bad_number`, `bad_device_id`, `pairing_taken`, `bad_seed`, `known_seed`. */
+export function toNewPairing(pairings: Pairings, user: string, given: GivenPairing): NewPairing {
+  const canonical = canonicalName(user);
+  if (given.kind === "device") {
+    if (!isDeviceId(given.id)) throw new Refusal("bad_device_id");
+    const owner = pairings.ownerOf(given.id);
+    const isOther = owner !== null && owner !== canonical;
+    const isNoDevice = pairings.of(canonical).some(({ id, kind }) => id === given.id && kind !== "device");
+    if (isOther || isNoDevice) throw new Refusal("pairing_taken");
+    return given;
+  }
+  if (given.kind === "totp") {
+    const seed = decodeBase32(given.seed);
+    if (seed === null) throw new Refusal("bad_seed");
+    // A second copy would not know which time step was used last, so a code would be accepted twice.
+    const isKnown = pairings.of(canonical).some((one) => {
+      const known = one.kind === "totp" ? pairings.seedOf(one) : null;
+      return known !== null && known.toHex() === seed.toHex();
+    });
+    if (isKnown) throw new Refusal("known_seed");
+    return { kind: "totp", seed };
+  }
+  const number = reducePhoneNumber(given.number);
+  if (number === null) throw new Refusal("bad_number");
+  return { kind: given.kind, number };
+}
+
+const MAX_DEVICE_ID_CHARACTERS = 128;
+
+/** Printable characters without a blank. "." and ".." cannot be segments of a path, so no request could name them. */
+function isDeviceId(id: string): boolean {
+  return id.length <= MAX_DEVICE_ID_CHARACTERS && !/\s/.test(id) && !hasControlCharacters(id) && id !== "." &&
+    id !== "..";
+}
+
+/** RFC 4226 §4 R6 recommends 160 bits. */
+const SEED_OCTETS = 20;
+const TOTP_DIGITS = 6;
+/** RFC 6238 §5.2: one step of clock difference each way. */
+const TOLERANCE_STEPS = 1;
+/** An enrolment expires unless a code is entered in this time. */
+export const TOTP_ENROLMENT_MS = 15 * 60_000;
+
+/** An enrolment, until a code confirms it. */
+interface PendingTotp {
+  readonly user: string;
+  /** The directory record of the user. */
+  readonly recordId?: string;
+  readonly seed: Uint8Array;
+}
+
+/** The data for an authenticator app, as text and as a QR code. */
+export interface TotpEnrolment {
+  readonly id: string;
+  readonly secret: string;
+  readonly uri: string;
+  readonly qr: QrMatrix | null;
+  readonly deadlineMs: number;
+}
+
+/** A confirmed seed, and the mutation that ends its enrolment. */
+export interface ProvenTotp {
+  readonly pairing: NewPairing;
+  readonly owner: UserRecord;
+  readonly ending: Mutation;
+}
+
+const begunKey = (id: string): Deno.KvKey => ["console_totp", id];
+
+/** Stores a new seed, encrypted, for 15 minutes. @throws Refusal `changed_meanwhile`. */
+export async function beginTotpEnrolment(deps: FactorDeps, { user }: FactorRequest): Promise<TotpEnrolment> {
+  const { people: { factors, findUserRecord }, store, vault, clock, random } = deps;
+  const id = random.bytes(16).toHex();
+  const seed = random.bytes(SEED_OCTETS).slice();
+  const { id: recordId, check } = await findUserRecord(user);
+  const value: PendingTotp = { user: canonicalName(user), recordId, seed: vault.seal(begunKey(id), seed) };
+  const done = await store.commit({
+    checks: [check],
+    mutations: [{ type: "set", key: begunKey(id), value, expireInMs: TOTP_ENROLMENT_MS }],
+  });
+  if (!done.ok) throw new Refusal("changed_meanwhile");
+  const secret = encodeBase32(seed);
+  const deadlineMs = clock.nowMs() + TOTP_ENROLMENT_MS;
+  const uri = totpUri({ issuer: factors.requesterName, user, secret });
+  return { id, secret, uri, qr: createQrMatrix(uri), deadlineMs };
+}
+
+/** Checks a code of a begun seed. @throws Refusal `no_totp_begun`, `wrong_totp`. */
+export async function proveTotp(
+  { people, store, vault, clock }: FactorDeps,
+  request: FactorRequest,
+  { id, code }: { id: string; code: string },
+): Promise<ProvenTotp> {
+  const begun = (await store.get<PendingTotp>(begunKey(id))).value;
+  const owner = await people.findUserRecord(request.user);
+  const isOwn = begun?.user === canonicalName(request.user) && begun.recordId === owner.id;
+  const seed = isOwn ? vault.open(begunKey(id), begun.seed) : null;
+  if (seed === null) throw new Refusal("no_totp_begun");
+  const step = matchTotp({
+    seed,
+    code,
+    nowMs: clock.nowMs(),
+    digits: TOTP_DIGITS,
+    lastStep: -1,
+    toleranceSteps: TOLERANCE_STEPS,
+  });
+  if (step === null) throw new Refusal("wrong_totp");
+  const pairing: NewPairing = { kind: "totp", seed, lastStep: step };
+  return { pairing, owner, ending: { type: "delete", key: begunKey(id) } };
+}
+
+/** The URI in the QR code (the Key Uri Format of Google Authenticator). */
+function totpUri({ issuer, user, secret }: { issuer: string; user: string; secret: string }): string {
+  const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(user)}`;
+  return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(issuer)}`;
 }

@@ -1,147 +1,153 @@
 // Changes to a user's factors and lock, by an administrator or the user: each with its audit record in one commit.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import { readPhoneName } from "../../../platform/device_label.ts";
-import type { DevicePairingRow, NewPairing, Pairing } from "../../../radius/factors/pairing.ts";
-import type { Factor } from "../../../radius/flow/factors.ts";
-import { pairingDetails } from "../../../radius/factors/pairing_details.ts";
-import { addedByPhone, RECOVERY_CODES } from "../../../radius/factors/unconfirmed_factors.ts";
+import { parseDeviceLabel } from "../../../platform/device_label.ts";
+import {
+  addedByPhone,
+  type DevicePairingRow,
+  type NewPairing,
+  type Pairing,
+  pairingDetails,
+  RECOVERY_CODES,
+} from "../../../radius/factors/pairing.ts";
+import type { Factor } from "../../../radius/flow/context.ts";
 import type { Mutation } from "../../../platform/store.ts";
 import type { UserRecord } from "../../../platform/user_record.ts";
-import { DetailedRefusal } from "../targets/target_errors.ts";
-import { type QrPicture, qrPicture } from "../qr_svg.ts";
-import { Refusal } from "../errors.ts";
+import { DetailedRefusal, Refusal } from "../errors.ts";
+import { createQrMatrix, type QrMatrix } from "../qr_svg.ts";
 import {
   addedByDetail,
+  beginTotpEnrolment,
   factorAudit,
-  type FactorDeed,
   type FactorDeps,
   factorNotice,
+  type FactorRequest,
+  type GivenPairing,
+  proveTotp,
+  toNewPairing,
+  type TotpEnrolment,
 } from "./factor_changes.ts";
-import { type GivenPairing, readPairing } from "./validate_pairing.ts";
-import { beginTotpEnrolment, type BegunApp, proveTotp } from "./totp_enrolment.ts";
 
-export interface UserFactors {
+export interface UserFactorCommands {
   /** A link that pairs a phone, once. @throws Refusal `no_invitations`. */
-  invite(deed: FactorDeed): Promise<{ link: string; qr: QrPicture | null; deadlineMs: number }>;
+  invite(request: FactorRequest): Promise<{ link: string; qr: QrMatrix | null; deadlineMs: number }>;
   /** @throws Refusal `bad_number`, `bad_device_id`, `bad_seed`, `pairing_taken`, `known_seed`, `too_many_pairings`. */
-  add(deed: FactorDeed, pairing: GivenPairing): Promise<Pairing>;
-  /** A seed that counts for nothing until a code of it was typed. */
-  beginTotp(deed: FactorDeed): Promise<BegunApp>;
+  add(request: FactorRequest, pairing: GivenPairing): Promise<Pairing>;
+  /** A seed, which has no effect until a code of it is entered. */
+  beginTotp(request: FactorRequest): Promise<TotpEnrolment>;
   /** @throws Refusal `no_totp_begun`, `wrong_totp`. */
-  confirmTotp(deed: FactorDeed, begun: { id: string; code: string }): Promise<Pairing>;
+  confirmTotp(request: FactorRequest, begun: { id: string; code: string }): Promise<Pairing>;
   /** Names a phone. @throws Refusal `bad_phone_name`, `unknown_pairing`. */
-  rename(deed: FactorDeed, phone: { id: string; name: string }): Promise<void>;
+  rename(request: FactorRequest, phone: { id: string; name: string }): Promise<void>;
   /**
    * @param options.confirmsAdded the factors that this phone added still count; otherwise they wait for a confirmation.
    * @throws Refusal `unknown_pairing`.
    */
-  revoke(deed: FactorDeed, id: string, options?: { confirmsAdded?: boolean }): Promise<void>;
+  revoke(request: FactorRequest, id: string, options?: { confirmsAdded?: boolean }): Promise<void>;
   /** A factor that a revoked phone added counts from now on; in a visit by phone, as if that phone had added it. @throws Refusal `unknown_pairing`, `changed_meanwhile`. */
-  confirmFactor(deed: FactorDeed, id: string): Promise<void>;
+  confirmFactor(request: FactorRequest, id: string): Promise<void>;
   /** Removes a factor that a revoked phone added. @throws Refusal `unknown_pairing`. */
-  removeUnconfirmed(deed: FactorDeed, id: string): Promise<void>;
-  prefer(deed: FactorDeed, factor: Factor | null): Promise<void>;
-  /** Ten codes, to be shown once; those before count no more. @throws Refusal `changed_meanwhile`. */
-  makeRecoveryCodes(deed: FactorDeed): Promise<readonly string[]>;
-  unlock(deed: FactorDeed): Promise<void>;
+  removeUnconfirmed(request: FactorRequest, id: string): Promise<void>;
+  prefer(request: FactorRequest, factor: Factor | null): Promise<void>;
+  /** Ten codes, to be shown once. Earlier codes become invalid. @throws Refusal `changed_meanwhile`. */
+  makeRecoveryCodes(request: FactorRequest): Promise<readonly string[]>;
+  unlock(request: FactorRequest): Promise<void>;
   /** Forgets the pushes and messages that count against the limits of the user and of the user's numbers. */
-  resetLimits(deed: FactorDeed, numbers: readonly string[]): Promise<void>;
+  resetLimits(request: FactorRequest, numbers: readonly string[]): Promise<void>;
 }
 
-/** Makes the changes of factors over the gateway's pairings, recovery codes and limits. */
-export function createUserFactors(deps: FactorDeps): UserFactors {
+export function createUserFactorCommands(deps: FactorDeps): UserFactorCommands {
   return new StoredUserFactors(deps);
 }
 
-class StoredUserFactors implements UserFactors {
+class StoredUserFactors implements UserFactorCommands {
   readonly #deps: FactorDeps;
 
   constructor(deps: FactorDeps) {
     this.#deps = deps;
   }
 
-  async invite(deed: FactorDeed): Promise<{ link: string; qr: QrPicture | null; deadlineMs: number }> {
-    const { desk, http } = this.#deps;
-    if (desk === null) throw new Refusal("no_invitations");
-    const also = [factorAudit(deed, { action: "invitation.make", ...addedByDetail(deed) })];
-    const { addedBy } = deed;
-    const { invitation, deadlineMs } = await desk.invite(deed.user, { also, addedBy });
+  async invite(request: FactorRequest): Promise<{ link: string; qr: QrMatrix | null; deadlineMs: number }> {
+    const { secondFactorAdmin, http } = this.#deps;
+    if (secondFactorAdmin === null) throw new Refusal("no_invitations");
+    const also = [factorAudit(request, { action: "invitation.make", ...addedByDetail(request) })];
+    const { addedBy } = request;
+    const { invitation, deadlineMs } = await secondFactorAdmin.invite(request.user, { also, addedBy });
     const link = `${http.publicUrl}/device#invite=${invitation}`;
-    return { link, qr: qrPicture(link), deadlineMs };
+    return { link, qr: createQrMatrix(link), deadlineMs };
   }
 
-  async add(deed: FactorDeed, given: GivenPairing): Promise<Pairing> {
+  async add(request: FactorRequest, given: GivenPairing): Promise<Pairing> {
     const { people: { pairings, findUserRecord } } = this.#deps;
     const device = given.kind === "device" ? { device: given.id } : {};
-    return await pairings.exclusive({ user: canonicalName(deed.user), ...device }, async () => {
-      const wanted = readPairing(pairings, deed.user, given);
-      return await this.#add(deed, wanted, { owner: await findUserRecord(deed.user) });
+    return await pairings.exclusive({ user: canonicalName(request.user), ...device }, async () => {
+      const wanted = toNewPairing(pairings, request.user, given);
+      return await this.#add(request, wanted, { owner: await findUserRecord(request.user) });
     });
   }
 
-  async beginTotp(deed: FactorDeed): Promise<BegunApp> {
-    return await beginTotpEnrolment(this.#deps, deed);
+  async beginTotp(request: FactorRequest): Promise<TotpEnrolment> {
+    return await beginTotpEnrolment(this.#deps, request);
   }
 
-  async confirmTotp(deed: FactorDeed, begun: { id: string; code: string }): Promise<Pairing> {
+  async confirmTotp(request: FactorRequest, begun: { id: string; code: string }): Promise<Pairing> {
     const { people: { pairings } } = this.#deps;
-    return await pairings.exclusive({ user: canonicalName(deed.user) }, async () => {
-      const { pairing, owner, ending } = await proveTotp(this.#deps, deed, begun);
-      return await this.#add(deed, pairing, { owner, also: [ending] });
+    return await pairings.exclusive({ user: canonicalName(request.user) }, async () => {
+      const { pairing, owner, ending } = await proveTotp(this.#deps, request, begun);
+      return await this.#add(request, pairing, { owner, also: [ending] });
     });
   }
 
-  async rename(deed: FactorDeed, { id, name: given }: { id: string; name: string }): Promise<void> {
+  async rename(request: FactorRequest, { id, name: given }: { id: string; name: string }): Promise<void> {
     const { people: { pairings } } = this.#deps;
-    const name = readPhoneName(given);
+    const name = parseDeviceLabel(given);
     if (name === null) throw new Refusal("bad_phone_name");
     const also = (before: DevicePairingRow) => [
-      factorAudit(deed, {
+      factorAudit(request, {
         action: "pairing.rename",
         ...pairingDetails({ ...before, name }),
         before: before.name,
         after: name,
       }),
     ];
-    const isOwn = pairings.ownerOf(id) === canonicalName(deed.user);
+    const isOwn = pairings.ownerOf(id) === canonicalName(request.user);
     if (!isOwn || await pairings.rename(id, { name, also }) === null) throw new Refusal("unknown_pairing");
   }
 
-  async confirmFactor(deed: FactorDeed, id: string): Promise<void> {
+  async confirmFactor(request: FactorRequest, id: string): Promise<void> {
     const { people: { pairings, recoveryCodes } } = this.#deps;
-    const canonical = canonicalName(deed.user);
+    const canonical = canonicalName(request.user);
     const known = id === RECOVERY_CODES
-      ? recoveryCodes.standing(canonical)
+      ? recoveryCodes.status(canonical)
       : pairings.of(canonical).find((pairing) => pairing.id === id);
     if (known?.addedBy === undefined) throw new Refusal("unknown_pairing");
     const details = "kind" in known ? pairingDetails(known) : { factor: "recovery" };
-    const also = [factorAudit(deed, { action: "factor.confirm", ...details, ...addedByDetail(known) })];
+    const also = [factorAudit(request, { action: "factor.confirm", ...details, ...addedByDetail(known) })];
     const isDone = "kind" in known
-      ? await pairings.confirm(id, also, deed) !== null
-      : await recoveryCodes.confirm(canonical, also, deed);
+      ? await pairings.confirm(id, also, request) !== null
+      : await recoveryCodes.confirm(canonical, also, request);
     if (!isDone) throw new Refusal("changed_meanwhile");
   }
 
-  async removeUnconfirmed(deed: FactorDeed, id: string): Promise<void> {
+  async removeUnconfirmed(request: FactorRequest, id: string): Promise<void> {
     const { people: { recoveryCodes }, store } = this.#deps;
-    const canonical = canonicalName(deed.user);
-    const { addedBy } = recoveryCodes.standing(canonical);
-    if (id !== RECOVERY_CODES) return await this.revoke(deed, id);
+    const canonical = canonicalName(request.user);
+    const { addedBy } = recoveryCodes.status(canonical);
+    if (id !== RECOVERY_CODES) return await this.revoke(request, id);
     if (addedBy === undefined) throw new Refusal("unknown_pairing");
-    const taken = recoveryCodes.takeAll(canonical);
-    const record = factorAudit(deed, { action: "recovery_codes.remove", ...addedByDetail({ addedBy }) });
+    const taken = recoveryCodes.removeUser(canonical);
+    const record = factorAudit(request, { action: "recovery_codes.remove", ...addedByDetail({ addedBy }) });
     await store.commit({ mutations: [...taken.mutations, record] }).catch((fault: unknown) => {
-      taken.putBack();
+      taken.restore();
       throw fault;
     });
   }
 
-  async prefer(deed: FactorDeed, factor: Factor | null): Promise<void> {
+  async prefer(request: FactorRequest, factor: Factor | null): Promise<void> {
     const { people: { pairings }, store } = this.#deps;
-    const canonical = canonicalName(deed.user);
+    const canonical = canonicalName(request.user);
     const before = pairings.preferred(canonical);
-    const record = factorAudit(deed, {
+    const record = factorAudit(request, {
       action: "preference.set",
       ...(before === null ? {} : { before }),
       ...(factor === null ? {} : { after: factor }),
@@ -150,24 +156,24 @@ class StoredUserFactors implements UserFactors {
     pairings.adoptPreference(canonical, factor);
   }
 
-  async makeRecoveryCodes(deed: FactorDeed): Promise<readonly string[]> {
+  async makeRecoveryCodes(request: FactorRequest): Promise<readonly string[]> {
     const { people: { recoveryCodes, findUserRecord }, store } = this.#deps;
-    const canonical = canonicalName(deed.user);
+    const canonical = canonicalName(request.user);
     const owner = await findUserRecord(canonical);
-    const { left } = recoveryCodes.standing(canonical);
-    const { codes, checks, mutations, adopt } = recoveryCodes.make(canonical, deed);
-    const record = factorAudit(deed, {
+    const { left } = recoveryCodes.status(canonical);
+    const { codes, checks, mutations, adopt } = recoveryCodes.create(canonical, request);
+    const record = factorAudit(request, {
       action: "recovery_codes.make",
       before: `${left} left`,
       after: `${codes.length} made`,
-      ...addedByDetail(deed),
+      ...addedByDetail(request),
     });
     const done = await store.commit({
       checks: [...checks, owner.check],
       mutations: [
         ...mutations,
         record,
-        factorNotice(this.#deps, deed, { what: "recovery_codes", recordId: owner.id }),
+        factorNotice(this.#deps, request, { what: "recovery_codes", recordId: owner.id }),
       ],
     });
     if (!done.ok) throw new Refusal("changed_meanwhile");
@@ -176,51 +182,51 @@ class StoredUserFactors implements UserFactors {
   }
 
   async revoke(
-    deed: FactorDeed,
+    request: FactorRequest,
     id: string,
     { confirmsAdded = false }: { confirmsAdded?: boolean } = {},
   ): Promise<void> {
-    const { people, desk, log } = this.#deps;
+    const { people, secondFactorAdmin, log } = this.#deps;
     const { pairings, recoveryCodes } = people;
-    const canonical = canonicalName(deed.user);
+    const canonical = canonicalName(request.user);
     const known = pairings.of(canonical).find((pairing) => pairing.id === id);
     if (known === undefined) throw new Refusal("unknown_pairing");
     const added = addedByPhone(people, { canonical, phone: id });
-    const record = factorAudit(deed, {
+    const record = factorAudit(request, {
       action: "pairing.revoke",
       ...pairingDetails(known),
       ...(added.length === 0 ? {} : { [confirmsAdded ? "confirmed" : "unconfirmed"]: added }),
     });
-    if (confirmsAdded && recoveryCodes.standing(canonical).addedBy?.id === id) {
+    if (confirmsAdded && recoveryCodes.status(canonical).addedBy?.id === id) {
       await recoveryCodes.confirm(canonical, [], { addedBy: known.addedBy });
     }
     await pairings.revoke(id, [record], { confirmsAdded });
-    // The gateway's own is gone by now, whatever the embedded service still knows.
+    // The gateway has deleted its pairing, even if the embedded service fails.
     if (known.kind === "device") {
-      await desk?.revokePairing(id).catch((fault: unknown) =>
-        log.warn("a revoked phone could not be unpaired", { user: deed.user, fault: String(fault) })
+      await secondFactorAdmin?.revokePairing(id).catch((fault: unknown) =>
+        log.warn("a revoked phone could not be unpaired", { user: request.user, fault: String(fault) })
       );
     }
   }
 
-  async unlock(deed: FactorDeed): Promise<void> {
+  async unlock(request: FactorRequest): Promise<void> {
     const { people: { limits }, store } = this.#deps;
-    const canonical = canonicalName(deed.user);
+    const canonical = canonicalName(request.user);
     const before = limits.failures(canonical);
     const cleared = limits.clear(canonical);
     if (cleared === null) return;
-    const record = factorAudit(deed, { action: "user.unlock", before: `${before.total} failures` });
+    const record = factorAudit(request, { action: "user.unlock", before: `${before.total} failures` });
     await store.commit({ mutations: [cleared, record] }).catch((fault: unknown) => {
-      limits.putBack(canonical, before);
+      limits.restore(canonical, before);
       throw fault;
     });
   }
 
-  async resetLimits(deed: FactorDeed, numbers: readonly string[]): Promise<void> {
+  async resetLimits(request: FactorRequest, numbers: readonly string[]): Promise<void> {
     const { people: { limits }, store } = this.#deps;
-    const reset = limits.reset(canonicalName(deed.user), numbers);
+    const reset = limits.reset(canonicalName(request.user), numbers);
     if (reset === null) return;
-    const record = factorAudit(deed, {
+    const record = factorAudit(request, {
       action: "user.reset_limits",
       before: `${reset.pushes} pushes, ${reset.sends} messages`,
       after: "0 pushes, 0 messages",
@@ -232,18 +238,18 @@ class StoredUserFactors implements UserFactors {
   }
 
   async #add(
-    deed: FactorDeed,
+    request: FactorRequest,
     wanted: NewPairing,
     { owner, also = [] }: { owner: UserRecord; also?: readonly Mutation[] },
   ): Promise<Pairing> {
     const { people: { pairings }, store } = this.#deps;
-    const { mutation, pairing } = this.#prepare(deed, { ...wanted, addedBy: deed.addedBy });
-    const record = factorAudit(deed, {
+    const { mutation, pairing } = this.#prepare(request, { ...wanted, addedBy: request.addedBy });
+    const record = factorAudit(request, {
       action: "pairing.add",
       ...pairingDetails(pairing),
-      ...addedByDetail(deed),
+      ...addedByDetail(request),
     });
-    const notice = factorNotice(this.#deps, deed, { what: pairing.kind, recordId: owner.id });
+    const notice = factorNotice(this.#deps, request, { what: pairing.kind, recordId: owner.id });
     const done = await store.commit({
       checks: [owner.check],
       mutations: [mutation, record, notice, ...also],
@@ -254,10 +260,10 @@ class StoredUserFactors implements UserFactors {
   }
 
   /** @throws Refusal `too_many_pairings`. */
-  #prepare(deed: FactorDeed, wanted: NewPairing) {
+  #prepare(request: FactorRequest, wanted: NewPairing) {
     const { people: { pairings } } = this.#deps;
     try {
-      return pairings.prepare({ canonical: canonicalName(deed.user), shown: deed.user }, wanted);
+      return pairings.prepare({ canonical: canonicalName(request.user), shown: request.user }, wanted);
     } catch (fault) {
       if (fault instanceof RangeError) {
         throw new DetailedRefusal("too_many_pairings", { message: fault.message });

@@ -1,14 +1,24 @@
-// Lists users: a page of the directory where it can answer alone, else a bounded walk that asks each user.
+// Lists users: a page of the directory if its indexes suffice, otherwise a bounded scan.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import { keptNames, NOTHING_KEPT } from "../../../scim/schema/read_only_attributes.ts";
+import { NO_READ_ONLY, readOnlyNames } from "../../../scim/schema/read_only_attributes.ts";
 import type { Page, Target } from "../../../scim/ports.ts";
+import * as v from "valibot";
 import type { Stored } from "../../../scim/schema/resource.ts";
-import { directoryNumbers } from "./directory_numbers.ts";
-import type { People } from "./user_deps.ts";
-import { DetailedRefusal } from "../targets/target_errors.ts";
-import { userRow } from "./user_views.ts";
+import { optionalChoice, textUpTo } from "../hono_env.ts";
+import { directoryNumbers, userRow } from "./user_views.ts";
+import type { People } from "../deps.ts";
+import { DetailedRefusal } from "../errors.ts";
 import type { UserPage } from "./user_types.ts";
+
+/** The filters of a list of users, of a bulk operation and of an export. */
+export const USER_FILTERS = {
+  q: v.optional(textUpTo(2048), ""),
+  status: optionalChoice(["active", "inactive", "locked"]),
+  enrolled: optionalChoice(["yes", "no"]),
+  backend: v.optional(textUpTo(256), ""),
+  sync: optionalChoice(["present", "pending", "failed", "vanished", "differs", "absent"]),
+};
 
 export interface UserQuery {
   readonly q: string;
@@ -16,13 +26,13 @@ export interface UserQuery {
   readonly size: number;
   readonly status: "" | "active" | "inactive" | "locked";
   readonly enrolled: "" | "yes" | "no";
-  /** A backend's name: those that it holds, owes, or holds otherwise. */
+  /** The name of a backend. */
   readonly backend: string;
   readonly sync: "" | "present" | "pending" | "failed" | "vanished" | "differs" | "absent";
 }
 
-/** Users that one request looks at, at most. */
-const MOST_WALKED = 20_000;
+/** Users that one request reads. */
+const MAX_SCANNED = 20_000;
 const STEP = 500;
 
 type Test = (stored: Stored) => boolean;
@@ -32,7 +42,7 @@ type Test = (stored: Stored) => boolean;
  *
  * @throws Refusal `bad_filter`.
  */
-export async function listUsers(people: People, target: Target, query: UserQuery): Promise<UserPage> {
+export async function readUserPage(people: People, target: Target, query: UserQuery): Promise<UserPage> {
   const tests = testsOf(people, query);
   const { page, size } = query;
   const found = tests.length === 0
@@ -42,7 +52,7 @@ export async function listUsers(people: People, target: Target, query: UserQuery
     target: target.name,
     targets: people.targets.names,
     backends: target.backends,
-    readOnly: keptNames(target.readOnly ?? NOTHING_KEPT),
+    readOnly: readOnlyNames(target.readOnly ?? NO_READ_ONLY),
     logsIn: target.name === people.loginTarget,
     total: found.total,
     isCut: found.isCut,
@@ -90,7 +100,7 @@ async function readPage(
   return found.page;
 }
 
-/** What the directory has no index for is asked of each user, up to a bound. */
+/** Scans users for filters without an index, up to a limit. */
 async function walk(
   people: People,
   { target, query, tests }: { target: Target; query: UserQuery; tests: readonly Test[] },
@@ -106,12 +116,12 @@ async function walk(
       total += 1;
     }
     walked += step.length;
-    if (walked >= MOST_WALKED) return { total, isCut: true, resources };
+    if (walked >= MAX_SCANNED) return { total, isCut: true, resources };
   }
   return { total, isCut: false, resources };
 }
 
-/** Everybody who may pass, in order of name: those whom the gateway knows, where that is asked; else those whom the search finds. */
+/** Users that may match, in order of name: from the gateway's lists if they suffice, otherwise from the search. */
 export async function* candidates(
   people: People,
   target: Target,
@@ -133,10 +143,10 @@ export async function* candidates(
   }
 }
 
-/** Canonical names that the gateway has at hand for what is asked; `null` when it has none for it. */
+/** Canonical names from the gateway's lists; `null` if they do not suffice for the filter. */
 function knownNames({ pairings, limits, factors }: People, { status, enrolled }: UserQuery): string[] | null {
   if (status === "locked") return limits.locked().sort();
-  // A number of the directory is a factor, too: only the directory knows who has one.
+  // A directory number is a factor too, and the gateway has no list of those.
   const hasNumberFactors = factors.enabled.some((kind) => kind === "sms" || kind === "voice");
   if (enrolled !== "yes" || hasNumberFactors) return null;
   return [...new Set([...pairings.all()].map(({ user }) => user))].sort();
@@ -155,22 +165,44 @@ export function testsOf(people: People, query: UserQuery): Test[] {
     const wanted = query.enrolled === "yes";
     tests.push((stored) => hasFactor(people, stored) === wanted);
   }
-  if (query.backend !== "" || query.sync !== "") tests.push((stored) => standsAt(stored, query));
+  if (query.backend !== "" || query.sync !== "") tests.push((stored) => matchesBackend(stored, query));
   return tests;
 }
 
-/** Whether a login of the user can ask for a second factor: one that was paired, or a number of the directory. */
+/** Whether the user has a second factor: a pairing, or a directory number. */
 function hasFactor(people: People, { content }: Stored): boolean {
   const pairings = people.pairings.of(canonicalName(content.name));
   return pairings.length > 0 || directoryNumbers(people, { content, pairings }).length > 0;
 }
 
-/** Whether the backend that is asked for (or any) stands to the user as is asked. */
-function standsAt({ backends }: Stored, { backend, sync }: UserQuery): boolean {
+/** Whether the user has the sync status in the backend, or in any backend. */
+function matchesBackend({ backends }: Stored, { backend, sync }: UserQuery): boolean {
   if (sync === "absent") return backend !== "" && backends[backend] === undefined;
   const states = backend === "" ? Object.values(backends) : [backends[backend]];
   return states.some((state) =>
     state !== undefined &&
     (sync === "" || (sync === "differs" ? state.differs === true : state.state === sync))
   );
+}
+
+export type UserListFilters = Omit<UserQuery, "page" | "size">;
+
+/**
+ * In order of name; at most about `most` users are looked at.
+ *
+ * @throws Refusal `bad_filter`.
+ */
+export async function* matchingUsers(
+  people: People,
+  target: Target,
+  { filters, most }: { filters: UserListFilters; most: number },
+): AsyncGenerator<Stored> {
+  const query = { ...filters, page: 1, size: 1 };
+  const tests = testsOf(people, query);
+  let looked = 0;
+  for await (const step of candidates(people, target, query)) {
+    for (const stored of step) if (tests.every((test) => test(stored))) yield stored;
+    looked += step.length;
+    if (looked >= most) return;
+  }
 }

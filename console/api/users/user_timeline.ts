@@ -1,15 +1,15 @@
-// A user's history: what was done to them and how their logins ended, from the audit records, newest first.
+// A user's timeline: changes and logins from the audit log, newest first.
 
 import { auditActor, auditObjects } from "../../../platform/audit.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Store } from "../../../platform/store.ts";
 import {
-  actionOf,
   auditDetails,
   auditRecords,
   type AuditValue,
+  currentAction,
   MAX_COMPARED,
-} from "../audit/audit_reader.ts";
+} from "../audit/audit_log.ts";
 import type { TimelineEntry, TimelinePage } from "./user_types.ts";
 
 const PAGE_SIZE = 40;
@@ -35,7 +35,7 @@ export async function userTimeline(
   return { entries, next: null };
 }
 
-/** The index has names by their beginning only, and the same name in each target. */
+/** The index has shortened names, without the target. */
 function isAbout(value: AuditValue, { user, target }: { user: string; target: string }): boolean {
   const asked = canonicalName(`user:${user}`);
   return auditObjects(value).some((object) => canonicalName(object) === asked) &&
@@ -61,7 +61,7 @@ function entryOf(id: string, value: AuditValue): TimelineEntry {
     atMs: typeof value.atMs === "number" ? value.atMs : 0,
     actor: auditActor(value),
     source: textOf(value.source),
-    action: actionOf(value),
+    action: currentAction(value),
     before: changeText(value.before),
     after: changeText(value.after),
     details: auditDetails(value, HEAD),

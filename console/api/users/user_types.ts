@@ -1,14 +1,14 @@
-// What the console's API says of users: types alone, shared with the pages.
+// Types of the user API, shared with the pages.
 
 import type { ConversationView } from "../../../radius/ports.ts";
-import type { UnconfirmedFactor } from "../../../radius/factors/unconfirmed_factors.ts";
-import type { Factor } from "../../../radius/flow/factors.ts";
+import type { UnconfirmedFactor } from "../../../radius/factors/pairing.ts";
+import type { Factor } from "../../../radius/flow/context.ts";
 import type { Receipt } from "../../../scim/ports.ts";
 import type { BackendState, JsonObject } from "../../../scim/schema/resource.ts";
 
-export type { LoginTrial } from "../../../radius/conversation/login_dry_run.ts";
+export type { DryRunResult } from "../../../radius/conversation/login_dry_run.ts";
 
-/** How one backend stands to a user, for a row. */
+/** The sync status of a user in one backend, for a row. */
 export interface BackendMark {
   readonly name: string;
   readonly state: BackendState["state"];
@@ -35,35 +35,35 @@ export interface UserPage {
   readonly target: string;
   readonly targets: readonly string[];
   readonly backends: readonly { readonly name: string; readonly kind: string; readonly mode: string }[];
-  /** Names of attributes that cannot be changed here, because every backend keeps them. */
+  /** Read-only attributes of every backend, which cannot be changed here. */
   readonly readOnly: readonly string[];
-  /** Whether this target's users log in, so that factors and locks are theirs. */
+  /** Whether this target's users log in, so that they have factors and locks. */
   readonly logsIn: boolean;
   readonly total: number;
-  /** More match than were looked at. */
+  /** The scan ended at its limit. */
   readonly isCut: boolean;
   readonly page: number;
   readonly size: number;
   readonly rows: readonly UserRow[];
-  /** Names with factors that the directory does not have and the search fits; the first few. */
+  /** The first few names with factors that match the search and are not in the directory. */
   readonly outside: readonly string[];
 }
 
-/** One backend in the table of what is true where. */
+/** The status of a user in one backend. */
 export interface BackendView {
   readonly name: string;
-  /** Names of attributes that it keeps for itself; absent: none. */
+  /** Its read-only attributes; absent: none. */
   readonly keeps?: readonly string[];
   readonly kind: "store" | "ldap" | "scim";
   readonly mode: "sync" | "async";
-  /** `null`: it does not have the user and owes nothing. */
+  /** `null`: it does not have the user, and nothing is pending. */
   readonly state: BackendState | null;
-  /** What it holds instead of the user's own values; `null` when that is the same. */
+  /** Its values, if they differ from the user's. */
   readonly holds: { readonly active: boolean; readonly attributes: JsonObject } | null;
 }
 
-/** What the directory says of a user. */
-export interface UserRecord {
+/** A user in the directory. */
+export interface UserDetails {
   readonly active: boolean;
   readonly attributes: JsonObject;
   readonly groups: readonly string[];
@@ -72,14 +72,14 @@ export interface UserRecord {
   readonly version: string;
 }
 
-/** One factor; a number is masked, and a secret is not there. */
+/** One factor, with a masked number and without secrets. */
 export interface PairingView {
   readonly id: string;
   readonly kind: Factor;
   readonly createdMs: number;
   readonly number?: string;
   readonly totpLength?: number;
-  /** What its person calls a phone. */
+  /** The name of a phone. */
   readonly name?: string;
 }
 
@@ -103,8 +103,8 @@ export interface DirectoryNumberView {
   readonly kinds: readonly ("sms" | "voice")[];
 }
 
-/** What only users have who log in. */
-export interface LoginView {
+/** The factors and logins of a user of the login target. */
+export interface UserLoginView {
   readonly pairings: readonly PairingView[];
   /** Added by a phone that was revoked; not used for a login until the user or an administrator confirms it. */
   readonly unconfirmed?: readonly UnconfirmedFactor[];
@@ -121,26 +121,26 @@ export interface LoginView {
 export interface UserView {
   readonly target: string;
   readonly name: string;
-  /** `null`: not in the directory; factors and logins there may be all the same. */
-  readonly record: UserRecord | null;
-  /** Names of attributes that cannot be changed here, because every backend keeps them. */
+  /** `null`: not in the directory, but possibly with factors and logins. */
+  readonly record: UserDetails | null;
+  /** Read-only attributes of every backend, which cannot be changed here. */
   readonly readOnly: readonly string[];
   readonly backends: readonly BackendView[];
-  readonly login: LoginView | null;
+  readonly login: UserLoginView | null;
 }
 
-/** What a change made, and what each backend said. */
+/** The result of a change, with the result of each backend. */
 export interface UserChange {
   readonly receipt: Receipt;
   /** `null` when the user is gone. */
   readonly user: UserView | null;
 }
 
-/** What came of one group. */
-export interface GroupChange {
+/** The result of one group. */
+export interface MembershipChange {
   readonly group: string;
   readonly receipt: Receipt | null;
-  /** Why it was not done. */
+  /** The reason of a failure. */
   readonly problem: string | null;
 }
 
@@ -159,6 +159,6 @@ export interface TimelineEntry {
 
 export interface TimelinePage {
   readonly entries: readonly TimelineEntry[];
-  /** What to ask for the older ones; `null` at the end. */
+  /** The start of the next page; `null` at the end. */
   readonly next: string | null;
 }

@@ -1,27 +1,33 @@
-// Users as the console shows them, put together from the directory, the pairings, the limits and the gateway.
+// Users as the console shows them, from the directory, the pairings, the limits and the gateway; and their directory numbers.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import type { GatewayWatch } from "../../../radius/ports.ts";
-import type { Pairing } from "../../../radius/factors/pairing.ts";
-import { unconfirmedFactors } from "../../../radius/factors/unconfirmed_factors.ts";
-import { maskPhoneNumber } from "../../../platform/phone_number.ts";
+import type { GatewayMonitor } from "../../../radius/ports.ts";
+import { type Pairing, unconfirmedFactors } from "../../../radius/factors/pairing.ts";
+import { isCountryAllowed, maskPhoneNumber, reducePhoneNumber } from "../../../platform/phone_number.ts";
 import type { Target } from "../../../scim/ports.ts";
 import type { Content, JsonValue, Stored } from "../../../scim/schema/resource.ts";
-import { keptNames, NOTHING_KEPT } from "../../../scim/schema/read_only_attributes.ts";
+import { NO_READ_ONLY, readOnlyNames } from "../../../scim/schema/read_only_attributes.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
-import { directoryNumbers, ownNumbers } from "./directory_numbers.ts";
-import type { People } from "./user_deps.ts";
-import type { BackendView, LockView, LoginView, PairingView, UserRow, UserView } from "./user_types.ts";
+import type { People } from "../deps.ts";
+import type {
+  BackendView,
+  DirectoryNumberView,
+  LockView,
+  PairingView,
+  UserLoginView,
+  UserRow,
+  UserView,
+} from "./user_types.ts";
 
 export interface ViewDeps {
   readonly people: People;
-  readonly watch: GatewayWatch;
-  readonly desk: SecondFactorAdmin | null;
+  readonly watch: GatewayMonitor;
+  readonly secondFactorAdmin: SecondFactorAdmin | null;
 }
 
-/** Conversations that are looked through for those of one user, and most that are shown. */
-const LOOKED_THROUGH = 20_000;
-const MOST_SHOWN = 20;
+/** Conversations that are read for those of one user, and the maximum that is shown. */
+const MAX_SCANNED = 20_000;
+const MAX_SHOWN = 20;
 
 /** One user as a row of the list. */
 export function userRow(people: People, target: Target, stored: Stored): UserRow {
@@ -50,23 +56,23 @@ export function userRow(people: People, target: Target, stored: Stored): UserRow
   };
 }
 
-/** Everything for one person. A name that the directory does not have gives what the gateway knows of it. */
+/** One user. For a name outside the directory, only the data of the gateway. */
 export async function userView(deps: ViewDeps, target: Target, name: string): Promise<UserView> {
-  return storedView(deps, { target, name, ...await standingOf(target, name) });
+  return storedView(deps, { target, name, ...await readStoredUser(target, name) });
 }
 
-/** What each backend has of one person, or is owed. */
+/** The status of a user in each backend. */
 export async function userBackends(target: Target, name: string): Promise<BackendView[]> {
-  return backendViews(target, await standingOf(target, name));
+  return backendViews(target, await readStoredUser(target, name));
 }
 
-/** A user of the directory, and what backends hold otherwise. */
+/** A user of the directory, and the different copies in backends. */
 interface StoredUser {
   readonly stored: Stored | null;
   readonly held: ReadonlyMap<string, Content>;
 }
 
-async function standingOf(target: Target, name: string): Promise<StoredUser> {
+async function readStoredUser(target: Target, name: string): Promise<StoredUser> {
   const stored = await target.directory.read("user", canonicalName(name));
   return { stored, held: stored === null ? new Map() : await target.heldElsewhere("user", name) };
 }
@@ -98,7 +104,7 @@ function storedView(
       modifiedMs: stored.modifiedMs,
       version: stored.version,
     },
-    readOnly: keptNames(target.readOnly ?? NOTHING_KEPT),
+    readOnly: readOnlyNames(target.readOnly ?? NO_READ_ONLY),
     backends: backendViews(target, { stored, held }),
     login: target.name === deps.people.loginTarget
       ? loginView(deps, { name: shown, content: stored?.content ?? null })
@@ -107,9 +113,9 @@ function storedView(
 }
 
 function loginView(
-  { people, watch, desk }: ViewDeps,
+  { people, watch, secondFactorAdmin }: ViewDeps,
   { name, content }: { name: string; content: Content | null },
-): LoginView {
+): UserLoginView {
   const canonical = canonicalName(name);
   const { pairings, factors } = people;
   const own = pairings.of(canonical);
@@ -119,16 +125,16 @@ function loginView(
     directoryNumbers: content === null ? [] : directoryNumbers(people, { content, pairings: own }),
     preferred: pairings.preferred(canonical),
     enabled: factors.enabled,
-    canInvite: desk !== null,
+    canInvite: secondFactorAdmin !== null,
     lock: lockView(people, { canonical, numbers: ownNumbers({ content, pairings: own }) }),
-    conversations: watch.conversations(LOOKED_THROUGH)
+    conversations: watch.conversations(MAX_SCANNED)
       .filter(({ user, outcome }) => outcome === null && canonicalName(user) === canonical)
-      .slice(0, MOST_SHOWN),
+      .slice(0, MAX_SHOWN),
     clients: people.trials.clients(),
   };
 }
 
-/** A pairing as it may be seen. */
+/** A pairing without secrets. */
 export function pairingView(pairing: Pairing): PairingView {
   const { id, kind, createdMs } = pairing;
   if (pairing.kind === "device") {
@@ -157,7 +163,7 @@ function lockView(
   };
 }
 
-/** What a person is called; "" when the directory does not say. */
+/** The display name; "" without one. */
 export function displayNameOf({ attributes }: Content): string {
   const { displayName, name } = attributes;
   if (typeof displayName === "string" && displayName !== "") return displayName;
@@ -180,4 +186,47 @@ function textOf(value: JsonValue | undefined): string {
 
 function isObject(value: JsonValue | undefined): value is Readonly<Record<string, JsonValue>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The gateway offers this many numbers of a kind, verified ones first. */
+const MAX_OFFERED = 9;
+const KINDS = ["sms", "voice"] as const;
+
+/** The numbers of a user that the login menu offers and that are not verified, each with its kinds. */
+export function directoryNumbers(
+  { factors }: Pick<People, "factors">,
+  { content, pairings }: { content: Content; pairings: readonly Pairing[] },
+): DirectoryNumberView[] {
+  const kinds = KINDS.filter((kind) => factors.enabled.includes(kind));
+  if (kinds.length === 0) return [];
+  const numbers = numbersOf(content).filter((number) => isCountryAllowed(number, factors.countryCodes));
+  const offered = new Map<string, ("sms" | "voice")[]>();
+  for (const kind of kinds) {
+    const verified = pairings.flatMap((pairing) => pairing.kind === kind ? [pairing.number] : []);
+    const free = Math.max(0, MAX_OFFERED - verified.length);
+    for (const number of numbers.filter((one) => !verified.includes(one)).slice(0, free)) {
+      offered.set(number, [...offered.get(number) ?? [], kind]);
+    }
+  }
+  return [...offered].map(([number, kinds]) => ({ number: maskPhoneNumber(number), kinds }));
+}
+
+/** All numbers of a user: those of the pairings, and those of the directory. */
+export function ownNumbers(
+  { content, pairings }: { content: Content | null; pairings: readonly Pairing[] },
+): readonly string[] {
+  const paired = pairings.flatMap((pairing) => "number" in pairing ? [pairing.number] : []);
+  return [...new Set([...paired, ...(content === null ? [] : numbersOf(content))])];
+}
+
+/** `phoneNumbers[].value` that can be dialled, each once. */
+function numbersOf({ attributes: { phoneNumbers } }: Content): string[] {
+  const values = Array.isArray(phoneNumbers) ? phoneNumbers.map(valueOf) : [];
+  return [...new Set(values.flatMap((value) => reducePhoneNumber(value) ?? []))];
+}
+
+function valueOf(entry: JsonValue): string {
+  if (typeof entry === "string") return entry;
+  const value = typeof entry === "object" && entry !== null && "value" in entry ? entry.value : null;
+  return typeof value === "string" ? value : "";
 }

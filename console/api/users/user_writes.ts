@@ -1,4 +1,4 @@
-// Changes of users in the directory: each with the backends that were chosen, and what each of them said.
+// Changes of users in the directory, in all or selected backends.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { contactProblems, contactProblemText } from "../../../scim/schema/contact_values.ts";
@@ -6,13 +6,12 @@ import { reducePhoneNumber } from "../../../platform/phone_number.ts";
 import type { Random } from "../../../platform/runtime.ts";
 import type { Actor, Target, WriteOptions, Written } from "../../../scim/ports.ts";
 import type { Content, JsonObject, Stored } from "../../../scim/schema/resource.ts";
-import type { People } from "./user_deps.ts";
-import { Refusal } from "../errors.ts";
-import { DetailedRefusal, ofTarget } from "../targets/target_errors.ts";
-import type { GroupChange } from "./user_types.ts";
+import type { People } from "../deps.ts";
+import { DetailedRefusal, Refusal, withTargetErrors } from "../errors.ts";
+import type { MembershipChange } from "./user_types.ts";
 
-/** A target, a name in it, and who asks. */
-export interface UserDeed {
+/** A user of a target, and the caller. */
+export interface UserRequest {
   readonly target: Target;
   readonly name: string;
   readonly actor: Actor;
@@ -22,8 +21,8 @@ export interface UserDeed {
 type Backends = readonly string[] | undefined;
 
 /**
- * Reads what a form sends as the identity interface reads a body. New e-mail addresses and phone numbers must be such; values that the
- * user has already may stay.
+ * Parses a form like a SCIM body. New e-mail addresses and phone numbers must be valid; values that the user
+ * already has may stay.
  *
  * @throws Refusal `bad_value`, `bad_contact`.
  */
@@ -66,7 +65,7 @@ export function givesAccess(
     phoneNumbersOf(content).some((number) => !known.has(number));
 }
 
-/** The phone numbers of a user, reduced to + and digits; one that cannot be reduced counts as it is. */
+/** The phone numbers of a user, reduced to + and digits if possible. */
 function phoneNumbersOf({ attributes }: Content): string[] {
   const entries = attributes.phoneNumbers;
   if (!Array.isArray(entries)) return [];
@@ -78,15 +77,15 @@ function phoneNumbersOf({ attributes }: Content): string[] {
 
 /** @throws Refusal `object_exists`, `backend_failed`, `backend_unreachable`. */
 export function createUser(
-  { target, actor }: UserDeed,
+  { target, actor }: UserRequest,
   { content, password, backends }: { content: Content; password: string | undefined; backends: Backends },
 ): Promise<Written> {
-  return ofTarget(target.create(content, options({ actor, backends, password })));
+  return withTargetErrors(target.create(content, options({ actor, backends, password })));
 }
 
-/** @throws Refusal `changed_meanwhile` when the user does not stand at `version` any more. */
+/** @throws Refusal `changed_meanwhile` if the user no longer has `version`. */
 export function replaceUser(
-  { target, actor }: UserDeed,
+  { target, actor }: UserRequest,
   { content, password, backends, version }: {
     content: Content;
     password?: string | undefined;
@@ -94,12 +93,14 @@ export function replaceUser(
     version: string;
   },
 ): Promise<Written> {
-  return ofTarget(target.replace(content, { ...options({ actor, backends, password }), ifVersion: version }));
+  return withTargetErrors(
+    target.replace(content, { ...options({ actor, backends, password }), ifVersion: version }),
+  );
 }
 
-/** Writes a user with one thing changed: the version given, or whatever version it has now. */
+/** Changes the given version of a user. Default: the current version. */
 export async function changeUser(
-  { target, name, actor }: UserDeed,
+  { target, name, actor }: UserRequest,
   { change, password, backends, version }: {
     change: (content: Content) => Content;
     password?: string;
@@ -109,7 +110,7 @@ export async function changeUser(
 ): Promise<Written> {
   const stored = await readStored(target, name);
   const changed = change(stored.content);
-  return await ofTarget(
+  return await withTargetErrors(
     target.replace(changed, {
       ...options({ actor, backends, password }),
       ifVersion: version ?? stored.version,
@@ -118,10 +119,10 @@ export async function changeUser(
 }
 
 export function removeUser(
-  { target, name, actor }: UserDeed,
+  { target, name, actor }: UserRequest,
   { backends, version }: { backends: Backends; version: string | undefined },
 ): Promise<Written> {
-  return ofTarget(
+  return withTargetErrors(
     target.remove("user", name, {
       ...options({ actor, backends }),
       ...(version === undefined ? {} : { ifVersion: version }),
@@ -129,17 +130,17 @@ export function removeUser(
   );
 }
 
-/** Puts a user into groups and takes them out of others; one group that fails leaves the others be. */
+/** Adds a user to groups and removes them from others. A failure does not affect the other groups. */
 export async function changeGroups(
-  { target, name, actor }: UserDeed,
+  { target, name, actor }: UserRequest,
   { add, remove }: { add: readonly string[]; remove: readonly string[] },
-): Promise<GroupChange[]> {
+): Promise<MembershipChange[]> {
   const stored = await readStored(target, name);
   const member = stored.content.name;
-  const outcomes: GroupChange[] = [];
+  const outcomes: MembershipChange[] = [];
   const change = async (group: string, members: { add: string[]; remove: string[] }): Promise<void> => {
     try {
-      const { receipt } = await ofTarget(target.changeMembers(group, members, { actor }));
+      const { receipt } = await withTargetErrors(target.changeMembers(group, members, { actor }));
       outcomes.push({ group, receipt, problem: null });
     } catch (fault) {
       if (!(fault instanceof Refusal)) throw fault;
@@ -151,15 +152,18 @@ export async function changeGroups(
   return outcomes;
 }
 
-/** Asks a backend again for what it owes; a deletion that it owes is a dead letter of its own. */
-export async function retryOwed({ target, name, actor }: UserDeed, backend: string): Promise<Written | null> {
+/** Retries a pending change in a backend. A pending deletion is a dead letter. */
+export async function retryOwed(
+  { target, name, actor }: UserRequest,
+  backend: string,
+): Promise<Written | null> {
   const stored = await readStored(target, name);
   const state = stored.backends[backend];
   if (state?.operation === "remove") {
     await target.retryDeadLetters({ backend });
     return null;
   }
-  return await ofTarget(
+  return await withTargetErrors(
     target.replace(stored.content, { actor, backends: [backend], ifVersion: stored.version }),
   );
 }

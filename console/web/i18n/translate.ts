@@ -1,9 +1,9 @@
 // The messages of the interface in the selected language. Components that use them render again when the language changes.
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
-import { formatMessage } from "./format_message.ts";
 import {
   type Catalogue,
+  formatMessage,
   type Language,
   LANGUAGES,
   type MessageKey,
@@ -38,17 +38,16 @@ export function t(key: MessageKey, values: MessageValues = {}): string {
   return message === undefined ? key : formatMessage(message, { language, values });
 }
 
-/** The message for an error code: `fail_<code>` of any area, or `null`. */
-export function failureMessage(code: string): string | null {
-  const found = Object.entries(active.value.catalogue).find(([key]) => key.endsWith(`.fail_${code}`));
-  return typeof found?.[1] === "string" ? found[1] : null;
-}
-
 /** The message of a key that contains a name from the server, or `null`: the server may be newer than this page. */
 export function findMessage(key: string): string | null {
   const { catalogue } = active.value;
   const message = Object.hasOwn(catalogue, key) ? catalogue[key] : undefined;
   return typeof message === "string" ? message : null;
+}
+
+/** The message for an error code, or `null`. */
+export function errorMessage(code: string): string | null {
+  return findMessage(`errors.${code}`);
 }
 
 /** Loads the catalogue of the selected language. */

@@ -4,27 +4,29 @@ import { PresenceFilter } from "ldapts";
 import type { LdapBackendSettings } from "../../../platform/config/config.ts";
 import type { Log } from "../../../platform/log.ts";
 import { type Clock, createSystemRandom, type Random } from "../../../platform/runtime.ts";
-import type { Backend, BackendOutcome, Desired, PutResult, Remote } from "../../backend_port.ts";
+import type {
+  Backend,
+  BackendOutcome,
+  DesiredResource,
+  PutResult,
+  RemoteResource,
+} from "../../backend_port.ts";
 import type { Mapping, ResourceKind } from "../../schema/resource.ts";
-import { type Kept, keptAttributes } from "../../schema/read_only_attributes.ts";
-import { coveredAttributes, isFrontEndKept } from "../../schema/mapping.ts";
-import { readName } from "../../schema/resource_name.ts";
+import { type ReadOnlyAttributes, toReadOnlyAttributes } from "../../schema/read_only_attributes.ts";
+import { coveredAttributes, isFrontEndReadOnly } from "../../schema/mapping.ts";
+import { parseName } from "../../schema/resource_name.ts";
 import { type LdapConnection, openLdapConnection } from "./ldap_connection.ts";
-import type { LdapEntry } from "./ldap_records.ts";
-import type { LdapSockets } from "./ldap_client.ts";
-import { contentOf, nameOf, remoteIdOf } from "./ldap_entries.ts";
-import { memberNames, type NameCache } from "./ldap_members.ts";
-import { LdapPool } from "./ldap_pool.ts";
-import { layoutOf, type LdapLayout } from "./ldap_schemas.ts";
-import { findEntry, searchForAll } from "./ldap_search.ts";
-import { createLdapVerifier, type LdapVerifier } from "./ldap_bind_auth.ts";
+import type { LdapEntry, LdapSockets } from "./ldap_client.ts";
+import { entryContent, entryName, entryRemoteId, findEntry, listSearch } from "./ldap_entries.ts";
+import { type NameCache, readMemberNames } from "./ldap_members.ts";
+import { createLdapVerifier, LdapPool, type LdapVerifier } from "./ldap_pool.ts";
+import { createLdapLayout, type LdapLayout } from "./ldap_schemas.ts";
 import { type LdapWriter, putEntry, removeEntry } from "./ldap_writes.ts";
-import { BackendListFault } from "../list_error.ts";
-import { faultOf, outcomeOf, unsupported } from "../backend_error.ts";
+import { BackendListError, toBackendFault, toBackendOutcome, unsupportedError } from "../backend_error.ts";
 
 const PAGE_SIZE = 500;
 /** A group of so many members may take as long again. */
-const MEMBERS_A_TIMEOUT = 500;
+const MEMBERS_PER_TIMEOUT = 500;
 
 export interface LdapBackendDeps {
   readonly settings: LdapBackendSettings;
@@ -36,7 +38,7 @@ export interface LdapBackendDeps {
   readonly connect?: LdapSockets;
 }
 
-/** Opens no connection before it is asked for something. */
+/** Connects with the first operation. */
 export function createLdapBackend(deps: LdapBackendDeps): Backend {
   return new LdapBackend(deps);
 }
@@ -46,7 +48,7 @@ class LdapBackend implements Backend {
   readonly name: string;
   readonly mode: Backend["mode"];
   readonly covers: Backend["covers"];
-  readonly keeps: Kept;
+  readonly readOnly: ReadOnlyAttributes;
   readonly holds: Backend["holds"];
   readonly #deps: LdapBackendDeps;
   readonly #layout: LdapLayout;
@@ -57,8 +59,8 @@ class LdapBackend implements Backend {
   constructor(deps: LdapBackendDeps) {
     const { settings, mapping, clock, random = createSystemRandom() } = deps;
     this.#deps = deps;
-    this.keeps = keptAttributes(settings.readOnly ?? []);
-    const layout = this.#layout = withKept(layoutOf(settings), { mapping, keeps: this.keeps });
+    this.readOnly = toReadOnlyAttributes(settings.readOnly ?? []);
+    const layout = this.#layout = withKept(createLdapLayout(settings), { mapping, keeps: this.readOnly });
     this.name = settings.name;
     this.mode = settings.mode;
     this.covers = coveredAttributes(layout.user.rows, mapping, "user");
@@ -73,7 +75,7 @@ class LdapBackend implements Backend {
     this.#verifier = createLdapVerifier({ ...shared, connect: (deadlineMs) => this.#connect(deadlineMs) });
   }
 
-  read(kind: ResourceKind, name: string): Promise<BackendOutcome<Remote | null>> {
+  read(kind: ResourceKind, name: string): Promise<BackendOutcome<RemoteResource | null>> {
     if (!this.#hasPlaceFor(kind)) return Promise.resolve({ ok: true, value: null });
     return this.#operate(async (connection) => {
       const entry = await findEntry(connection, { kind, name, layout: this.#layout });
@@ -81,10 +83,10 @@ class LdapBackend implements Backend {
     });
   }
 
-  put(desired: Desired): Promise<BackendOutcome<PutResult>> {
+  put(desired: DesiredResource): Promise<BackendOutcome<PutResult>> {
     const { content } = desired;
     if (!this.#hasPlaceFor(content.kind)) {
-      const { fault } = unsupported("the settings of this backend name no place for groups");
+      const { fault } = unsupportedError("the settings of this backend name no place for groups");
       return Promise.resolve({ ok: false, fault });
     }
     const members = content.kind === "group" ? content.members.length : 0;
@@ -101,12 +103,12 @@ class LdapBackend implements Backend {
     });
   }
 
-  async *list(kind: ResourceKind): AsyncGenerator<readonly Remote[]> {
+  async *list(kind: ResourceKind): AsyncGenerator<readonly RemoteResource[]> {
     if (!this.#hasPlaceFor(kind)) return;
     try {
       yield* this.#listAll(kind);
     } catch (thrown) {
-      throw new BackendListFault(faultOf(thrown, this.#onBug));
+      throw new BackendListError(toBackendFault(thrown, this.#onBug));
     }
   }
 
@@ -114,7 +116,7 @@ class LdapBackend implements Backend {
     const deadlineMs = this.#nextDeadline();
     const wanted = { kind: "user", name, layout: this.#layout } as const;
     const find = () => this.#pool.use((connection) => findEntry(connection, wanted), deadlineMs);
-    return outcomeOf(() => this.#verifier.verify({ password, deadlineMs, find }), this.#onBug);
+    return toBackendOutcome(() => this.#verifier.verify({ password, deadlineMs, find }), this.#onBug);
   }
 
   probe(): Promise<BackendOutcome<null>> {
@@ -167,34 +169,34 @@ class LdapBackend implements Backend {
     { members = 0 }: { members?: number } = {},
   ): Promise<BackendOutcome<T>> {
     const { clock, settings } = this.#deps;
-    const shares = 1 + Math.ceil(members / MEMBERS_A_TIMEOUT);
+    const shares = 1 + Math.ceil(members / MEMBERS_PER_TIMEOUT);
     const deadlineMs = clock.nowMs() + settings.timeoutMs * shares;
-    return outcomeOf(() => this.#pool.use(task, deadlineMs), this.#onBug);
+    return toBackendOutcome(() => this.#pool.use(task, deadlineMs), this.#onBug);
   }
 
   async #remoteOf(
     connection: LdapConnection,
     { entry, kind, cache }: { entry: LdapEntry; kind: ResourceKind; cache: NameCache },
-  ): Promise<Remote | null> {
+  ): Promise<RemoteResource | null> {
     const layout = this.#layout;
-    const read = readName(nameOf(entry, layout[kind]) ?? "");
+    const read = parseName(entryName(entry, layout[kind]) ?? "");
     if (!read.ok) return null;
-    const members = kind === "group" ? await memberNames(connection, { entry, layout, cache }) : [];
+    const members = kind === "group" ? await readMemberNames(connection, { entry, layout, cache }) : [];
     const { mapping } = this.#deps;
-    const content = contentOf(entry, { kind, layout, mapping, name: read.name, members });
-    return { content, remoteId: remoteIdOf(entry, layout) };
+    const content = entryContent(entry, { kind, layout, mapping, name: read.name, members });
+    return { content, remoteId: entryRemoteId(entry, layout) };
   }
 
-  async *#listAll(kind: ResourceKind): AsyncGenerator<readonly Remote[]> {
+  async *#listAll(kind: ResourceKind): AsyncGenerator<readonly RemoteResource[]> {
     const nextDeadline = () => this.#nextDeadline();
-    // A connection of its own: the caller that reads the list can write to the directory meanwhile.
+    // Uses another connection, so that the caller can write to the directory while it reads the list.
     const connection = await this.#open(nextDeadline());
     const cache: NameCache = new Map();
-    const search = searchForAll(kind, this.#layout);
+    const search = listSearch(kind, this.#layout);
     let unnamed = 0;
     try {
       for await (const page of connection.pages(search, { pageSize: PAGE_SIZE, nextDeadline })) {
-        const remotes: Remote[] = [];
+        const remotes: RemoteResource[] = [];
         for (const entry of page) {
           if (kind === "group") connection.setDeadline(nextDeadline());
           const remote = await this.#remoteOf(connection, { entry, kind, cache });
@@ -216,12 +218,12 @@ class LdapBackend implements Backend {
   }
 }
 
-/** The layout with the LDAP attributes that hold what is kept; the table's rows know front-end attributes alone. */
+/** The layout with the LDAP attributes of the read-only attributes. The table has only front-end attributes. */
 function withKept(
   layout: LdapLayout,
-  { mapping, keeps }: { mapping: Mapping; keeps: Kept },
+  { mapping, keeps }: { mapping: Mapping; keeps: ReadOnlyAttributes },
 ): LdapLayout {
-  const rows = layout.user.rows.filter(({ frontEnd }) => isFrontEndKept(frontEnd, mapping, keeps));
+  const rows = layout.user.rows.filter(({ frontEnd }) => isFrontEndReadOnly(frontEnd, mapping, keeps));
   const kept = rows.flatMap(({ ldap, more }) => more === undefined ? [ldap] : [ldap, more]);
-  return { ...layout, user: { ...layout.user, kept: new Set(kept.map((name) => name.toLowerCase())) } };
+  return { ...layout, user: { ...layout.user, readOnly: new Set(kept.map((name) => name.toLowerCase())) } };
 }

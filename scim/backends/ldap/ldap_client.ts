@@ -1,24 +1,25 @@
-// The sockets of one LDAP connection: made as the settings say, at most once, with TLS and a bound on each answer.
+// Opens the socket of an LDAP connection with the configured TLS, and limits the size of responses.
 
-import { isIP } from "node:net";
 import type * as net from "node:net";
 import type * as tls from "node:tls";
-import { Client } from "ldapts";
+import { isIP } from "node:net";
+import { Attribute, Client, type Entry as RawEntry, type Filter } from "ldapts";
 import type { LdapBackendSettings } from "../../../platform/config/config.ts";
+import { Buffer } from "node:buffer";
 
 export type LdapSettings = Pick<
   LdapBackendSettings,
   "url" | "startTls" | "caPem" | "bindDn" | "bindPassword" | "timeoutMs"
 >;
 
-/** How sockets are made; a test gives its own. */
+/** Opens sockets. A test passes its own. */
 export interface LdapSockets {
   readonly connect: typeof net.connect;
   readonly connectTls: typeof tls.connect;
 }
 
 /** A page of 500 entries, or a group of 50,000 members, is far below. */
-const MAX_OCTETS_A_REQUEST = 64 * 1024 * 1024;
+const MAX_RESPONSE_OCTETS = 64 * 1024 * 1024;
 
 /** The ldapts client of one connection, and its sockets. */
 export interface LdapClient {
@@ -28,7 +29,7 @@ export interface LdapClient {
   /** Starts to count the octets of another answer. */
   startCounting(): void;
   /** Whether an answer was over the bound; the sockets are closed then. */
-  isOverfull(): boolean;
+  isTooLong(): boolean;
 }
 
 /**
@@ -46,7 +47,7 @@ export function createLdapClient(settings: LdapSettings, sockets: LdapSockets): 
     made.push(socket);
     socket.on("data", (chunk: Uint8Array) => {
       octets += chunk.length;
-      if (octets <= MAX_OCTETS_A_REQUEST) return;
+      if (octets <= MAX_RESPONSE_OCTETS) return;
       overfull = true;
       destroy();
     });
@@ -74,7 +75,7 @@ export function createLdapClient(settings: LdapSettings, sockets: LdapSockets): 
     client,
     destroy,
     startCounting: () => void (octets = 0),
-    isOverfull: () => overfull,
+    isTooLong: () => overfull,
   };
 }
 
@@ -88,4 +89,74 @@ export function tlsOptions({ url, caPem }: LdapSettings): tls.ConnectionOptions 
     minVersion: "TLSv1.2",
     rejectUnauthorized: true,
   };
+}
+
+/** Values of one attribute of a new entry or a change. */
+export type LdapValues = readonly string[] | readonly Uint8Array[];
+
+export interface LdapChange {
+  readonly operation: "add" | "delete" | "replace";
+  readonly attribute: string;
+  readonly values: LdapValues;
+}
+
+/** An entry as it was found. */
+export interface LdapEntry {
+  readonly dn: string;
+  /** By attribute in lower case; values that are no UTF-8 are left out. */
+  readonly texts: ReadonlyMap<string, readonly string[]>;
+  /** The attributes that were requested as octets, by attribute in lower case, in hexadecimal. */
+  readonly octets: ReadonlyMap<string, string>;
+}
+
+export interface LdapSearch {
+  readonly baseDn: string;
+  readonly scope: "base" | "sub";
+  readonly filter: Filter;
+  readonly attributes: readonly string[];
+  /** Which of `attributes` are octets. */
+  readonly octets?: readonly string[];
+  readonly sizeLimit?: number;
+}
+
+/** A search in the format of ldapts. */
+export function searchOptions({ scope, filter, attributes, octets = [], sizeLimit }: LdapSearch) {
+  return {
+    scope,
+    filter,
+    attributes: [...attributes],
+    explicitBufferAttributes: [...octets],
+    ...sizeLimit === undefined ? {} : { sizeLimit },
+  };
+}
+
+/** An attribute in the format of ldapts, as texts or octets. */
+export function toAttribute(type: string, values: LdapValues): Attribute {
+  const texts: string[] = [];
+  const octets: Buffer[] = [];
+  for (const value of values) {
+    if (typeof value === "string") texts.push(value);
+    else octets.push(Buffer.from(value));
+  }
+  return new Attribute({ type, values: octets.length > 0 ? octets : texts });
+}
+
+/** An entry in the format of ldapts, with `octetNames` as octets. */
+export function readEntry(raw: RawEntry, octetNames: readonly string[]): LdapEntry {
+  const asOctets = new Set(octetNames.map((name) => name.toLowerCase()));
+  const texts = new Map<string, readonly string[]>();
+  const octets = new Map<string, string>();
+  for (const [name, value] of Object.entries(raw)) {
+    if (name === "dn") continue;
+    const key = name.toLowerCase();
+    const values: readonly (string | Uint8Array)[] = Array.isArray(value) ? value : [value];
+    if (asOctets.has(key)) {
+      const [one] = values;
+      if (one instanceof Uint8Array && one.length > 0) octets.set(key, Buffer.from(one).toString("hex"));
+      continue;
+    }
+    const known = values.filter((one): one is string => typeof one === "string");
+    if (known.length > 0) texts.set(key, known);
+  }
+  return { dn: raw.dn, texts, octets };
 }

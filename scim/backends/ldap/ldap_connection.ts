@@ -1,42 +1,39 @@
-// One connection to a directory: ldapts with a deadline on every request, no silent reconnects, and the knowledge of what may have been done.
+// One LDAP connection: a deadline for each request, no silent reconnects, and whether a failed write may have happened.
 
-import { Buffer } from "node:buffer";
 import * as net from "node:net";
 import * as tls from "node:tls";
+import { Buffer } from "node:buffer";
 import { Change, type Client } from "ldapts";
-import { withTimeout } from "../../../platform/timeout.ts";
-import type { Clock } from "../../../platform/runtime.ts";
+import { type Clock, withTimeout } from "../../../platform/runtime.ts";
 import { LdapRefusal } from "./ldap_result_codes.ts";
 import {
   createLdapClient,
-  type LdapClient,
-  type LdapSettings,
-  type LdapSockets,
-  tlsOptions,
-} from "./ldap_client.ts";
-import {
   type LdapChange,
+  type LdapClient,
   type LdapEntry,
   type LdapSearch,
+  type LdapSettings,
+  type LdapSockets,
   type LdapValues,
   readEntry,
   searchOptions,
+  tlsOptions,
   toAttribute,
-} from "./ldap_records.ts";
-import { busy, nonsense, Trouble, unreachable } from "../backend_error.ts";
+} from "./ldap_client.ts";
+import { BackendError, localError, malformedError, unreachableError } from "../backend_error.ts";
 
-/** Requests go one after the other; each ends at the deadline that was set last. What goes wrong is thrown as a Trouble. */
+/** Requests run one after the other. Each ends at the latest deadline. Throws a BackendError. */
 export interface LdapConnection {
   /** May still be used. */
-  usable(): boolean;
+  isUsable(): boolean;
   /** From now on: the end of every request. */
   setDeadline(deadlineMs: number): void;
-  /** Whether something was written, or may have been, since {@link forget}. */
-  wrote(): boolean;
-  forget(): void;
+  /** Whether something was written, or may have been, since {@link resetWritten}. */
+  hasWritten(): boolean;
+  resetWritten(): void;
   bind(dn: string, password: string): Promise<void>;
   search(search: LdapSearch): Promise<LdapEntry[]>;
-  /** RFC 2696. `nextDeadline` is asked before each page. */
+  /** RFC 2696. Calls `nextDeadline` before each page. */
   pages(
     search: LdapSearch,
     options: { pageSize: number; nextDeadline: () => number },
@@ -49,7 +46,7 @@ export interface LdapConnection {
 }
 
 const MAX_PAGES = 100_000;
-const PARTING_MS = 200;
+const UNBIND_TIMEOUT_MS = 200;
 
 /** A connection with TLS as the settings say. It is not bound yet; the first request must be a bind. */
 export async function openLdapConnection(
@@ -89,7 +86,7 @@ class OpenLdapConnection implements LdapConnection {
     await this.#ask((client) => client.startTLS(options));
   }
 
-  usable(): boolean {
+  isUsable(): boolean {
     return !this.#isBroken && this.#ldap.client.isConnected;
   }
 
@@ -97,11 +94,11 @@ class OpenLdapConnection implements LdapConnection {
     this.#deadlineMs = deadlineMs;
   }
 
-  wrote(): boolean {
+  hasWritten(): boolean {
     return this.#wrote;
   }
 
-  forget(): void {
+  resetWritten(): void {
     this.#wrote = false;
   }
 
@@ -128,7 +125,7 @@ class OpenLdapConnection implements LdapConnection {
       if (page.done === true) return;
       yield page.value.searchEntries.map((entry) => readEntry(entry, search.octets ?? []));
     }
-    throw nonsense("the directory's list has no end");
+    throw malformedError("the directory's list has no end");
   }
 
   async add(dn: string, attributes: ReadonlyMap<string, LdapValues>): Promise<void> {
@@ -156,8 +153,8 @@ class OpenLdapConnection implements LdapConnection {
     this.#isBroken = true;
     const { client } = this.#ldap;
     if (!client.isConnected) return this.#ldap.destroy();
-    // The word of parting needs no answer; whether it goes out or not, the sockets are destroyed.
-    const cancel = this.#clock.after(PARTING_MS, () => this.#ldap.destroy());
+    // An unbind has no response. Whether it is sent or not, the sockets are destroyed.
+    const cancel = this.#clock.after(UNBIND_TIMEOUT_MS, () => this.#ldap.destroy());
     client.unbind().catch(() => undefined).finally(() => {
       cancel();
       this.#ldap.destroy();
@@ -169,12 +166,12 @@ class OpenLdapConnection implements LdapConnection {
     this.#ldap.destroy();
   }
 
-  /** One request. After anything but an answer the connection is of no use. */
+  /** Sends one request. After anything but a response, the connection cannot be used again. */
   async #ask<T>(request: (client: Client) => Promise<T>, { writes = false } = {}): Promise<T> {
-    if (this.#isBroken) throw unreachable("the connection to the directory is closed");
+    if (this.#isBroken) throw unreachableError("the connection to the directory is closed");
     const [clock, deadlineMs] = [this.#clock, this.#deadlineMs];
     const timeoutMs = deadlineMs - clock.nowMs();
-    if (timeoutMs <= 0) throw busy("the time was over before the directory was asked");
+    if (timeoutMs <= 0) throw localError("busy", "the time was over before the directory was asked");
     this.#ldap.startCounting();
     const wroteBefore = this.#wrote;
     if (writes) this.#wrote = true;
@@ -184,31 +181,31 @@ class OpenLdapConnection implements LdapConnection {
     } catch (thrown) {
       const refusal = refusalOf(thrown);
       if (refusal !== null) {
-        // A request that was refused wrote nothing.
+        // A refused request wrote nothing.
         this.#wrote = wroteBefore;
         throw refusal;
       }
       this.#breakOff();
-      if (this.#ldap.isOverfull()) throw nonsense("the directory's answer is too long");
+      if (this.#ldap.isTooLong()) throw malformedError("the directory's answer is too long");
       throw lost(thrown, this.#wrote);
     }
     this.#breakOff();
-    throw unreachable("the directory did not answer in time", { unsure: this.#wrote });
+    throw unreachableError("the directory did not answer in time", { unsure: this.#wrote });
   }
 }
 
-/** ldapts tells a result code as a number; the system's own errors have texts there. */
+/** ldapts has result codes as numbers. System errors have texts. */
 function refusalOf(thrown: unknown): LdapRefusal | null {
   if (!(thrown instanceof Error) || !("code" in thrown) || typeof thrown.code !== "number") return null;
   // It puts "Code: 0x31" behind the server's words.
   return new LdapRefusal(thrown.code, thrown.message.replace(/ ?Code: 0x[0-9a-f]+$/, ""));
 }
 
-function lost(thrown: unknown, unsure: boolean): Trouble {
+function lost(thrown: unknown, unsure: boolean): BackendError {
   const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
   if (code.startsWith("ERR_TLS") || /CERT|SIGNED|VERIFY|ALTNAME/.test(code)) {
-    return unreachable(`the directory's certificate is not accepted (${code})`, { unsure });
+    return unreachableError(`the directory's certificate is not accepted (${code})`, { unsure });
   }
   const why = code === "" ? "" : ` (${code})`;
-  return unreachable(`the connection to the directory failed or was lost${why}`, { unsure });
+  return unreachableError(`the connection to the directory failed or was lost${why}`, { unsure });
 }

@@ -1,10 +1,10 @@
-// Distinguished names as text (RFC 4514), as far as a backend needs them: making one under a base, and reading the first RDN of one.
+// Distinguished names (RFC 4514): builds a DN below a base, and reads the first RDN of a DN.
 
-/** RFC 4514 §2.4: escaped with a backslash wherever they stand. NUL is written in hexadecimal. */
+/** RFC 4514 §2.4: escaped with a backslash at every position. NUL is written in hexadecimal. */
 const SPECIAL = new Set(['"', "+", ",", ";", "<", ">", "\\", "="]);
 const HEX_PAIR = /^[0-9a-fA-F]{2}$/;
 
-/** A value as it stands in a DN: RFC 4514 §2.4. Control characters go in hexadecimal, for the sake of logs. */
+/** Escapes a value for a DN (RFC 4514 §2.4). Control characters are hexadecimal, so that logs show them. */
 export function escapeDnValue(value: string): string {
   let text = "";
   for (let at = 0; at < value.length; at++) {
@@ -30,7 +30,7 @@ export interface Rdn {
   readonly value: string;
 }
 
-/** `null` when it is no DN, has several values in its first RDN, or gives the value in hexadecimal (`#04…`). */
+/** `null` if it is not a DN, has several values in its first RDN, or has the value in hexadecimal (`#04…`). */
 export function firstRdn(dn: string): Rdn | null {
   const equals = dn.indexOf("=");
   if (equals < 1) return null;
@@ -41,13 +41,13 @@ export function firstRdn(dn: string): Rdn | null {
 
 /** Reads up to the first comma that is not escaped. */
 function unescapeValue(text: string): string | null {
-  // Only U+0020 may stand before a value (RFC 4514 §3); other blanks belong to it.
+  // Only U+0020 may precede a value (RFC 4514 §3). Other blanks are part of it.
   let from = 0;
   while (text.charAt(from) === " ") from += 1;
   if (text.charAt(from) === "#") return null;
   const encoder = new TextEncoder();
   const octets: number[] = [];
-  /** How much of `octets` an escape made: blanks behind it are no part of the value. */
+  /** The length of `octets` without trailing blanks. An escaped blank is part of the value. */
   let firm = 0;
   for (let at = from; at < text.length; at++) {
     const one = String.fromCodePoint(text.codePointAt(at) ?? 0);

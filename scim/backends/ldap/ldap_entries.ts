@@ -1,17 +1,20 @@
-// Entries and contents: what an entry says of a user or a group, what a new entry holds, and what has to change in one that is there. Pure.
+// Maps LDAP entries to users and groups and back, and computes the modifications of an entry. Pure.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Content, Mapping, ResourceKind, UserContent } from "../../schema/resource.ts";
 import { fromFrontEnd, toFrontEnd } from "../../schema/mapping.ts";
-import type { LdapChange, LdapEntry, LdapValues } from "./ldap_records.ts";
+import type { LdapChange, LdapEntry, LdapSearch, LdapValues } from "./ldap_client.ts";
 import { firstRdn } from "./ldap_dn.ts";
 import type { LdapKind, LdapLayout, LdapRow } from "./ldap_schemas.ts";
+import { AndFilter, EqualityFilter, type Filter, NotFilter, PresenceFilter } from "ldapts";
+import type { LdapConnection } from "./ldap_connection.ts";
+import { refusedError } from "../backend_error.ts";
 
 const CONTROL = "userAccountControl";
 const NORMAL_ACCOUNT = 0x200;
 const DISABLED = 0x2;
 
-/** The attributes to ask for, so that an entry says all that is managed. */
+/** The attributes to request, so that an entry contains all managed attributes. */
 export function attributesToRead(kind: ResourceKind, layout: LdapLayout): string[] {
   const { naming, rows } = layout[kind];
   const names = [
@@ -26,7 +29,7 @@ export function attributesToRead(kind: ResourceKind, layout: LdapLayout): string
 }
 
 /** An entry's own name: the value that it is named by, when that is one of them; else the first. `null` without any. */
-export function nameOf(entry: LdapEntry, { naming }: LdapKind): string | null {
+export function entryName(entry: LdapEntry, { naming }: LdapKind): string | null {
   const values = entry.texts.get(naming.toLowerCase()) ?? [];
   const rdn = firstRdn(entry.dn);
   if (rdn !== null && rdn.attribute === naming.toLowerCase()) {
@@ -37,18 +40,18 @@ export function nameOf(entry: LdapEntry, { naming }: LdapKind): string | null {
 }
 
 /** Whether the entry belongs to the user `name`: directories also ignore differences that we do not, such as blanks at the end. */
-export function isNamed(entry: LdapEntry, name: string, kind: LdapKind): boolean {
+export function hasName(entry: LdapEntry, name: string, kind: LdapKind): boolean {
   const canonical = canonicalName(name);
   return (entry.texts.get(kind.naming.toLowerCase()) ?? []).some((one) => canonicalName(one) === canonical);
 }
 
-export function remoteIdOf(entry: LdapEntry, layout: LdapLayout): string {
+export function entryRemoteId(entry: LdapEntry, layout: LdapLayout): string {
   const { idAttribute } = layout.schema;
   return (idAttribute === null ? undefined : entry.octets.get(idAttribute.toLowerCase())) ?? entry.dn;
 }
 
-/** What an entry says. @param members names; empty for a user. */
-export function contentOf(
+/** Reads the content of an entry. @param members names; empty for a user. */
+export function entryContent(
   entry: LdapEntry,
   { kind, layout, mapping, name, members = [] }: {
     kind: ResourceKind;
@@ -59,10 +62,10 @@ export function contentOf(
   },
 ): Content {
   const frontEnd = new Map<string, readonly string[]>();
-  const { rows, demands } = layout[kind];
+  const { rows, required } = layout[kind];
   for (const row of rows) {
     const values = valuesOf(entry, row);
-    const shown = demands.includes(row.ldap.toLowerCase()) ? values.filter((one) => one !== name) : values;
+    const shown = required.includes(row.ldap.toLowerCase()) ? values.filter((one) => one !== name) : values;
     if (shown.length > 0) frontEnd.set(row.frontEnd, row.single === true ? shown.slice(0, 1) : shown);
   }
   const content = fromFrontEnd(frontEnd, { kind, name, mapping });
@@ -97,10 +100,10 @@ function desiredValues(
   { layout, mapping, name }: { layout: LdapLayout; mapping: Mapping; name: string },
 ): Map<string, readonly string[]> {
   const frontEnd = toFrontEnd(content, mapping);
-  const { rows, demands, naming, kept } = layout[content.kind];
+  const { rows, required, naming, readOnly } = layout[content.kind];
   const desired = new Map<string, readonly string[]>();
   for (const row of rows) {
-    if (kept?.has(row.ldap.toLowerCase())) continue;
+    if (readOnly?.has(row.ldap.toLowerCase())) continue;
     const values = [...new Set(frontEnd.get(row.frontEnd) ?? [])].filter((one) => one !== "");
     const [first, ...others] = values;
     const isOne = row.single === true || row.more !== undefined;
@@ -108,7 +111,7 @@ function desiredValues(
     if (row.more !== undefined) desired.set(row.more, others);
   }
   const set = new Map([...desired].map(([attribute, values]) => [attribute.toLowerCase(), values]));
-  for (const attribute of demands) {
+  for (const attribute of required) {
     if (attribute !== naming.toLowerCase() && (set.get(attribute)?.length ?? 0) === 0) {
       const spelled = [...desired.keys()].find((one) => one.toLowerCase() === attribute) ?? attribute;
       desired.set(spelled, [name]);
@@ -139,16 +142,18 @@ export function newEntry(
   return entry;
 }
 
-/** What has to change so that an entry says what `content` does; nothing that is right already, and nothing that names the entry. */
-export function changesTo(
+/** The modifications that make an entry equal to `content`. Never changes the attribute that names the entry. */
+export function entryChanges(
   entry: LdapEntry,
   { content, layout, mapping }: { content: Content; layout: LdapLayout; mapping: Mapping },
 ): LdapChange[] {
-  const name = nameOf(entry, layout[content.kind]) ?? content.name;
+  const name = entryName(entry, layout[content.kind]) ?? content.name;
   const rdn = firstRdn(entry.dn)?.attribute;
   const changes: LdapChange[] = [];
   for (const [attribute, values] of desiredValues(content, { layout, mapping, name })) {
-    if (attribute.toLowerCase() === rdn || layout[content.kind].kept?.has(attribute.toLowerCase())) continue;
+    if (attribute.toLowerCase() === rdn || layout[content.kind].readOnly?.has(attribute.toLowerCase())) {
+      continue;
+    }
     const held = entry.texts.get(attribute.toLowerCase()) ?? [];
     if (!isSameSet(held, values)) changes.push({ operation: "replace", attribute, values });
   }
@@ -182,4 +187,64 @@ function isSameSet(held: readonly string[], wanted: readonly string[]): boolean 
   if (held.length !== wanted.length) return false;
   const known = new Set(held);
   return wanted.every((value) => known.has(value));
+}
+
+/** Entries that a directory may take for the same name; more than these are no use. */
+const MAX_MATCHES = 10;
+
+export function classFilter(kind: LdapKind): Filter[] {
+  const filters: Filter[] = [new EqualityFilter({ attribute: "objectClass", value: kind.find })];
+  if (kind.not !== null) {
+    filters.push(
+      new NotFilter({ filter: new EqualityFilter({ attribute: "objectClass", value: kind.not }) }),
+    );
+  }
+  return filters;
+}
+
+/** The search for one name. */
+export function nameSearch(
+  kind: ResourceKind,
+  { name, layout }: { name: string; layout: LdapLayout },
+): LdapSearch {
+  const row = layout[kind];
+  return {
+    baseDn: row.baseDn,
+    scope: "sub",
+    filter: new AndFilter({
+      filters: [...classFilter(row), new EqualityFilter({ attribute: row.naming, value: name })],
+    }),
+    ...whatToRead(kind, layout),
+    sizeLimit: MAX_MATCHES,
+  };
+}
+
+/** The search for everything of one kind. */
+export function listSearch(kind: ResourceKind, layout: LdapLayout): LdapSearch {
+  const row = layout[kind];
+  const filters = [...classFilter(row), new PresenceFilter({ attribute: row.naming })];
+  return {
+    baseDn: row.baseDn,
+    scope: "sub",
+    filter: new AndFilter({ filters }),
+    ...whatToRead(kind, layout),
+  };
+}
+
+function whatToRead(kind: ResourceKind, layout: LdapLayout): Pick<LdapSearch, "attributes" | "octets"> {
+  const { idAttribute } = layout.schema;
+  return { attributes: attributesToRead(kind, layout), octets: idAttribute === null ? [] : [idAttribute] };
+}
+
+/** The one entry of that name, or `null`. Throws when several entries have it, because it is ambiguous. */
+export async function findEntry(
+  connection: LdapConnection,
+  { kind, name, layout }: { kind: ResourceKind; name: string; layout: LdapLayout },
+): Promise<LdapEntry | null> {
+  const found = await connection.search(nameSearch(kind, { name, layout }));
+  const [entry = null, ...others] = found.filter((one) => hasName(one, name, layout[kind]));
+  if (others.length > 0) {
+    throw refusedError("the directory has several entries of that name", { retry: true });
+  }
+  return entry;
 }

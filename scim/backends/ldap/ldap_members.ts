@@ -1,22 +1,22 @@
-// Members of groups: the directory knows them as DNs, everybody else as names.
+// Maps group members between DNs in the directory and names elsewhere.
 
 import { EqualityFilter, OrFilter, PresenceFilter } from "ldapts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import { readName } from "../../schema/resource_name.ts";
+import { parseName } from "../../schema/resource_name.ts";
 import type { LdapConnection } from "./ldap_connection.ts";
-import type { LdapChange, LdapEntry } from "./ldap_records.ts";
+import type { LdapChange, LdapEntry } from "./ldap_client.ts";
 import { isRefusal } from "./ldap_result_codes.ts";
-import { isNamed, nameOf } from "./ldap_entries.ts";
+import { entryName, hasName } from "./ldap_entries.ts";
 import { dnKey, firstRdn, makeDn } from "./ldap_dn.ts";
 import type { LdapLayout } from "./ldap_schemas.ts";
-import { nonsense } from "../backend_error.ts";
+import { malformedError } from "../backend_error.ts";
 
-/** Names that one search asks for. */
-const NAMES_A_SEARCH = 100;
+/** The number of names in one search. */
+const MAX_NAMES_PER_SEARCH = 100;
 /** DNs that are looked up one at a time for one group, because the directory cannot search for several. */
 const MAX_SINGLE_LOOKUPS = 5000;
 /** Members that are added or removed by one request. */
-export const MEMBERS_A_CHANGE = 500;
+export const MAX_MEMBERS_PER_CHANGE = 500;
 const MAX_CACHED = 50_000;
 const MAX_RANGES = 1000;
 const RANGE = /^(.+);range=(\d+)-(\d+|\*)$/;
@@ -24,8 +24,8 @@ const RANGE = /^(.+);range=(\d+)-(\d+|\*)$/;
 /** Names of DNs that were looked up, for the length of one operation. */
 export type NameCache = Map<string, string>;
 
-/** All member DNs of a group, without the one that only fills the place. Active Directory gives long lists in ranges. */
-export async function memberDns(
+/** All member DNs of a group, without the placeholder. Active Directory returns long lists in ranges. */
+export async function readMemberDns(
   connection: LdapConnection,
   { entry, layout }: { entry: LdapEntry; layout: LdapLayout },
 ): Promise<string[]> {
@@ -33,7 +33,7 @@ export async function memberDns(
   const dns = [...entry.texts.get(attribute.toLowerCase()) ?? []];
   let range = rangeOf(entry, attribute);
   for (let count = 0; range !== null; count++) {
-    if (count === MAX_RANGES) throw nonsense("the directory's list of members has no end");
+    if (count === MAX_RANGES) throw malformedError("the directory's list of members has no end");
     dns.push(...range.values);
     if (range.next === null) break;
     const [more] = await connection.search({
@@ -61,7 +61,7 @@ function rangeOf(
   return null;
 }
 
-/** The name of each DN: from its RDN where that holds the name, else by look-up; of what is no user, what its RDN says. */
+/** The name of each DN: from its RDN if that contains the name, otherwise by a search. For a DN that is no user, the value of its RDN. */
 export async function namesOfDns(
   connection: LdapConnection,
   { dns, layout, cache }: { dns: readonly string[]; layout: LdapLayout; cache: NameCache },
@@ -90,8 +90,8 @@ async function lookUpDns(
   connection: LdapConnection,
   { dns, layout, cache }: { dns: readonly string[]; layout: LdapLayout; cache: NameCache },
 ): Promise<void> {
-  for (let from = 0; from < dns.length; from += NAMES_A_SEARCH) {
-    const filters = dns.slice(from, from + NAMES_A_SEARCH)
+  for (let from = 0; from < dns.length; from += MAX_NAMES_PER_SEARCH) {
+    const filters = dns.slice(from, from + MAX_NAMES_PER_SEARCH)
       .map((value) => new EqualityFilter({ attribute: layout.schema.dnAttribute, value }));
     const found = await connection.search({
       baseDn: layout.user.baseDn,
@@ -99,24 +99,24 @@ async function lookUpDns(
       filter: new OrFilter({ filters }),
       attributes: [layout.user.naming],
     });
-    for (const entry of found) remember(cache, { entry, layout });
+    for (const entry of found) cacheName(cache, { entry, layout });
   }
   let single = 0;
   for (const dn of dns) {
     if (cache.has(dnKey(dn))) continue;
     if (++single > MAX_SINGLE_LOOKUPS) {
-      throw nonsense("too many members of a group are no users of this directory");
+      throw malformedError("too many members of a group are no users of this directory");
     }
     const entry = await readDn(connection, { dn, attribute: layout.user.naming });
-    if (entry !== null) remember(cache, { entry, layout, dn });
+    if (entry !== null) cacheName(cache, { entry, layout, dn });
   }
 }
 
-function remember(
+function cacheName(
   cache: NameCache,
   { entry, layout, dn = entry.dn }: { entry: LdapEntry; layout: LdapLayout; dn?: string },
 ): void {
-  const name = nameOf(entry, layout.user);
+  const name = entryName(entry, layout.user);
   if (cache.size >= MAX_CACHED) cache.clear();
   if (name !== null) cache.set(dnKey(dn), name);
 }
@@ -143,36 +143,36 @@ async function readDn(
   }
 }
 
-/** Names of a group's members as the interface takes them; what it would not take is left out. */
-export async function memberNames(
+/** The names of a group's members, without names that the SCIM interface would refuse. */
+export async function readMemberNames(
   connection: LdapConnection,
   { entry, layout, cache }: { entry: LdapEntry; layout: LdapLayout; cache: NameCache },
 ): Promise<string[]> {
-  const dns = await memberDns(connection, { entry, layout });
+  const dns = await readMemberDns(connection, { entry, layout });
   const names = await namesOfDns(connection, { dns, layout, cache });
   const seen = new Map<string, string>();
   for (const dn of dns) {
-    const read = readName(names.get(dn) ?? "");
+    const read = parseName(names.get(dn) ?? "");
     if (read.ok && !seen.has(canonicalName(read.name))) seen.set(canonicalName(read.name), read.name);
   }
   return [...seen.values()];
 }
 
-/** Members as the directory takes them. */
+/** Members in the format of the directory. */
 export interface MemberDns {
   readonly dns: string[];
-  /** Names that the directory has no user for, where it takes no members without an entry. */
+  /** Names without a user, if the directory accepts only members with an entry. */
   readonly unknown: string[];
 }
 
-/** The DN of each name, in order: that of the user's entry, else the one that it would have, where the directory takes such members. */
+/** The DN of each name, in order: the DN of the user's entry, or the DN that it would have if the directory accepts such members. */
 export async function dnsOfNames(
   connection: LdapConnection,
   { names, layout }: { names: readonly string[]; layout: LdapLayout },
 ): Promise<MemberDns> {
   const found = new Map<string, string>();
-  for (let from = 0; from < names.length; from += NAMES_A_SEARCH) {
-    const asked = names.slice(from, from + NAMES_A_SEARCH);
+  for (let from = 0; from < names.length; from += MAX_NAMES_PER_SEARCH) {
+    const asked = names.slice(from, from + MAX_NAMES_PER_SEARCH);
     const entries = await connection.search({
       baseDn: layout.user.baseDn,
       scope: "sub",
@@ -183,7 +183,7 @@ export async function dnsOfNames(
     });
     for (const entry of entries) {
       for (const name of asked) {
-        if (isNamed(entry, name, layout.user)) found.set(canonicalName(name), entry.dn);
+        if (hasName(entry, name, layout.user)) found.set(canonicalName(name), entry.dn);
       }
     }
   }
@@ -200,16 +200,16 @@ export async function dnsOfNames(
 }
 
 /**
- * The changes that make a group have exactly `names`, each of at most {@link MEMBERS_A_CHANGE} members, without the names that the directory
+ * The changes that make a group have exactly `names`, each of at most {@link MAX_MEMBERS_PER_CHANGE} members, without the names that the directory
  * does not know. Additions come first.
  */
-export async function memberChanges(
+export async function planMemberChanges(
   connection: LdapConnection,
   { entry, names, layout }: { entry: LdapEntry; names: readonly string[]; layout: LdapLayout },
 ): Promise<{ changes: LdapChange[]; unknown: readonly string[] }> {
   const attribute = layout.group.member;
   const { emptyMember } = layout.schema;
-  const held = await memberDns(connection, { entry, layout });
+  const held = await readMemberDns(connection, { entry, layout });
   const heldNames = await namesOfDns(connection, { dns: held, layout, cache: new Map() });
   const wanted = new Set(names.map(canonicalName));
   const has = new Set([...heldNames.values()].map(canonicalName));
@@ -225,16 +225,16 @@ export async function memberChanges(
     if (!staysEmpty && isFilled) remove.push(emptyMember);
   }
   const changes = [
-    ...inChunks(add).map((values): LdapChange => ({ operation: "add", attribute, values })),
-    ...inChunks(remove).map((values): LdapChange => ({ operation: "delete", attribute, values })),
+    ...chunkMembers(add).map((values): LdapChange => ({ operation: "add", attribute, values })),
+    ...chunkMembers(remove).map((values): LdapChange => ({ operation: "delete", attribute, values })),
   ];
   return { changes, unknown };
 }
 
-export function inChunks(dns: readonly string[]): string[][] {
+export function chunkMembers(dns: readonly string[]): string[][] {
   const chunks: string[][] = [];
-  for (let from = 0; from < dns.length; from += MEMBERS_A_CHANGE) {
-    chunks.push(dns.slice(from, from + MEMBERS_A_CHANGE));
+  for (let from = 0; from < dns.length; from += MAX_MEMBERS_PER_CHANGE) {
+    chunks.push(dns.slice(from, from + MAX_MEMBERS_PER_CHANGE));
   }
   return chunks;
 }

@@ -1,11 +1,13 @@
-// A few connections to a directory, each lent to one operation at a time; an operation that finds none waits in line, until a deadline.
+// The connection pool of an LDAP backend. An operation waits until a connection is free, up to its deadline.
 
 import type { CancelTimer, Clock } from "../../../platform/runtime.ts";
-import { ConnectionLimit } from "../connection_limit.ts";
+import { ConnectionLimit } from "../guarded_backend.ts";
 import type { LdapConnection } from "./ldap_connection.ts";
-import { Trouble } from "../backend_error.ts";
+import { BackendError } from "../backend_error.ts";
+import { isRefusal } from "./ldap_result_codes.ts";
+import type { LdapEntry } from "./ldap_client.ts";
 
-/** Longer than any pause between two logins of a busy day, shorter than what firewalls remember. */
+/** Longer than any pause between two logins on a busy day, shorter than the idle timeout of firewalls. */
 const IDLE_MS = 60_000;
 
 interface Idle {
@@ -55,8 +57,8 @@ export class LdapPool {
       try {
         return await this.#run(task, { connection: kept, deadlineMs });
       } catch (thrown) {
-        const isLost = thrown instanceof Trouble && thrown.fault.kind === "unreachable" &&
-          !thrown.fault.unsure && !kept.usable() && this.#clock.nowMs() < deadlineMs;
+        const isLost = thrown instanceof BackendError && thrown.fault.kind === "unreachable" &&
+          !thrown.fault.unsure && !kept.isUsable() && this.#clock.nowMs() < deadlineMs;
         if (!isLost) throw thrown;
       }
     }
@@ -67,14 +69,14 @@ export class LdapPool {
     task: (connection: LdapConnection) => Promise<T>,
     { connection, deadlineMs }: { connection: LdapConnection; deadlineMs: number },
   ): Promise<T> {
-    connection.forget();
+    connection.resetWritten();
     connection.setDeadline(deadlineMs);
     try {
       return await task(connection);
     } catch (thrown) {
       // The operations before a refusal took effect: the caller needs that to compensate.
-      if (thrown instanceof Trouble && connection.wrote()) {
-        throw new Trouble({ ...thrown.fault, unsure: true }, { cause: thrown });
+      if (thrown instanceof BackendError && connection.hasWritten()) {
+        throw new BackendError({ ...thrown.fault, unsure: true }, { cause: thrown });
       }
       throw thrown;
     } finally {
@@ -84,14 +86,14 @@ export class LdapPool {
 
   #take(): LdapConnection | null {
     for (let one = this.#idle.pop(); one !== undefined; one = this.#idle.pop()) {
-      if (one.connection.usable()) return one.connection;
+      if (one.connection.isUsable()) return one.connection;
       one.connection.close();
     }
     return null;
   }
 
   #giveBack(connection: LdapConnection): void {
-    if (this.#isClosed || !connection.usable()) return connection.close();
+    if (this.#isClosed || !connection.isUsable()) return connection.close();
     this.#idle.push({ connection, sinceMs: this.#clock.nowMs() });
     this.#cancelSweep ??= this.#clock.after(IDLE_MS, () => this.#sweep());
   }
@@ -102,5 +104,64 @@ export class LdapPool {
     for (const one of this.#idle) if (one.sinceMs <= staleMs) one.connection.close();
     this.#idle = this.#idle.filter((one) => one.sinceMs > staleMs);
     if (this.#idle.length > 0) this.#cancelSweep = this.#clock.after(IDLE_MS, () => this.#sweep());
+  }
+}
+
+/** A directory needs more time for a longer password. No user types one of this length. */
+const MAX_PASSWORD_OCTETS = 1024;
+
+export interface LdapVerifier {
+  /** Throws if the directory does not answer. @param check.find the entry of the user who signs in. */
+  verify(
+    check: { password: Uint8Array; deadlineMs: number; find: () => Promise<LdapEntry | null> },
+  ): Promise<"right" | "wrong">;
+  close(): Promise<void>;
+}
+
+/** @param deps.connect opens connections that are not bound. */
+export function createLdapVerifier(
+  { clock, size, connect }: {
+    clock: Clock;
+    size: number;
+    connect: (deadlineMs: number) => Promise<LdapConnection>;
+  },
+): LdapVerifier {
+  const pool = new LdapPool({ open: connect, clock, size });
+  return {
+    async verify({ password, deadlineMs, find }) {
+      const text = readPassword(password);
+      // Without a password a bind succeeds for everybody: RFC 4513 §5.1.2.
+      if (text === null || text === "") return "wrong";
+      const entry = await find();
+      if (entry === null || entry.dn === "") return "wrong";
+      return await pool.use((connection) => bindAs(connection, { dn: entry.dn, password: text }), deadlineMs);
+    },
+    close: () => pool.close(),
+  };
+}
+
+async function bindAs(
+  connection: LdapConnection,
+  { dn, password }: { dn: string; password: string },
+): Promise<"right" | "wrong"> {
+  try {
+    await connection.bind(dn, password);
+    return "right";
+  } catch (thrown) {
+    // An entry without a password is refused by some servers as inappropriateAuthentication.
+    if (isRefusal(thrown, "invalidCredentials") || isRefusal(thrown, "inappropriateAuthentication")) {
+      return "wrong";
+    }
+    throw thrown;
+  }
+}
+
+function readPassword(octets: Uint8Array): string | null {
+  if (octets.length > MAX_PASSWORD_OCTETS) return null;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(octets);
+  } catch (fault) {
+    if (fault instanceof TypeError) return null;
+    throw fault;
   }
 }

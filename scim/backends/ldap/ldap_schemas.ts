@@ -1,4 +1,4 @@
-// What the entries of a directory look like: for each kind of server two tables of attributes, and how it differs from the others.
+// The LDAP schemas of OpenLDAP and Active Directory: attributes of users and groups, and their differences.
 
 import type { LdapBackendSettings } from "../../../platform/config/config.ts";
 
@@ -6,9 +6,9 @@ import type { LdapBackendSettings } from "../../../platform/config/config.ts";
 export interface LdapRow {
   readonly frontEnd: string;
   readonly ldap: string;
-  /** The directory keeps one value only; the first is written. */
+  /** The directory stores only one value. The first one is written. */
   readonly single?: true;
-  /** `ldap` keeps one value only; the others go here. */
+  /** `ldap` stores only one value. This attribute stores the others. */
   readonly more?: string;
 }
 
@@ -17,27 +17,27 @@ interface KindRow {
   readonly classes: readonly string[];
   /** The class that entries are looked for by. */
   readonly find: string;
-  /** What has this class is none of ours, though it has the other. */
+  /** An entry with this class is not managed, even if it has the other class. */
   readonly not?: string;
-  /** The attribute that a new entry is named by; `null`: the one that holds the name. */
+  /** The attribute in the RDN of a new entry. `null`: the attribute with the name. */
   readonly rdn: string | null;
-  /** The first row holds the name. */
+  /** The first row is the name. */
   readonly rows: readonly LdapRow[];
-  /** Attributes that the classes demand: without a value the entry's own name stands there, and is not read back as a value. */
-  readonly demands: readonly string[];
+  /** Attributes that the classes require. Without a value, the name of the entry is written, and is not read back as a value. */
+  readonly required: readonly string[];
 }
 
 export interface LdapSchema {
   readonly user: KindRow;
   readonly group: KindRow & { readonly member: string };
-  /** `bit`: the second bit of userAccountControl says that an account is disabled. */
+  /** `bit`: the second bit of userAccountControl disables an account. */
   readonly active: "bit" | "none";
   readonly password: "password_modify" | "unicode_pwd";
   /** A member for groups without one, where the class demands one; never shown. */
   readonly emptyMember: string | null;
   /** Whether a member may be a DN without an entry. */
   readonly danglingMembers: boolean;
-  /** The attribute that holds an entry's own DN, to find several by name at once. */
+  /** The attribute with an entry's own DN, to find several entries with one search. */
   readonly dnAttribute: string;
   /** What names an entry for good; `null`: its DN. */
   readonly idAttribute: string | null;
@@ -69,14 +69,14 @@ const OPENLDAP = {
       { frontEnd: "department", ldap: "departmentNumber", single: true },
       { frontEnd: "organization", ldap: "o", single: true },
     ],
-    demands: ["sn", "cn"],
+    required: ["sn", "cn"],
   },
   group: {
     classes: ["groupOfNames"],
     find: "groupOfNames",
     rdn: null,
     rows: [{ frontEnd: "groupName", ldap: "cn" }],
-    demands: [],
+    required: [],
     member: "member",
   },
   active: "none",
@@ -118,14 +118,14 @@ const ACTIVE_DIRECTORY = {
       { frontEnd: "division", ldap: "division", single: true },
       { frontEnd: "organization", ldap: "company", single: true },
     ],
-    demands: [],
+    required: [],
   },
   group: {
     classes: ["top", "group"],
     find: "group",
     rdn: "cn",
     rows: [{ frontEnd: "groupName", ldap: "sAMAccountName" }],
-    demands: [],
+    required: [],
     member: "member",
   },
   active: "bit",
@@ -148,26 +148,26 @@ export interface LdapKind {
   readonly find: string;
   readonly not: string | null;
   readonly rdn: string;
-  /** The attribute that holds the name. */
+  /** The attribute with the name. */
   readonly naming: string;
   /** Everything but the name. */
   readonly rows: readonly LdapRow[];
   /** In lower case. */
-  readonly demands: readonly string[];
-  /** LDAP attributes that the directory keeps for itself, in lower case; absent: none. */
-  readonly kept?: ReadonlySet<string>;
+  readonly required: readonly string[];
+  /** Read-only LDAP attributes in lower case. Absent: none. */
+  readonly readOnly?: ReadonlySet<string>;
 }
 
 export interface LdapLayout {
   readonly schema: LdapSchema;
   readonly user: LdapKind;
   readonly group: LdapKind & { readonly member: string };
-  /** The attribute that says whether a user is active, as TRUE or FALSE; `null` without one. */
+  /** The attribute that states whether a user is active, as TRUE or FALSE. `null` without one. */
   readonly activeText: string | null;
 }
 
-/** The schema's tables with what the settings put in their place. An attribute set to "" is not kept. */
-export function layoutOf(
+/** The tables of the schema with the changes of the settings. An attribute set to "" is not stored. */
+export function createLdapLayout(
   settings: Pick<LdapBackendSettings, "schema" | "attributes" | "usersDn" | "groupsDn">,
 ): LdapLayout {
   const schema: LdapSchema = LDAP_SCHEMAS[settings.schema];
@@ -194,7 +194,7 @@ function kindOf(row: KindRow, { baseDn, given }: { baseDn: string; given: Map<st
   const known = new Set(rows.map((one) => one.frontEnd));
   for (const [frontEnd, ldap] of given) if (!known.has(frontEnd)) rows.push({ frontEnd, ldap });
   const [naming, ...others] = rows;
-  // "" for the name would leave nothing to find anybody by: the schema's own stays.
+  // With an empty attribute, no user could be found. So the attribute of the schema is used.
   const name = naming?.ldap || row.rows[0]?.ldap || "cn";
   return {
     baseDn,
@@ -204,6 +204,6 @@ function kindOf(row: KindRow, { baseDn, given }: { baseDn: string; given: Map<st
     rdn: row.rdn ?? name,
     naming: name,
     rows: others.filter((one) => one.ldap !== ""),
-    demands: row.demands.map((one) => one.toLowerCase()),
+    required: row.required.map((one) => one.toLowerCase()),
   };
 }

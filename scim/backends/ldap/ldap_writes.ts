@@ -1,20 +1,23 @@
-// Writing to a directory: an entry is added, or only what differs in it is changed; what is not managed stays as it is.
+// Writes to an LDAP directory: adds entries, or modifies only the attributes that differ.
 
 import { EqualityFilter } from "ldapts";
 import { type Random, toBase64Url } from "../../../platform/runtime.ts";
-import type { Desired, PutResult } from "../../backend_port.ts";
+import { type DesiredResource, membersNotStored, type PutResult } from "../../backend_port.ts";
 import type { Mapping, ResourceKind } from "../../schema/resource.ts";
-import { membersNotStored } from "../../schema/members_not_stored.ts";
 import { isRefusal } from "./ldap_result_codes.ts";
 import type { LdapConnection } from "./ldap_connection.ts";
-import type { LdapEntry } from "./ldap_records.ts";
-import { activeChange, changesTo, newEntry, remoteIdOf } from "./ldap_entries.ts";
-import { dnsOfNames, inChunks, memberChanges, memberDns, MEMBERS_A_CHANGE } from "./ldap_members.ts";
+import type { LdapEntry } from "./ldap_client.ts";
+import { activeChange, entryChanges, entryRemoteId, findEntry, newEntry } from "./ldap_entries.ts";
+import {
+  chunkMembers,
+  dnsOfNames,
+  MAX_MEMBERS_PER_CHANGE,
+  planMemberChanges,
+  readMemberDns,
+} from "./ldap_members.ts";
 import { makeDn } from "./ldap_dn.ts";
-import { encodePasswordModify, encodeUnicodePassword, PASSWORD_MODIFY_OID } from "./ldap_passwords.ts";
 import type { LdapLayout } from "./ldap_schemas.ts";
-import { findEntry } from "./ldap_search.ts";
-import { unsupported } from "../backend_error.ts";
+import { unsupportedError } from "../backend_error.ts";
 
 export interface LdapWriter {
   readonly layout: LdapLayout;
@@ -24,41 +27,41 @@ export interface LdapWriter {
   readonly isSecure: boolean;
 }
 
-/** Groups that one leaver is taken out of by one request; what is left over comes next. */
-const GROUPS_A_ROUND = 200;
+/** The groups that one search returns for a deleted user. The next round handles the rest. */
+const MAX_GROUPS_PER_ROUND = 200;
 const MAX_ROUNDS = 100;
 
 /** Adds or changes. `remoteId` is the directory's id of the entry. */
 export async function putEntry(
   connection: LdapConnection,
-  { desired, writer }: { desired: Desired; writer: LdapWriter },
+  { desired, writer }: { desired: DesiredResource; writer: LdapWriter },
 ): Promise<PutResult> {
   const { content } = desired;
   checkPassword(desired, writer);
   const wanted = { kind: content.kind, name: content.name, layout: writer.layout };
   const entry = await findEntry(connection, wanted);
-  if (entry !== null) return await change(connection, { entry, desired, writer });
+  if (entry !== null) return await changeEntry(connection, { entry, desired, writer });
   try {
-    return await add(connection, { desired, writer });
+    return await addEntry(connection, { desired, writer });
   } catch (thrown) {
     if (!isRefusal(thrown, "entryAlreadyExists")) throw thrown;
-    // Another client may have added it meanwhile; otherwise another object has the name, and that object stays.
+    // Another client may have added it in the meantime. Otherwise another object has the name, and stays.
     const other = await findEntry(connection, wanted);
     if (other === null) throw thrown;
-    return await change(connection, { entry: other, desired, writer });
+    return await changeEntry(connection, { entry: other, desired, writer });
   }
 }
 
-/** Before anything is written. */
-function checkPassword({ password }: Desired, { layout, isSecure }: LdapWriter): void {
+/** Runs before anything is written. */
+function checkPassword({ password }: DesiredResource, { layout, isSecure }: LdapWriter): void {
   if (password !== undefined && layout.schema.password === "unicode_pwd" && !isSecure) {
-    throw unsupported("Active Directory takes passwords over TLS only: use ldaps or StartTLS");
+    throw unsupportedError("Active Directory takes passwords over TLS only: use ldaps or StartTLS");
   }
 }
 
-async function add(
+async function addEntry(
   connection: LdapConnection,
-  { desired, writer }: { desired: Desired; writer: LdapWriter },
+  { desired, writer }: { desired: DesiredResource; writer: LdapWriter },
 ): Promise<PutResult> {
   const { content } = desired;
   const { layout } = writer;
@@ -70,9 +73,13 @@ async function add(
   });
   await connection.add(
     dn,
-    newEntry(content, { layout, mapping: writer.mapping, memberDns: members.slice(0, MEMBERS_A_CHANGE) }),
+    newEntry(content, {
+      layout,
+      mapping: writer.mapping,
+      memberDns: members.slice(0, MAX_MEMBERS_PER_CHANGE),
+    }),
   );
-  for (const values of inChunks(members.slice(MEMBERS_A_CHANGE))) {
+  for (const values of chunkMembers(members.slice(MAX_MEMBERS_PER_CHANGE))) {
     await connection.modify(dn, [{ operation: "add", attribute: layout.group.member, values }]);
   }
   await finishAccount(connection, { dn, entry: null, desired, writer });
@@ -84,30 +91,34 @@ function putResult(remoteId: string, unknown: readonly string[]): PutResult {
   return { remoteId, ...notStored === undefined ? {} : { notStored } };
 }
 
-/** A directory that names entries by a number of its own has given one only now. */
+/** A directory that names entries by its own numbers has assigned the number only now. */
 async function idOf(
   connection: LdapConnection,
-  { dn, desired: { content }, writer: { layout } }: { dn: string; desired: Desired; writer: LdapWriter },
+  { dn, desired: { content }, writer: { layout } }: {
+    dn: string;
+    desired: DesiredResource;
+    writer: LdapWriter;
+  },
 ): Promise<string> {
   if (layout.schema.idAttribute === null) return dn;
   const entry = await findEntry(connection, { kind: content.kind, name: content.name, layout });
-  return entry === null ? dn : remoteIdOf(entry, layout);
+  return entry === null ? dn : entryRemoteId(entry, layout);
 }
 
-async function change(
+async function changeEntry(
   connection: LdapConnection,
-  { entry, desired, writer }: { entry: LdapEntry; desired: Desired; writer: LdapWriter },
+  { entry, desired, writer }: { entry: LdapEntry; desired: DesiredResource; writer: LdapWriter },
 ): Promise<PutResult> {
   const { content } = desired;
   const { layout, mapping } = writer;
-  const changes = changesTo(entry, { content, layout, mapping });
+  const changes = entryChanges(entry, { content, layout, mapping });
   if (changes.length > 0) await connection.modify(entry.dn, changes);
   const members = content.kind === "group"
-    ? await memberChanges(connection, { entry, names: content.members, layout })
+    ? await planMemberChanges(connection, { entry, names: content.members, layout })
     : { changes: [], unknown: [] };
   for (const one of members.changes) await connection.modify(entry.dn, [one]);
   await finishAccount(connection, { dn: entry.dn, entry, desired, writer });
-  return putResult(remoteIdOf(entry, layout), members.unknown);
+  return putResult(entryRemoteId(entry, layout), members.unknown);
 }
 
 /** The password, and then whether the account is active: one without a password cannot be switched on. */
@@ -116,7 +127,7 @@ async function finishAccount(
   { dn, entry, desired: { content, password }, writer }: {
     dn: string;
     entry: LdapEntry | null;
-    desired: Desired;
+    desired: DesiredResource;
     writer: LdapWriter;
   },
 ): Promise<void> {
@@ -125,7 +136,7 @@ async function finishAccount(
   const switched = activeChange(entry, { content, layout });
   const isNew = entry === null && switched !== null;
   if (password !== undefined) await setPassword(connection, { dn, password, layout });
-  // An account that is created without a password gets a random one, never none.
+  // An account that is created without a password gets a random one.
   else if (isNew && isSecure) {
     const unknown = `${toBase64Url(random.bytes(48))}aA1!`;
     await setPassword(connection, { dn, password: unknown, layout });
@@ -155,7 +166,7 @@ export async function removeEntry(
   const dn = entry?.dn ?? makeDn({ attribute: rdn, value: name }, baseDn);
   if (entry !== null) await removeIfThere(connection, dn);
   if (kind === "user" && layout.schema.danglingMembers && layout.group.baseDn !== "") {
-    await leaveGroups(connection, { dn, layout });
+    await removeFromGroups(connection, { dn, layout });
   }
 }
 
@@ -168,7 +179,7 @@ async function removeIfThere(connection: LdapConnection, dn: string): Promise<vo
 }
 
 /** Where the directory does not do it by itself: the next user of the name must not inherit the leaver's groups. */
-async function leaveGroups(
+async function removeFromGroups(
   connection: LdapConnection,
   { dn, layout }: { dn: string; layout: LdapLayout },
 ): Promise<void> {
@@ -179,23 +190,59 @@ async function leaveGroups(
       scope: "sub",
       filter: new EqualityFilter({ attribute, value: dn }),
       attributes: [attribute],
-      sizeLimit: GROUPS_A_ROUND,
+      sizeLimit: MAX_GROUPS_PER_ROUND,
     });
-    for (const entry of groups) await leave(connection, { entry, dn, layout });
-    if (groups.length < GROUPS_A_ROUND) return;
+    for (const entry of groups) await removeMember(connection, { entry, dn, layout });
+    if (groups.length < MAX_GROUPS_PER_ROUND) return;
   }
 }
 
-async function leave(
+async function removeMember(
   connection: LdapConnection,
   { entry, dn, layout }: { entry: LdapEntry; dn: string; layout: LdapLayout },
 ): Promise<void> {
   const attribute = layout.group.member;
   const { emptyMember } = layout.schema;
-  const members = await memberDns(connection, { entry, layout });
+  const members = await readMemberDns(connection, { entry, layout });
   const isLast = members.length === 1 && emptyMember !== null;
   await connection.modify(entry.dn, [
     ...isLast ? [{ operation: "add" as const, attribute, values: [emptyMember] }] : [],
     { operation: "delete", attribute, values: [dn] },
   ]);
+}
+
+/** RFC 3062 §2. */
+export const PASSWORD_MODIFY_OID = "1.3.6.1.4.1.4203.1.11.1";
+
+const SEQUENCE = 0x30;
+const USER_IDENTITY = 0x80;
+const NEW_PASSWORD = 0x82;
+
+/** PasswdModifyRequestValue of RFC 3062 §2, without an old password: the server hashes the new one. */
+export function encodePasswordModify(dn: string, password: string): Uint8Array {
+  const text = new TextEncoder();
+  return tagged(SEQUENCE, [
+    ...tagged(USER_IDENTITY, text.encode(dn)),
+    ...tagged(NEW_PASSWORD, text.encode(password)),
+  ]);
+}
+
+/** X.690 §8.1.3, definite lengths. */
+function tagged(tag: number, content: Uint8Array | readonly number[]): Uint8Array {
+  const { length } = content;
+  const head = length < 0x80
+    ? [tag, length]
+    : length < 0x1_0000
+    ? [tag, 0x82, length >> 8, length & 0xff]
+    : [tag, 0x83, length >> 16, (length >> 8) & 0xff, length & 0xff];
+  return Uint8Array.from([...head, ...content]);
+}
+
+/** `unicodePwd` of [MS-ADTS] §3.1.1.3.1.5: in quotes, UTF-16, low octet first. */
+export function encodeUnicodePassword(password: string): Uint8Array {
+  const quoted = `"${password}"`;
+  const octets = new Uint8Array(quoted.length * 2);
+  const view = new DataView(octets.buffer);
+  for (let at = 0; at < quoted.length; at++) view.setUint16(at * 2, quoted.charCodeAt(at), true);
+  return octets;
 }

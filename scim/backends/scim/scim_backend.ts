@@ -4,27 +4,36 @@ import type { ScimBackendSettings } from "../../../platform/config/config.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Fetch } from "../../../platform/fetch_with_deadline.ts";
 import type { Clock } from "../../../platform/runtime.ts";
-import type { Backend, BackendOutcome, Desired, PutResult, Remote, RemoteHint } from "../../backend_port.ts";
+import type {
+  Backend,
+  BackendOutcome,
+  DesiredResource,
+  PutResult,
+  RemoteHint,
+  RemoteResource,
+} from "../../backend_port.ts";
 import type { Content, Mapping, ResourceKind } from "../../schema/resource.ts";
-import { type Kept, keptAttributes } from "../../schema/read_only_attributes.ts";
-import { BackendListFault } from "../list_error.ts";
-import { isCountersignUrl } from "./scim_dialects.ts";
+import { type ReadOnlyAttributes, toReadOnlyAttributes } from "../../schema/read_only_attributes.ts";
+import { BackendListError, toBackendFault, toBackendOutcome } from "../backend_error.ts";
+import {
+  isCountersignUrl,
+  type ReceivedResource,
+  RFC7643_COVERS,
+  withMemberNames,
+} from "./scim_resources.ts";
 import { createScimHttp, type ScimHttp } from "./scim_http.ts";
-import { createScimIds, type ScimIds } from "./scim_ids.ts";
-import { namesOf } from "./scim_members.ts";
-import { type ReceivedResource, RFC_COVERS, withMembers } from "./scim_resources.ts";
-import { createScimService, type ScimService } from "./scim_client.ts";
+import { createScimIdCache, resolveMemberNames, type ScimIdCache } from "./scim_members.ts";
+import { ScimClient } from "./scim_client.ts";
 import { putResource, removeResource, type ScimWriter } from "./scim_writes.ts";
-import { faultOf, outcomeOf } from "../backend_error.ts";
 
 /** So many members, each of which may have to be looked up, may take as long again. */
-const MEMBERS_A_TIMEOUT = 100;
+const MEMBERS_PER_TIMEOUT = 100;
 const MAX_SHARES = 100;
 
 export interface ScimBackendDeps {
   readonly settings: ScimBackendSettings;
   readonly mapping: Mapping;
-  /** Opens no connection that is kept: over a kept one the platform may send a POST twice. */
+  /** Must not keep connections alive, because the platform may repeat a POST over a kept connection. */
   readonly fetch: Fetch;
   readonly clock: Clock;
   readonly log: Log;
@@ -40,12 +49,12 @@ class ScimBackend implements Backend {
   readonly name: string;
   readonly mode: Backend["mode"];
   readonly covers: Backend["covers"];
-  readonly keeps: Kept;
+  readonly readOnly: ReadOnlyAttributes;
   readonly holds: Backend["holds"];
   readonly #deps: ScimBackendDeps;
   readonly #http: ScimHttp;
-  readonly #service: ScimService;
-  readonly #ids: ScimIds;
+  readonly #service: ScimClient;
+  readonly #ids: ScimIdCache;
   readonly #writer: ScimWriter;
 
   constructor(deps: ScimBackendDeps) {
@@ -53,23 +62,23 @@ class ScimBackend implements Backend {
     this.#deps = deps;
     this.name = settings.name;
     this.mode = settings.mode;
-    this.covers = isCountersignUrl(settings.url) ? null : RFC_COVERS;
-    this.keeps = keptAttributes(settings.readOnly ?? []);
+    this.covers = isCountersignUrl(settings.url) ? null : RFC7643_COVERS;
+    this.readOnly = toReadOnlyAttributes(settings.readOnly ?? []);
     const http = this.#http = createScimHttp({ settings, fetch, clock });
     const secrets = [settings.token, settings.password];
-    const service = this.#service = createScimService({ http, clock, mapping, url: settings.url, secrets });
-    this.#ids = createScimIds(clock);
-    this.#writer = { service, ids: this.#ids, mapping, keeps: this.keeps };
+    const service = this.#service = new ScimClient({ http, clock, mapping, url: settings.url, secrets });
+    this.#ids = createScimIdCache(clock);
+    this.#writer = { service, ids: this.#ids, mapping, keeps: this.readOnly };
     this.holds = {
-      // Known only when the server was asked for some.
+      // Known only after a request.
       get groups() {
-        return service.hasGroups();
+        return service.hasGroups;
       },
       active: true,
     };
   }
 
-  read(kind: ResourceKind, name: string, hint?: RemoteHint): Promise<BackendOutcome<Remote | null>> {
+  read(kind: ResourceKind, name: string, hint?: RemoteHint): Promise<BackendOutcome<RemoteResource | null>> {
     return this.#operate(async () => {
       const deadlineMs = this.#deadlineFor();
       const found = await this.#service.find({ kind, name, id: hint?.remoteId, deadlineMs });
@@ -77,7 +86,7 @@ class ScimBackend implements Backend {
     });
   }
 
-  put(desired: Desired, hint?: RemoteHint): Promise<BackendOutcome<PutResult>> {
+  put(desired: DesiredResource, hint?: RemoteHint): Promise<BackendOutcome<PutResult>> {
     const deadlineMs = this.#deadlineFor(memberCount(desired.content));
     const { remoteId: id } = hint ?? {};
     return this.#operate(() => putResource(desired, { writer: this.#writer, id, deadlineMs }));
@@ -91,11 +100,11 @@ class ScimBackend implements Backend {
     });
   }
 
-  async *list(kind: ResourceKind): AsyncGenerator<readonly Remote[]> {
+  async *list(kind: ResourceKind): AsyncGenerator<readonly RemoteResource[]> {
     try {
       yield* this.#listAll(kind);
     } catch (thrown) {
-      throw new BackendListFault(faultOf(thrown, this.#onBug));
+      throw new BackendListError(toBackendFault(thrown, this.#onBug));
     }
   }
 
@@ -112,12 +121,12 @@ class ScimBackend implements Backend {
   }
 
   #deadlineFor(members = 0): number {
-    const shares = Math.min(MAX_SHARES, 1 + Math.ceil(members / MEMBERS_A_TIMEOUT));
+    const shares = Math.min(MAX_SHARES, 1 + Math.ceil(members / MEMBERS_PER_TIMEOUT));
     return this.#deps.clock.nowMs() + this.#deps.settings.timeoutMs * shares;
   }
 
   #operate<T>(task: () => Promise<T>): Promise<BackendOutcome<T>> {
-    return outcomeOf(task, this.#onBug);
+    return toBackendOutcome(task, this.#onBug);
   }
 
   #onBug = (bug: unknown): void => {
@@ -127,7 +136,7 @@ class ScimBackend implements Backend {
     });
   };
 
-  async #remoteOf(received: ReceivedResource, kind: ResourceKind): Promise<Remote> {
+  async #remoteOf(received: ReceivedResource, kind: ResourceKind): Promise<RemoteResource> {
     const { id, content, members } = received;
     const [service, ids] = [this.#service, this.#ids];
     if (kind === "user") {
@@ -135,19 +144,19 @@ class ScimBackend implements Backend {
       return { content, remoteId: id };
     }
     const deadlineMs = this.#deadlineFor(members.length);
-    const { dialect } = await service.abilities(deadlineMs);
-    const names = await namesOf(received, { service, ids, dialect, deadlineMs });
-    return { content: withMembers(content, names), remoteId: id };
+    const { dialect } = await service.capabilities(deadlineMs);
+    const names = await resolveMemberNames(received, { service, ids, dialect, deadlineMs });
+    return { content: withMemberNames(content, names), remoteId: id };
   }
 
-  async *#listAll(kind: ResourceKind): AsyncGenerator<readonly Remote[]> {
-    const unreadableBefore = this.#service.unreadable();
+  async *#listAll(kind: ResourceKind): AsyncGenerator<readonly RemoteResource[]> {
+    const unreadableBefore = this.#service.unreadable;
     for await (const page of this.#service.pages(kind, () => this.#deadlineFor())) {
-      const remotes: Remote[] = [];
+      const remotes: RemoteResource[] = [];
       for (const received of page) remotes.push(await this.#remoteOf(received, kind));
       if (remotes.length > 0) yield remotes;
     }
-    const count = this.#service.unreadable() - unreadableBefore;
+    const count = this.#service.unreadable - unreadableBefore;
     if (count > 0) {
       this.#deps.log.warn("scim resources left out: they cannot be read here", {
         backend: this.name,

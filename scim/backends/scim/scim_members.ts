@@ -1,35 +1,35 @@
-// Members of groups on another SCIM server, which knows users by its own ids.
+// Maps group members between the IDs of another SCIM server and names.
 
 import type { JsonObject } from "../../schema/resource.ts";
-import { readName } from "../../schema/resource_name.ts";
-import type { ScimDialect } from "./scim_dialects.ts";
-import type { ScimIds } from "./scim_ids.ts";
-import type { ReceivedMember, ReceivedResource } from "./scim_resources.ts";
-import type { ScimService } from "./scim_client.ts";
+import { parseName } from "../../schema/resource_name.ts";
+import type { ReceivedMember, ReceivedResource, ScimDialect } from "./scim_resources.ts";
+import type { ScimClient } from "./scim_client.ts";
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import type { Clock } from "../../../platform/runtime.ts";
 
-/** AWS takes no more in one PATCH. */
-const MEMBERS_A_PATCH = 100;
+/** AWS accepts no more in one PATCH. */
+const MAX_MEMBERS_PER_PATCH = 100;
 /** Look-ups that run side by side; the line to the server is narrower still. */
-const AT_ONCE = 8;
+const MAX_CONCURRENT = 8;
 const PATCH_SCHEMA = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
 
 /** Who looks up. */
-export interface MemberDesk {
-  readonly service: ScimService;
-  readonly ids: ScimIds;
+export interface MemberLookup {
+  readonly service: ScimClient;
+  readonly ids: ScimIdCache;
   readonly dialect: ScimDialect;
   readonly deadlineMs: number;
 }
 
-/** Members as the server takes them. */
-export interface MembersThere {
+/** Members in the format of the server. */
+export interface RemoteMembers {
   readonly members: readonly JsonObject[];
   /** Names that the server has no user for; it cannot hold them. */
   readonly unknown: readonly string[];
 }
 
 /** The `members` entry of each name. */
-export async function membersOf(names: readonly string[], desk: MemberDesk): Promise<MembersThere> {
+export async function resolveMembers(names: readonly string[], desk: MemberLookup): Promise<RemoteMembers> {
   if (desk.dialect.members === "names") {
     return { members: names.map((name) => ({ value: name, display: name })), unknown: [] };
   }
@@ -40,7 +40,7 @@ export async function membersOf(names: readonly string[], desk: MemberDesk): Pro
   };
 }
 
-async function idOf(name: string, { service, ids, deadlineMs }: MemberDesk): Promise<string | null> {
+async function idOf(name: string, { service, ids, deadlineMs }: MemberLookup): Promise<string | null> {
   const known = ids.idOf(name);
   if (known !== undefined) return known;
   const found = await service.find({ kind: "user", name, deadlineMs });
@@ -49,15 +49,18 @@ async function idOf(name: string, { service, ids, deadlineMs }: MemberDesk): Pro
 }
 
 /** Names of a group's members; who is no user there any more is left out. */
-export async function namesOf({ members }: ReceivedResource, desk: MemberDesk): Promise<string[]> {
+export async function resolveMemberNames(
+  { members }: ReceivedResource,
+  desk: MemberLookup,
+): Promise<string[]> {
   const names = await inTurns(members, (member) => nameOf(member, desk));
   return names.flatMap((name) => {
-    const read = readName(name ?? "");
+    const read = parseName(name ?? "");
     return read.ok ? [read.name] : [];
   });
 }
 
-async function nameOf(member: ReceivedMember, desk: MemberDesk): Promise<string | null> {
+async function nameOf(member: ReceivedMember, desk: MemberLookup): Promise<string | null> {
   const { service, ids, dialect, deadlineMs } = desk;
   if (dialect.members === "names") return member.display === "" ? member.value : member.display;
   const known = ids.nameOf(member.value);
@@ -69,8 +72,8 @@ async function nameOf(member: ReceivedMember, desk: MemberDesk): Promise<string 
 
 async function inTurns<A, B>(items: readonly A[], task: (item: A) => Promise<B>): Promise<B[]> {
   const results: B[] = [];
-  for (let from = 0; from < items.length; from += AT_ONCE) {
-    results.push(...await Promise.all(items.slice(from, from + AT_ONCE).map(task)));
+  for (let from = 0; from < items.length; from += MAX_CONCURRENT) {
+    results.push(...await Promise.all(items.slice(from, from + MAX_CONCURRENT).map(task)));
   }
   return results;
 }
@@ -97,8 +100,58 @@ function patch(operations: readonly JsonObject[]): JsonObject {
 
 function inChunks(ids: readonly string[]): string[][] {
   const chunks: string[][] = [];
-  for (let from = 0; from < ids.length; from += MEMBERS_A_PATCH) {
-    chunks.push(ids.slice(from, from + MEMBERS_A_PATCH));
+  for (let from = 0; from < ids.length; from += MAX_MEMBERS_PER_PATCH) {
+    chunks.push(ids.slice(from, from + MAX_MEMBERS_PER_PATCH));
   }
   return chunks;
+}
+
+const MAX_REMEMBERED = 50_000;
+const KEEP_MS = 600_000;
+
+export interface ScimIdCache {
+  idOf(name: string): string | undefined;
+  nameOf(id: string): string | undefined;
+  remember(name: string, id: string): void;
+  forget(name: string): void;
+  /** Clears the cache. `false` if it was empty. */
+  clear(): boolean;
+}
+
+export function createScimIdCache(clock: Clock): ScimIdCache {
+  const ids = new Map<string, string>();
+  const names = new Map<string, string>();
+  let sinceMs = clock.nowMs();
+  const clear = (): boolean => {
+    const had = ids.size > 0 || names.size > 0;
+    ids.clear();
+    names.clear();
+    sinceMs = clock.nowMs();
+    return had;
+  };
+  const age = (): void => {
+    if (ids.size >= MAX_REMEMBERED || names.size >= MAX_REMEMBERED) clear();
+    else if (clock.nowMs() - sinceMs > KEEP_MS) clear();
+  };
+  return {
+    idOf(name) {
+      age();
+      return ids.get(canonicalName(name));
+    },
+    nameOf(id) {
+      age();
+      return names.get(id);
+    },
+    remember(name, id) {
+      age();
+      ids.set(canonicalName(name), id);
+      names.set(id, name);
+    },
+    forget(name) {
+      const id = ids.get(canonicalName(name));
+      ids.delete(canonicalName(name));
+      if (id !== undefined) names.delete(id);
+    },
+    clear,
+  };
 }

@@ -1,4 +1,4 @@
-// Contents as another SCIM server spells them, and back. Pure.
+// Maps resources to the format of another SCIM server and back. Pure.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type {
@@ -10,14 +10,14 @@ import type {
   ResourceKind,
 } from "../../schema/resource.ts";
 import { ENTERPRISE_SCHEMA, GROUP_SCHEMA, USER_SCHEMA } from "../../schema/attribute_table.ts";
-import { readContent } from "../../schema/parse_resource.ts";
-import { asObject, isList, type ScimDialect } from "./scim_dialects.ts";
+import { isJsonArray } from "../../schema/json_limits.ts";
+import { parseResource } from "../../schema/parse_resource.ts";
 
-/** What RFC 7643 has no place for, or calls readOnly; only the document's own interface takes it. */
+/** Attributes that RFC 7643 lacks or defines as readOnly. Only an interface of this specification accepts them. */
 const DOCUMENT_ONLY = ["imgs", "manager"];
 
-/** Top-level attributes of RFC 7643 §4.1 that another server can hold; what is not among them stays as it is here. */
-export const RFC_COVERS: ReadonlySet<string> = new Set([
+/** Top-level attributes of RFC 7643 §4.1 that another server can store. Other attributes do not change here. */
+export const RFC7643_COVERS: ReadonlySet<string> = new Set([
   ...["name", "displayName", "nickName", "profileUrl", "title", "userType", "preferredLanguage", "locale"],
   ...["timezone", "emails", "phoneNumbers", "ims", "photos", "addresses", "entitlements", "roles"],
   ...["x509Certificates", "externalId"],
@@ -26,26 +26,26 @@ export const RFC_COVERS: ReadonlySet<string> = new Set([
   ENTERPRISE_SCHEMA,
 ]);
 
-const KIND_WORDS = {
+const KINDS = {
   user: { path: "/Users", naming: "userName", schema: USER_SCHEMA },
   group: { path: "/Groups", naming: "displayName", schema: GROUP_SCHEMA },
 } as const;
 
-export function pathOf(kind: ResourceKind): string {
-  return KIND_WORDS[kind].path;
+export function collectionPath(kind: ResourceKind): string {
+  return KINDS[kind].path;
 }
 
-/** The attribute that holds the name. */
-export function namingOf(kind: ResourceKind): string {
-  return KIND_WORDS[kind].naming;
+/** The attribute with the name. */
+export function nameAttribute(kind: ResourceKind): string {
+  return KINDS[kind].naming;
 }
 
 /** `userName eq "anna"` (RFC 7644 §3.4.2.2): a value is a JSON string. */
 export function nameFilter(kind: ResourceKind, name: string): string {
-  return `${namingOf(kind)} eq ${JSON.stringify(name)}`;
+  return `${nameAttribute(kind)} eq ${JSON.stringify(name)}`;
 }
 
-/** A body for POST or PUT. @param members of a group, as the dialect gives them. */
+/** A body for POST or PUT. @param members of a group, in the format of the dialect. */
 export function toResource(
   content: Content,
   { dialect, members, password }: {
@@ -55,7 +55,7 @@ export function toResource(
   },
 ): JsonObject {
   const attributes = dialect.spelling === "rfc" ? spellAsRfc(content.attributes) : content.attributes;
-  const { schema, naming } = KIND_WORDS[content.kind];
+  const { schema, naming } = KINDS[content.kind];
   const extensions = Object.keys(attributes).filter((name) => name.toLowerCase().startsWith("urn:"));
   return {
     schemas: [schema, ...extensions],
@@ -71,18 +71,18 @@ function spellAsRfc(attributes: JsonObject): JsonObject {
   const spelled: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(attributes)) {
     if (DOCUMENT_ONLY.includes(name)) continue;
-    spelled[name] = name === "addresses" && isList(value) ? value.map(spellAddress) : value;
+    spelled[name] = name === "addresses" && isJsonArray(value) ? value.map(spellAddress) : value;
   }
   return spelled;
 }
 
 function spellAddress(value: JsonValue): JsonValue {
-  const { postralCode, ...rest } = asObject(value);
+  const { postralCode, ...rest } = toJsonObject(value);
   return postralCode === undefined ? value : { ...rest, postalCode: postralCode };
 }
 
 function withoutEmptyName({ name, ...rest }: JsonObject): JsonObject {
-  const set = Object.entries(asObject(name)).filter(([, value]) => value !== "");
+  const set = Object.entries(toJsonObject(name)).filter(([, value]) => value !== "");
   return set.length === 0 ? rest : { ...rest, name: Object.fromEntries(set) };
 }
 
@@ -105,23 +105,23 @@ export function fromResource(
   { kind, mapping }: { kind: ResourceKind; mapping: Mapping },
 ): ReceivedResource | null {
   const { id, members, ...body } = resource;
-  const name = body[namingOf(kind)];
+  const name = body[nameAttribute(kind)];
   if (typeof id !== "string" || id === "" || typeof name !== "string") return null;
   // Schemas of other vendors do not decide whether we can read it.
   const { schemas: _schemas, ...known } = body;
-  const read = readContent(kind, known, { mapping, newName: () => "", isStored: true });
+  const read = parseResource(kind, known, { mapping, newName: () => "", isStored: true });
   if (!read.ok || read.content.name === "") return null;
-  return { id, content: read.content, members: isList(members) ? members.flatMap(readMember) : [] };
+  return { id, content: read.content, members: isJsonArray(members) ? members.flatMap(readMember) : [] };
 }
 
 function readMember(member: JsonValue): ReceivedMember[] {
-  const { value, display } = asObject(member);
+  const { value, display } = toJsonObject(member);
   if (typeof value !== "string" || value === "") return [];
   return [{ value, display: typeof display === "string" ? display : "" }];
 }
 
-/** Whether a server that was sent `wanted` and shows `held` needs to be told nothing. Members are compared apart. */
-export function isSameContent(
+/** Whether a server with the content `held` needs no write of `wanted`. Members are compared separately. */
+export function isSameResource(
   wanted: Content,
   held: Content,
   { dialect, mapping }: { dialect: ScimDialect; mapping: Mapping },
@@ -136,7 +136,7 @@ export function isSameContent(
 
 /** JSON with the members of objects in order of name. */
 function stableText(value: JsonValue): string {
-  if (isList(value)) return `[${value.map(stableText).join(",")}]`;
+  if (isJsonArray(value)) return `[${value.map(stableText).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const parts = Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)
     .map(([name, one]) => `${JSON.stringify(name)}:${stableText(one)}`);
@@ -144,10 +144,72 @@ function stableText(value: JsonValue): string {
 }
 
 /** A group with its members by name, each once. */
-export function withMembers(content: Content, names: readonly string[]): Content {
+export function withMemberNames(content: Content, names: readonly string[]): Content {
   if (content.kind === "user") return content;
   const seen = new Map<string, string>();
   for (const name of names) if (!seen.has(canonicalName(name))) seen.set(canonicalName(name), name);
   const group: GroupContent = { ...content, members: [...seen.values()] };
   return group;
+}
+
+export interface ScimDialect {
+  /** How a resource is found by its name: by a filter, or at the path that ends in the name. */
+  readonly lookUp: "filter" | "path";
+  /** How a list continues: by the index of a resource, or by a page number. */
+  readonly paging: "startIndex" | "page";
+  /** Members are the IDs of users, or names that need not be users. */
+  readonly members: "ids" | "names";
+  /** Attributes are spelled as RFC 7643 does, or as the SCIM specification of Countersign does. */
+  readonly spelling: "rfc" | "document";
+  readonly ref: string;
+}
+
+export const SCIM_DIALECTS = {
+  rfc: { lookUp: "filter", paging: "startIndex", members: "ids", spelling: "rfc", ref: "RFC 7644 §3" },
+  /** Another Countersign's `/idm/scim/<target>`: no discovery, no PATCH. */
+  countersign: {
+    lookUp: "path",
+    paging: "page",
+    members: "names",
+    spelling: "document",
+    ref: "docs/scim.md",
+  },
+} as const satisfies Record<string, ScimDialect>;
+
+const COUNTERSIGN_PATH = /\/idm\/scim\/[^/]+$/;
+
+/** Whether a base URL looks like another Countersign's; whether it is one shows when it has no ServiceProviderConfig. */
+export function isCountersignUrl(url: string): boolean {
+  return COUNTERSIGN_PATH.test(url);
+}
+
+/** What a server can do. */
+export interface ScimCapabilities {
+  readonly dialect: ScimDialect;
+  readonly patch: boolean;
+  /** The maximum number of resources in one response. */
+  readonly maxResults: number;
+}
+
+const MAX_PAGE = 200;
+const MIN_PAGE = 10;
+
+/** Reads a ServiceProviderConfig; `null` when the server has none. */
+export function parseServiceProviderConfig(config: JsonObject | null, url: string): ScimCapabilities {
+  if (config === null) {
+    const dialect = isCountersignUrl(url) ? SCIM_DIALECTS.countersign : SCIM_DIALECTS.rfc;
+    return { dialect, patch: false, maxResults: 100 };
+  }
+  const filter = toJsonObject(config.filter);
+  const max = typeof filter.maxResults === "number" ? Math.trunc(filter.maxResults) : 100;
+  return {
+    dialect: SCIM_DIALECTS.rfc,
+    patch: toJsonObject(config.patch).supported === true,
+    // Some say 0 and mean no limit.
+    maxResults: max < MIN_PAGE ? (max > 0 ? max : 100) : Math.min(max, MAX_PAGE),
+  };
+}
+
+export function toJsonObject(value: JsonValue | undefined): JsonObject {
+  return typeof value === "object" && value !== null && !isJsonArray(value) ? value : {};
 }

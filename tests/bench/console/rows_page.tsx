@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { render } from "preact";
-import { VirtualList } from "../../../console/web/parts/virtual_list.tsx";
+import { VirtualList } from "../../../console/web/components/virtual_list.tsx";
 
 const ROWS = Array.from({ length: 10_000 }, (_, at) => ({
   id: `u${at}`,

@@ -3,25 +3,25 @@
 
 import { type Browser, chromium } from "../../packages/playwright.ts";
 import { type Dist, loadDist } from "../../../console/assets.ts";
-import { build } from "../../../console/build.ts";
+import { build } from "../../../console/build/build.ts";
 import { CHROMIUM_FLAGS, CHROMIUM_PATH } from "../../e2e/browser.ts";
 import { startConsole } from "../../fakes/console_app.ts";
 import { type Figure, figureLine, isMet, medianFigures, type Speed } from "./bars.ts";
 import { byteFigures, firstViewFigures, liveFigures, rowFigures } from "./figures.ts";
 import { type BarsOptions, readOptions } from "./options.ts";
 
-const HELP = `Measures the console against its bars, in Chromium over loopback, without TLS.
+const HELP = `Measures the console against its limits, in Chromium over loopback, without TLS.
 
   deno task console-bars [--bytes] [--slow] [--rounds <n>] [--seconds <s> | --minutes <m>]
 
-  --bytes        only what the built files weigh
-  --slow         besides, on a quarter of the processor behind 1.6 Mbit/s and 150 ms
-  --rounds <n>   how often each is measured, in turn; the medians are held against the bars (3)
-  --seconds <s>  length of the live load in each round (10)
-  --minutes <m>  the same in minutes: --rounds 1 --minutes 10 is the long run
-  --help         this text
+  --bytes        Measure only the size of the built files.
+  --slow         Measure also with a quarter of the processor, 1.6 Mbit/s and 150 ms of delay.
+  --rounds <n>   Rounds of each measurement (default: 3). Their medians are compared with the limits.
+  --seconds <s>  Length of the live load in each round (default: 10).
+  --minutes <m>  The same in minutes, for example --rounds 1 --minutes 10.
+  --help         Show this help.
 
-Exit code 1 when a bar is not met.`;
+The exit code is 1 if a limit is not met.`;
 
 async function main(args: readonly string[]): Promise<number> {
   const options = readOptions(args);

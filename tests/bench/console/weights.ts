@@ -1,8 +1,8 @@
 // How heavy each page of the console is on the wire: everything that its address fetches, packed.
 
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import type { Dist } from "../../../console/assets.ts";
-import { PLACES } from "../../../console/web/places.ts";
+import { type Dist, filesOfLazyPage } from "../../../console/assets.ts";
+import { PAGE_ROUTES } from "../../../console/web/app/routes.ts";
 
 /** One page: the script of the frame and the page. */
 export interface RouteWeight {
@@ -15,7 +15,7 @@ export interface RouteWeight {
 
 export interface Weights {
   readonly routes: readonly RouteWeight[];
-  /** Every script that the build wrote for the console. */
+  /** Every script that the build wrote for the console, by brotli. */
   readonly allScriptOctets: number;
   readonly styleOctets: number;
   readonly spriteOctets: number;
@@ -35,11 +35,12 @@ function weigh(dist: Dist, names: Iterable<string>, pack = GZIP): number {
 }
 
 export function weighConsole(dist: Dist): Weights {
-  const { pages, late, sprite, catalogues } = dist.manifest;
+  const { manifest } = dist;
+  const { pages, lazy, sprite, catalogues } = manifest;
   const web = pages.web ?? { scripts: [], styles: [], preloads: [] };
   const frame = [...web.scripts, ...web.preloads];
-  const routes = Object.keys(PLACES).map((name): RouteWeight => {
-    const files = [...frame, ...late[`web/pages/${name}_page.tsx`] ?? []];
+  const routes = Object.keys(PAGE_ROUTES).map((name): RouteWeight => {
+    const files = [...frame, ...filesOfLazyPage(manifest, name)];
     return {
       name,
       scriptOctets: weigh(dist, files, BROTLI),
@@ -48,7 +49,7 @@ export function weighConsole(dist: Dist): Weights {
   });
   return {
     routes,
-    allScriptOctets: weigh(dist, [...frame, ...Object.values(late).flat()]),
+    allScriptOctets: weigh(dist, [...frame, ...Object.values(lazy).flat()], BROTLI),
     styleOctets: weigh(dist, web.styles),
     spriteOctets: weigh(dist, [sprite]),
     messageOctets: Math.max(

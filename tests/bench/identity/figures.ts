@@ -1,6 +1,6 @@
-// What is measured of the identity interface, as rows: figures, how the load for them looks, and the bars they are held against.
+// What is measured of SCIM, as rows: figures, how the load for them looks, and the bars they are held against.
 
-import type { DeedName } from "./deeds.ts";
+import type { OperationName } from "./operations.ts";
 import type { ServerName } from "./servers.ts";
 
 export interface FigureRow {
@@ -58,7 +58,7 @@ export interface Sample {
 
 /** One kind of load, and which figures it gives. */
 export interface MeasurementRow {
-  readonly deed: DeedName;
+  readonly operation: OperationName;
   readonly connections: number;
   readonly on: readonly ServerName[];
   readonly p50: FigureName;
@@ -71,23 +71,23 @@ const OURS = ["countersign"] as const;
 
 /** In this order: what changes the store comes last. */
 export const MEASUREMENTS: readonly MeasurementRow[] = [
-  { deed: "page", connections: 16, on: ALL, p50: "pageP50", p99: "pageP99", rate: "pageRate" },
-  { deed: "get", connections: 16, on: ALL, p50: "getP50", rate: "getRate" },
+  { operation: "page", connections: 16, on: ALL, p50: "pageP50", p99: "pageP99", rate: "pageRate" },
+  { operation: "get", connections: 16, on: ALL, p50: "getP50", rate: "getRate" },
   {
-    deed: "equal",
+    operation: "equal",
     connections: 16,
     on: ["countersign", "scimmy"],
     p50: "equalP50",
     rate: "equalRate",
   },
-  { deed: "rareWord", connections: 16, on: OURS, p50: "rareWordP50", rate: "rareWordRate" },
-  { deed: "letter", connections: 16, on: OURS, p50: "letterP50", rate: "letterRate" },
-  { deed: "twoWords", connections: 16, on: OURS, p50: "twoWordsP50", rate: "twoWordsRate" },
-  { deed: "fullName", connections: 16, on: OURS, p50: "fullNameP50", rate: "fullNameRate" },
-  { deed: "create", connections: 16, on: ALL, p50: "createP50", p99: "createP99", rate: "createRate" },
-  { deed: "replace", connections: 16, on: ALL, p50: "replaceP50", rate: "replaceRate" },
+  { operation: "rareWord", connections: 16, on: OURS, p50: "rareWordP50", rate: "rareWordRate" },
+  { operation: "letter", connections: 16, on: OURS, p50: "letterP50", rate: "letterRate" },
+  { operation: "twoWords", connections: 16, on: OURS, p50: "twoWordsP50", rate: "twoWordsRate" },
+  { operation: "fullName", connections: 16, on: OURS, p50: "fullNameP50", rate: "fullNameRate" },
+  { operation: "create", connections: 16, on: ALL, p50: "createP50", p99: "createP99", rate: "createRate" },
+  { operation: "replace", connections: 16, on: ALL, p50: "replaceP50", rate: "replaceRate" },
   {
-    deed: "member",
+    operation: "member",
     connections: 1,
     on: ["countersign", "scimmy"],
     p50: "memberPutP50",

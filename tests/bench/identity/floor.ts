@@ -2,7 +2,7 @@
 // Records lie in the store by name and by order, as the text that is answered: no rights, no search, no audit, no second look.
 
 import { Hono } from "hono";
-import { PAGE_SIZE } from "./deeds.ts";
+import { PAGE_SIZE } from "./operations.ts";
 import { personAt, userBody } from "./people.ts";
 
 const HEADERS = { "content-type": "application/scim+json" };
@@ -19,7 +19,7 @@ const users = Number(userCount);
 const kv = await Deno.openKv(file);
 let next = await fill();
 
-/** As long as what the identity interface answers for the same person. */
+/** As long as a SCIM response for the same user. */
 function answerText(body: string, name: string): string {
   return `{"id":${JSON.stringify(name)},"externalId":${JSON.stringify(name)},"meta":${
     JSON.stringify({

@@ -1,12 +1,18 @@
 // The load generator, a process of its own: reads a plan as JSON from its input, keeps so many connections busy, and writes what it saw.
 
-import { answerFault, type DeedName, type DeedOptions, DEEDS, type Dialect } from "./deeds.ts";
+import {
+  answerFault,
+  type Dialect,
+  type OperationName,
+  type OperationOptions,
+  OPERATIONS,
+} from "./operations.ts";
 import { type Connection, openConnection } from "./connection.ts";
 
 /** One measurement: a closed loop, each connection with one request under way. */
 export interface LoadPlan {
   readonly port: number;
-  readonly deed: DeedName;
+  readonly operation: OperationName;
   readonly dialect: Dialect;
   readonly users: number;
   readonly firstNew: number;
@@ -45,10 +51,10 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 export function requestOctets(
-  { port, deed, dialect }: Pick<LoadPlan, "port" | "deed" | "dialect">,
-  options: Omit<DeedOptions, "dialect">,
+  { port, operation, dialect }: Pick<LoadPlan, "port" | "operation" | "dialect">,
+  options: Omit<OperationOptions, "dialect">,
 ): Uint8Array {
-  const { method, path, body } = { body: undefined, ...DEEDS[deed].ask({ ...options, dialect }) };
+  const { method, path, body } = { body: undefined, ...OPERATIONS[operation].ask({ ...options, dialect }) };
   const head = [`${method} ${dialect.base}${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`];
   if (dialect.authorization !== "") head.push(`Authorization: ${dialect.authorization}`);
   if (body === undefined) return encoder.encode(`${head.join("\r\n")}\r\n\r\n`);
@@ -58,7 +64,7 @@ export function requestOctets(
 
 /** Runs a plan to its end. Rejects when a connection breaks. */
 export async function runPlan(plan: LoadPlan): Promise<LoadResult> {
-  const { users, firstNew, deed } = plan;
+  const { users, firstNew, operation } = plan;
   const draw = createDraw(plan.seed);
   const timesMs: number[] = [];
   let turn = 0;
@@ -71,9 +77,13 @@ export async function runPlan(plan: LoadPlan): Promise<LoadResult> {
   let lastMs = fromMs;
 
   const note = (answered: { status: number; body: Uint8Array }, { isFirst }: { isFirst: boolean }): void => {
-    const { status } = DEEDS[deed];
+    const { status } = OPERATIONS[operation];
     if (answered.status === status && !isFirst) return;
-    const found = answerFault(deed, { status: answered.status, text: decoder.decode(answered.body), users });
+    const found = answerFault(operation, {
+      status: answered.status,
+      text: decoder.decode(answered.body),
+      users,
+    });
     if (found === null) return;
     wrong += 1;
     fault ??= found;

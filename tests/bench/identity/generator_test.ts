@@ -2,13 +2,13 @@
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { readStatus } from "./connection.ts";
-import { answerFault, type DeedName } from "./deeds.ts";
+import { answerFault, type OperationName } from "./operations.ts";
 import { createDraw, type LoadPlan, quantile, runPlan } from "./generator.ts";
 import { groupMembers, personAt } from "./people.ts";
 
 const PLAN: LoadPlan = {
   port: 0,
-  deed: "get",
+  operation: "get",
   dialect: { base: "/base", authorization: "Bearer it", paging: "page", filter: "q" },
   users: 500,
   firstNew: 1000,
@@ -61,7 +61,9 @@ Deno.test("runPlan() measures a server that is slower than the time it was given
 });
 
 Deno.test("runPlan() creates no person twice, and says how long a body is", async () => {
-  const { seen } = await against(() => Response.json({ userName: "x" }, { status: 201 }), { deed: "create" });
+  const { seen } = await against(() => Response.json({ userName: "x" }, { status: 201 }), {
+    operation: "create",
+  });
   const names = new Set(seen.map(({ body }) => JSON.parse(body).userName));
   assertEquals(names.size, 40);
   assert(names.has(personAt(1000).userName) && names.has(personAt(1039).userName));
@@ -69,7 +71,11 @@ Deno.test("runPlan() creates no person twice, and says how long a body is", asyn
 
 Deno.test("runPlan() adds a member to the group, and removes it again", async () => {
   const everybody = Response.json({ members: groupMembers(500) });
-  const { seen } = await against(() => everybody.clone(), { deed: "member", connections: 1, maxRequests: 4 });
+  const { seen } = await against(() => everybody.clone(), {
+    operation: "member",
+    connections: 1,
+    maxRequests: 4,
+  });
   assertEquals(seen.map(({ body }) => JSON.parse(body).members.length), [10_001, 10_000, 10_001, 10_000]);
 });
 
@@ -92,8 +98,8 @@ Deno.test("runPlan() rejects when the server breaks off", async () => {
   }
 });
 
-Deno.test("answerFault() accepts what answers the deed, and nothing else", () => {
-  const rows: [DeedName, string, boolean][] = [
+Deno.test("answerFault() accepts only a correct answer to the operation", () => {
+  const rows: [OperationName, string, boolean][] = [
     ["page", JSON.stringify({ Resources: Array(100).fill({}) }), true],
     ["page", JSON.stringify({ Resources: Array(99).fill({}) }), false],
     ["equal", JSON.stringify({ totalResults: 1, Resources: [{}] }), true],
@@ -101,8 +107,12 @@ Deno.test("answerFault() accepts what answers the deed, and nothing else", () =>
     ["get", "{}", false],
     ["get", "<html>", false],
   ];
-  for (const [deed, text, good] of rows) {
-    assertEquals(answerFault(deed, { status: 200, text, users: 500 }) === null, good, `${deed} ${text}`);
+  for (const [operation, text, good] of rows) {
+    assertEquals(
+      answerFault(operation, { status: 200, text, users: 500 }) === null,
+      good,
+      `${operation} ${text}`,
+    );
   }
 });
 

@@ -2,7 +2,7 @@
 
 import { runProgram } from "../../support/child.ts";
 import { VoidMeasurement } from "../load.ts";
-import type { DeedName } from "./deeds.ts";
+import type { OperationName } from "./operations.ts";
 import type { LoadPlan, LoadResult } from "./generator.ts";
 import type { MeasuredServer } from "./servers.ts";
 
@@ -22,7 +22,7 @@ export interface LoadOptions {
 /** Throws a {@link VoidMeasurement} when an answer was wrong or nothing was answered. */
 export async function runLoad(
   server: MeasuredServer,
-  deed: DeedName,
+  operation: OperationName,
   options: LoadOptions,
 ): Promise<LoadResult> {
   const { port, dialect, users } = server;
@@ -30,7 +30,7 @@ export async function runLoad(
     port,
     dialect,
     users,
-    deed,
+    operation,
     firstNew: 0,
     maxRequests: MOST_REQUESTS,
     ...options,
@@ -40,7 +40,7 @@ export async function runLoad(
     stdin: JSON.stringify(plan),
     timeoutMs: plan.warmUpMs + plan.measuredMs + GRACE_MS,
   });
-  const what = `"${deed}" of ${server.name} at ${users} users`;
+  const what = `"${operation}" of ${server.name} at ${users} users`;
   if (ended.code !== 0) {
     throw new VoidMeasurement(
       `The measurement of ${what} is void: the generator ended with code ${ended.code}: ${

@@ -16,6 +16,7 @@ import {
   storeMb,
   timeFirstAnswer,
 } from "./servers.ts";
+import { formatNumber } from "../report.ts";
 
 /** How much of everything. */
 export interface Pace {
@@ -55,7 +56,7 @@ export async function measureSize(
   const started: MeasuredServer[] = [];
   try {
     started.push(await startCountersign(dataDir, users));
-    say(`seeding the floor with ${count(users)} users`);
+    say(`seeding the floor with ${formatNumber(users, 0)} users`);
     started.push(await startFloor(`${scratch}/floor.kv`, users));
     samples.push(...await measureRounds(started, { pace, say }));
   } finally {
@@ -114,11 +115,11 @@ async function provideSeed(
 ): Promise<number | null> {
   const kept = seeds === null ? null : `${seeds}/${users}`;
   if (kept !== null && await isThere(`${kept}/master.key`)) {
-    say(`taking the ${count(users)} users that were seeded earlier`);
+    say(`taking the ${formatNumber(users, 0)} users that were seeded earlier`);
     await copySeed(kept, dataDir);
     return null;
   }
-  say(`seeding ${count(users)} users`);
+  say(`seeding ${formatNumber(users, 0)} users`);
   const { usersPerSecond } = await runBeside<Seeded>("seed.ts", [dataDir, String(users)]);
   if (kept !== null) await copySeed(dataDir, kept);
   return usersPerSecond;
@@ -155,9 +156,11 @@ async function measureRounds(
         const result = await measureOne(server, row, { pace, round, say });
         samples.push(...samplesOf(server, row, result));
         say(
-          `round ${round}/${pace.rounds}  ${count(server.users).padStart(9)}  ${server.name.padEnd(11)}  ${
-            row.deed.padEnd(8)
-          }  p50 ${result.p50Ms.toFixed(2)} ms  ${Math.round(result.perSecond)}/s`,
+          `round ${round}/${pace.rounds}  ${formatNumber(server.users, 0).padStart(9)}  ${
+            server.name.padEnd(11)
+          }  ${row.operation.padEnd(8)}  p50 ${result.p50Ms.toFixed(2)} ms  ${
+            Math.round(result.perSecond)
+          }/s`,
         );
       }
     }
@@ -172,13 +175,13 @@ async function measureRounds(
 /** A measurement that proves nothing is made again, at most twice. */
 async function measureOne(
   server: MeasuredServer,
-  { deed, connections }: MeasurementRow,
+  { operation, connections }: MeasurementRow,
   { pace, round, say }: { pace: Pace; round: number; say: (line: string) => void },
 ): Promise<LoadResult> {
   for (let tried = 1;; tried++) {
     try {
       const run = round * TRIES + tried;
-      return await runLoad(server, deed, {
+      return await runLoad(server, operation, {
         connections,
         measuredMs: pace.measuredMs,
         warmUpMs: pace.warmUpMs,
@@ -205,8 +208,4 @@ function samplesOf(
   return values.flatMap(([figure, value]) =>
     figure === undefined ? [] : [{ server: name, users, figure, value }]
   );
-}
-
-function count(value: number): string {
-  return value.toLocaleString("en-US");
 }

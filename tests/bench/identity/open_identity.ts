@@ -1,4 +1,4 @@
-// The identity interface's inside, opened in this process on a data directory: for what the measurements do without HTTP.
+// The SCIM side, opened in this process on a data directory: for what the measurements do without HTTP.
 
 import { replyAttributeProblem } from "../../../cli/check_config.ts";
 import { loadConfig } from "../../../platform/config/load.ts";
@@ -6,7 +6,7 @@ import { openDataDir } from "../../../platform/data_dir.ts";
 import { createLog, wholeWrites } from "../../../platform/log.ts";
 import { createPasswordHasher } from "../../../platform/password_hasher.ts";
 import { NO_CHANGE } from "../../../platform/write_batch.ts";
-import { createOrderedIds } from "../../../radius/conversation/sortable_ids.ts";
+import { createOrderedIds } from "../../../radius/conversation/conversation.ts";
 import { createSystemRandom, systemClock } from "../../../platform/runtime.ts";
 import { createIdentity, type Identity } from "../../../scim/scim.ts";
 
@@ -39,8 +39,8 @@ export async function openIdentity(
     fetch,
     createHasher: () => createPasswordHasher({ random }),
     orderedId: createOrderedIds(clock, random),
-    prepareLeaving: () => NO_CHANGE,
-    prepareGroupTurn: () => NO_CHANGE,
+    prepareOffboarding: () => NO_CHANGE,
+    prepareGroupCleanup: () => NO_CHANGE,
   });
   return {
     identity,

@@ -1,6 +1,6 @@
-// The figures of the identity interface as tables of plain text: all of them by server and size, then the bars.
+// The figures of SCIM as tables of plain text: all of them by server and size, then the bars.
 
-import { median } from "../report.ts";
+import { formatNumber, median } from "../report.ts";
 import {
   type BarRow,
   BARS,
@@ -93,7 +93,9 @@ function judgeBar(samples: readonly Sample[], { figure, at, bar }: BarRow): Verd
     decimals: row.decimals,
     ofFloor: ratioTo(samples, "floor", place),
     ofScimmy: ratioTo(samples, "scimmy", place),
-    bar: "most" in bar ? `≤ ${count(bar.most)} ${row.unit}` : `≥ ${count(bar.least)} ${row.unit}`,
+    bar: "most" in bar
+      ? `≤ ${formatNumber(bar.most, 0)} ${row.unit}`
+      : `≥ ${formatNumber(bar.least, 0)} ${row.unit}`,
     met: "most" in bar ? value <= bar.most : value >= bar.least,
   }];
 }
@@ -104,7 +106,7 @@ function judgeFlatness(samples: readonly Sample[]): Verdict[] {
     if (growth === null) return [];
     return [{
       title: `flat: ${fullTitle(figure)}`,
-      at: `${count(growth.from)} → ${count(growth.to)}`,
+      at: `${formatNumber(growth.from, 0)} → ${formatNumber(growth.to, 0)}`,
       value: growth.ratio,
       unit: "",
       decimals: 2,
@@ -163,25 +165,25 @@ function figureLines(samples: readonly Sample[]): string[] {
     FIGURES[figure].unit,
     ...columns.map((column) => {
       const value = valueOf(samples, { ...column, figure });
-      return value === null ? "" : format(value, FIGURES[figure].decimals);
+      return value === null ? "" : formatNumber(value, FIGURES[figure].decimals);
     }),
   ]);
   return laidOut([
     ["", "", ...columns.map(({ server }) => SERVERS[server])],
-    ["users", "", ...columns.map(({ users }) => count(users))],
+    ["users", "", ...columns.map(({ users }) => formatNumber(users, 0))],
     ...cells,
   ], { left: 2 });
 }
 
 function verdictLines(verdicts: readonly Verdict[]): string[] {
   if (verdicts.length === 0) return [];
-  const ratio = (value: number | null) => value === null ? "" : format(value, value < 100 ? 2 : 0);
+  const ratio = (value: number | null) => value === null ? "" : formatNumber(value, value < 100 ? 2 : 0);
   return laidOut([
     ["bar", "at", "measured", "of floor", "of SCIMMY", "bar", ""],
     ...verdicts.map((one) => [
       one.title,
       one.at,
-      `${format(one.value, one.decimals)} ${one.unit}`.trim(),
+      `${formatNumber(one.value, one.decimals)} ${one.unit}`.trim(),
       ratio(one.ofFloor),
       ratio(one.ofScimmy),
       one.bar,
@@ -197,12 +199,4 @@ function laidOut(rows: readonly (readonly string[])[], { left }: { left: number 
     row.map((cell, at) => at < left ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))
       .join("  ").trimEnd()
   );
-}
-
-function count(value: number): string {
-  return value.toLocaleString("en-US");
-}
-
-function format(value: number, decimals: number): string {
-  return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 }

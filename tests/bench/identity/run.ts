@@ -1,4 +1,4 @@
-// Measures the identity interface beside SCIMMY and beside a bare Hono + Deno KV (`deno task bench identity`). docs/measuring.md says what
+// Measures SCIM beside SCIMMY and beside a bare Hono + Deno KV (`deno task bench identity`). docs/measuring.md says what
 // each figure means.
 
 import { parseArgs } from "node:util";
@@ -7,20 +7,19 @@ import type { Sample } from "./figures.ts";
 import { measureRefresh, measureScimmy, measureSize, type Pace } from "./measure.ts";
 import { reportLines } from "./report.ts";
 
-export const HELP =
-  `Measures the identity interface on this host, over loopback, beside SCIMMY and a bare Hono + Deno KV.
+export const HELP = `Measures SCIM on this host, over loopback, beside SCIMMY and a bare Hono + Deno KV.
 
   deno task bench identity [--users <n,…>] [--rounds <n>] [--seconds <s>] [--refresh <n>] [--scimmy <n,…>]
                            [--seeds <directory>] [--quick]
 
-  --users <n,…>     how many users are stored (1000,100000,1000000)
-  --rounds <n>      rounds for each load, 1 to 20 (3)
-  --seconds <s>     length of each load in a round, 0.1 to 60 (2)
-  --refresh <n>     users of the refresh from slapd, 0 for none (100000)
-  --scimmy <n,…>    sizes at which SCIMMY is measured, 0 for none (1000,20000)
-  --seeds <dir>     keeps what was seeded there, and takes what is there; the seeding of a million takes minutes
-  --quick           one round of 0.3 s at 1,000 users, of everything: shows that it works, proves little
-  --help            this text
+  --users <n,…>     Numbers of stored users (default: 1000,100000,1000000).
+  --rounds <n>      Rounds for each load, 1 to 20 (default: 3).
+  --seconds <s>     Length of each load in a round, 0.1 to 60 (default: 2).
+  --refresh <n>     Users of the refresh from slapd; 0 for none (default: 100000).
+  --scimmy <n,…>    Numbers of users for SCIMMY; 0 for none (default: 1000,20000).
+  --seeds <dir>     Store the test data in this directory and reuse it. A million users take minutes to write.
+  --quick           Run one round of 0.3 s with 1,000 users, to check that the benchmark works.
+  --help            Show this help.
 
 Prints medians, ratios (above 1: better than the other) and bars. A bar that is not met is said so; the exit code is
 1 only when something could not be measured. It wants slapd for the refresh, and two idle cores.`;

@@ -1,4 +1,4 @@
-// The measurements of the identity interface at the smallest size: every part of them works, and the report has every figure.
+// The measurements of SCIM at the smallest size: every part of them works, and the report has every figure.
 
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { testNeeding } from "../../support/skip_unless.ts";

@@ -1,6 +1,6 @@
 // Fills a data directory with people and one big group, in a process of its own: seed.ts <data directory> <users>.
 
-import type { Directory, DirectoryWrite } from "../../../scim/ports.ts";
+import type { DirectoryWrite, TargetDirectory } from "../../../scim/ports.ts";
 import { systemClock } from "../../../platform/runtime.ts";
 import { openIdentity } from "./open_identity.ts";
 import { GROUP, groupMembers, personAt, userContent } from "./people.ts";
@@ -16,7 +16,7 @@ export interface Seeded {
 
 /** Writes people 0 to `users` - 1, and the group; goes on where it was cut off. Throws when the directory refuses one. */
 export async function seedDirectory(
-  directory: Directory,
+  directory: TargetDirectory,
   { users, say }: { users: number; say: (line: string) => void },
 ): Promise<Seeded> {
   const startedMs = performance.now();

@@ -1,10 +1,10 @@
 // The servers that are measured, each a process of its own on a free port of the loopback interface.
 
 import { endChild } from "../../support/child.ts";
-import { startGateway } from "../../support/gateway.ts";
+import { startProgram } from "../../support/program.ts";
 import { TextLineStream } from "../../support/lines.ts";
 import { residentMb } from "../process_figures.ts";
-import type { Dialect } from "./deeds.ts";
+import type { Dialect } from "./operations.ts";
 
 export type ServerName = "countersign" | "floor" | "scimmy";
 
@@ -53,7 +53,7 @@ export async function storeMb(dataDir: string): Promise<number> {
 
 /** The gateway as it is shipped, on a data directory that was seeded. */
 export async function startCountersign(dataDir: string, users: number): Promise<MeasuredServer> {
-  const gateway = await startGateway({ toml: SETTINGS, dataDir, readyTimeoutMs: START_TIMEOUT_MS });
+  const gateway = await startProgram({ toml: SETTINGS, dataDir, readyTimeoutMs: START_TIMEOUT_MS });
   return {
     name: "countersign",
     users,
@@ -82,7 +82,7 @@ export async function timeFirstAnswer(dataDir: string, users: number): Promise<n
 }
 
 export function startFloor(file: string, users: number): Promise<MeasuredServer> {
-  return startProgram({ name: "floor", users, args: [`${HERE}floor.ts`, file, String(users)] }, {
+  return startServer({ name: "floor", users, args: [`${HERE}floor.ts`, file, String(users)] }, {
     base: "",
     authorization: "",
     paging: "page",
@@ -91,7 +91,7 @@ export function startFloor(file: string, users: number): Promise<MeasuredServer>
 }
 
 export function startScimmy(users: number): Promise<MeasuredServer> {
-  return startProgram({ name: "scimmy", users, args: [`${HERE}scimmy.ts`, TOKEN, String(users)] }, {
+  return startServer({ name: "scimmy", users, args: [`${HERE}scimmy.ts`, TOKEN, String(users)] }, {
     base: "/scim",
     authorization: `Bearer ${TOKEN}`,
     paging: "startIndex",
@@ -100,7 +100,7 @@ export function startScimmy(users: number): Promise<MeasuredServer> {
 }
 
 /** Starts a program that says its port as JSON in its first line. */
-async function startProgram(
+async function startServer(
   { name, users, args }: { name: ServerName; users: number; args: readonly string[] },
   dialect: Dialect,
 ): Promise<MeasuredServer> {

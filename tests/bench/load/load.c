@@ -5,21 +5,20 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <arpa/inet.h>
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "histogram.h"
+#include "counts.h"
+#include "options.h"
 #include "packets.h"
 
-enum { SOCKETS = 8, IDENTIFIERS = 256, BATCH = 64, MAX_BURST = 100 };
+enum { SOCKETS = 8, IDENTIFIERS = 256, BATCH = 64 };
 static const uint64_t SECOND_NS = 1000000000ull;
 static const uint64_t GIVE_UP_NS = 1000000000ull;
 
@@ -37,26 +36,6 @@ typedef struct {
   int in_flight;
   int limit;
 } Peer;
-
-typedef struct {
-  int port;
-  const char *secret;
-  const char *mode;
-  int in_flight;
-  double rate_per_second;
-  double seconds;
-  double warm_up_seconds;
-  uint64_t count;
-  GarbageKind garbage;
-  int burst;
-} Options;
-
-// `wrong`: an answer that does not verify. `stray`: an answer to nothing that waits, so also an answer to garbage.
-typedef struct {
-  uint64_t sent, answered, lost, wrong, stray, garbage;
-  uint64_t codes[256];
-  Histogram times;
-} Counts;
 
 static Peer peers[SOCKETS];
 static Source source;
@@ -298,48 +277,6 @@ static double run_garbage(const Options *options) {
   return seconds;
 }
 
-static void print_counts(double seconds) {
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  double cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-               (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-  printf("{\"seconds\":%.4f,\"sent\":%lu,\"answered\":%lu,\"lost\":%lu,\"wrong\":%lu,\"stray\":%lu,\"garbage\":%lu,",
-         seconds, counts.sent, counts.answered, counts.lost, counts.wrong, counts.stray, counts.garbage);
-  printf("\"accepts\":%lu,\"rejects\":%lu,\"challenges\":%lu,", counts.codes[2], counts.codes[3], counts.codes[11]);
-  printf("\"p50Us\":%.1f,\"p99Us\":%.1f,\"maxUs\":%.1f,\"generatorCpuSeconds\":%.3f}\n",
-         histogram_quantile_us(&counts.times, 0.5), histogram_quantile_us(&counts.times, 0.99),
-         histogram_quantile_us(&counts.times, 1), cpu);
-}
-
-static GarbageKind garbage_kind(const char *name) {
-  if (strcmp(name, "structure") == 0) return GARBAGE_STRUCTURE;
-  if (strcmp(name, "signature") == 0) return GARBAGE_SIGNATURE;
-  return GARBAGE_MIXED;
-}
-
-static Options read_options(int count, char **words) {
-  static const struct option names[] = {
-      {"port", 1, 0, 'p'},     {"secret", 1, 0, 's'}, {"mode", 1, 0, 'm'},  {"in-flight", 1, 0, 'n'},
-      {"rate", 1, 0, 'r'},     {"seconds", 1, 0, 'd'}, {"warm-up", 1, 0, 'w'}, {"count", 1, 0, 'c'},
-      {"garbage", 1, 0, 'g'},  {"burst", 1, 0, 'b'},  {0, 0, 0, 0}};
-  Options options = {.port = 1812, .secret = "", .mode = "closed", .in_flight = 64, .seconds = 3,
-                     .garbage = GARBAGE_MIXED, .burst = 96};
-  for (int name; (name = getopt_long(count, words, "", names, NULL)) != -1;) switch (name) {
-      case 'p': options.port = atoi(optarg); break;
-      case 's': options.secret = optarg; break;
-      case 'm': options.mode = optarg; break;
-      case 'n': options.in_flight = atoi(optarg); break;
-      case 'r': options.rate_per_second = atof(optarg); break;
-      case 'd': options.seconds = atof(optarg); break;
-      case 'w': options.warm_up_seconds = atof(optarg); break;
-      case 'c': options.count = strtoull(optarg, NULL, 10); break;
-      case 'g': options.garbage = garbage_kind(optarg); break;
-      case 'b': options.burst = atoi(optarg) < MAX_BURST ? atoi(optarg) : MAX_BURST; break;
-      default: exit(2);
-    }
-  return options;
-}
-
 int main(int count, char **words) {
   Options options = read_options(count, words);
   int epoll = epoll_create1(0);
@@ -352,6 +289,6 @@ int main(int count, char **words) {
     epoll_ctl(epoll, EPOLL_CTL_ADD, peers[i].fd, &event);
   }
   double seconds = strcmp(options.mode, "garbage") == 0 ? run_garbage(&options) : run_loop(&options, epoll);
-  print_counts(seconds);
+  print_counts(&counts, seconds);
   return 0;
 }

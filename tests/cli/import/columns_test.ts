@@ -2,8 +2,8 @@
 
 import { assertEquals } from "@std/assert";
 import { readHeader } from "../../../scim/transfer/columns.ts";
-import { createNameSet } from "../../../scim/transfer/name_hash_set.ts";
-import { bodyOfRow } from "../../../scim/transfer/row_to_resource.ts";
+import { NameHashSet } from "../../../scim/directory/name_hashes.ts";
+import { bodyOfRow } from "../../../scim/transfer/row_reader.ts";
 import type { JsonObject, Mapping } from "../../../scim/schema/resource.ts";
 import { createMapping } from "../../../scim/schema/mapping.ts";
 
@@ -124,7 +124,7 @@ Deno.test("bodyOfRow() keeps the groups of a user apart", () => {
   });
 });
 
-/** Headers, and what is said of them. */
+/** Headers, and the errors. */
 const WRONG: readonly (readonly [readonly string[], string])[] = [
   [["familyName"], "The header has no userName (for groups: no groupName)."],
   [["userName", ""], "Column 2 of the header: it is empty."],
@@ -151,8 +151,8 @@ Deno.test("readHeader() notes what is unknown and what is left out, and says wha
   assertEquals(read.table.covers, ["userName", "emails", "emails.value", "usrName", "groups"]);
 });
 
-Deno.test("createNameSet() knows each of 100,000 names once", () => {
-  const names = createNameSet(7);
+Deno.test("NameHashSet knows each of 100,000 names once", () => {
+  const names = new NameHashSet(7);
   let fresh = 0;
   for (let at = 0; at < 100_000; at++) if (names.add(`user${at}`)) fresh++;
   for (let at = 0; at < 100_000; at++) if (names.add(`user${at}`)) fresh++;

@@ -2,15 +2,21 @@
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { csvLine, guard, joinTexts, splitTexts, unguard } from "../../../scim/transfer/csv_cells.ts";
-import { createCsvReader, type CsvRecord, detectSeparator } from "../../../scim/transfer/csv_reader.ts";
+import {
+  csvLine,
+  escapeFormula,
+  joinTexts,
+  splitTexts,
+  unescapeFormula,
+} from "../../../scim/transfer/columns.ts";
+import { CsvReader, type CsvRecord, detectSeparator } from "../../../scim/transfer/csv_reader.ts";
 
 /** Read in pieces of `size` characters. */
 function read(
   text: string,
   { separator = ",", size = 1000 }: { separator?: string; size?: number } = {},
 ): CsvRecord[] {
-  const reader = createCsvReader(separator);
+  const reader = new CsvReader(separator);
   const records: CsvRecord[] = [];
   for (let at = 0; at < text.length; at += size) records.push(...reader.push(text.slice(at, at + size)));
   return [...records, ...reader.end()];
@@ -38,7 +44,7 @@ const TABLES:
   ];
 
 for (const [what, text, expected] of TABLES) {
-  Deno.test(`createCsvReader() reads ${what}, in pieces of any size`, () => {
+  Deno.test(`new CsvReader() reads ${what}, in pieces of any size`, () => {
     for (const size of [1, 2, 3, 1000]) {
       const found = read(text, { size }).map((one) => [one.line, one.ok ? one.cells : one.problem]);
       assertEquals(found, expected.map((one) => [...one]), `pieces of ${size}`);
@@ -46,12 +52,12 @@ for (const [what, text, expected] of TABLES) {
   });
 }
 
-Deno.test("createCsvReader() gives up on a record of over 1 MiB, and keeps none of it", () => {
+Deno.test("new CsvReader() gives up on a record of over 1 MiB, and keeps none of it", () => {
   const found = read(`a,b\n"${"x".repeat(1_100_000)}"\nc,d\n`, { size: 65_536 });
   assertEquals(found.map(({ ok, line }) => [ok, line]), [[true, 1], [false, 2]]);
 });
 
-Deno.test("createCsvReader() refuses a row of over 1,000 cells", () => {
+Deno.test("new CsvReader() refuses a row of over 1,000 cells", () => {
   assertEquals(read(",".repeat(1500)).map((one) => one.ok ? "read" : one.problem), [
     "it has over 1000 cells",
   ]);
@@ -66,11 +72,11 @@ Deno.test("detectSeparator() finds comma, semicolon and tab, and looks at nothin
 
 Deno.test("unguard() undoes guard(), and no guarded cell is a formula", () => {
   for (const text of ["=1+1", "+49", "-1", "@x", "\tx", "\rx", "'=x", "''+1"]) {
-    assertEquals(/^[=+\-@\t\r]/.test(guard(text)), false, text);
-    assertEquals(unguard(guard(text)), text);
+    assertEquals(/^[=+\-@\t\r]/.test(escapeFormula(text)), false, text);
+    assertEquals(unescapeFormula(escapeFormula(text)), text);
   }
-  assertEquals(["", "anna", "'tis", "a=b"].map(guard), ["", "anna", "'tis", "a=b"]);
-  fc.assert(fc.property(fc.string(), (text) => unguard(guard(text)) === text));
+  assertEquals(["", "anna", "'tis", "a=b"].map(escapeFormula), ["", "anna", "'tis", "a=b"]);
+  fc.assert(fc.property(fc.string(), (text) => unescapeFormula(escapeFormula(text)) === text));
 });
 
 Deno.test("splitTexts() undoes joinTexts(); a backslash before anything else stays", () => {
@@ -81,7 +87,7 @@ Deno.test("splitTexts() undoes joinTexts(); a backslash before anything else sta
   }));
 });
 
-Deno.test("createCsvReader() reads back every line of csvLine()", () => {
+Deno.test("new CsvReader() reads back every line of csvLine()", () => {
   const cell = fc.string({ unit: fc.constantFrom("a", '"', ",", "\n", "\r", "=", "'", " ", "ä", "|") });
   fc.assert(
     fc.property(
@@ -89,7 +95,7 @@ Deno.test("createCsvReader() reads back every line of csvLine()", () => {
       fc.integer({ min: 1, max: 9 }),
       (cells, size) => {
         const [record] = read(csvLine(cells), { size });
-        assertEquals(record?.ok === true ? record.cells.map(unguard) : record, cells);
+        assertEquals(record?.ok === true ? record.cells.map(unescapeFormula) : record, cells);
       },
     ),
   );

@@ -1,15 +1,14 @@
-// The run of an import: what backends have not got yet is counted, each on its own, and said in the sum.
+// The summary of an import counts the pending writes of each backend.
 
 import { assertEquals } from "@std/assert";
-import { summary } from "../../../cli/import.ts";
-import { createFaultList } from "../../../cli/error_summary.ts";
-import { createImportRun, type ImportCounts } from "../../../cli/import_job.ts";
-import type { RowOutcome } from "../../../scim/transfer/import_rows.ts";
+import { importSummary } from "../../../cli/import.ts";
+import { createRowErrors, type ImportCounts, ImportJob } from "../../../cli/import_job.ts";
+import type { RowOutcome } from "../../../scim/transfer/bulk_plan.ts";
 import { createMapping } from "../../../scim/schema/mapping.ts";
 
 /** The counts of an import of one user for each outcome. */
 async function countsOf(outcomes: readonly RowOutcome[]): Promise<ImportCounts> {
-  const run = createImportRun({
+  const run = new ImportJob({
     write: () => Promise.resolve(outcomes),
     target: "default",
     mapping: createMapping({ user: {}, group: {} }),
@@ -17,7 +16,7 @@ async function countsOf(outcomes: readonly RowOutcome[]): Promise<ImportCounts> 
     isDryRun: false,
     backends: null,
     covers: null,
-    faults: createFaultList(),
+    faults: createRowErrors(),
   });
   for (const at of outcomes.keys()) {
     await run.add({ line: at + 2, kind: "user", body: { userName: `user${at}` }, groups: [] });
@@ -27,21 +26,21 @@ async function countsOf(outcomes: readonly RowOutcome[]): Promise<ImportCounts> 
 }
 
 const SUMS: readonly (readonly [what: string, outcomes: readonly RowOutcome[], sum: string])[] = [
-  ["nothing where every backend has all", [{ did: "created" }], ""],
+  ["none if every backend has every row", [{ did: "created" }], ""],
   [
     "one write of one backend",
     [{ did: "created", owes: ["crm"] }, { did: "updated" }],
-    "; 1 write still owed to crm",
+    "; 1 write pending for crm",
   ],
   [
     "each backend with its own number",
     [{ did: "created", owes: ["crm", "hr"] }, { did: "created", owes: ["crm"] }],
-    "; 2 writes still owed to crm; 1 write still owed to hr",
+    "; 2 writes pending for crm; 1 write pending for hr",
   ],
 ];
 for (const [what, outcomes, owed] of SUMS) {
-  Deno.test(`summary() says of what is owed: ${what}`, async () => {
-    const text = summary({ isDryRun: false }, await countsOf(outcomes));
+  Deno.test(`importSummary() counts pending writes: ${what}`, async () => {
+    const text = importSummary({ isDryRun: false }, await countsOf(outcomes));
     assertEquals(text.slice(text.indexOf(" refused") + " refused".length), `${owed}.`);
   });
 }

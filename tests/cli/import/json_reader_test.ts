@@ -2,10 +2,10 @@
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { createJsonReader, type JsonPiece } from "../../../scim/transfer/json_reader.ts";
+import { type JsonPiece, JsonReader } from "../../../scim/transfer/json_reader.ts";
 
 function read(text: string, size: number): JsonPiece[] {
-  const reader = createJsonReader();
+  const reader = new JsonReader();
   const pieces: JsonPiece[] = [];
   for (let at = 0; at < text.length; at += size) pieces.push(...reader.push(text.slice(at, at + size)));
   return [...pieces, ...reader.end()];
@@ -39,7 +39,7 @@ const TEXTS: readonly (readonly [string, string, readonly (readonly [number, str
 ];
 
 for (const [what, text, expected] of TEXTS) {
-  Deno.test(`createJsonReader() reads ${what}, in pieces of any size`, () => {
+  Deno.test(`new JsonReader() reads ${what}, in pieces of any size`, () => {
     for (const size of [1, 2, 7, 1000]) {
       const found = read(text, size).map((one) => [one.line, one.ok ? one.text : `!${one.problem}`]);
       assertEquals(found, expected.map((one) => [...one]), `pieces of ${size}`);
@@ -47,12 +47,12 @@ for (const [what, text, expected] of TEXTS) {
   });
 }
 
-Deno.test("createJsonReader() gives up on a resource of over 1 MiB", () => {
+Deno.test("new JsonReader() gives up on a resource of over 1 MiB", () => {
   const found = read(`[{"a":1},{"b":"${"x".repeat(1_100_000)}"},{"c":1}]`, 65_536);
   assertEquals(found.map(({ ok }) => ok), [true, false]);
 });
 
-Deno.test("createJsonReader() finds any objects again, however they are written", () => {
+Deno.test("new JsonReader() finds any objects again, however they are written", () => {
   const objects = fc.array(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })), { maxLength: 5 });
   fc.assert(fc.property(objects, fc.integer({ min: 1, max: 50 }), (given, size) => {
     const written = [

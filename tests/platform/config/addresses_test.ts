@@ -7,8 +7,8 @@ import {
   canonicalUrl,
   isLoopback,
   parseSocketAddress,
-} from "../../../platform/config/addresses.ts";
-import { socketAddressText } from "../../../platform/socket_address.ts";
+  socketAddressText,
+} from "../../../platform/addresses.ts";
 
 const IPS: readonly (readonly [string, string | null])[] = [
   ["192.0.2.1", "192.0.2.1"],

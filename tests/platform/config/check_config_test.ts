@@ -14,10 +14,10 @@ function run(toml: string, args: readonly string[] = []) {
 
 const CLIENT = '[[radius.client]]\nname = "vpn"\naddress = ["192.0.2.1"]\nsecret = "planted-secret-0123"\n';
 
-Deno.test("checkConfig() says that settings are sound and what they amount to", () => {
+Deno.test("checkConfig() reports valid settings with a summary", () => {
   const { out, err, exitCode } = run(`${CLIENT}[radius.reply.default]\nSession-Timeout = 28800\n`);
   assertEquals([exitCode, err], [0, ""]);
-  assertStringIncludes(out, "countersign.toml is sound\n");
+  assertStringIncludes(out, "countersign.toml is valid.\n");
   for (const part of ["[::]:1812", "vpn", "127.0.0.1:8080", "embedded outbox", "/srv/data", "1 warning"]) {
     assertStringIncludes(out, part);
   }
@@ -26,17 +26,17 @@ Deno.test("checkConfig() says that settings are sound and what they amount to", 
 
 Deno.test("checkConfig() says whose unsigned requests are accepted, and whose unknown users are rejected", () => {
   const any = run("").out;
-  assertStringIncludes(any, "unsigned requests of any address are accepted\n");
-  assertStringIncludes(any, "users who are not in the directory: allowed from any address\n");
+  assertStringIncludes(any, "unsigned requests from any address are accepted\n");
+  assertStringIncludes(any, "users who are not in the directory are allowed from any address\n");
   const wifi = CLIENT.replace("vpn", "wifi").replace("192.0.2.1", "192.0.2.2");
   const { out } = run(`${CLIENT}first_factor = "directory"\n${wifi}message_authenticator = "off"\n`);
   assertStringIncludes(
     out,
-    "unsigned requests of wifi are accepted; unsigned requests of vpn are accepted until their address sends a signed one\n",
+    "unsigned requests from wifi are accepted; unsigned requests from vpn are accepted until the address sends a signed one\n",
   );
   assertStringIncludes(out, "rejected from vpn; allowed from wifi\n");
   const signed = run(`${CLIENT}message_authenticator = "require"\n`).out;
-  assertStringIncludes(signed, "no unsigned request is accepted\n");
+  assertStringIncludes(signed, "unsigned requests are not accepted\n");
 });
 
 Deno.test("checkConfig() tells targets, backends and credentials, and shows no secret of theirs", () => {
@@ -50,7 +50,7 @@ Deno.test("checkConfig() tells targets, backends and credentials, and shows no s
   for (
     const part of [
       "default (local: store)",
-      "corp (directory: ldap; saas: scim, async) for logins",
+      "corp (directory: ldap; saas: scim, async) for sign-ins",
       "hr (read: corp, default)",
     ]
   ) assertStringIncludes(out, part);
@@ -62,7 +62,7 @@ Deno.test("checkConfig() prints every fault and ends with 1", () => {
     'server.log_format = "xml"\n[radius.reply.default]\nNo-Such-Thing = 1\n',
   );
   assertEquals([exitCode, out], [1, ""]);
-  assertStringIncludes(err, "2 faults");
+  assertStringIncludes(err, "2 errors");
   assertStringIncludes(err, '  server.log_format: "xml" is not allowed; it must be "text" or "json"\n');
   assertStringIncludes(err, "No-Such-Thing");
 });
@@ -75,5 +75,5 @@ Deno.test("checkConfig() explains itself, and refuses arguments that it does not
 
 Deno.test("printFaults() keeps a terminal from obeying what a key holds", () => {
   const text = printFaults([{ key: "a\u001b[2J\u202e", problem: "line\nbreak" }]);
-  assertEquals(text, "Cannot use the settings: 1 fault\n  a\\u001b[2J\\u202e: line\\u000abreak\n");
+  assertEquals(text, "Cannot use the settings: 1 error\n  a\\u001b[2J\\u202e: line\\u000abreak\n");
 });

@@ -5,7 +5,7 @@ import type {
   ConfigFault,
   ConfigOutcome,
   ConfigSources,
-  ShownSetting,
+  SettingView,
 } from "../../../platform/config/config.ts";
 import { loadConfig } from "../../../platform/config/load.ts";
 
@@ -53,7 +53,7 @@ export function configOf(toml: string, world?: World): Config {
 }
 
 /** The settings of `toml` for eyes; throws when it is not sound. */
-export function shownOf(toml: string, world?: World): readonly ShownSetting[] {
+export function shownOf(toml: string, world?: World): readonly SettingView[] {
   return sound(load(toml, world)).settings;
 }
 

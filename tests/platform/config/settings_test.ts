@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { ADMIN_ROWS, GENERAL_ROWS } from "../../../platform/config/settings.ts";
 import { CLIENT_ROWS, POLICY_ROWS } from "../../../platform/config/client_rows.ts";
-import type { Rows } from "../../../platform/config/setting_row.ts";
+import type { SettingRows } from "../../../platform/config/value_types.ts";
 import {
   CREDENTIAL_ROWS,
   LDAP_BACKEND_ROWS,
@@ -13,228 +13,18 @@ import {
 } from "../../../platform/config/target_settings.ts";
 import { presetOf } from "../../../platform/config/parse_settings.ts";
 import { configOf, faultsOf } from "./samples.ts";
-
-/** Values in TOML: the first list is taken, the second refused. */
-type Samples = Readonly<Record<string, readonly [good: readonly string[], bad: readonly string[]]>>;
-
-const TEXT_128 = [['"x"', `"${"x".repeat(128)}"`], ['""', `"${"x".repeat(129)}"`, '"a\\nb"', "5"]] as const;
-const SWITCH = [["true", "false"], ['"true"', "1"]] as const;
-const SECRET = [['"s3cret"', '""'], ["5", `"${"x".repeat(1025)}"`, '["a"]']] as const;
-const COUNT = [["1", "1000000"], ["0", "1000001", "1.5", '"5"', "inf"]] as const;
-const CALL_MS = [["100", "30000"], ["99", "30001"]] as const;
-const URLS = [
-  ['""', '"https://api.example.com"', '"http://127.0.0.1:9/base/"', '"https://[2001:db8::1]"'],
-  ['"api.example.com"', '"ftp://a"', '"https://u@a"', '"https://a/?"', '"https://a/#x"', '"https://"', "5"],
-] as const;
-const NAMES = [["[]", '["a", "b c"]'], ['"a"', '[""]', "[5]"]] as const;
-const window = (low: number, high: number) => [[`${low}`, `${high}`], [`${low - 1}`, `${high + 1}`]] as const;
-
-const GENERAL: Samples = {
-  "server.data_dir": [['"./d"', '"/var/lib/c"'], ['""', "5"]],
-  "server.log_format": [['"text"', '"json"'], ['"xml"', '"TEXT"']],
-  "server.log_level": [['"debug"', '"error"'], ['"trace"', "true"]],
-  "store.kv": [['""'], ['"https://kv.example.com"']],
-  "http.listen": [['"127.0.0.1:0"', '"[::1]:8080"', '"localhost:80"'], [
-    '"8080"',
-    '":80"',
-    '"::1:80"',
-    '"a:65536"',
-  ]],
-  "http.public_url": [['"https://a.example.com/"'], ['""', '"https://a/b"', '"a"']],
-  "http.tls_cert": [["''"], ["5", "true"]],
-  "http.tls_key": [['""'], ["5"]],
-  "http.trusted_proxies": [["[]", "['127.0.0.1', '10.0.0.0/8', '2001:db8::/32']"], [
-    "'127.0.0.1'",
-    "['proxy']",
-    "[5]",
-  ]],
-  "radius.listen": [['["[::]:1812"]', '"[::]:1812"', '["127.0.0.1:0", "[::1]:0"]'], [
-    ...["[]", '["x"]', "[5]", '""', '"1812"'],
-  ]],
-  "radius.accounting_listen": [['["[::]:1813"]', '"[::]:1813"', '["127.0.0.1:0", "[::1]:0"]'], [
-    ...["[]", '["x"]', "[5]", '""'],
-  ]],
-  "radius.secret": SECRET,
-  "radius.state": [['"auto"', '"name"', '"token"'], ['"none"']],
-  "radius.directory": [['"default"'], ['"corp"', '""', "5"]],
-  "radius.conversation_ttl_s": window(30, 3600),
-  "radius.login_join_window_s": window(0, 300),
-  "factors.enabled": [["[]", '["totp", "sms"]'], ['["sms", "sms"]', '["fax"]', '"sms"']],
-  "factors.terminal_name": TEXT_128,
-  "factors.requester_name": TEXT_128,
-  "factors.phone_numbers": [['"registered"', '"any"'], ['"all"']],
-  "factors.enrol_at_login": [['"after_first_factor"', '"never"', '"always"'], ["true"]],
-  "factors.country_codes": [["[]", '["1", "49", "423"]'], ['["+1"]', '["1234"]', '[""]', "[1]"]],
-  "factors.device.continue_wait_ms": window(0, 30_000),
-  "factors.device.number_matching": SWITCH,
-  "factors.passcode.sms_digits": window(4, 10),
-  "factors.passcode.voice_digits": window(4, 10),
-  "factors.passcode.lifetime_s": window(30, 600),
-  "factors.pushes.per_user": COUNT,
-  "factors.pushes.window_s": window(1, 86_400),
-  "factors.lockout.failures": COUNT,
-  "factors.lockout.minutes": window(1, 1440),
-  "factors.lockout.hard_limit": COUNT,
-  "factors.lockout.warn_locks_per_hour": COUNT,
-  "factors.lockout.warn_failures_per_hour": COUNT,
-  "factors.sends.per_user": COUNT,
-  "factors.sends.per_number": COUNT,
-  "factors.sends.window_s": window(1, 86_400),
-  "factors.sends.total_per_hour": COUNT,
-  "factors.sends.per_client_per_hour": COUNT,
-  "second_factor.url": URLS,
-  "second_factor.consumer_key": SECRET,
-  "second_factor.consumer_secret": SECRET,
-  "second_factor.timeout_ms": CALL_MS,
-  "telephony.url": URLS,
-  "telephony.account_id": [['"AC1"', '""'], ["5"]],
-  "telephony.auth_token": SECRET,
-  "telephony.from": [['"+15005550006"', '""'], ["15005550006"]],
-  "telephony.twiml_echo_url": URLS,
-  "telephony.connections_per_route": [["1", "20"], ["0", "101", "21"]],
-  "telephony.connections_total": [["2", "1000"], ["0", "1001"]],
-  "telephony.timeout_ms": CALL_MS,
-  "console.session_hours": window(1, 720),
-  "console.idle_minutes": window(1, 1440),
-  "console.audit_days": window(1, 3650),
-  "console.oidc.issuer": [['""', '"https://id.example.org/realm"', '"http://localhost:9"'], [
-    '"id.example.org"',
-    '"http://id.example.org"',
-    "5",
-  ]],
-  "console.oidc.name": [['""', '"Example"'], [`"${"x".repeat(65)}"`, "5"]],
-  "console.oidc.client_id": [['""', '"abc"'], ["5"]],
-  "console.oidc.client_secret": SECRET,
-  "console.oidc.scopes": [['"openid"', '"openid groups"'], ['""', "5"]],
-  "console.oidc.role_claim": [['"roles"'], ['""', "5"]],
-  "console.oidc.owners": NAMES,
-  "console.oidc.user_managers": NAMES,
-  "console.oidc.operators": NAMES,
-  "console.oidc.viewers": NAMES,
-};
-
-const POLICY: Samples = {
-  "message_authenticator": [['"require"', '"auto"', '"off"'], ['"on"', "true"]],
-  "limit_proxy_state": SWITCH,
-  "first_factor": [['"none"', '"directory"', '"ldap"', '"radius"'], ['"pam"', "true"]],
-  "first_factor_backend": [['""', '"corp-ldap"'], [`"${"x".repeat(65)}"`, "5"]],
-  "first_factor_server.address": [['"192.0.2.20:1812"', '"[2001:db8::1]:1812"'], [
-    '"host:1812"',
-    '"192.0.2.20:0"',
-  ]],
-  "first_factor_server.secret": SECRET,
-  "first_factor_server.timeout_ms": CALL_MS,
-  "first_factor_server.message_authenticator": [['"require"', '"auto"'], ['"off"', "true"]],
-  "device": [['"challenge"', '"hold"', '"hold_then_challenge"'], ['"wait"']],
-  "hold_s": window(1, 300),
-  "append_mode": SWITCH,
-  "append_separator": [['","', '":"', '"#"'], ['""', '",,"', '"-"', '" "', '"a"', '"1"', "5"]],
-  "unknown_users": [['"auto"', '"allow"', '"reject"'], ["false", '"menu"']],
-  "strip_domains": [["[]", '["CORP", "corp.example"]'], [
-    '"CORP"',
-    '[""]',
-    '["CORP\\\\"]',
-    '["a b"]',
-    '["a@b"]',
-  ]],
-  "strip_realms": [["[]", '["corp.example"]'], [
-    '"corp.example"',
-    '["@corp.example"]',
-    '["CORP\\\\"]',
-    '["a b"]',
-  ]],
-};
-
-const CLIENT: Samples = {
-  "name": [['"vpn"'], ['""', `"${"x".repeat(65)}"`]],
-  "address": [['["10.0.0.0/8", "2001:db8::/32", "::ffff:192.0.2.1"]'], [
-    "[]",
-    '["10.0.0.0/33"]',
-    '["vpn.example.com"]',
-  ]],
-  "secret": [['"0123456789abcdef"'], ['""', "5"]],
-  "nas_identifier": [['""', '"ap-1"'], ["5"]],
-  "nas_ip_address": [['""', '"192.0.2.1"', '"::1"'], ['"192.0.2.0/24"', '"01.2.3.4"']],
-  ...POLICY,
-};
-
-const ADMIN: Samples = {
-  "name": [['"ann"'], ['""']],
-  "password": [['"twelve chars"'], ['""', '"eleven char"', "123456789012"]],
-  "role": [['"owner"', '"user_manager"', '"operator"', '"viewer"'], ['"root"']],
-};
-
-const TARGET: Samples = {
-  "page_size": window(1, 1000),
-  "max_drop_percent": window(1, 100),
-};
-
-const MODE = [['"sync"', '"async"'], ['"later"', "true"]] as const;
-const DN = [['"ou=people,dc=example,dc=org"', '"cn=a"'], ['"people"', '"=x"', '"a\\nb=c"', "5"]] as const;
-
-const STORE_BACKEND: Samples = {
-  "kind": [['"store"'], ['""', '"file"', "5"]],
-  "mode": [['"sync"'], ['"async"', '"later"']],
-};
-
-const READ_ONLY: Samples[string] = [
-  [
-    "[]",
-    '["title", "emails[].value", "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User:department"]',
-  ],
-  [
-    '"title"',
-    '["a b"]',
-    '["userName"]',
-    '["active"]',
-    '["password"]',
-    '["groups[].value"]',
-    '["title", "title"]',
-  ],
-];
-
-const LDAP_BACKEND: Samples = {
-  "kind": [['"ldap"'], ['"LDAP"', '["ldap"]']],
-  "mode": MODE,
-  "url": [['"ldap://127.0.0.1:389"', '"ldaps://ldap.example.org"', '"LDAP://[::1]/"'], [
-    '""',
-    '"ldap://"',
-    '"ldap://a:0"',
-    '"ldap://a/dc=x"',
-    '"ldap://u@a"',
-    '"http://a"',
-    '"a:389"',
-  ]],
-  "start_tls": SWITCH,
-  "ca_cert": [['""', '"ca.pem"'], ['"none.pem"', "5"]],
-  "bind_dn": [DN[0], ['"admin"', "5"]],
-  "bind_password": [['"s3cret"'], ["5", '["a"]']],
-  "users_dn": [DN[0], ['""', ...DN[1]]],
-  "groups_dn": [['""', ...DN[0]], DN[1]],
-  "schema": [['"openldap"', '"active_directory"'], ['"ad"']],
-  "connections": window(1, 50),
-  "timeout_ms": CALL_MS,
-  "read_only": READ_ONLY,
-};
-
-const SCIM_BACKEND: Samples = {
-  "kind": [['"scim"'], ['"SCIM"']],
-  "mode": MODE,
-  "url": [['"https://saas.example.com/scim/v2/"', '"http://127.0.0.1:9"'], ['""', '"saas"', '"https://u@a"']],
-  "token": [['"s3cret"'], ["5", '""']],
-  "user_name": [['""'], ["5", '"a\\nb"']],
-  "password": [['""'], ["5", '["a"]']],
-  "connections": window(1, 50),
-  "timeout_ms": CALL_MS,
-  "read_only": READ_ONLY,
-};
-
-const CREDENTIAL: Samples = {
-  "name": [['"provisioner"', '"Ann Example"'], ['""', '"a:b"', `"${"x".repeat(129)}"`]],
-  "password": [['"twelve chars"'], ['""', '"eleven char"', "123456789012"]],
-  "targets": [['["default"]'], ["[]", '["nope"]', '["a b"]', '["default", "default"]', '"default"']],
-  "access": [['"read"', '"write"'], ['"all"']],
-};
+import {
+  ADMIN_SAMPLES,
+  CLIENT_SAMPLES,
+  CREDENTIAL_SAMPLES,
+  GENERAL_SAMPLES,
+  LDAP_BACKEND_SAMPLES,
+  POLICY_SAMPLES,
+  type Samples,
+  SCIM_BACKEND_SAMPLES,
+  STORE_BACKEND_SAMPLES,
+  TARGET_SAMPLES,
+} from "./settings_samples.ts";
 
 const FILES = { "/srv/ca.pem": "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n" };
 const LDAP_BASE = { kind: '"ldap"', url: '"ldap://127.0.0.1"', users_dn: '"ou=p"', start_tls: "true" };
@@ -252,7 +42,7 @@ const backendGroup = (kind: string, base: Readonly<Record<string, string>>) => (
   tomlOf: (key: string, value: string) =>
     entry(`[targets.corp.backends.${kind}]`, {
       ...base,
-      // An ldaps: url goes with no start_tls.
+      // An ldaps: url excludes start_tls.
       ...(key === "url" && kind === "ldap" ? { start_tls: "false" } : {}),
       [key]: value,
     }),
@@ -260,7 +50,7 @@ const backendGroup = (kind: string, base: Readonly<Record<string, string>>) => (
 
 const GROUPS: readonly {
   name: string;
-  rows: Rows;
+  rows: SettingRows;
   samples: Samples;
   keyOf: (key: string) => string;
   tomlOf: (key: string, value: string) => string;
@@ -268,60 +58,60 @@ const GROUPS: readonly {
   {
     name: "a setting",
     rows: GENERAL_ROWS,
-    samples: GENERAL,
+    samples: GENERAL_SAMPLES,
     keyOf: (key) => key,
     tomlOf: (key, value) => `${key} = ${value}`,
   },
   {
     name: "a key of any client",
     rows: POLICY_ROWS,
-    samples: POLICY,
+    samples: POLICY_SAMPLES,
     keyOf: (key) => `radius.${key}`,
     tomlOf: (key, value) => `radius.${key} = ${value}`,
   },
   {
     name: "a key of a client",
     rows: CLIENT_ROWS,
-    samples: CLIENT,
+    samples: CLIENT_SAMPLES,
     keyOf: (key) => `radius.client[0].${key}`,
     tomlOf: (key, value) => entry("[[radius.client]]", { ...CLIENT_BASE, [key]: value }),
   },
   {
     name: "a key of an administrator",
     rows: ADMIN_ROWS,
-    samples: ADMIN,
+    samples: ADMIN_SAMPLES,
     keyOf: (key) => `console.admin[0].${key}`,
     tomlOf: (key, value) => entry("[[console.admin]]", { ...ADMIN_BASE, [key]: value }),
   },
   {
     name: "a key of a target",
     rows: TARGET_ROWS,
-    samples: TARGET,
+    samples: TARGET_SAMPLES,
     keyOf: (key) => `targets.corp.${key}`,
     tomlOf: (key, value) => entry("[targets.corp]", { [key]: value }),
   },
   {
     name: "a key of a store backend",
     rows: STORE_BACKEND_ROWS,
-    samples: STORE_BACKEND,
+    samples: STORE_BACKEND_SAMPLES,
     ...backendGroup("store", { kind: '"store"' }),
   },
   {
     name: "a key of an LDAP backend",
     rows: LDAP_BACKEND_ROWS,
-    samples: LDAP_BACKEND,
+    samples: LDAP_BACKEND_SAMPLES,
     ...backendGroup("ldap", LDAP_BOUND),
   },
   {
     name: "a key of a SCIM backend",
     rows: SCIM_BACKEND_ROWS,
-    samples: SCIM_BACKEND,
+    samples: SCIM_BACKEND_SAMPLES,
     ...backendGroup("scim", SCIM_BASE),
   },
   {
     name: "a key of a credential",
     rows: CREDENTIAL_ROWS,
-    samples: CREDENTIAL,
+    samples: CREDENTIAL_SAMPLES,
     keyOf: (key) => `scim.credential[0].${key}`,
     tomlOf: (key, value) => entry("[[scim.credential]]", { ...CREDENTIAL_BASE, [key]: value }),
   },

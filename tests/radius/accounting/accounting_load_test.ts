@@ -2,9 +2,9 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { MAX_ACCOUNTING_PER_CLIENT } from "../../../radius/accounting/accounting_handler.ts";
-import type { AccountingReport } from "../../../radius/accounting/accounting_request.ts";
+import type { AccountingReport } from "../../../radius/accounting/session.ts";
 import { SessionTable } from "../../../radius/accounting/session_table.ts";
-import { createOrderedIds } from "../../../radius/conversation/sortable_ids.ts";
+import { createOrderedIds } from "../../../radius/conversation/conversation.ts";
 import { createSystemRandom } from "../../../platform/runtime.ts";
 import { createStore } from "../../../platform/store.ts";
 import { buildRequest } from "../../support/radius_packets.ts";

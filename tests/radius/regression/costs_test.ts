@@ -1,7 +1,7 @@
 // What very many logins cost: memory and lists stay bounded, so that packets never wait for a page or a scrape.
 
 import { assert, assertEquals } from "@std/assert";
-import { createDuplicates } from "../../../radius/server/duplicate_cache.ts";
+import { DuplicateCache } from "../../../radius/server/duplicate_cache.ts";
 import { startInProcess } from "../rows/in_process.ts";
 import { appCode, decide, give, giveDevice, lastRequest, SEED } from "../rows/people.ts";
 import { pairPhone } from "../rows/phone.ts";
@@ -9,14 +9,14 @@ import { pairPhone } from "../rows/phone.ts";
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 
 Deno.test("createDuplicates() keeps no more than 24 MiB of packets, the newest among them", () => {
-  const duplicates = createDuplicates();
+  const duplicates = new DuplicateCache();
   const largest = (number: number) => ({
     socket: 0,
     hostname: "192.0.2.1",
     port: 1 + (number >> 8),
     octets: new Uint8Array(4096).fill(number & 0xff, 1, 2),
   });
-  for (let number = 0; number < 7000; number++) duplicates.note(largest(number), 0);
+  for (let number = 0; number < 7000; number++) duplicates.add(largest(number), 0);
   assertEquals(duplicates.size, 6144);
   assert(duplicates.find(largest(6999)) !== null);
   assertEquals(duplicates.find(largest(0)), null);
@@ -31,11 +31,11 @@ Deno.test("standing() tells where live logins stand, newest first, and leaves ou
   await anna.start();
   await bert.start();
   assertEquals((await ended.answer(appCode(world.clock.nowMs()))).kind, "accept");
-  const steps = (limit: number) => [...world.radius.watch.standing(limit)].map(({ step }) => step);
+  const steps = (limit: number) => [...world.radius.monitor.liveSteps(limit)].map(({ step }) => step);
   assertEquals(steps(10), [MENU, "GET_DEVICE_GENERATED_PASSCODE"]);
   assertEquals(steps(1), [MENU]);
-  const ids = [...world.radius.watch.standing(10)].map(({ id }) => id);
-  const alive = world.radius.watch.conversations(10).filter(({ outcome }) => outcome === null);
+  const ids = [...world.radius.monitor.liveSteps(10)].map(({ id }) => id);
+  const alive = world.radius.monitor.conversations(10).filter(({ outcome }) => outcome === null);
   assertEquals(ids, alive.map(({ id }) => id));
 });
 
@@ -45,9 +45,9 @@ Deno.test("pendingApprovals() of the newest gives those, and pendingCount() all"
     await pairPhone(world, user);
     await world.login({ user }).start();
   }
-  const desk = world.services.embedded?.admin;
-  assertEquals(desk?.pendingApprovals(2).map(({ userName }) => userName), ["bert", "carl"]);
-  assertEquals([desk?.pendingApprovals().length, desk?.pendingCount()], [3, 3]);
+  const secondFactorAdmin = world.services.embedded?.admin;
+  assertEquals(secondFactorAdmin?.pendingApprovals(2).map(({ userName }) => userName), ["bert", "carl"]);
+  assertEquals([secondFactorAdmin?.pendingApprovals().length, secondFactorAdmin?.pendingCount()], [3, 3]);
 });
 
 Deno.test("D asks the device that generates passcodes, not the one that was paired first", async () => {

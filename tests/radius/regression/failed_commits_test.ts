@@ -45,7 +45,7 @@ Deno.test("an approval request whose challenge could not be recorded is not open
 Deno.test("failures are not forgotten by an Accept that could not be recorded", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
-  for (let count = 0; count < 9; count++) world.radius.limits.fail("anna");
+  for (let count = 0; count < 9; count++) world.radius.limits.countFailure("anna");
   const login = world.login({ user: "anna" });
   await login.start();
   const commits = interceptCommits(world);
@@ -56,7 +56,7 @@ Deno.test("failures are not forgotten by an Accept that could not be recorded", 
   commits.heal();
   const { inRow, total } = world.radius.limits.failures("anna");
   assertEquals([inRow, total], [9, 9]);
-  assertEquals(world.radius.limits.fail("anna").locked, true);
+  assertEquals(world.radius.limits.countFailure("anna").locked, true);
 });
 
 Deno.test("Cancel that could not be recorded leaves one conversation, the one it was typed in", async () => {
@@ -70,8 +70,8 @@ Deno.test("Cancel that could not be recorded leaves one conversation, the one it
   await becomes("the commit fails", () => commits.failed() === 1);
   await turn();
   commits.heal();
-  assertEquals(world.radius.watch.alive(), 1);
-  assertEquals(world.radius.watch.conversations(10).map(({ step }) => step), [
+  assertEquals(world.radius.monitor.alive(), 1);
+  assertEquals(world.radius.monitor.conversations(10).map(({ step }) => step), [
     "GET_DEVICE_GENERATED_PASSCODE",
   ]);
   assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");

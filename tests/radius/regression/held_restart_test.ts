@@ -6,7 +6,7 @@ import { brief, exchangeJudged, type Login } from "../rows/login.ts";
 import { becomes, turn, whileTimePasses } from "../rows/passing_time.ts";
 import { decide, giveDevice } from "../rows/people.ts";
 import type { BuiltRequest } from "../../support/radius_packets.ts";
-import type { FakePairing } from "../../fakes/second_factor_server.ts";
+import type { FakePairing } from "../../fakes/second_factor_records.ts";
 
 const HOLD = '[radius]\ndevice = "hold"\nhold_s = 20';
 const HOLD_THEN = '[radius]\ndevice = "hold_then_challenge"\nhold_s = 20';

@@ -27,10 +27,10 @@ Deno.test("countPush() under a limit beyond what a record holds can still be rec
 Deno.test("fail() of two hundred thousand other users does not evict the count of one", async () => {
   await using world = await startInProcess();
   const { limits } = world.radius;
-  for (let count = 0; count < 9; count++) limits.fail("anna");
-  for (let count = 0; count < 200_100; count++) limits.fail(`user-${count}`);
+  for (let count = 0; count < 9; count++) limits.countFailure("anna");
+  for (let count = 0; count < 200_100; count++) limits.countFailure(`user-${count}`);
   assertEquals(limits.failures("anna").inRow, 9);
-  assert(limits.fail("anna").locked);
+  assert(limits.countFailure("anna").locked);
 });
 
 Deno.test("countPush() and countSend() for two hundred thousand other users evict no count", async () => {
@@ -53,9 +53,9 @@ Deno.test("countPush() and countSend() for two hundred thousand other users evic
 Deno.test("failStranger() stores nothing, has a bound, and evicts no user", async () => {
   await using world = await startInProcess();
   const { limits } = world.radius;
-  for (let count = 0; count < 9; count++) limits.fail("anna");
-  for (let count = 0; count < 9; count++) limits.failStranger("ghost");
-  for (let count = 0; count < 20_000; count++) limits.failStranger(`ghost-${count}`);
+  for (let count = 0; count < 9; count++) limits.countFailure("anna");
+  for (let count = 0; count < 9; count++) limits.countStrangerFailure("ghost");
+  for (let count = 0; count < 20_000; count++) limits.countStrangerFailure(`ghost-${count}`);
   assertEquals(limits.failures("ghost").total, 0);
   assertEquals(limits.failures("ghost-19999").total, 1);
   assertEquals(limits.failures("anna").inRow, 9);
@@ -65,12 +65,12 @@ Deno.test("failStranger() stores nothing, has a bound, and evicts no user", asyn
 Deno.test("failStranger() locks, and a name that becomes a user takes its failures along", async () => {
   await using world = await startInProcess();
   const { limits } = world.radius;
-  for (let count = 0; count < 9; count++) limits.failStranger("ghost");
-  assert(limits.fail("ghost").locked);
-  for (let count = 0; count < 10; count++) limits.failStranger("spirit");
+  for (let count = 0; count < 9; count++) limits.countStrangerFailure("ghost");
+  assert(limits.countFailure("ghost").locked);
+  for (let count = 0; count < 10; count++) limits.countStrangerFailure("spirit");
   assert(limits.isLocked("spirit"));
   // Names that were invented since replace those that are not locked.
-  for (let count = 0; count < 20_000; count++) limits.failStranger(`ghost-${count}`);
+  for (let count = 0; count < 20_000; count++) limits.countStrangerFailure(`ghost-${count}`);
   assert(limits.isLocked("spirit") && limits.isLocked("ghost"));
 });
 

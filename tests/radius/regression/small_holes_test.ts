@@ -51,8 +51,8 @@ Deno.test("one approval that a service hands to two logins lets one of them in",
   decide(world, device, true);
   assertEquals((await one.answer("")).kind, "accept");
   assertEquals(brief(await other.answer("")), ["reject", "Device approval was not given."]);
-  assertEquals(world.radius.watch.counters().accepts, 1);
-  const outcomes = world.radius.watch.conversations(9).map(({ outcome, moments }) => [
+  assertEquals(world.radius.monitor.counters().accepts, 1);
+  const outcomes = world.radius.monitor.conversations(9).map(({ outcome, moments }) => [
     outcome,
     moments.at(-1)?.row,
   ]);
@@ -71,7 +71,7 @@ Deno.test("one approval that a service hands to two held logins lets one in and 
   const logins = [world.login({ user: "anna" }), world.login({ user: "anna" })];
   const answers = await Promise.all(logins.map((login) => login.start()));
   assertEquals(answers.map(({ kind }) => kind).toSorted(), ["accept", "reject"]);
-  assertEquals(world.radius.watch.alive(), 0);
+  assertEquals(world.radius.monitor.alive(), 0);
 });
 
 Deno.test("a pairing that is revoked while its code is accepted stays revoked after a restart", async () => {
@@ -116,7 +116,7 @@ Deno.test("a request does not stay on the phone when its login ran out of time",
   assertEquals((await login.answer("S")).step, DEVICE);
   await jump(world.clock, 110_000);
   await phone.untilRequests(0);
-  assertEquals(world.radius.watch.alive(), 0);
+  assertEquals(world.radius.monitor.alive(), 0);
 });
 
 Deno.test("a request does not stay on the phone when its login was finished by a TOTP code", async () => {

@@ -23,11 +23,11 @@ Deno.test("a login that is replaced while its first commit is on the way does no
   await turn();
   release();
   const [challenge] = await Promise.all([first, second]);
-  assertEquals(world.radius.watch.alive(), 1);
+  assertEquals(world.radius.monitor.alive(), 1);
   const state = challenge.state ?? new Uint8Array();
   const answer = await login.exchange(login.build(appCode(world.clock.nowMs()), { state }));
   assertEquals(answer.kind, "reject");
-  assertEquals(world.radius.watch.alive(), 1);
+  assertEquals(world.radius.monitor.alive(), 1);
 });
 
 Deno.test("a login that was replaced while its commit was on the way is over after a restart too", async () => {
@@ -45,7 +45,7 @@ Deno.test("a login that was replaced while its commit was on the way is over aft
   const [challenge] = await Promise.all([first, second]);
   await world.stop();
   await using next = await startInProcess({ toml: TOKEN, kvPath, after: world });
-  assertEquals(next.radius.watch.alive(), 1);
+  assertEquals(next.radius.monitor.alive(), 1);
   login.moveTo(next);
   const state = challenge.state ?? new Uint8Array();
   const late = login.build(appCode(next.clock.nowMs()), { state });
@@ -68,7 +68,7 @@ Deno.test("a login that replaces another in the middle of a later commit is answ
   release();
   assertEquals(stepName(await newer), CODE);
   await whileTimePasses(world.clock, menu);
-  assertEquals(world.radius.watch.alive(), 1);
+  assertEquals(world.radius.monitor.alive(), 1);
 });
 
 Deno.test("a login that is replaced before its push went out sends none", async () => {

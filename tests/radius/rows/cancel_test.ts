@@ -61,10 +61,10 @@ for (const [step, get] of Object.entries(STEPS)) {
   Deno.test(`cancel at ${step} leads to the menu under a new conversation`, async () => {
     await using world = await startInProcess({ toml: OPEN });
     const login = await get(world);
-    const [before] = world.radius.watch.conversations(1);
+    const [before] = world.radius.monitor.conversations(1);
     assertEquals(before?.step, step);
     assertEquals(brief(await login.answer("Cancel")), MENU);
-    const [after, old] = world.radius.watch.conversations(2);
+    const [after, old] = world.radius.monitor.conversations(2);
     assertNotEquals(after?.id, before?.id);
     assertEquals([old?.id, old?.outcome], [before?.id, "cancelled"]);
   });
@@ -140,7 +140,7 @@ Deno.test("cancel: the counts of pushes and sends go on", async () => {
   assertEquals(world.secondFactor.initiated().length, 2);
 });
 
-Deno.test("cancel: the count of failures goes on", async () => {
+Deno.test("cancel: the count of failures continues", async () => {
   await using world = await startInProcess();
   await register(world, "anna", { phoneNumbers: [NUMBER] });
   const failing = await played(world, "", ["T"]);
@@ -163,7 +163,7 @@ Deno.test("cancel: where State has a token, the new conversation has a new one",
   );
 });
 
-Deno.test("cancel: an approval under way when Cancel comes accepts no login", async () => {
+Deno.test("cancel: an approval in progress during Cancel accepts no login", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
   const login = await played(world, "pw", []);

@@ -1,7 +1,7 @@
 // A rejected push: the history and the audit log name who denied it, or what ended it.
 
 import { assertEquals } from "@std/assert";
-import { type FinishedLogin, unpackFinished } from "../../../radius/conversation/login_record.ts";
+import { decodeLoginRecord, type LoginRecord } from "../../../radius/conversation/login_record.ts";
 import { explainLogin } from "../../../console/api/conversations/explain_login.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { decide, giveDevice, otherThan } from "./people.ts";
@@ -9,22 +9,22 @@ import { becomes, jump } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
 
 /** Every login of the history. */
-async function finishedLogins({ store }: InProcess): Promise<FinishedLogin[]> {
-  const finished: FinishedLogin[] = [];
+async function finishedLogins({ store }: InProcess): Promise<LoginRecord[]> {
+  const finished: LoginRecord[] = [];
   for await (const { value } of store.list<unknown>(["history"])) {
-    const login = unpackFinished(value);
+    const login = decodeLoginRecord(value);
     if (login !== null) finished.push(login);
   }
   return finished;
 }
 
 /** The same, once there is one: the end by time is recorded after the time. */
-async function oneFinished(world: InProcess): Promise<FinishedLogin[]> {
+async function oneFinished(world: InProcess): Promise<LoginRecord[]> {
   await becomes("a login ends", async () => (await finishedLogins(world)).length > 0);
   return await finishedLogins(world);
 }
 
-function reasonOf(login: FinishedLogin) {
+function reasonOf(login: LoginRecord) {
   return explainLogin(login, { refusedFor: login.refusedFor, denial: login.denial })?.code;
 }
 
@@ -75,8 +75,8 @@ Deno.test("denials: an administrator, by name, also while the client waits", asy
     });
     await pairPhone(world, "anna");
     const login = world.login({ user: "anna" });
-    const desk = world.services.embedded?.admin;
-    const deny = async () => await desk?.deny(await waitingRequest(world), { by: "root-owner" });
+    const secondFactorAdmin = world.services.embedded?.admin;
+    const deny = async () => await secondFactorAdmin?.deny(await waitingRequest(world), { by: "root-owner" });
     if (device === "hold") {
       world.clock.after(2000, () => void deny());
       assertEquals((await login.start()).kind, "reject");

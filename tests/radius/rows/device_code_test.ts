@@ -5,7 +5,7 @@ import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
 import { jump } from "./passing_time.ts";
 import { appCode, give, giveDevice, otherThan, SEED } from "./people.ts";
-import type { FakePairing } from "../../fakes/second_factor_server.ts";
+import type { FakePairing } from "../../fakes/second_factor_records.ts";
 
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
 const MISMATCH = ["reject", "The submitted passcode does not match."];

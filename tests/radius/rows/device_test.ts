@@ -6,7 +6,7 @@ import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, type Login } from "./login.ts";
 import { appCode, decide, give, giveDevice, lastRequest, SEED } from "./people.ts";
 import { jump } from "./passing_time.ts";
-import type { FakePairing } from "../../fakes/second_factor_server.ts";
+import type { FakePairing } from "../../fakes/second_factor_records.ts";
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const WAITING = "Still waiting for your device. Authorize there, then press continue or type ok.";

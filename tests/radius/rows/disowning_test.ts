@@ -12,7 +12,7 @@ const DENIED = ["reject", "Access denied."];
 const HOUR_MS = 3600_000;
 
 async function disown({ radius, store }: InProcess, user: string): Promise<number> {
-  const disowning = radius.prepareDisowning(user);
+  const disowning = radius.prepareNotMeReport(user);
   assert((await store.commit({ mutations: disowning.mutations })).ok);
   return disowning.done();
 }
@@ -25,7 +25,7 @@ Deno.test("disowning: a login that waits for its phone ends; an approval after i
   assertEquals(await disown(world, "anna"), 1);
   decide(world, pairing, true);
   assertEquals((await login.answer("")).kind, "reject");
-  const [ended] = world.radius.watch.conversations(10).filter(({ moments }) =>
+  const [ended] = world.radius.monitor.conversations(10).filter(({ moments }) =>
     moments.at(-1)?.row === "not_me"
   );
   assertEquals([ended?.user, ended?.outcome], ["anna", "cancelled"]);
@@ -82,7 +82,7 @@ Deno.test("disowning: one that could not be recorded locks no user and ends noth
   const pairing = await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
   await login.start();
-  world.radius.prepareDisowning("anna").undo();
+  world.radius.prepareNotMeReport("anna").undo();
   assertEquals(world.radius.limits.isLocked("anna"), false);
   decide(world, pairing, true);
   assertEquals((await login.answer("")).kind, "accept");
@@ -91,6 +91,6 @@ Deno.test("disowning: one that could not be recorded locks no user and ends noth
 Deno.test("disowning: a longer lock that stands is not shortened", async () => {
   await using world = await startInProcess();
   world.radius.limits.lockFor("anna", 5 * HOUR_MS);
-  const { lockedUntilMs } = world.radius.prepareDisowning("anna");
+  const { lockedUntilMs } = world.radius.prepareNotMeReport("anna");
   assertEquals(lockedUntilMs, world.clock.nowMs() + 5 * HOUR_MS);
 });

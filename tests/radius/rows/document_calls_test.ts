@@ -212,6 +212,6 @@ for (
     const reply = await login.answer(NUMBER);
     assertEquals(reply.step, "GET_SMS_PHONE_NUMBER");
     assert(reply.tookMs < 12_000, `${reply.tookMs} ms`);
-    assertEquals(world.radius.watch.counters()["accepts"], 0);
+    assertEquals(world.radius.monitor.counters()["accepts"], 0);
   });
 }

@@ -53,7 +53,7 @@ Deno.test("document: a request without State starts a new conversation, also aft
   await login.start();
   assertEquals((await login.answer(otherThan(passcodeSentTo(world, NUMBER)))).kind, "reject");
   assertEquals((await login.start()).step, "AWAIT_VOICE_DELIVERED_PASSCODE");
-  assertEquals(world.radius.watch.conversations(9).length, 2);
+  assertEquals(world.radius.monitor.conversations(9).length, 2);
 });
 
 Deno.test("document: NAS-Port changes between conversations, so two of a user run side by side", async () => {
@@ -162,7 +162,7 @@ Deno.test("document: another code on the port is met with silence, an Access-Req
   const login = documented(world);
   await world.client.sendRaw(login.buildStart("", { code: CODES.accessAccept }).bytes);
   assertEquals((await login.start("")).kind, "challenge");
-  assertEquals(world.radius.watch.counters()["dropped_code_not_served"], 1);
+  assertEquals(world.radius.monitor.counters()["dropped_code_not_served"], 1);
 });
 
 Deno.test("document: a client with another secret gets no answer", async () => {
@@ -170,5 +170,5 @@ Deno.test("document: a client with another secret gets no answer", async () => {
   using stranger = world.newClient("some-other-secret-of-theirs");
   await stranger.sendRaw(stranger.build({ userName: "anna", password: "pw" }).bytes);
   assertEquals((await documented(world).start("")).kind, "challenge");
-  assertEquals(world.radius.watch.counters()["dropped_wrong_message_authenticator"], 1);
+  assertEquals(world.radius.monitor.counters()["dropped_wrong_message_authenticator"], 1);
 });

@@ -1,35 +1,18 @@
 // Duplicates (RFC 5080 §2.2.2), and the same login or answer re-issued under another identifier.
 
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import { afterStatus, beforeInitiate, createGate } from "./gates.ts";
-import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
-import { brief, type Login, stepName } from "./login.ts";
-import { becomes, jump, pass } from "./passing_time.ts";
-import { openRecorder } from "./recorder.ts";
+import { beforeInitiate, createGate } from "./gates.ts";
+import { SECRET, startInProcess } from "./in_process.ts";
+import { brief, stepName } from "./login.ts";
+import { becomes, pass } from "./passing_time.ts";
+import { answered, openRecorder, sent } from "./recorder.ts";
 import { decide, give, giveDevice, lastRequest, passcodeSentTo } from "./people.ts";
 import { pairPhone } from "./phone.ts";
-import type { BuiltRequest } from "../../support/radius_packets.ts";
 
 const NUMBER = "+4915112345678";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
-const GONE = ["reject", "This login is over. Start a new one."];
 
-/** Sends packets at once and gives back what comes within `forMs` of the gateway's time. */
-async function sent(world: InProcess, packets: readonly BuiltRequest[], forMs: number) {
-  using recorder = openRecorder(world, SECRET);
-  await recorder.send(...packets);
-  await pass(world.clock, forMs);
-  return await recorder.replies();
-}
-
-/** How often each identifier was answered. */
-function answered(replies: readonly Uint8Array[]): Record<number, number> {
-  const counts: Record<number, number> = {};
-  for (const reply of replies) counts[reply[1] ?? 0] = (counts[reply[1] ?? 0] ?? 0) + 1;
-  return counts;
-}
-
-Deno.test("duplicates: the same packet again while it is being worked on is met with silence", async () => {
+Deno.test("duplicates: the same packet again while it is in progress gets no answer", async () => {
   const gate = createGate();
   await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
   using recorder = openRecorder(world, SECRET);
@@ -42,7 +25,7 @@ Deno.test("duplicates: the same packet again while it is being worked on is met 
   gate.open();
   assertEquals(answered(await recorder.replies(1)), { [packet.identifier]: 1 });
   assertEquals([gate.calls(), world.secondFactor.initiated().length], [1, 1]);
-  assertEquals(world.radius.watch.counters()["dropped_duplicate_in_progress"], 4);
+  assertEquals(world.radius.monitor.counters()["dropped_duplicate_in_progress"], 4);
 });
 
 Deno.test("duplicates: the same packet again after its answer gets the same octets, and nothing runs twice", async () => {
@@ -87,13 +70,13 @@ Deno.test("duplicates: a login without State after a challenge is another sessio
   assertEquals((await first.start("pw")).step, DEVICE);
   const { step } = await second.start("pw");
   assertMatch(step, /^SECONDFACTOR_AWAIT_DEVICE_APPROVAL\.[A-Za-z0-9_-]{22}$/);
-  assertEquals([world.secondFactor.initiated().length, world.radius.watch.alive()], [2, 1]);
+  assertEquals([world.secondFactor.initiated().length, world.radius.monitor.alive()], [2, 1]);
   const [, own] = world.secondFactor.initiated();
   world.secondFactor.decide(own?.id ?? "", { granted: true });
   // The first session was replaced: it has the bare name, which selects nothing now.
   assertEquals(brief(await first.answer("")), ["reject", "Device approval was not given."]);
   assertEquals((await second.answer("")).kind, "accept");
-  assertEquals(world.radius.watch.counters().logins_joined, 0);
+  assertEquals(world.radius.monitor.counters().logins_joined, 0);
 });
 
 Deno.test("duplicates: a second login is another session with its own text", async () => {
@@ -120,7 +103,7 @@ Deno.test("duplicates: no login joins with an empty password, with another one, 
     await gate.reached(count + 1);
   }
   gate.open();
-  assertEquals(world.radius.watch.counters().logins_joined, 0);
+  assertEquals(world.radius.monitor.counters().logins_joined, 0);
 });
 
 Deno.test("duplicates: a login re-issued while the push is made gets the answer, and the older packet none", async () => {
@@ -145,7 +128,7 @@ Deno.test("duplicates: a login re-issued after the window does not join, althoug
   await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
   const pushes = () => world.secondFactor.initiated().length;
-  const joined = () => world.radius.watch.counters().logins_joined;
+  const joined = () => world.radius.monitor.counters().logins_joined;
   await world.client.sendRaw(login.buildStart("pw").bytes);
   await becomes("the decision is asked for", () => world.secondFactor.requests.length >= 2);
   await pass(world.clock, 9000);
@@ -190,7 +173,7 @@ Deno.test("duplicates: with another password it is a new login, and the old one'
   assertNotEquals(lastRequest(world, pairing).id, old.id);
   world.secondFactor.decide(old.id, { granted: true });
   assertEquals(stepName(await login.answer("")), DEVICE);
-  const [, ended] = world.radius.watch.conversations(2);
+  const [, ended] = world.radius.monitor.conversations(2);
   assertEquals(ended?.outcome, "superseded");
 });
 
@@ -218,88 +201,7 @@ Deno.test("duplicates: a password that supersedes while the old push is made get
   gate.open();
   await pass(world.clock, 400);
   assertEquals(answered(await recorder.replies(1)), { [fresh.identifier]: 1 });
-  assertEquals(world.radius.watch.alive(), 1);
-});
-
-/** Answers that lead to a challenge, re-issued. */
-async function menuOf(world: InProcess): Promise<Login> {
-  const login = world.login({ user: "anna" });
-  await login.start("");
-  return login;
-}
-
-Deno.test("duplicates: a re-issued answer gets the kept challenge, rebuilt for its identifier", async () => {
-  await using world = await startInProcess();
-  const pairing = await giveDevice(world, "anna");
-  const login = await menuOf(world);
-  const menu = new TextEncoder().encode("CHOOSE_WHICH_MULTIFACTOR");
-  const first = await login.answer("S", { state: menu });
-  const again = await login.answer("S", { state: menu });
-  assertEquals(brief(again), brief(first));
-  assertNotEquals(again.bytes, first.bytes);
-  assertEquals(world.secondFactor.initiated().map(({ pairingId }) => pairingId), [pairing.id]);
-});
-
-Deno.test("duplicates: a re-issued answer is kept no longer than the window", async () => {
-  await using world = await startInProcess({ toml: "[radius]\nlogin_join_window_s = 10" });
-  await giveDevice(world, "anna");
-  const login = await menuOf(world);
-  const menu = new TextEncoder().encode("CHOOSE_WHICH_MULTIFACTOR");
-  await login.answer("S", { state: menu });
-  await jump(world.clock, 11_000);
-  assertEquals(brief(await login.answer("S", { state: menu })), GONE);
-  // The live conversation goes on.
-  assertEquals((await login.answer("", { state: new TextEncoder().encode(DEVICE) })).step, DEVICE);
-});
-
-Deno.test("duplicates: another answer to the same challenge is no re-issue", async () => {
-  await using world = await startInProcess();
-  await giveDevice(world, "anna");
-  const login = await menuOf(world);
-  const menu = new TextEncoder().encode("CHOOSE_WHICH_MULTIFACTOR");
-  await login.answer("S", { state: menu });
-  assertEquals(brief(await login.answer("T", { state: menu })), GONE);
-});
-
-Deno.test("duplicates: a re-issued answer after an Accept is a Reject", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "sms", number: NUMBER });
-  const login = world.login({ user: "anna" });
-  await login.start();
-  const passcode = passcodeSentTo(world, NUMBER);
-  assertEquals((await login.answer(passcode)).kind, "accept");
-  assertEquals(brief(await login.answer(passcode)), GONE);
-  assertEquals(world.radius.watch.counters()["accepts"], 1);
-});
-
-Deno.test("duplicates: ten packets with the right passcode at once yield one Accept", async () => {
-  await using world = await startInProcess();
-  await give(world, "anna", { kind: "sms", number: NUMBER });
-  const login = world.login({ user: "anna" });
-  await login.start();
-  const passcode = passcodeSentTo(world, NUMBER);
-  const packets = Array.from({ length: 10 }, () => login.build(passcode));
-  const replies = await sent(world, packets, 1500);
-  assertEquals(replies.filter(([code]) => code === 2).length, 1);
-  assertEquals(world.radius.watch.counters()["accepts"], 1);
-});
-
-Deno.test("duplicates: an answer re-issued while the service is asked gets the answer alone", async () => {
-  const gate = createGate();
-  await using world = await startInProcess({ between: { secondFactor: afterStatus(gate) } });
-  const pairing = await giveDevice(world, "anna");
-  const login = world.login({ user: "anna" });
-  await login.start();
-  decide(world, pairing, true);
-  const packets = [login.build(""), login.build("")];
-  using recorder = openRecorder(world, SECRET);
-  await recorder.send(...packets);
-  await gate.reached();
-  await pass(world.clock, 200);
-  gate.open();
-  const replies = await recorder.replies(1);
-  assertEquals(answered(replies), { [packets[1]?.identifier ?? -1]: 1 });
-  assertEquals(replies[0]?.[0], 2);
+  assertEquals(world.radius.monitor.alive(), 1);
 });
 
 Deno.test("duplicates: an older packet whose login was taken over stays unanswered, also when it is sent again", async () => {

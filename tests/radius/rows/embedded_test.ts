@@ -32,7 +32,7 @@ Deno.test("embedded: the prompt names the two digits that approve on the phone",
   assertEquals((await login.answer("")).kind, "accept");
 });
 
-Deno.test("embedded: while it waits, the prompt goes on naming the digits", async () => {
+Deno.test("embedded: while it waits, the prompt continues to show the digits", async () => {
   await using world = await startInProcess({ embedded: true });
   await pairPhone(world, "anna");
   const login = world.login({ user: "anna" });
@@ -105,5 +105,5 @@ Deno.test("embedded: a request without a decision ends with the login", async ()
   await world.login({ user: "anna" }).start();
   await jump(world.clock, 61_000);
   await phone.untilRequests(0);
-  assertEquals(world.radius.watch.alive(), 0);
+  assertEquals(world.radius.monitor.alive(), 0);
 });

@@ -135,7 +135,7 @@ Deno.test("groups: a challenge and a Reject carry none of them", async () => {
   }
 });
 
-Deno.test("groups: the retransmission of a request gets the same octets, whatever became of the groups", async () => {
+Deno.test("groups: the retransmission of a request gets the same octets, even if the groups changed", async () => {
   await using world = await startInProcess({ toml: TOML });
   await give(world, "anna", { kind: "totp", seed: SEED });
   await register(world, "anna", { groups: ["guests"] });

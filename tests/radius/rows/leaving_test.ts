@@ -1,4 +1,4 @@
-// A user leaves the directory: pairings and live logins go with them, in the commit of the leaving, and no login is accepted after it.
+// A user leaves the directory: the same commit removes their pairings and ends their logins, and no login is accepted after it.
 
 import { assert, assertEquals } from "@std/assert";
 import { interceptCommits } from "../regression/failing_commits.ts";
@@ -16,7 +16,7 @@ const kinds = ({ radius }: InProcess, user: string) => radius.pairings.of(user).
 
 /** The leaving as the directory makes it: its own change and what the gateway adds, in one commit. */
 async function leave(world: InProcess, user: string): Promise<void> {
-  const leaving = world.radius.prepareLeaving(user);
+  const leaving = world.radius.prepareOffboarding(user);
   const outcome = await world.store.commit({ mutations: leaving.mutations });
   assert(outcome.ok);
   await world.people.remove(user);
@@ -54,12 +54,12 @@ Deno.test("leaving: all pairings and the preference go, here and in the store, e
   assert(!JSON.stringify(audits).includes(NUMBER), "the number is masked");
 });
 
-Deno.test("leaving: the caller is told of each phone that was unpaired, once the leaving is durable", async () => {
+Deno.test("leaving: listeners receive each unpaired phone after the commit", async () => {
   await using world = await startInProcess();
   await giveEverything(world, "anna");
   const told: string[] = [];
   const stop = world.radius.onRevoked(({ userName }) => void told.push(userName));
-  const leaving = world.radius.prepareLeaving("anna");
+  const leaving = world.radius.prepareOffboarding("anna");
   assertEquals(told, []);
   await world.store.commit({ mutations: leaving.mutations });
   leaving.done();
@@ -70,11 +70,11 @@ Deno.test("leaving: the caller is told of each phone that was unpaired, once the
 Deno.test("leaving: while its commit is on the way a login finds no pairing and nothing is recorded for it", async () => {
   await using world = await startInProcess();
   await giveEverything(world, "anna");
-  const leaving = world.radius.prepareLeaving("anna");
+  const leaving = world.radius.prepareOffboarding("anna");
   assertEquals(kinds(world, "anna"), []);
   const packet = world.login({ user: "anna" }).buildStart("pw");
   await world.client.sendRaw(packet.bytes);
-  await becomes("it is dropped", () => world.radius.watch.counters().dropped_store_failed === 1);
+  await becomes("it is dropped", () => world.radius.monitor.counters().dropped_store_failed === 1);
   await world.people.remove("anna");
   leaving.done();
   const again = await exchangeJudged(world, packet);
@@ -87,7 +87,7 @@ Deno.test("leaving: undone, everything is as before", async () => {
   const login = world.login({ user: "anna" });
   assertEquals((await login.start()).step, CODE);
   const before = kinds(world, "anna");
-  world.radius.prepareLeaving("anna").undo();
+  world.radius.prepareOffboarding("anna").undo();
   assertEquals([kinds(world, "anna"), world.radius.pairings.preferred("anna")], [before, "totp"]);
   assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
 });
@@ -102,13 +102,13 @@ Deno.test("leaving: a live login is over, here and after a restart", async () =>
   await login.start();
   await other.start("");
   await leave(world, "anna");
-  const ended = world.radius.watch.conversations(10).find(({ user }) => user === "anna");
+  const ended = world.radius.monitor.conversations(10).find(({ user }) => user === "anna");
   assertEquals([ended?.outcome, ended?.moments.at(-1)?.row], ["cancelled", "user_left"]);
-  assertEquals(world.radius.watch.alive(), 1);
+  assertEquals(world.radius.monitor.alive(), 1);
   assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "reject");
   await world.stop();
   await using next = await startInProcess({ kvPath, after: world });
-  assertEquals(next.radius.watch.alive(), 1);
+  assertEquals(next.radius.monitor.alive(), 1);
   // Created again: what was begun before is not taken up.
   await register(next, "anna");
   login.moveTo(next);
@@ -119,7 +119,7 @@ Deno.test("leaving: a live login is over, here and after a restart", async () =>
   await Deno.remove(dir, { recursive: true });
 });
 
-Deno.test("leaving: who is created again logs in, without the old factors", async () => {
+Deno.test("leaving: a user who is created again logs in, without the old factors", async () => {
   await using world = await startInProcess();
   await giveEverything(world, "anna");
   await leave(world, "anna");
@@ -148,7 +148,7 @@ Deno.test("leaving: an approval that came before it and is asked for after it is
   await leave(world, "anna");
   gate.open();
   assertEquals(brief(await held), DENIED);
-  assertEquals(world.radius.watch.counters().accepts, 0);
+  assertEquals(world.radius.monitor.counters().accepts, 0);
   assertEquals(lastRequest(world, pairing).id.length > 0, true);
 });
 
@@ -161,16 +161,16 @@ Deno.test("leaving: an Accept that is decided while its commit is on the way is 
   // The code's pairing is out of the mirror, so the one way left to an Accept is a turn that had looked already.
   const { radius } = world;
   const [totp] = radius.pairings.of("anna").filter(({ kind }) => kind === "totp");
-  const leaving = radius.prepareLeaving("anna");
+  const leaving = radius.prepareOffboarding("anna");
   if (totp !== undefined) radius.pairings.adopt(totp);
   await world.client.sendRaw(login.build(code).bytes);
-  await becomes("it is dropped", () => radius.watch.counters().dropped_store_failed === 1);
+  await becomes("it is dropped", () => radius.monitor.counters().dropped_store_failed === 1);
   await world.store.commit({ mutations: leaving.mutations });
   await world.people.remove("anna");
   leaving.done();
   assertEquals(brief(await login.answer(code)), ["reject", "This login is over. Start a new one."]);
-  assertEquals(radius.watch.counters().accepts, 0);
-  assertEquals(radius.watch.alive(), 0);
+  assertEquals(radius.monitor.counters().accepts, 0);
+  assertEquals(radius.monitor.alive(), 0);
 });
 
 Deno.test("leaving: an Accept whose commit went before is sent, and the login is over", async () => {
@@ -200,12 +200,12 @@ Deno.test("leaving: an Accept that could not be recorded before it does not come
   const real = store.commit;
   store.commit = () => promise;
   const answer = exchangeJudged(world, login.build(code));
-  await becomes("it is worked on", () => world.radius.server.gateway.working === 1);
+  await becomes("it is worked on", () => world.radius.server.working === 1);
   store.commit = real;
   await leave(world, "anna");
   reject(new Error("the disk is full"));
   assertEquals(brief(await answer), DENIED);
-  assertEquals(world.radius.watch.alive(), 0);
+  assertEquals(world.radius.monitor.alive(), 0);
 });
 
 Deno.test("leaving: a pairing on its way into the store goes too, and does not come back", async () => {
@@ -227,7 +227,7 @@ Deno.test("leaving: undone, a pairing on its way into the store is adopted", asy
   const prepare = (number: string) =>
     pairings.prepare({ canonical: "anna", shown: "anna" }, { kind: "sms", number }).pairing;
   const [meanwhile, later] = [prepare(NUMBER), prepare("+4915187654321")];
-  const leaving = world.radius.prepareLeaving("anna");
+  const leaving = world.radius.prepareOffboarding("anna");
   pairings.adopt(meanwhile);
   assertEquals(kinds(world, "anna"), []);
   leaving.undo();
@@ -238,30 +238,30 @@ Deno.test("leaving: undone, a pairing on its way into the store is adopted", asy
 
 Deno.test("leaving: an embedded approval request is cancelled", async () => {
   await using world = await startInProcess({ embedded: true });
-  const desk = world.services.embedded?.admin;
+  const secondFactorAdmin = world.services.embedded?.admin;
   const phone = world.services.embedded?.phone;
-  assert(desk !== undefined && phone !== undefined);
+  assert(secondFactorAdmin !== undefined && phone !== undefined);
   await register(world, "anna");
   await give(world, "anna", { kind: "device", id: "a-phone", totpLength: 6 });
   const login = world.login({ user: "anna" });
   await login.start();
   await leave(world, "anna");
-  assertEquals(desk?.pendingCount(), 0);
-  assertEquals(world.radius.watch.alive(), 0);
+  assertEquals(secondFactorAdmin?.pendingCount(), 0);
+  assertEquals(world.radius.monitor.alive(), 0);
 });
 
 Deno.test("leaving: thousands of logins under one name end, and the commit stays small", async () => {
   await using world = await startInProcess({ toml: '[server]\nlog_level = "error"' });
   await register(world, "anna");
   for (let begun = 0; begun < 120; begun++) await world.login({ user: "anna" }).start("");
-  const leaving = world.radius.prepareLeaving("anna");
+  const leaving = world.radius.prepareOffboarding("anna");
   // The mark that the user left, and the ends of 20 logins.
   assertEquals(leaving.mutations.length, 21);
   await world.store.commit({ mutations: leaving.mutations });
   await world.people.remove("anna");
   leaving.done();
-  assertEquals(world.radius.watch.alive(), 0);
-  await becomes("the rest is recorded", () => world.radius.server.gateway.working === 0);
-  const { ended_by_leaving: ended, users_left: left } = world.radius.watch.counters();
+  assertEquals(world.radius.monitor.alive(), 0);
+  await becomes("the rest is recorded", () => world.radius.server.working === 0);
+  const { ended_by_leaving: ended, users_left: left } = world.radius.monitor.counters();
   assertEquals([ended, left], [120, 1]);
 });

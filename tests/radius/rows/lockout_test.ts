@@ -105,7 +105,7 @@ Deno.test("lockout: locks that were waited for do not stop the count to a hundre
   assertEquals(world.radius.limits.failures("anna").hardLocked, true);
 });
 
-Deno.test("lockout: logins that are under way are refused as well", async () => {
+Deno.test("lockout: logins in progress are refused as well", async () => {
   await using world = await withTotp();
   const waiting = world.login({ user: "anna" });
   await waiting.start();
@@ -129,7 +129,7 @@ Deno.test("lockout: a locked user is refused while the device approves", async (
   const login = world.login({ user: "anna" });
   await login.start();
   decide(world, pairing, true);
-  for (let count = 0; count < 10; count++) world.radius.limits.fail("anna");
+  for (let count = 0; count < 10; count++) world.radius.limits.countFailure("anna");
   assertEquals(brief(await login.answer("")), DENIED);
 });
 

@@ -46,7 +46,7 @@ Deno.test("log: each answer is one line, with the elapsed time in milliseconds",
   }
 });
 
-Deno.test("log: attribute 66 is unknown and skipped, with a line, and the request goes on", async () => {
+Deno.test("log: attribute 66 is unknown and skipped, with a line, and the request continues", async () => {
   await using world = await startInProcess();
   const more = [{ type: 66, value: octets("198.51.100.9") }];
   const reply = await world.login({ user: "anna" }).start("", { more });
@@ -117,7 +117,7 @@ Deno.test("log: the audit and what the console is shown hold none of them either
   await login.answer(passcode);
   const audit: unknown[] = [];
   for await (const { value } of world.kv.list({ prefix: ["audit"] })) audit.push(value);
-  const shown = JSON.stringify([audit, world.radius.watch.conversations(10)]);
+  const shown = JSON.stringify([audit, world.radius.monitor.conversations(10)]);
   assert(shown.includes("login.accepted"));
   for (const secret of [passcode, "pass-word-of-the-login", step.split(".")[1] ?? "no token"]) {
     assertEquals(shown.includes(secret), false, secret);
@@ -158,7 +158,7 @@ Deno.test("log: a User-Name that is no UTF-8 is logged and answered", async () =
   assertEquals((await login.exchange(packet)).kind, "challenge");
 });
 
-Deno.test("log: a drop is said once a minute, with its reason and source", async () => {
+Deno.test("log: a drop is logged once a minute, with its reason and source", async () => {
   await using world = await startInProcess({ toml: CLIENT });
   using stranger = world.newClient("another-secret-altogether");
   for (let count = 0; count < 3; count++) {
@@ -168,7 +168,7 @@ Deno.test("log: a drop is said once a minute, with its reason and source", async
   const said = (await world.logLines()).filter((line) => line.includes("reason=wrong_message_authenticator"));
   assertEquals(said.length, 1);
   assert(said[0]?.includes("source=127.0.0.1"));
-  assertEquals(world.radius.watch.counters()["dropped_wrong_message_authenticator"], 3);
+  assertEquals(world.radius.monitor.counters()["dropped_wrong_message_authenticator"], 3);
 });
 
 Deno.test("log: an unsigned request whose password is garbled gets a hint at the secret", async () => {

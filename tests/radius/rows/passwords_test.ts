@@ -139,7 +139,7 @@ Deno.test("passwords: one of an LDAP server is checked every time: its changes a
   assertEquals(judge.asked.length, 2);
 });
 
-Deno.test("passwords: what is remembered is forgotten when the user's record changes", async () => {
+Deno.test("passwords: a cached result is forgotten when the user's record changes", async () => {
   const judge = createJudge();
   await using world = await open(DIRECTORY, judge);
   await world.login({ user: "anna" }).start("right");
@@ -172,15 +172,15 @@ Deno.test("passwords: two are checked at once and 48 of one client wait; the nex
   await using world = await startInProcess({ toml: DIRECTORY, passwords: judge, users });
   const starts = users.slice(0, 50).map((user) => world.login({ user }).buildStart("right"));
   for (const { bytes } of starts) await world.client.sendRaw(bytes);
-  await becomes("they are worked on", () => world.radius.server.gateway.working === 50);
+  await becomes("they are worked on", () => world.radius.server.working === 50);
   assertEquals(judge.asked.length, 2);
   const late = world.login({ user: "late" }).buildStart("right");
   await world.client.sendRaw(late.bytes);
-  const drops = () => world.radius.watch.counters().dropped_first_factor_busy;
+  const drops = () => world.radius.monitor.counters().dropped_first_factor_busy;
   await becomes("the last one is dropped", () => drops() === 1);
   assertEquals(world.radius.limits.failures("late").total, 0);
   resolve("right");
-  await becomes("all were checked", () => world.radius.server.gateway.working === 0);
+  await becomes("all were checked", () => world.radius.server.working === 0);
   assertEquals(judge.asked.length, 50);
   // Its retransmission is worked on.
   assertEquals((await exchangeJudged(world, late)).step, MENU);
@@ -196,11 +196,11 @@ Deno.test("passwords: names without one are refused while the queue is full, and
   });
   const users = Array.from({ length: 50 }, (_, at) => world.login({ user: `user${at}` }).buildStart("right"));
   for (const { bytes } of users) await world.client.sendRaw(bytes);
-  await becomes("the queue is full", () => world.radius.server.gateway.working === 50);
+  await becomes("the queue is full", () => world.radius.server.working === 50);
   const ghosts = Array.from({ length: 100 }, (_, at) => world.login({ user: `ghost${at}` }).buildStart("pw"));
   const replies = await Promise.all(ghosts.map((request) => exchangeJudged(world, request)));
   assertEquals(new Set(replies.map((reply) => brief(reply).join())), new Set([DENIED.join()]));
-  assertEquals(world.radius.watch.counters().dropped_first_factor_busy, 0);
+  assertEquals(world.radius.monitor.counters().dropped_first_factor_busy, 0);
   assertEquals([judge.asked.length, world.radius.limits.figures().failures], [2, 0]);
   resolve("right");
   await becomes("the users were checked", () => judge.asked.length === 50);
@@ -241,7 +241,7 @@ Deno.test("passwords: the same login sent again while its password is checked co
   await using world = await open(DIRECTORY, judge);
   const [one, two] = [world.login({ user: "anna" }), world.login({ user: "anna" })];
   const replies = [one, two].map((login) => exchangeJudged(world, login.buildStart("right")));
-  await becomes("both are worked on", () => world.radius.server.gateway.working === 2);
+  await becomes("both are worked on", () => world.radius.server.working === 2);
   resolve("right");
   assertEquals((await Promise.all(replies)).map(({ step }) => step), [CODE, CODE]);
   assertEquals(judge.asked.length, 1);
@@ -254,7 +254,7 @@ Deno.test("passwords: in append mode the part before the comma is checked", asyn
   assertEquals([reply.kind, judge.asked], ["accept", ["directory anna right"]]);
 });
 
-Deno.test("passwords: who has no factor gets to the menu, and may enrol there", async () => {
+Deno.test("passwords: a user without a factor gets the menu, and may enrol there", async () => {
   await using world = await startInProcess({ toml: DIRECTORY, passwords: createJudge(), users: ["bert"] });
   const login = world.login({ user: "bert" });
   assertEquals((await login.start("right")).step, MENU);

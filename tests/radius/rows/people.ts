@@ -1,7 +1,7 @@
 // The people of a test: who is in the directory, and which factors they have.
 
 import type { NewPairing } from "../../../radius/factors/pairing.ts";
-import type { FakePairing } from "../../fakes/second_factor_server.ts";
+import type { FakePairing } from "../../fakes/second_factor_records.ts";
 import { totpCode } from "../../support/totp.ts";
 import type { InProcess } from "./in_process.ts";
 import type { Person } from "./people_directory.ts";

@@ -1,6 +1,6 @@
 // The directory of a test: people in memory, who can be made to be out of it, as the store's are when they were not read lately.
 
-import type { Directory } from "../../../radius/ports.ts";
+import type { LoginDirectory } from "../../../radius/ports.ts";
 import { reducePhoneNumber } from "../../../platform/phone_number.ts";
 
 /** A person as far as a login needs them. */
@@ -14,7 +14,7 @@ export interface Person {
 
 export interface PeopleDirectory {
   /** What the gateway asks. */
-  readonly directory: Directory;
+  readonly directory: LoginDirectory;
   /** Creates or replaces; `name` is canonical. */
   put(name: string, person: Person): Promise<void>;
   /** Leaves a tombstone; `false` when no user has that name. */

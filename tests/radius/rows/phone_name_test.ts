@@ -1,7 +1,7 @@
 // What a login says of the phone that it asked: its name, where a person gave it one.
 
 import { assertEquals } from "@std/assert";
-import { historyKey, unpackFinished } from "../../../radius/conversation/login_record.ts";
+import { decodeLoginRecord, historyKey } from "../../../radius/conversation/login_record.ts";
 import { startInProcess } from "./in_process.ts";
 import { pairPhone } from "./phone.ts";
 
@@ -12,12 +12,12 @@ for (const name of ["Pixel of Anna", null]) {
     const login = world.login({ user: "anna" });
     const prompt = await login.start();
     assertEquals(prompt.message.includes("Pixel"), false, "the prompts are the document's");
-    const [view] = world.radius.watch.conversations(1);
+    const [view] = world.radius.monitor.conversations(1);
     assertEquals(view?.phone, name ?? undefined);
     await phone.deny();
     await login.answer("");
     const kept = await world.kv.get(historyKey(view?.id ?? ""));
-    assertEquals(unpackFinished(kept.value)?.phone, name ?? undefined);
+    assertEquals(decodeLoginRecord(kept.value)?.phone, name ?? undefined);
     const told: unknown[] = [];
     for await (const { value } of world.kv.list<Record<string, unknown>>({ prefix: ["audit"] })) {
       if (value.action === "login.rejected") told.push(value.phone);

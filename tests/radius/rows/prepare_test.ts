@@ -10,7 +10,7 @@ import { openRecorder } from "./recorder.ts";
 
 const NUMBER = "+4915112345678";
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
-const dropped = ({ radius }: InProcess, reason: string) => radius.watch.counters()[`dropped_${reason}`];
+const dropped = ({ radius }: InProcess, reason: string) => radius.monitor.counters()[`dropped_${reason}`];
 const step = (octets: Uint8Array | null) => new TextDecoder().decode(octets ?? new Uint8Array());
 
 /** Whole logins, each packet and each look behind a wait with a user who is not in memory. */
@@ -69,10 +69,10 @@ Deno.test("prepare: a packet waits for its user, and its retransmissions meanwhi
   const packet = world.login({ user: "anna" }).buildStart("pw");
   await recorder.send(packet, packet, packet);
   assertEquals([await recorder.replies(), gate.calls()], [[], 1]);
-  assertEquals([dropped(world, "duplicate_in_progress"), world.radius.server.gateway.working], [2, 1]);
+  assertEquals([dropped(world, "duplicate_in_progress"), world.radius.server.working], [2, 1]);
   gate.open();
   assertEquals((await recorder.replies(1)).length, 1);
-  assertEquals([world.radius.watch.alive(), world.radius.server.gateway.working], [1, 0]);
+  assertEquals([world.radius.monitor.alive(), world.radius.server.working], [1, 0]);
 });
 
 Deno.test("prepare: the datagram that came in between does not change the packet that waits", async () => {
@@ -97,7 +97,7 @@ Deno.test("prepare: packets of one name keep their order, also one that comes wh
   const older = exchangeJudged(world, login.buildStart("one"));
   await gate.reached();
   const newer = exchangeJudged(world, login.buildStart("two"));
-  await becomes("two wait", () => world.radius.server.gateway.working === 2);
+  await becomes("two wait", () => world.radius.server.working === 2);
   gate.open();
   const [second] = await Promise.all([newer, older.catch(() => null)]);
   // The newer login took the older one's place, never the other way round.
@@ -106,7 +106,7 @@ Deno.test("prepare: packets of one name keep their order, also one that comes wh
   assertEquals(gate.calls() >= 1, true);
 });
 
-Deno.test("prepare: a user who does not come within five seconds gets no answer, and the packet sent again is worked on", async () => {
+Deno.test("prepare: a user who is not loaded within five seconds gets no answer, and the packet sent again is handled", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   const gate = createGate();
@@ -117,7 +117,7 @@ Deno.test("prepare: a user who does not come within five seconds gets no answer,
   await jump(world.clock, 4999);
   assertEquals(dropped(world, "store_failed"), 0);
   await jump(world.clock, 1);
-  assertEquals([dropped(world, "store_failed"), world.radius.server.gateway.working], [1, 0]);
+  assertEquals([dropped(world, "store_failed"), world.radius.server.working], [1, 0]);
   // The late answer belongs to no request.
   gate.open();
   await turn();
@@ -127,7 +127,7 @@ Deno.test("prepare: a user who does not come within five seconds gets no answer,
   assertEquals((await recorder.replies(1)).length, 1);
 });
 
-Deno.test("prepare: a user who cannot be read gets no answer, and the packet sent again is worked on", async () => {
+Deno.test("prepare: a user who cannot be read gets no answer, and the packet sent again is handled", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   world.people.onPrepare(() => Promise.reject(new Error("the disk is gone")));
@@ -153,15 +153,15 @@ Deno.test("prepare: no more than 4,096 packets wait; the next one is not worked 
     );
     await recorder.send(...packets);
   }
-  assertEquals(world.radius.server.gateway.working, 4096);
+  assertEquals(world.radius.server.working, 4096);
   await recorder.send(world.login({ user: "one-more", identifier: 130 }).buildStart(""));
-  assertEquals([dropped(world, "too_busy"), world.radius.server.gateway.working], [1, 4096]);
+  assertEquals([dropped(world, "too_busy"), world.radius.server.working], [1, 4096]);
   await jump(world.clock, 5000);
-  assertEquals(world.radius.server.gateway.working, 0);
+  assertEquals(world.radius.server.working, 0);
   gate.open();
 });
 
-Deno.test("prepare: who was deactivated while the packet waited is refused", async () => {
+Deno.test("prepare: a user who was deactivated while the packet waited is refused", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   await register(world, "anna");
@@ -174,7 +174,7 @@ Deno.test("prepare: who was deactivated while the packet waited is refused", asy
   assertEquals((await waiting).kind, "reject");
 });
 
-Deno.test("prepare: who cannot be read after an approval is not accepted", async () => {
+Deno.test("prepare: a user who cannot be read after an approval is not accepted", async () => {
   await using world = await startInProcess({ toml: '[radius]\ndevice = "hold"' });
   const pairing = await giveDevice(world, "anna");
   using recorder = openRecorder(world, SECRET);
@@ -183,10 +183,10 @@ Deno.test("prepare: who cannot be read after an approval is not accepted", async
   world.people.onPrepare(() => new Promise(() => undefined));
   decide(world, pairing, true);
   await whileTimePasses(world.clock, becomes("it is dropped", () => dropped(world, "store_failed") === 1));
-  assertEquals(world.radius.watch.counters().accepts, 0);
+  assertEquals(world.radius.monitor.counters().accepts, 0);
 });
 
-Deno.test("prepare: who is in memory is not waited for", async () => {
+Deno.test("prepare: a user in memory causes no wait", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   const login = world.login({ user: "anna" });

@@ -1,14 +1,14 @@
-// A socket that sends packets as they are and keeps everything that comes back, for tests that count replies.
+// For tests that count replies: a socket that sends packets unchanged and records all replies.
 
 import { buildRequest, type BuiltRequest, CODES } from "../../support/radius_packets.ts";
-import type { InProcess } from "./in_process.ts";
-import { becomes } from "./passing_time.ts";
+import { type InProcess, SECRET } from "./in_process.ts";
+import { becomes, pass } from "./passing_time.ts";
 
 export interface Recorder extends Disposable {
   send(...packets: readonly BuiltRequest[]): Promise<void>;
   /**
-   * What came back, once there are `atLeast` of them, and all that was on its way: a Status-Server goes through the same sockets, and its own
-   * answer is left out.
+   * The replies, after there are at least `atLeast`, and all that were in transit: a Status-Server through the same sockets marks the end, and
+   * its reply is left out.
    */
   replies(atLeast?: number): Promise<readonly Uint8Array[]>;
 }
@@ -58,4 +58,19 @@ export function openRecorder({ port }: InProcess, secret: string): Recorder {
     },
     [Symbol.dispose]: () => socket.close(),
   };
+}
+
+/** Sends packets at once and returns the replies within `forMs` of the gateway's time. */
+export async function sent(world: InProcess, packets: readonly BuiltRequest[], forMs: number) {
+  using recorder = openRecorder(world, SECRET);
+  await recorder.send(...packets);
+  await pass(world.clock, forMs);
+  return await recorder.replies();
+}
+
+/** How often each identifier was answered. */
+export function answered(replies: readonly Uint8Array[]): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const reply of replies) counts[reply[1] ?? 0] = (counts[reply[1] ?? 0] ?? 0) + 1;
+  return counts;
 }

@@ -14,14 +14,14 @@ const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const MISMATCH = ["reject", "The submitted passcode does not match."];
 
 async function giveCodes({ radius, store }: InProcess, user: string): Promise<readonly string[]> {
-  const made = radius.recoveryCodes.make(user);
+  const made = radius.recoveryCodes.create(user);
   const done = await store.commit({ checks: made.checks, mutations: made.mutations });
   if (!done.ok) throw new Error("The codes were not kept");
   made.adopt(done.versionstamp);
   return made.codes;
 }
 
-const left = ({ radius }: InProcess) => radius.recoveryCodes.standing("anna").left;
+const left = ({ radius }: InProcess) => radius.recoveryCodes.status("anna").left;
 
 async function askedForCode(world: InProcess): Promise<Login> {
   const login = world.login({ user: "anna" });
@@ -38,7 +38,7 @@ async function withCodes(
   return { world, codes: await giveCodes(world, "anna") };
 }
 
-Deno.test("recovery: a code in the place of the app's is an Accept, once, and the login says what it was", async () => {
+Deno.test("recovery: a recovery code instead of an app's code is an Accept, once, and the login names it", async () => {
   const { world, codes } = await withCodes();
   await using _world = world;
   const [code = ""] = codes;
@@ -46,7 +46,7 @@ Deno.test("recovery: a code in the place of the app's is an Accept, once, and th
   const login = await askedForCode(world);
   assertEquals((await login.answer(code)).kind, "accept");
   assertEquals(left(world), 9);
-  assertEquals(world.radius.watch.conversations(1)[0]?.factor, "recovery");
+  assertEquals(world.radius.monitor.conversations(1)[0]?.factor, "recovery");
   assertEquals(brief(await (await askedForCode(world)).answer(code)), MISMATCH);
   const other = await askedForCode(world);
   assertEquals((await other.answer(appCode(world.clock.nowMs()))).kind, "accept");
@@ -138,10 +138,10 @@ Deno.test("recovery: a wrong code is a failure of the user, and so is another us
     assertEquals(brief(await (await askedForCode(world)).answer(code)), MISMATCH);
   }
   assertEquals(world.radius.limits.failures("anna").total, 2);
-  assertEquals(world.radius.recoveryCodes.standing("bert").left, 10);
+  assertEquals(world.radius.recoveryCodes.status("bert").left, 10);
 });
 
-Deno.test("recovery: a locked user gets nowhere with a code, and keeps it", async () => {
+Deno.test("recovery: a locked user cannot use a code, and the code stays valid", async () => {
   const { world, codes } = await withCodes();
   await using _world = world;
   const login = await askedForCode(world);
@@ -150,7 +150,7 @@ Deno.test("recovery: a locked user gets nowhere with a code, and keeps it", asyn
   assertEquals(left(world), 10);
 });
 
-Deno.test("recovery: who has nothing but codes uses them at D, and cannot enrol a phone instead", async () => {
+Deno.test("recovery: a user with only recovery codes uses them at D, and cannot enrol a phone", async () => {
   await using world = await startInProcess({ toml: '[factors]\nenrol_at_login = "always"\n' });
   const [code = ""] = await giveCodes(world, "anna");
   const login = world.login({ user: "anna" });
@@ -203,14 +203,14 @@ Deno.test("recovery: the store holds no code in clear, and the log neither", asy
   }
 });
 
-Deno.test("recovery: codes go with a user who leaves, and come back when that was not recorded", async () => {
+Deno.test("recovery: the codes of a user who leaves are removed, and restored if that was not recorded", async () => {
   const { world } = await withCodes();
   await using _world = world;
-  const undone = world.radius.prepareLeaving("anna");
+  const undone = world.radius.prepareOffboarding("anna");
   assertEquals(left(world), 0);
   undone.undo();
   assertEquals(left(world), 10);
-  const leaving = world.radius.prepareLeaving("anna");
+  const leaving = world.radius.prepareOffboarding("anna");
   await world.store.commit({ mutations: leaving.mutations });
   leaving.done();
   assertEquals(left(world), 0);

@@ -76,9 +76,9 @@ for (const [title, parts, counter, message] of REFUSED) {
     const login = world.login({ user: "anna" });
     const reply = await login.exchange(login.buildStart("pw", parts));
     assertEquals(brief(reply), ["reject", message]);
-    assertEquals(world.radius.watch.counters()[`refused_${counter}`], 1);
+    assertEquals(world.radius.monitor.counters()[`refused_${counter}`], 1);
     assertEquals(world.secondFactor.requests.length, 0);
-    assertEquals(world.radius.watch.alive(), 0);
+    assertEquals(world.radius.monitor.alive(), 0);
     const lines = await world.logLines();
     assert(lines.some((line) => line.includes("request refused") && line.includes(`reason=${counter}`)));
   });
@@ -87,7 +87,7 @@ for (const [title, parts, counter, message] of REFUSED) {
 Deno.test("refusal: a flood of refused requests is counted in one line, not in a line each", async () => {
   await using world = await startInProcess({ toml: '[server]\nlog_level = "warn"' });
   const more = [attribute(STATE, octets("CHOOSE_WHICH_MULTIFACTOR")), attribute(STATE, octets("x"))];
-  const refused = () => world.radius.watch.counters().refused_two_states ?? 0;
+  const refused = () => world.radius.monitor.counters().refused_two_states ?? 0;
   for (let sent = 0; sent < FLOOD;) {
     for (const end = sent + 50; sent < end; sent++) {
       await world.client.sendRaw(world.client.build({ userName: "anna", password: "pw", more }).bytes);
@@ -180,7 +180,7 @@ Deno.test("refusal: a request with an EAP-Message and no Message-Authenticator i
     more: [attribute(EAP, new Uint8Array([2, 1, 0, 4]))],
   }));
   assertEquals(await recorder.replies(), []);
-  assertEquals(world.radius.watch.counters()["dropped_unsigned_eap"], 1);
+  assertEquals(world.radius.monitor.counters()["dropped_unsigned_eap"], 1);
 });
 
 Deno.test("refusal: CHAP is warned of once a client, and counted each time", async () => {
@@ -191,5 +191,5 @@ Deno.test("refusal: CHAP is warned of once a client, and counted each time", asy
   }
   const warned = (await world.logLines()).filter((line) => line.includes("set the client to PAP"));
   assertEquals(warned.length, 1);
-  assertEquals(world.radius.watch.counters()["refused_chap"], 3);
+  assertEquals(world.radius.monitor.counters()["refused_chap"], 3);
 });

@@ -1,40 +1,16 @@
-// A restart in the middle: what was asked is answered by the next run, and nothing is sent twice.
+// A restart during a login: the next run answers, and nothing is sent twice.
 
 import { assertEquals } from "@std/assert";
-import type { BuiltRequest } from "../../support/radius_packets.ts";
-import { afterSend, beforeInitiate, createGate, type Gate } from "./gates.ts";
-import { type InProcess, type InProcessOptions, SECRET, startInProcess } from "./in_process.ts";
-import { brief, type Login, stepName } from "./login.ts";
+import { openDisk } from "./disk.ts";
+import { afterSend, createGate } from "./gates.ts";
+import { type InProcess, type InProcessOptions, startInProcess } from "./in_process.ts";
+import { brief, stepName } from "./login.ts";
 import { appCode, decide, give, giveDevice, otherThan, passcodeSentTo, register, SEED } from "./people.ts";
 import { jump } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
-import { openRecorder } from "./recorder.ts";
 
 const NUMBER = "+4915112345678";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
-
-/** A directory for stores that outlive a gateway. */
-interface Disk extends AsyncDisposable {
-  readonly path: string;
-  /** A copy of the store as it is now, as a crash would leave it. */
-  copy(): Promise<string>;
-}
-
-async function openDisk(): Promise<Disk> {
-  const home = await Deno.makeTempDir({ prefix: "countersign-rows-" });
-  let copies = 0;
-  return {
-    path: `${home}/store`,
-    async copy() {
-      const to = `${home}/copy${++copies}`;
-      for await (const { name } of Deno.readDir(home)) {
-        if (name.startsWith("store")) await Deno.copyFile(`${home}/${name}`, to + name.slice("store".length));
-      }
-      return to;
-    },
-    [Symbol.asyncDispose]: () => Deno.remove(home, { recursive: true }),
-  };
-}
 
 /** Stops a gateway and starts the next one on the same store. */
 async function restarted(first: InProcess, options: InProcessOptions): Promise<InProcess> {
@@ -42,7 +18,7 @@ async function restarted(first: InProcess, options: InProcessOptions): Promise<I
   return await startInProcess({ ...options, after: first });
 }
 
-Deno.test("restart: an approval that was asked for before counts afterwards", async () => {
+Deno.test("restart: an approval that was requested before counts afterwards", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   const pairing = await giveDevice(first, "anna");
@@ -69,7 +45,7 @@ Deno.test("restart: a passcode that was sent before is right afterwards, once", 
   assertEquals(second.telephony.requests.length, 1);
 });
 
-Deno.test("restart: a login deep in the menu goes on at its step", async () => {
+Deno.test("restart: a login inside the menu continues at its step", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await register(first, "anna", { phoneNumbers: [NUMBER, "+4915187654321"] });
@@ -122,7 +98,7 @@ Deno.test("restart: a re-issued login never joins the one of the earlier run", a
   login.moveTo(second);
   assertEquals(stepName(await login.start("pw")), DEVICE);
   assertEquals(second.secondFactor.initiated().length, 2);
-  const outcomes = second.radius.watch.conversations(9).map(({ outcome }) => outcome);
+  const outcomes = second.radius.monitor.conversations(9).map(({ outcome }) => outcome);
   assertEquals(outcomes, [null, "superseded"]);
 });
 
@@ -179,7 +155,7 @@ Deno.test("restart: a user who was deactivated meanwhile is refused", async () =
   assertEquals(brief(await login.answer("")), ["reject", "Access denied."]);
 });
 
-Deno.test("restart: a login whose time is over is gone", async () => {
+Deno.test("restart: an expired login is gone", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await give(first, "anna", { kind: "sms", number: NUMBER });
@@ -206,7 +182,7 @@ Deno.test("restart: a cancelled login stays cancelled, and its passcode is wrong
   await using second = await restarted(first, { kvPath: disk.path });
   login.moveTo(second);
   assertEquals((await login.answer(old)).step, "CHOOSE_WHICH_MULTIFACTOR");
-  assertEquals(second.radius.watch.alive(), 1);
+  assertEquals(second.radius.monitor.alive(), 1);
 });
 
 Deno.test("restart: the embedded service knows its request, its number and its phone", async () => {
@@ -221,81 +197,7 @@ Deno.test("restart: the embedded service knows its request, its number and its p
   assertEquals(/number (\d\d)/.exec((await login.answer("")).message)?.[1], number);
 });
 
-/** Sends the first packet of a login to a gateway that stands inside an effect for ever, and starts another on what the store held then. */
-async function crashedInside(
-  prepare: (world: InProcess) => Promise<unknown>,
-  between: (gate: Gate) => InProcessOptions["between"],
-): Promise<{ second: InProcess; login: Login; packet: BuiltRequest } & AsyncDisposable> {
-  const disk = await openDisk();
-  const gate = createGate();
-  const first = await startInProcess({ kvPath: disk.path, between: between(gate) });
-  await prepare(first);
-  const login = first.login({ user: "anna" });
-  const packet = login.buildStart("pw");
-  using recorder = openRecorder(first, SECRET);
-  await recorder.send(packet);
-  await gate.reached();
-  const second = await startInProcess({ kvPath: await disk.copy(), after: first });
-  login.moveTo(second);
-  return {
-    second,
-    login,
-    packet,
-    async [Symbol.asyncDispose]() {
-      gate.open();
-      await second[Symbol.asyncDispose]();
-      await first[Symbol.asyncDispose]();
-      await disk[Symbol.asyncDispose]();
-    },
-  };
-}
-
-for (
-  const { kind, at } of [
-    { kind: "sms", at: "AWAIT_SMS_DELIVERED_PASSCODE" },
-    { kind: "voice", at: "AWAIT_VOICE_DELIVERED_PASSCODE" },
-  ] as const
-) {
-  Deno.test(`crash: after a passcode (${kind}) was sent and before it was noted, nothing is sent twice and it is right`, async () => {
-    await using crash = await crashedInside(
-      (world) => give(world, "anna", { kind, number: NUMBER }),
-      (gate) => ({ telephony: afterSend(gate) }),
-    );
-    const { second, login, packet } = crash;
-    // The client sends its packet again, and then answers.
-    assertEquals((await login.exchange(packet)).step, at);
-    assertEquals((await login.answer(passcodeSentTo(second, NUMBER))).kind, "accept");
-    assertEquals(second.telephony.requests.length, 1);
-  });
-}
-
-Deno.test("crash: a push that was claimed and not made is not made afterwards; Cancel goes on", async () => {
-  await using crash = await crashedInside(
-    (world) => giveDevice(world, "anna"),
-    (gate) => ({ secondFactor: beforeInitiate(gate) }),
-  );
-  const { second, login, packet } = crash;
-  assertEquals((await login.exchange(packet)).step, DEVICE);
-  assertEquals(second.secondFactor.initiated().length, 0);
-  assertEquals((await login.answer("cancel")).step, "CHOOSE_WHICH_MULTIFACTOR");
-  assertEquals((await login.answer("S")).step, DEVICE);
-  assertEquals(second.secondFactor.initiated().length, 1);
-});
-
-Deno.test("crash: a push that was claimed counts against the limit", async () => {
-  await using crash = await crashedInside(
-    (world) => giveDevice(world, "anna"),
-    (gate) => ({ secondFactor: beforeInitiate(gate) }),
-  );
-  const { limits } = crash.second.radius;
-  for (let count = 0; count < 4; count++) {
-    assertEquals(limits.pushesLeft("anna"), true);
-    await crash.second.login({ user: "anna" }).start();
-  }
-  assertEquals(limits.pushesLeft("anna"), false);
-});
-
-Deno.test("restart: a request that is under way when the gateway stops is finished first", async () => {
+Deno.test("restart: a request in progress is finished before the gateway stops", async () => {
   await using disk = await openDisk();
   const gate = createGate();
   await using first = await startInProcess({

@@ -109,14 +109,14 @@ Deno.test("start: a preferred text message that the service refuses leads to the
   ]);
 });
 
-Deno.test("start: a preferred call that the service refuses goes on to the passcode all the same", async () => {
+Deno.test("start: a preferred call that the service refuses continues at the passcode", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "voice", number: NUMBER });
   world.telephony.failNext({ kind: "status", status: 400 });
   assertEquals((await world.login({ user: "anna" }).start()).step, "AWAIT_VOICE_DELIVERED_PASSCODE");
 });
 
-Deno.test("start: an approval that cannot be opened leaves the login at the device, where Cancel goes on", async () => {
+Deno.test("start: an approval that cannot be opened leaves the login at the device, where Cancel works", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   world.secondFactor.failNext({ kind: "status", status: 500 });

@@ -155,7 +155,7 @@ for (
     const reply = await login.answer("S", { state: octets(name) });
     assertEquals(brief(reply), name === DEVICE ? NOT_GIVEN : GONE);
     assertEquals(world.secondFactor.initiated(), []);
-    assertEquals(world.radius.watch.alive(), 0);
+    assertEquals(world.radius.monitor.alive(), 0);
   });
 }
 
@@ -221,9 +221,9 @@ Deno.test("state: a login is over at its deadline, not when it is next looked fo
   await jump(world.clock, 100);
   const login = world.login({ user: "anna" });
   await login.start();
-  const [conversation] = world.radius.watch.conversations(1);
+  const [conversation] = world.radius.monitor.conversations(1);
   await jump(world.clock, (conversation?.deadlineMs ?? 0) + 1 - world.clock.nowMs());
-  assertEquals(world.radius.watch.alive(), 1);
+  assertEquals(world.radius.monitor.alive(), 1);
   assertEquals(brief(await login.answer(passcodeSentTo(world, NUMBER))), GONE);
 });
 

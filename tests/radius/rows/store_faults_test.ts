@@ -44,7 +44,7 @@ async function unrecordedThenAgain(
 ) {
   const packet = start ? login.buildStart(typed) : login.build(typed);
   using recorder = openRecorder(world, SECRET);
-  const dropped = () => world.radius.watch.counters()["dropped_store_failed"] ?? 0;
+  const dropped = () => world.radius.monitor.counters()["dropped_store_failed"] ?? 0;
   const before = dropped();
   sick.fails = true;
   await recorder.send(packet);
@@ -81,7 +81,7 @@ Deno.test("store: an approval that cannot be recorded accepts no login; sent aga
   decide(world, pairing, true);
   const reply = await unrecordedThenAgain(world, sick, { login, typed: "", start: false });
   assertEquals(reply.kind, "accept");
-  assertEquals(world.radius.watch.counters()["accepts"], 1);
+  assertEquals(world.radius.monitor.counters()["accepts"], 1);
 });
 
 Deno.test("store: a right passcode whose Accept cannot be recorded is still right when it is sent again", async () => {
@@ -112,7 +112,7 @@ Deno.test("store: a Cancel that cannot be recorded leaves the login where it was
   await login.start();
   const reply = await unrecordedThenAgain(world, sick, { login, typed: "cancel", start: false });
   assertEquals(reply.step, "CHOOSE_WHICH_MULTIFACTOR");
-  assertEquals(world.radius.watch.alive(), 1);
+  assertEquals(world.radius.monitor.alive(), 1);
 });
 
 Deno.test("store: a decision and its audit record are one commit", async () => {

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import type { PacketRecord } from "../../../radius/ports.ts";
-import { unpackFinished } from "../../../radius/conversation/login_record.ts";
+import { decodeLoginRecord } from "../../../radius/conversation/login_record.ts";
 import { startInProcess } from "./in_process.ts";
 import { becomes } from "./passing_time.ts";
 import { appCode, give, SEED } from "./people.ts";
@@ -17,14 +17,14 @@ const octets = (text: string) => new TextEncoder().encode(text);
 const valueOf = (packet: PacketRecord | undefined, name: string) =>
   packet?.rows.find((row) => row.name === name);
 
-Deno.test("packets() has every packet of a login in order, with its rows, and masks what is secret", async () => {
+Deno.test("packets() has every packet of a login in order, with its rows, and masks secrets", async () => {
   await using world = await startInProcess({ toml: '[radius]\nstate = "token"' });
   await give(world, "anna", { kind: "totp", seed: SEED });
   const login = world.login({ user: "anna", callingStationId: "192.0.2.7" });
   await login.start(PASSWORD);
   await login.answer(appCode(world.clock.nowMs()));
-  const [view] = world.radius.watch.conversations(1);
-  const packets = world.radius.watch.packets(view?.id ?? "") ?? [];
+  const [view] = world.radius.monitor.conversations(1);
+  const packets = world.radius.monitor.packets(view?.id ?? "") ?? [];
   assertEquals(packets.map(({ inbound, verdict }) => [inbound, verdict]), [
     [true, "signed"],
     [false, "totp_picked"],
@@ -56,21 +56,21 @@ Deno.test("packets() folds a retransmission into the packet that came first", as
   await login.exchange(packet);
   await login.exchange(packet);
   await login.exchange(packet);
-  const [view] = world.radius.watch.conversations(1);
-  const packets = world.radius.watch.packets(view?.id ?? "") ?? [];
+  const [view] = world.radius.monitor.conversations(1);
+  const packets = world.radius.monitor.packets(view?.id ?? "") ?? [];
   assertEquals(packets.map(({ inbound, copies }) => [inbound, copies]), [[true, 3], [false, 1]]);
 });
 
-Deno.test("strays() tells of a packet under another shared secret, and dropTallies() how often since when", async () => {
+Deno.test("strays() lists a packet with another shared secret, and dropTallies() counts it", async () => {
   await using world = await startInProcess({ toml: CLIENT });
   const stranger = world.newClient("another secret");
   try {
     const since = world.clock.nowMs();
     for (let count = 1; count <= 3; count++) {
       await stranger.sendRaw(stranger.build({ userName: "eve", password: PASSWORD }).bytes);
-      await becomes(`${count} dropped`, () => world.radius.watch.strays(10).length === count);
+      await becomes(`${count} dropped`, () => world.radius.monitor.strays(10).length === count);
     }
-    const strays = world.radius.watch.strays(10);
+    const strays = world.radius.monitor.strays(10);
     assertEquals(strays.map(({ reason, client, answered }) => [reason, client, answered]), [
       ["wrong_message_authenticator", "vpn", false],
       ["wrong_message_authenticator", "vpn", false],
@@ -78,7 +78,7 @@ Deno.test("strays() tells of a packet under another shared secret, and dropTalli
     ]);
     assertEquals(valueOf(strays[0], "User-Name")?.value, "eve");
     assertEquals(valueOf(strays[0], "User-Password")?.masked, true);
-    const [tally] = world.radius.watch.dropTallies();
+    const [tally] = world.radius.monitor.dropTallies();
     assertEquals([tally?.reason, tally?.client, tally?.count, tally?.firstMs], [
       "wrong_message_authenticator",
       "vpn",
@@ -93,7 +93,7 @@ Deno.test("strays() tells of a packet under another shared secret, and dropTalli
 Deno.test("strays() has a request that was refused outside a login, with the reason", async () => {
   await using world = await startInProcess();
   await world.login({ user: "anna" }).start("", { state: octets("NO_SUCH_STATE") });
-  const [stray] = world.radius.watch.strays(10);
+  const [stray] = world.radius.monitor.strays(10);
   assertEquals([stray?.reason, stray?.answered], ["unknown_state", true]);
 });
 
@@ -112,7 +112,7 @@ Deno.test("the history has a login in the commit that ended it, also one that ra
     await new Promise((resolve) => setTimeout(resolve, 10));
     found.length = 0;
     for await (const { value } of world.kv.list({ prefix: ["history"] })) {
-      const login = unpackFinished(value);
+      const login = decodeLoginRecord(value);
       found.push(`${login?.user} ${login?.outcome} ${login?.moments.at(-1)?.row}`);
     }
   }
@@ -123,16 +123,16 @@ Deno.test("the history has a login in the commit that ended it, also one that ra
   ]);
 });
 
-Deno.test("takeFinished() counts each end once, by client, with how long it took", async () => {
+Deno.test("takeFinishedCounts() counts each end once, by client, with how long it took", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   const login = world.login({ user: "anna" });
   await login.start();
   await login.answer(appCode(world.clock.nowMs()));
-  const [tally, ...more] = world.radius.watch.takeFinished();
+  const [tally, ...more] = world.radius.monitor.takeFinishedCounts();
   assertEquals([tally?.outcomes, more.length], [{ accepted: 1 }, 0]);
   assertEquals(tally?.times.reduce((sum, count) => sum + count, 0), 1);
-  assertEquals(world.radius.watch.takeFinished(), []);
+  assertEquals(world.radius.monitor.takeFinishedCounts(), []);
 });
 
 Deno.test("nothing that is kept of packets holds a planted secret, in clear or in hexadecimal", async () => {
@@ -144,10 +144,10 @@ Deno.test("nothing that is kept of packets holds a planted secret, in clear or i
   await world.login({ user: "anna" }).start(PASSWORD);
   await world.login({ user: "bert" }).start(PASSWORD, { state });
   await world.login({ user: "carl" }).start(PASSWORD, { more: [chap, microsoft, tunnel] });
-  const { watch } = world.radius;
+  const { monitor } = world.radius;
   const all = [
-    ...watch.conversations(100).flatMap(({ id }) => watch.packets(id) ?? []),
-    ...watch.strays(100),
+    ...monitor.conversations(100).flatMap(({ id }) => monitor.packets(id) ?? []),
+    ...monitor.strays(100),
   ];
   assert(all.length >= 4);
   const text = JSON.stringify(all);

@@ -10,7 +10,7 @@ const DENIED = ["reject", "Access denied."];
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const NUMBER = "+4915112345678";
 
-Deno.test("who: an active user of the directory gets on", async () => {
+Deno.test("who: an active user of the directory continues", async () => {
   await using world = await startInProcess();
   await register(world, "anna");
   assertEquals((await world.login({ user: "anna" }).start()).kind, "challenge");
@@ -24,7 +24,7 @@ Deno.test("who: an inactive user is refused, and no service is called", async ()
   assertEquals(world.secondFactor.requests.length, 0);
 });
 
-Deno.test("who: the log says why a user was refused, the reply does not", async () => {
+Deno.test("who: the log contains the reason of a refusal, the reply does not", async () => {
   await using world = await startInProcess({ toml: `[radius]\nunknown_users = "reject"` });
   await register(world, "inactive", { active: false });
   await register(world, "deleted");

@@ -5,7 +5,7 @@ import { createPasswordHasher } from "../../../platform/password_hasher.ts";
 import { loadConfig } from "../../../platform/config/load.ts";
 import { openDataDir } from "../../../platform/data_dir.ts";
 import { NO_CHANGE } from "../../../platform/write_batch.ts";
-import { createOrderedIds } from "../../../radius/conversation/sortable_ids.ts";
+import { createOrderedIds } from "../../../radius/conversation/conversation.ts";
 import { createSystemRandom, systemClock } from "../../../platform/runtime.ts";
 import type { ScimEnv } from "../../../scim/http/app.ts";
 import { createIdentity, type Identity } from "../../../scim/scim.ts";
@@ -44,8 +44,8 @@ async function openIdentity(folder: string): Promise<{ identity: Identity; close
     fetch,
     createHasher: () => hasher,
     orderedId: createOrderedIds(systemClock, random),
-    prepareLeaving: () => NO_CHANGE,
-    prepareGroupTurn: () => NO_CHANGE,
+    prepareOffboarding: () => NO_CHANGE,
+    prepareGroupCleanup: () => NO_CHANGE,
   });
   return {
     identity,

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { createSystemRandom } from "../../../platform/runtime.ts";
 import { guardBackend } from "../../../scim/backends/guarded_backend.ts";
-import { BackendListFault } from "../../../scim/backends/list_error.ts";
+import { BackendListError, localError } from "../../../scim/backends/backend_error.ts";
 import type { Backend, BackendOutcome } from "../../../scim/backend_port.ts";
 import { createMemoryBackend } from "../../fakes/memory_backend.ts";
 import { createManualClock, settle } from "../../upstream/manual_clock.ts";
@@ -48,7 +48,7 @@ Deno.test("guardBackend() takes a call that rejects for one that may have been d
 
 Deno.test("guardBackend() calls eight at once for a connection, lets 2,000 wait, and turns the rest away", async () => {
   const answers: ((answer: Answer) => void)[] = [];
-  const { backend, standing } = open({
+  const { backend, health } = open({
     remove: () => new Promise<Answer>((resolve) => answers.push(resolve)),
   });
   const calls = Array.from({ length: 2100 }, (_, n) => backend.remove("user", `u${n}`));
@@ -58,7 +58,7 @@ Deno.test("guardBackend() calls eight at once for a connection, lets 2,000 wait,
   assert(
     turnedAway.every((outcome) => !outcome.ok && outcome.fault.kind === "busy" && !outcome.fault.unsure),
   );
-  assertEquals(standing(), { lastGoodMs: null, lastFault: null });
+  assertEquals(health(), { lastGoodMs: null, lastFault: null });
   assertEquals(await backend.probe(), { ok: true, value: null }, "a health check waits behind nothing");
   for (let done = 0; done < 2008; done++) {
     if (answers[done] === undefined) await settle();
@@ -75,7 +75,7 @@ Deno.test("guardBackend() leaves a backend alone from the third failure on: half
     const detail = "the directory did not answer lately and is left alone for a moment";
     const fault = { kind: "unreachable", detail, unsure: false, retry: true, retryAfterMs } as const;
     assertEquals(await backend.read("user", "anna"), { ok: false, fault });
-    await assertRejects(() => listAll(backend, "user"), BackendListFault, detail);
+    await assertRejects(() => listAll(backend, "user"), BackendListError, detail);
     clock.advance(retryAfterMs);
     assertEquals(await backend.probe(), away);
   }
@@ -85,13 +85,13 @@ Deno.test("guardBackend() leaves a backend alone from the third failure on: half
 });
 
 Deno.test("guardBackend() checks a password only while the backend answers, and keeps the verdict out of health", async () => {
-  const { backend, standing } = open({
+  const { backend, health } = open({
     probe: () => Promise.resolve(away),
     verify: () => Promise.resolve({ ok: true, value: "wrong" }),
   });
   const password = new Uint8Array(0);
   assertEquals(await backend.verify?.("anna", password), { ok: true, value: "wrong" });
-  assertEquals(standing(), { lastGoodMs: null, lastFault: null });
+  assertEquals(health(), { lastGoodMs: null, lastFault: null });
   for (let count = 0; count < 3; count++) await backend.probe();
   const refused = await backend.verify?.("anna", password);
   assertEquals(refused?.ok, false);
@@ -99,26 +99,26 @@ Deno.test("guardBackend() checks a password only while the backend answers, and 
 
 Deno.test("guardBackend() notes a refusal as an answer and as a fault", async () => {
   const refusal = { kind: "refused", detail: "x".repeat(1000), unsure: false, retry: true } as const;
-  const { backend, clock, standing } = open({ probe: () => Promise.resolve({ ok: false, fault: refusal }) });
+  const { backend, clock, health } = open({ probe: () => Promise.resolve({ ok: false, fault: refusal }) });
   await backend.probe();
   const atMs = clock.nowMs();
-  assertEquals(standing(), {
+  assertEquals(health(), {
     lastGoodMs: atMs,
     lastFault: { atMs, kind: "refused", detail: "x".repeat(300) },
   });
 });
 
 Deno.test("guardBackend() notes a listing as an answer, and a listing that fails as a fault", async () => {
-  const { backend, clock, memory, standing } = open();
+  const { backend, clock, memory, health } = open();
   const startMs = clock.nowMs();
   await memory.put({ content: user("anna") });
-  assertEquals(standing(), { lastGoodMs: null, lastFault: null });
+  assertEquals(health(), { lastGoodMs: null, lastFault: null });
   assertEquals((await listAll(backend, "user")).length, 1);
-  assertEquals(standing(), { lastGoodMs: startMs, lastFault: null });
+  assertEquals(health(), { lastGoodMs: startMs, lastFault: null });
   clock.advance(1000);
   memory.trouble({ operation: "list", how: "before" });
-  await assertRejects(() => listAll(backend, "user"), BackendListFault);
-  assertEquals([standing().lastGoodMs, standing().lastFault?.atMs], [startMs, startMs + 1000]);
+  await assertRejects(() => listAll(backend, "user"), BackendListError);
+  assertEquals([health().lastGoodMs, health().lastFault?.atMs], [startMs, startMs + 1000]);
   await backend.close();
 });
 
@@ -135,4 +135,19 @@ Deno.test("guardBackend() ends the backend's listing when a reader stops early",
   });
   for await (const _page of backend.list("user")) break;
   assertEquals(ended, true);
+});
+
+Deno.test("guardBackend() takes a full connection limit for no sign of life", async () => {
+  const answers: Answer[] = [
+    away,
+    away,
+    { ok: false, fault: localError("busy", "no connection").fault },
+    away,
+  ];
+  const { backend, health, log } = open({ remove: () => Promise.resolve(answers.shift() ?? away) });
+  for (let n = 0; n < 4; n++) await backend.remove("user", "anna");
+  const refused = await backend.remove("user", "anna");
+  assert(!refused.ok && refused.fault.detail.includes("did not answer lately"));
+  assertEquals([health().lastGoodMs, health().lastFault?.kind], [null, "unreachable"]);
+  assertEquals(log.lines.length, 1);
 });

@@ -2,11 +2,11 @@
 
 import { assertEquals } from "@std/assert";
 import type { LdapConnection } from "../../../scim/backends/ldap/ldap_connection.ts";
-import type { LdapEntry, LdapSearch } from "../../../scim/backends/ldap/ldap_records.ts";
+import type { LdapEntry, LdapSearch } from "../../../scim/backends/ldap/ldap_client.ts";
 import { LdapRefusal } from "../../../scim/backends/ldap/ldap_result_codes.ts";
-import { memberDns } from "../../../scim/backends/ldap/ldap_members.ts";
-import { encodePasswordModify, encodeUnicodePassword } from "../../../scim/backends/ldap/ldap_passwords.ts";
-import { layoutOf } from "../../../scim/backends/ldap/ldap_schemas.ts";
+import { readMemberDns } from "../../../scim/backends/ldap/ldap_members.ts";
+import { encodePasswordModify, encodeUnicodePassword } from "../../../scim/backends/ldap/ldap_writes.ts";
+import { createLdapLayout } from "../../../scim/backends/ldap/ldap_schemas.ts";
 
 const PLACES = { usersDn: "ou=p", groupsDn: "ou=g", attributes: {} } as const;
 
@@ -28,8 +28,8 @@ Deno.test("memberDns() follows Active Directory's ranges to the end (MS-ADTS 3.1
       return Promise.resolve([part(Number(/range=(\d+)/.exec(attribute)?.[1]))]);
     },
   };
-  const layout = layoutOf({ schema: "active_directory", ...PLACES });
-  assertEquals(await memberDns(connection as LdapConnection, { entry: part(0), layout }), all);
+  const layout = createLdapLayout({ schema: "active_directory", ...PLACES });
+  assertEquals(await readMemberDns(connection as LdapConnection, { entry: part(0), layout }), all);
   assertEquals(asked, ["member;range=1500-*", "member;range=3000-*"]);
 });
 
@@ -45,7 +45,7 @@ Deno.test("encodeUnicodePassword() quotes and writes UTF-16, low octet first", (
 });
 
 Deno.test("layoutOf() puts the settings' attributes in place of the schema's, and drops what is set to nothing", () => {
-  const layout = layoutOf({
+  const layout = createLdapLayout({
     schema: "openldap",
     usersDn: "ou=p",
     groupsDn: "ou=g",

@@ -5,7 +5,7 @@ import { systemClock } from "../../../platform/runtime.ts";
 import { createScimBackend } from "../../../scim/backends/scim/scim_backend.ts";
 import type { Backend } from "../../../scim/backend_port.ts";
 import { createMapping } from "../../../scim/schema/mapping.ts";
-import { openHttpClient } from "../../../platform/http_client.ts";
+import { openHttpClient } from "../../../platform/fetch_with_deadline.ts";
 import { silentLog } from "./silent_log.ts";
 
 const mapping = createMapping({ user: {}, group: {} });

@@ -2,8 +2,8 @@
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { type Clock, systemClock } from "../../../platform/runtime.ts";
-import { BackendListFault } from "../../../scim/backends/list_error.ts";
-import { readRetryAfter } from "../../../scim/backends/scim/scim_codes.ts";
+import { BackendListError } from "../../../scim/backends/backend_error.ts";
+import { readRetryAfter } from "../../../scim/backends/scim/scim_http.ts";
 import { memberPatches } from "../../../scim/backends/scim/scim_members.ts";
 import { createScimBackend } from "../../../scim/backends/scim/scim_backend.ts";
 import type { Backend, BackendFault, BackendOutcome } from "../../../scim/backend_port.ts";
@@ -255,7 +255,7 @@ Deno.test("list() asks for as many as the server gives, follows totalResults, an
 
 Deno.test("list() stops at a server that gives the same page again and again", async () => {
   const { backend } = open(() => json(200, { totalResults: 1e9, Resources: [{ id: "1", userName: "a" }] }));
-  const fault = await assertRejects(() => listAll(backend, "user"), BackendListFault);
+  const fault = await assertRejects(() => listAll(backend, "user"), BackendListError);
   assertEquals(fault.fault.kind, "nonsense");
 });
 

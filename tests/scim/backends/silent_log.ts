@@ -1,15 +1,15 @@
 // A log that keeps its lines for a test to look at.
 
 import type { Log } from "../../../platform/log.ts";
-import type { Fields } from "../../../platform/log_line.ts";
+import type { LogFields } from "../../../platform/log_line.ts";
 
 export interface KeptLog extends Log {
-  readonly lines: { message: string; fields: Fields }[];
+  readonly lines: { message: string; fields: LogFields }[];
 }
 
 export function silentLog(): KeptLog {
   const lines: KeptLog["lines"] = [];
-  const keep = (message: string, fields: Fields = {}): void => void lines.push({ message, fields });
+  const keep = (message: string, fields: LogFields = {}): void => void lines.push({ message, fields });
   return {
     lines,
     debug: keep,

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import type { Backend, BackendOutcome, Remote } from "../../../scim/backend_port.ts";
+import type { Backend, BackendOutcome, RemoteResource } from "../../../scim/backend_port.ts";
 import type {
   Content,
   GroupContent,
@@ -81,8 +81,8 @@ export async function readContent(
   return value(await backend.read(kind, name))?.content ?? null;
 }
 
-export async function listAll(backend: Backend, kind: ResourceKind): Promise<Remote[]> {
-  const all: Remote[] = [];
+export async function listAll(backend: Backend, kind: ResourceKind): Promise<RemoteResource[]> {
+  const all: RemoteResource[] = [];
   for await (const page of backend.list(kind)) all.push(...page);
   return all;
 }

@@ -1,13 +1,12 @@
-// Whatever is written in whatever order, the directory is what a naive one would be: also after a new start, and after a crash at any commit.
+// The directory compared with a naive model: random sequences of writes, concurrent writes, and a new start.
 
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import type { Directory, WriteResult } from "../../../scim/ports.ts";
+import type { TargetDirectory, WriteResult } from "../../../scim/ports.ts";
 import type { Content, JsonObject, ResourceKind } from "../../../scim/schema/resource.ts";
-import { createStore, type Store } from "../../../platform/store.ts";
 import { createModel, type Model } from "./model.ts";
-import { drop, links, loginOf, NAME, openWorld, pageOf, putGroup, putUser, type World } from "./world.ts";
+import { drop, links, loginOf, NAME, openWorld, pageOf, putGroup, putUser } from "./world.ts";
 
 const FAMILY = ["Smith", "smithers", "Möller", "O'Brien", "van Dyke", "李", "😀😀", "ａ"];
 const USERS = [
@@ -65,7 +64,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   }),
 );
 
-async function perform(directory: Directory, one: Act): Promise<void> {
+async function perform(directory: TargetDirectory, one: Act): Promise<void> {
   if (one.kind === "user") await putUser(directory, one.name, one);
   else if (one.kind === "group") await putGroup(directory, one.name, one.members);
   else if (one.kind === "members") await directory.changeMembers(one);
@@ -73,7 +72,7 @@ async function perform(directory: Directory, one: Act): Promise<void> {
 }
 
 /** The write of an act, with the version that stands now. */
-async function writeOf(directory: Directory, one: Act): Promise<() => Promise<WriteResult>> {
+async function writeOf(directory: TargetDirectory, one: Act): Promise<() => Promise<WriteResult>> {
   if (one.kind === "members") return () => directory.changeMembers(one);
   const kind = one.kind === "drop" ? one.what : one.kind;
   const expected = (await directory.read(kind, canonicalName(one.name)))?.version ?? null;
@@ -96,7 +95,7 @@ function note(model: Model, one: Act): void {
 const canonicals = (resources: readonly { content: { name: string } }[]): string[] =>
   resources.map(({ content }) => canonicalName(content.name));
 
-async function assertSame(directory: Directory, model: Model): Promise<void> {
+async function assertSame(directory: TargetDirectory, model: Model): Promise<void> {
   for (const kind of ["user", "group"] as const) {
     const names = model.names(kind);
     assertEquals(directory.count(kind), names.length);
@@ -145,7 +144,7 @@ const QUERIES = [
   "zz",
 ];
 
-async function assertFinds(directory: Directory, model: Model): Promise<void> {
+async function assertFinds(directory: TargetDirectory, model: Model): Promise<void> {
   for (const q of QUERIES) {
     for (const kind of ["user", "group"] as const) {
       const expected = model.found(kind, q);
@@ -259,141 +258,4 @@ Deno.test("writeMany() leaves no tombstone of who is deleted and created in the 
   for (const prefix of ["gone", "departure"]) {
     assertEquals((await Array.fromAsync(world.store.list([prefix]))).length, 0);
   }
-});
-
-/** A store that dies: from its n-th commit on it does nothing any more. */
-function dying(store: Store, commits: number): Store {
-  let left = commits;
-  return {
-    ...store,
-    commit(transaction) {
-      if (left-- <= 0) return Promise.reject(new Error("the process is dead"));
-      return store.commit(transaction);
-    },
-  };
-}
-
-/** Runs `act` with a crash at each of its commits in turn, and looks at what a new start then finds. */
-async function crashEverywhere(
-  { before, act, check }: {
-    before: (directory: Directory) => Promise<void>;
-    act: (directory: Directory) => Promise<unknown>;
-    check: (world: World, directory: Directory, acknowledged: boolean) => Promise<void>;
-  },
-): Promise<number> {
-  for (let commits = 0; commits < 200; commits++) {
-    await using world = await openWorld();
-    await before(world.directory);
-    const mortal = await world.reopen({ store: dying(world.store, commits) });
-    const acknowledged = await act(mortal).then(() => true, () => false);
-    const directory = await world.reopen();
-    await check(world, directory, acknowledged);
-    assertEquals((await Array.fromAsync(world.store.list(["chore"]))).length, 0);
-    if (acknowledged) return commits;
-  }
-  throw new Error("Cannot finish the write in 200 commits");
-}
-
-const crowd = Array.from({ length: 450 }, (_, at) => `u${String(at).padStart(3, "0")}`);
-
-async function assertLinked(world: World, directory: Directory, group: string): Promise<readonly string[]> {
-  const stored = await directory.read("group", group);
-  const names = stored?.content.kind === "group" ? stored.content.members : [];
-  const inside = new Set(names);
-  for await (const { content, groups } of directory.all("user")) {
-    assertEquals(
-      [content.name, ...groups],
-      inside.has(content.name) ? [content.name, group] : [content.name],
-    );
-  }
-  assertEquals((await Array.fromAsync(world.store.list(["member"]))).length, names.length);
-  assertEquals((await Array.fromAsync(world.store.list(["memberof"]))).length, names.length);
-  return names;
-}
-
-async function createCrowd(directory: Directory): Promise<void> {
-  await directory.writeMany(crowd.map((name) => ({
-    kind: "user",
-    name,
-    expected: null,
-    next: { content: { kind: "user", name, active: true, attributes: { name: NAME } }, backends: {} },
-  })));
-}
-
-Deno.test("write() of a group with many members is all or nothing over a crash at any commit", async () => {
-  const crashes = await crashEverywhere({
-    async before(directory) {
-      await createCrowd(directory);
-      await putGroup(directory, "staff", crowd.slice(0, 250));
-    },
-    act: (directory) => putGroup(directory, "staff", crowd.slice(100)),
-    async check(world, directory, acknowledged) {
-      const names = await assertLinked(world, directory, "staff");
-      if (acknowledged) assertEquals(names, crowd.slice(100));
-      else assert(names.length === 250 || names.length === 350);
-    },
-  });
-  assert(crashes > 4);
-});
-
-Deno.test("write() deletes a group with many members all or nothing over a crash at any commit", async () => {
-  const crashes = await crashEverywhere({
-    async before(directory) {
-      await createCrowd(directory);
-      await putGroup(directory, "staff", crowd);
-    },
-    act: (directory) => drop(directory, { kind: "group", name: "staff" }),
-    async check(world, directory, acknowledged) {
-      const names = await assertLinked(world, directory, "staff");
-      assert(names.length === 0 || (!acknowledged && names.length === crowd.length));
-    },
-  });
-  assert(crashes > 2);
-});
-
-Deno.test("write() lets a user leave many groups over a crash at any commit", async () => {
-  const groups = Array.from({ length: 120 }, (_, at) => `g${at}`);
-  const crashes = await crashEverywhere({
-    async before(directory) {
-      await putUser(directory, "anna");
-      for (const group of groups) await putGroup(directory, group, ["anna"]);
-    },
-    act: (directory) => drop(directory, { kind: "user", name: "anna" }),
-    async check(world, directory, acknowledged) {
-      const isThere = await directory.read("user", "anna") !== null;
-      assert(!(acknowledged && isThere));
-      const kept = (await Array.fromAsync(world.store.list(["memberof"]))).length;
-      assertEquals(kept, isThere ? groups.length : 0);
-      for (const group of groups.slice(0, 3)) {
-        const stored = await directory.read("group", group);
-        assertEquals(stored?.content.kind === "group" && stored.content.members.length, isThere ? 1 : 0);
-      }
-    },
-  });
-  assert(crashes > 1);
-});
-
-Deno.test("write() goes on with what a failing store had cut off, before it writes anything else", async () => {
-  const real = createStore(await Deno.openKv(":memory:"));
-  let fails = false;
-  let commits = 0;
-  const store: Store = {
-    ...real,
-    commit: (transaction) =>
-      fails && ++commits > 4 ? Promise.reject(new Error("disk")) : real.commit(transaction),
-  };
-  await using world = await openWorld({ store });
-  await createCrowd(world.directory);
-  fails = true;
-  const [failed] = await Promise.allSettled([putGroup(world.directory, "staff", crowd)]);
-  assertEquals(failed?.status, "rejected");
-  fails = false;
-  await putUser(world.directory, "last");
-  assertEquals((await Array.fromAsync(real.list(["chore"]))).length, 0);
-  const stored = await world.directory.read("group", "staff");
-  const size = stored?.content.kind === "group" ? stored.content.members.length : 0;
-  for (const name of crowd) {
-    assertEquals((await world.directory.read("user", name))?.groups, size === 0 ? [] : ["staff"]);
-  }
-  await real.close();
 });

@@ -2,8 +2,8 @@
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { JsonObject } from "../../../scim/schema/resource.ts";
-import { queryWords, wordsOfGroup, wordsOfUser } from "../../../scim/filter/search_terms.ts";
-import { compareText } from "../../../scim/directory/order.ts";
+import { groupWords, queryWords, userWords } from "../../../scim/filter/search_terms.ts";
+import { compareText } from "../../../scim/directory/keys.ts";
 
 interface ModelUser {
   readonly name: string;
@@ -49,8 +49,8 @@ export function createModel(): Model {
       .map((group) => groups.get(group)?.name ?? "");
   const wordsOf = (kind: "user" | "group", canonical: string): string[] => {
     const user = users.get(canonical);
-    if (kind === "user" && user !== undefined) return wordsOfUser({ ...user, groups: groupsOf(canonical) });
-    return wordsOfGroup(groups.get(canonical)?.name ?? "");
+    if (kind === "user" && user !== undefined) return userWords({ ...user, groups: groupsOf(canonical) });
+    return groupWords(groups.get(canonical)?.name ?? "");
   };
   const names = (kind: "user" | "group"): string[] => sorted((kind === "user" ? users : groups).keys());
   return {

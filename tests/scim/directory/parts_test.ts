@@ -1,18 +1,11 @@
 // What the directory is made of: order of keys, bags of hashes, words, sets of members.
 
-import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { memberChanges, memberSetOf, withChanges } from "../../../scim/directory/member_sets.ts";
-import { createHashBag, nameHash } from "../../../scim/directory/name_hashes.ts";
-import { compareText } from "../../../scim/directory/order.ts";
-import { withGroup } from "../../../scim/directory/user_groups.ts";
-import {
-  cutWord,
-  indexWords,
-  queryWords,
-  wordsOfGroup,
-  wordsOfUser,
-} from "../../../scim/filter/search_terms.ts";
+import { assert, assertEquals } from "@std/assert";
+import { diffMembers, toMemberSet, withChanges, withGroup } from "../../../scim/directory/member_sets.ts";
+import { HashMultiset, nameHash } from "../../../scim/directory/name_hashes.ts";
+import { compareText } from "../../../scim/directory/keys.ts";
+import { cutWord, groupWords, indexWords, queryWords, userWords } from "../../../scim/filter/search_terms.ts";
 
 const text = fc.string({ unit: "grapheme", maxLength: 12 });
 
@@ -42,12 +35,12 @@ Deno.test("nameHash() stays what it is, because it is kept in the store", () => 
   assertEquals([nameHash(""), nameHash("anna"), nameHash("李")], [2872998923, 3191696525, 428482951]);
 });
 
-Deno.test("createHashBag() holds what was added and not yet removed", () => {
+Deno.test("HashMultiset holds what was added and not yet removed", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 150 })), { maxLength: 600 }),
       (acts) => {
-        const bag = createHashBag();
+        const bag = new HashMultiset();
         const counts = new Map<number, number>();
         for (const [adds, number] of acts) {
           // Neighbours of the same slot, and zero, which marks a free one.
@@ -66,10 +59,10 @@ Deno.test("createHashBag() holds what was added and not yet removed", () => {
 
 Deno.test("memberChanges() is what turns one set into another", () => {
   fc.assert(fc.property(fc.array(text), fc.array(text), (before, after) => {
-    const from = memberSetOf(before);
-    const to = memberSetOf(after);
-    assertEquals(withChanges(from, memberChanges(from, to)), to);
-    assertEquals(memberChanges(to, to), []);
+    const from = toMemberSet(before);
+    const to = toMemberSet(after);
+    assertEquals(withChanges(from, diffMembers(from, to)), to);
+    assertEquals(diffMembers(to, to), []);
   }));
 });
 
@@ -85,7 +78,7 @@ Deno.test("withGroup() keeps names in order, each once", () => {
 Deno.test("indexWords() lets each beginning find a resource by one entry", () => {
   const word = fc.string({ unit: fc.constantFrom("a", "b", "😀", "."), maxLength: 30 });
   fc.assert(fc.property(fc.array(word, { maxLength: 12 }), word, (names, start) => {
-    const words = wordsOfGroup(names.join(" "));
+    const words = groupWords(names.join(" "));
     const cut = cutWord(start);
     if (cut === "") return;
     const counted = [...indexWords(words)].filter(([entry, depth]) =>
@@ -98,7 +91,7 @@ Deno.test("indexWords() lets each beginning find a resource by one entry", () =>
 
 const WORDS = {
   "a user's names, e-mail addresses and phone numbers": {
-    words: wordsOfUser({
+    words: userWords({
       name: "Anna.Smith",
       groups: ["it-admins"],
       attributes: {
@@ -118,7 +111,7 @@ const WORDS = {
     ],
   },
   "what is no text": {
-    words: wordsOfUser({
+    words: userWords({
       name: "a",
       groups: [],
       attributes: { name: "x", emails: "y", phoneNumbers: [{ value: 7 }], displayName: 3 },
@@ -126,11 +119,11 @@ const WORDS = {
     are: ["a"],
   },
   "a phone number without digits": {
-    words: wordsOfUser({ name: "a", groups: [], attributes: { phoneNumbers: [{ value: "none given" }] } }),
+    words: userWords({ name: "a", groups: [], attributes: { phoneNumbers: [{ value: "none given" }] } }),
     are: ["a", "given", "none"],
   },
   "control characters and half characters": {
-    words: wordsOfGroup("a\u0000b \ud800c\u{10ffff}d"),
+    words: groupWords("a\u0000b \ud800c\u{10ffff}d"),
     are: ["a", "b", "d", "\ufffdc"],
   },
   "a query with the same beginning twice": { words: queryWords("smi Smith, (smith) "), are: ["smith"] },
@@ -144,7 +137,7 @@ for (const [what, { words, are }] of Object.entries(WORDS)) {
 
 Deno.test("wordsOfUser() ends soon and stays bounded for hostile attributes", () => {
   const value = "a.".repeat(200_000);
-  const words = wordsOfUser({
+  const words = userWords({
     name: "a".repeat(256),
     groups: Array.from({ length: 5000 }, (_, at) => `g-${at}-x`),
     attributes: {

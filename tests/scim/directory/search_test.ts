@@ -1,7 +1,7 @@
 // The parameter q: words and filters over the indexes.
 
 import { assertEquals } from "@std/assert";
-import type { Directory } from "../../../scim/ports.ts";
+import type { TargetDirectory } from "../../../scim/ports.ts";
 import type { JsonObject, ResourceKind } from "../../../scim/schema/resource.ts";
 import { NAME, namesOf, openWorld, pageOf, putGroup, putUser } from "./world.ts";
 
@@ -31,7 +31,7 @@ const PEOPLE: readonly Row[] = [
   { name: "émile", attributes: { name: NAME, nickName: "a".repeat(30) + "b" } },
 ];
 
-async function fill(directory: Directory): Promise<void> {
+async function fill(directory: TargetDirectory): Promise<void> {
   for (const { name, attributes } of PEOPLE) await putUser(directory, name, { attributes });
   await putGroup(directory, "VPN Users", ["anna.smith", "bert"]);
   await putGroup(directory, "it-admins", ["clara"]);
@@ -89,7 +89,7 @@ const ROWS: readonly Found[] = [
   { q: 'userName eq "bert" or name.familyName eq "O\'Brien"', finds: ["bert", "Clara"] },
   { q: 'userName eq "bert" or title pr', finds: ["bert", "Clara"] },
   { q: 'title eq "boss"', finds: ["Clara"] },
-  { q: 'userName eq "nobody"', finds: [] },
+  { q: 'userName eq "zoe"', finds: [] },
   { q: 'groups.value eq "vpn users"', finds: ["anna.smith", "bert"] },
   { kind: "group", q: 'displayName eq "vpn users"', finds: ["VPN Users"] },
   { kind: "group", q: 'displayName sw "it"', finds: ["it-admins"] },

@@ -5,11 +5,15 @@ import { createLog } from "../../../platform/log.ts";
 import { NO_CHANGE } from "../../../platform/write_batch.ts";
 import { type Clock, createSystemRandom } from "../../../platform/runtime.ts";
 import { createDirectory, type DirectoryDeps } from "../../../scim/directory/directory.ts";
-import type { Directory, Page, SearchOutcome, WriteResult } from "../../../scim/ports.ts";
+import type { Page, SearchOutcome, TargetDirectory, WriteResult } from "../../../scim/ports.ts";
 import type { JsonObject, Stored } from "../../../scim/schema/resource.ts";
 import { createStore, type Store } from "../../../platform/store.ts";
 
 export const NAME = { familyName: "", givenName: "" };
+
+/** `count` names with a number of five digits, in the order of the directory. */
+export const numbered = (prefix: string, count: number): string[] =>
+  Array.from({ length: count }, (_, at) => `${prefix}${String(at).padStart(5, "0")}`);
 
 export function tickingClock(): Clock {
   let nowMs = 1_700_000_000_000;
@@ -18,9 +22,9 @@ export function tickingClock(): Clock {
 
 export interface World extends AsyncDisposable {
   readonly store: Store;
-  readonly directory: Directory;
+  readonly directory: TargetDirectory;
   /** The same directory as a new start finds it. */
-  reopen(deps?: Partial<DirectoryDeps>): Promise<Directory>;
+  reopen(deps?: Partial<DirectoryDeps>): Promise<TargetDirectory>;
 }
 
 export async function openWorld(deps: Partial<DirectoryDeps> = {}): Promise<World> {
@@ -33,7 +37,7 @@ export async function openWorld(deps: Partial<DirectoryDeps> = {}): Promise<Worl
       random: createSystemRandom(),
       log: createLog({ format: "text", level: "error", clock, write: () => undefined }),
       target: "default",
-      prepareLeaving: () => NO_CHANGE,
+      prepareOffboarding: () => NO_CHANGE,
       ...deps,
       ...other,
     });
@@ -48,7 +52,7 @@ export interface UserGiven {
 
 /** Creates the user, or replaces it. */
 export async function putUser(
-  directory: Directory,
+  directory: TargetDirectory,
   name: string,
   { attributes = {}, active = true }: UserGiven = {},
 ): Promise<WriteResult> {
@@ -64,7 +68,7 @@ export async function putUser(
 
 /** Creates the group, or replaces it. */
 export async function putGroup(
-  directory: Directory,
+  directory: TargetDirectory,
   name: string,
   members: readonly string[],
 ): Promise<WriteResult> {
@@ -80,7 +84,7 @@ export async function putGroup(
 
 /** Deletes what is there. */
 export async function drop(
-  directory: Directory,
+  directory: TargetDirectory,
   { kind, name }: { kind: "user" | "group"; name: string },
 ): Promise<WriteResult> {
   const before = await directory.read(kind, canonicalName(name));
@@ -94,7 +98,7 @@ export function links(stored: Stored | null): readonly string[] | null {
 }
 
 /** A login, as the gateway asks for it. */
-export async function loginOf(directory: Directory, canonical: string) {
+export async function loginOf(directory: TargetDirectory, canonical: string) {
   await directory.prepareLogin(canonical);
   return directory.login(canonical);
 }

@@ -61,7 +61,7 @@ Deno.test("a revoked credential is refused at once", async () => {
   assertEquals((await site.call("/Users", { as })).status, 401);
 });
 
-Deno.test("no password and no header of a credential stands in the log", async () => {
+Deno.test("the log contains no password and no header of a credential", async () => {
   await using site = await openSite();
   await site.call("/Users");
   await site.call("/Users", { as: { name: WRITER.password, password: "planted-guess" } });

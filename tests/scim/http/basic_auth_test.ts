@@ -1,7 +1,7 @@
 // Authorization headers, sound and odd.
 
 import { assertEquals } from "@std/assert";
-import { readBasic } from "../../../scim/http/basic_auth.ts";
+import { readBasic } from "../../../scim/http/app.ts";
 
 const base64 = (text: string) => new TextEncoder().encode(text).toBase64();
 

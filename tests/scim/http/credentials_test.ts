@@ -1,11 +1,11 @@
-// Credentials of the identity interface: made, checked, remembered, revoked, and slow to guess.
+// SCIM credentials: made, checked, remembered, revoked, and slow to guess.
 
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import { createLog } from "../../../platform/log.ts";
 import { createPasswordHasher, HasherBusy, type PasswordHasher } from "../../../platform/password_hasher.ts";
 import { createSystemRandom, systemClock } from "../../../platform/runtime.ts";
 import { ScimRefusal } from "../../../scim/http/refusals.ts";
-import { createCredentials } from "../../../scim/http/credentials.ts";
+import { Credentials } from "../../../scim/http/credentials.ts";
 import { createStore } from "../../../platform/store.ts";
 import { createVault } from "../../../platform/vault.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
@@ -46,16 +46,8 @@ async function openStage() {
     },
   };
   const vault = createVault(new Uint8Array(32).fill(7), random);
-  const open = () =>
-    createCredentials({
-      store,
-      vault,
-      clock,
-      random,
-      hasher,
-      log,
-      settings: [SETTING, { ...SETTING, name: "unset", password: "" }],
-    });
+  const settings = [SETTING, { ...SETTING, name: "unset", password: "" }];
+  const open = () => new Credentials({ store, vault, clock, random, hasher, log, settings });
   return {
     clock,
     store,
@@ -64,11 +56,7 @@ async function openStage() {
     open,
     holdHashes: (until: Promise<unknown>) => void (gate = until),
     failHashes: (next: Error | null) => void (fault = next),
-    async audits() {
-      const records: unknown[] = [];
-      for await (const { value } of store.list(["audit"])) records.push(value);
-      return records;
-    },
+    audits: () => Array.fromAsync(store.list<unknown>(["audit"]), ({ value }) => value),
     async dump() {
       await log.flush();
       const parts: string[] = [...lines];
@@ -98,7 +86,7 @@ async function outcome(check: () => unknown): Promise<unknown> {
   }
 }
 
-Deno.test("createCredentials() makes a password of 192 bits, tells it from others, and keeps neither it nor its text", async () => {
+Deno.test("new Credentials() makes a password of 192 bits, tells it from others, and keeps neither it nor its text", async () => {
   await using stage = await openStage();
   const password = await make(stage, "saas");
   assertEquals([password.length, /^[\w-]+$/.test(password)], [32, true]);
@@ -115,7 +103,7 @@ Deno.test("createCredentials() makes a password of 192 bits, tells it from other
   assertEquals(await stage.open().check({ name: "saas", password }, HERE), found);
 });
 
-Deno.test("createCredentials() does the same work for an unknown name", async () => {
+Deno.test("new Credentials() does the same work for an unknown name", async () => {
   await using stage = await openStage();
   await make(stage, "saas");
   for (const name of ["saas", "nobody", "provisioner", "no such name/"]) {
@@ -124,7 +112,7 @@ Deno.test("createCredentials() does the same work for an unknown name", async ()
   assertEquals(stage.hashed.map((hash) => hash !== null), [true, false, false, false]);
 });
 
-Deno.test("createCredentials() knows a password of the settings at once, and an empty one never", async () => {
+Deno.test("new Credentials() knows a password of the settings at once, and an empty one never", async () => {
   await using stage = await openStage();
   const { password: _secret, ...credential } = SETTING;
   assertEquals(stage.credentials.check(SETTING, HERE), credential);
@@ -132,7 +120,7 @@ Deno.test("createCredentials() knows a password of the settings at once, and an 
   assertEquals(await stage.credentials.check({ name: "unset", password: "" }, HERE), null);
 });
 
-Deno.test("createCredentials() hashes once a minute", async () => {
+Deno.test("new Credentials() hashes once a minute", async () => {
   await using stage = await openStage();
   const password = await make(stage, "saas");
   const check = () => stage.credentials.check({ name: "saas", password }, HERE);
@@ -145,7 +133,7 @@ Deno.test("createCredentials() hashes once a minute", async () => {
   assertEquals(stage.hashed.length, 2);
 });
 
-Deno.test("createCredentials() hashes once for the same password asked for at once from many places", async () => {
+Deno.test("new Credentials() hashes once for the same password asked for at once from many places", async () => {
   await using stage = await openStage();
   const password = await make(stage, "saas");
   const checks = Array.from(
@@ -156,7 +144,7 @@ Deno.test("createCredentials() hashes once for the same password asked for at on
   assertEquals([found.every((one) => one?.name === "saas"), stage.hashed.length], [true, 1]);
 });
 
-Deno.test("createCredentials() limits guesses for one name from one source; a proven credential and other names pass", async () => {
+Deno.test("new Credentials() limits guesses for one name from one source; a proven credential and other names pass", async () => {
   await using stage = await openStage();
   const password = await make(stage, "saas");
   const right = { name: "saas", password };
@@ -176,7 +164,7 @@ Deno.test("createCredentials() limits guesses for one name from one source; a pr
   assertEquals(await stage.credentials.check(guess, HERE), null);
 });
 
-Deno.test("createCredentials() lets a correct credential pass that was never used before, one check a second beyond the limit", async () => {
+Deno.test("new Credentials() lets a correct credential pass that was never used before, one check a second beyond the limit", async () => {
   await using stage = await openStage();
   const password = await make(stage, "saas");
   for (let at = 0; at < 5; at++) {
@@ -185,7 +173,7 @@ Deno.test("createCredentials() lets a correct credential pass that was never use
   assertEquals((await stage.credentials.check({ name: "saas", password }, HERE))?.name, "saas");
 });
 
-Deno.test("createCredentials() limits a source that tries many names", async () => {
+Deno.test("new Credentials() limits a source that tries many names", async () => {
   await using stage = await openStage();
   const outcomes: unknown[] = [];
   for (let at = 0; at < 40; at++) {
@@ -194,7 +182,7 @@ Deno.test("createCredentials() limits a source that tries many names", async () 
   assertEquals(outcomes.filter((one) => one === null).length, 30);
 });
 
-Deno.test("createCredentials() evaluates no sixth guess, however many are sent at once", async () => {
+Deno.test("new Credentials() evaluates no sixth guess, however many are sent at once", async () => {
   await using stage = await openStage();
   await make(stage, "saas");
   const guesses = Array.from(
@@ -206,7 +194,7 @@ Deno.test("createCredentials() evaluates no sixth guess, however many are sent a
   assertEquals(stage.hashed.length, 5);
 });
 
-Deno.test("createCredentials() refuses with busy when too much waits, and counts no failure", async () => {
+Deno.test("new Credentials() refuses with busy when too much waits, and counts no failure", async () => {
   await using stage = await openStage();
   await make(stage, "saas");
   const wrong = { name: "saas", password: "wrong" };
@@ -225,7 +213,7 @@ Deno.test("createCredentials() refuses with busy when too much waits, and counts
   await Promise.allSettled(waiting);
 });
 
-Deno.test("createCredentials() revokes at once, also what is remembered or being checked", async () => {
+Deno.test("new Credentials() revokes at once, also what is remembered or being checked", async () => {
   await using stage = await openStage();
   const right = { name: "saas", password: await make(stage, "saas") };
   await stage.credentials.check(right, HERE);
@@ -242,7 +230,7 @@ Deno.test("createCredentials() revokes at once, also what is remembered or being
   assertEquals(await checking, null);
 });
 
-Deno.test("createCredentials() keeps who made and who ended a credential, in the same commit", async () => {
+Deno.test("new Credentials() keeps who made and who ended a credential, in the same commit", async () => {
   await using stage = await openStage();
   await make(stage, "saas", "a given password");
   await stage.credentials.revoke("saas", { name: "console:ann", source: HERE });
@@ -269,7 +257,7 @@ Deno.test("createCredentials() keeps who made and who ended a credential, in the
   assertEquals((await stage.dump()).includes("a given password"), false);
 });
 
-Deno.test("createCredentials() says why it makes or ends none", async () => {
+Deno.test("new Credentials() says why it makes or ends none", async () => {
   await using stage = await openStage();
   await make(stage, "saas");
   const wanted = { name: "new", ...SCOPE };
@@ -297,7 +285,7 @@ Deno.test("createCredentials() says why it makes or ends none", async () => {
   assertEquals((await stage.audits()).length, 1);
 });
 
-Deno.test("createCredentials() lists all by name, without a password", async () => {
+Deno.test("new Credentials() lists all by name, without a password", async () => {
   await using stage = await openStage();
   await make(stage, "saas");
   const listed = await stage.credentials.list();

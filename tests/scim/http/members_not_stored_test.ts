@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import type { ReceiptEntry } from "../../../scim/ports.ts";
 import { receiptText } from "../../../scim/http/responses.ts";
 import { ACTIVE_DIRECTORY_SCHEMA } from "../../support/active_directory_schema.ts";
-import { startGateway } from "../../support/gateway.ts";
+import { startProgram } from "../../support/program.ts";
 import { testNeeding } from "../../support/skip_unless.ts";
 import { startSlapd } from "../../support/slapd.ts";
 import { createCaller } from "../rows/caller.ts";
@@ -15,7 +15,7 @@ testNeeding(
   "Backends-Receipt names the members that a directory does not know",
   async () => {
     const slapd = await startSlapd({ schema: ACTIVE_DIRECTORY_SCHEMA, lenientPerson: true });
-    const gateway = await startGateway({
+    const gateway = await startProgram({
       toml: `${credentialsToml(["default"])}
 [targets.default.backends.local]
 kind = "store"

@@ -2,8 +2,14 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { QUERY_PARAMETERS, type RouteRow, SCIM_ROUTES } from "../../../scim/http/routes.ts";
-import { readName } from "../../../scim/schema/resource_name.ts";
-import { DEED_FACTS, methodsOf, openApiDocument, openApiText, pathsOf } from "../../../scim/http/openapi.ts";
+import { parseName } from "../../../scim/schema/resource_name.ts";
+import {
+  HANDLER_FACTS,
+  openApiDocument,
+  openApiMethods,
+  openApiPaths,
+  openApiText,
+} from "../../../scim/http/openapi.ts";
 
 interface Operation {
   readonly operationId: string;
@@ -20,15 +26,15 @@ const { paths } = JSON.parse(openApiText("https://gate.example.org")) as Documen
 
 for (const row of SCIM_ROUTES as readonly RouteRow[]) {
   Deno.test(`openApiDocument() has ${row.method} ${row.path} (${row.operation})`, () => {
-    for (const path of pathsOf(row)) {
-      for (const method of methodsOf(row)) {
+    for (const path of openApiPaths(row)) {
+      for (const method of openApiMethods(row)) {
         const operation = paths[path]?.[method];
         if (operation === undefined) throw new Error(`${method} ${path} is not described`);
         const listed = operation.parameters.map(({ $ref }) => $ref.split("/").at(-1));
         for (const name of row.query) assert(listed.includes(name));
         const ignored = Object.keys(QUERY_PARAMETERS).filter((name) => listed.includes(name));
         if (row.supported) assertEquals(ignored, [...row.query]);
-        const { success, body } = DEED_FACTS[row.does];
+        const { success, body } = HANDLER_FACTS[row.handler];
         if (row.supported) assert(String(success) in operation.responses && "401" in operation.responses);
         else assert("501" in operation.responses && operation.description.includes(`"${row.operation}"`));
         if (body) assert(operation.requestBody !== undefined);
@@ -105,7 +111,7 @@ Deno.test("openApiDocument() has the limits of names, in bodies and paths, that 
     const { minLength, maxLength, pattern } = schema;
     assertEquals([minLength, maxLength], [1, 256]);
     const isName = (text: string) => new RegExp(String(pattern), "u").test(text);
-    for (const text of NAMES) assertEquals(isName(text), readName(text).ok, JSON.stringify(text));
+    for (const text of NAMES) assertEquals(isName(text), parseName(text).ok, JSON.stringify(text));
   }
   // Another attribute of the same name is no name.
   assertEquals(schemaAt(`${USER}/displayName`).maxLength, undefined);

@@ -15,9 +15,9 @@ function requestsOf(row: RouteRow): { path: string; call: Call }[] {
     ? ["/.search", "/Users/.search", "/Groups/.search", "/any/where/.search"]
     : [row.path.replace(/<\w+>/, "ann")];
   const methods = row.method === "any" ? ["GET", "POST", "PUT", "PATCH", "DELETE"] : [row.method];
-  const body = row.does === "create"
+  const body = row.handler === "create"
     ? { userName: "new", displayName: "new" }
-    : row.does === "none"
+    : row.handler === "none"
     ? SEARCH
     : {};
   return paths.flatMap((path) =>
@@ -47,12 +47,12 @@ function assertHeaders({ status, headers, text }: Answer): void {
 
 for (const row of SCIM_ROUTES) {
   const title = `${row.method} ${row.path} (${row.operation})`;
-  Deno.test(`createScimApp() answers ${title} with ${SUCCESS[row.does]} and the headers`, async () => {
+  Deno.test(`createScimApp() answers ${title} with ${SUCCESS[row.handler]} and the headers`, async () => {
     for (const { path, call } of requestsOf(row)) {
       await using site = await openSite();
       seed(site);
       const answer = await site.call(path, call);
-      assertEquals(answer.status, SUCCESS[row.does], `${call.method} ${path}: ${answer.text}`);
+      assertEquals(answer.status, SUCCESS[row.handler], `${call.method} ${path}: ${answer.text}`);
       assertHeaders(answer);
     }
   });
@@ -62,7 +62,7 @@ for (const row of SCIM_ROUTES) {
     for (const { path, call } of requestsOf(row)) {
       const { status } = await site.call(path, { ...call, as: READER });
       const isWrite = call.method === "POST" && (path === "/Users" || path === "/Groups");
-      assertEquals(status, row.access === "write" || isWrite ? 403 : SUCCESS[row.does]);
+      assertEquals(status, row.access === "write" || isWrite ? 403 : SUCCESS[row.handler]);
     }
   });
 }

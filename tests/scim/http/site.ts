@@ -1,9 +1,9 @@
-// For tests: the identity interface on a port of its own, behind the real listener, over targets in memory.
+// For tests: SCIM on a port of its own, behind the real listener, over targets in memory.
 
 import { createPasswordHasher } from "../../../platform/password_hasher.ts";
 import { type Clock, createSystemRandom, systemClock } from "../../../platform/runtime.ts";
 import { createScimApp } from "../../../scim/http/app.ts";
-import { createCredentials, type Credentials } from "../../../scim/http/credentials.ts";
+import { Credentials } from "../../../scim/http/credentials.ts";
 import { openApiText } from "../../../scim/http/openapi.ts";
 import { createVault } from "../../../platform/vault.ts";
 import { startConsole, type TestConsole } from "../../fakes/console_app.ts";
@@ -54,7 +54,7 @@ export async function openSite({ clock = systemClock }: { clock?: Clock } = {}):
     change(deps) {
       const { store, log, http } = deps;
       const scope = { targets: ["default"] };
-      const credentials = createCredentials({
+      const credentials = new Credentials({
         store,
         clock,
         random,

@@ -1,20 +1,20 @@
 // How failures are counted, by where they come from.
 
 import { assertEquals } from "@std/assert";
-import { createSourceLimit } from "../../../scim/http/auth_rate_limit.ts";
+import { SourceLimit } from "../../../scim/http/credentials.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 
-Deno.test("createSourceLimit() lets a limited source have one check a second", () => {
+Deno.test("SourceLimit() lets a limited source have one check a second", () => {
   const clock = createManualClock();
-  const limit = createSourceLimit({ clock });
+  const limit = new SourceLimit({ clock });
   assertEquals([limit.takeLimitedCheck("2001:db8::1"), limit.takeLimitedCheck("2001:db8::2")], [true, false]);
   assertEquals(limit.takeLimitedCheck("192.0.2.1"), true);
   clock.advance(1000);
   assertEquals(limit.takeLimitedCheck("2001:db8::1"), true);
 });
 
-Deno.test("createSourceLimit() runs the work of one source in turn, of others beside it, and 64 may wait", async () => {
-  const limit = createSourceLimit({ clock: createManualClock() });
+Deno.test("SourceLimit() runs the work of one source in turn, of others beside it, and 64 may wait", async () => {
+  const limit = new SourceLimit({ clock: createManualClock() });
   const running: string[] = [];
   const gate = Promise.withResolvers<void>();
   const work = (name: string) => async () => {

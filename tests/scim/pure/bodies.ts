@@ -1,8 +1,8 @@
 // What the tests of bodies share: a body read with the document's mapping, and content put into a resource.
 
 import type { Content, JsonObject, ResourceKind, Stored } from "../../../scim/schema/resource.ts";
-import { type ContentOutcome, readContent } from "../../../scim/schema/parse_resource.ts";
-import { parseBody } from "../../../scim/schema/json_limits.ts";
+import { parseResource, type ParseResourceOutcome } from "../../../scim/schema/parse_resource.ts";
+import { parseJsonObject } from "../../../scim/schema/json_limits.ts";
 import { createMapping } from "../../../scim/schema/mapping.ts";
 
 export const DOCUMENT_MAPPING = createMapping({ user: {}, group: {} });
@@ -24,7 +24,7 @@ export function refused<T extends { ok: boolean }>(outcome: T): Extract<T, { ok:
 
 /** @param json a JSON text whose top is an object. */
 export function bodyOf(json: string): JsonObject {
-  return taken(parseBody(utf8.encode(json))).value;
+  return taken(parseJsonObject(utf8.encode(json))).value;
 }
 
 /** Reads a POST, or with `pathName` a PUT. */
@@ -32,8 +32,8 @@ export function read(
   kind: ResourceKind,
   body: JsonObject,
   { pathName, mapping = DOCUMENT_MAPPING }: { pathName?: string; mapping?: typeof DOCUMENT_MAPPING } = {},
-): ContentOutcome {
-  return readContent(kind, body, {
+): ParseResourceOutcome {
+  return parseResource(kind, body, {
     mapping,
     newName: () => GENERATED_NAME,
     ...(pathName === undefined ? {} : { pathName }),

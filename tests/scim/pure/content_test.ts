@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import type { JsonObject, JsonValue, ResourceKind } from "../../../scim/schema/resource.ts";
-import { readContent } from "../../../scim/schema/parse_resource.ts";
+import { parseResource } from "../../../scim/schema/parse_resource.ts";
 import { createMapping } from "../../../scim/schema/mapping.ts";
 import { bodyOf, contentOf, DOCUMENT_MAPPING, GENERATED_NAME, read, refused, taken } from "./bodies.ts";
 
@@ -206,7 +206,7 @@ Deno.test("readContent() reads the name of a stored user or group that no new on
     assertEquals(contentOf("group", { displayName: name }, { pathName: name }).name, name);
     assertEquals(refused(read("group", { displayName: name })).code, "invalid_value");
     const options = { mapping: DOCUMENT_MAPPING, newName: () => "", isStored: true } as const;
-    const outcome = readContent("user", { userName: name }, options);
+    const outcome = parseResource("user", { userName: name }, options);
     assertEquals(outcome.ok && outcome.content.name, name);
   }
 });

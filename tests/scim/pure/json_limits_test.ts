@@ -3,11 +3,11 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
 import type { JsonValue } from "../../../scim/schema/resource.ts";
-import { MAX_DEPTH, MAX_VALUES, parseBody } from "../../../scim/schema/json_limits.ts";
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES, parseJsonObject } from "../../../scim/schema/json_limits.ts";
 import { taken } from "./bodies.ts";
 
 const utf8 = new TextEncoder();
-const parse = (text: string) => parseBody(utf8.encode(text));
+const parse = (text: string) => parseJsonObject(utf8.encode(text));
 const nested = (depth: number) => `{"a":${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`;
 const many = (values: number) => `{"a":[${new Array(values - 2).fill("0").join(",")}]}`;
 
@@ -24,11 +24,11 @@ const REFUSED: readonly (readonly [text: string, problem: string, why: string])[
   ["[]", "The body is JSON, but no object.", "an array"],
   ["null", "The body is JSON, but no object.", "null"],
   ['"x"', "The body is JSON, but no object.", "a text"],
-  [nested(MAX_DEPTH + 1), "The body is nested over 32 levels deep.", "33 levels"],
+  [nested(MAX_JSON_DEPTH + 1), "The body is nested over 32 levels deep.", "33 levels"],
   ["[".repeat(5_000_000), "The body is nested over 32 levels deep.", "5,000,000 brackets"],
   ['{"a":'.repeat(100_000), "The body is nested over 32 levels deep.", "100,000 objects in one another"],
-  [many(MAX_VALUES + 1), "The body has over 200000 values.", "200,001 values"],
-  [`{${",".repeat(MAX_VALUES)}`, "The body has over 200000 values.", "200,000 commas"],
+  [many(MAX_JSON_VALUES + 1), "The body has over 200000 values.", "200,001 values"],
+  [`{${",".repeat(MAX_JSON_VALUES)}`, "The body has over 200000 values.", "200,000 commas"],
 ];
 
 for (const [text, problem, why] of REFUSED) {
@@ -37,7 +37,7 @@ for (const [text, problem, why] of REFUSED) {
 
 Deno.test("parseBody() refuses what is no UTF-8", () => {
   for (const octets of [[0x7b, 0xff, 0x7d], [0x22, 0xed, 0xa0, 0x80, 0x22], [0xff, 0xfe, 0x7b, 0x00]]) {
-    assertEquals(parseBody(Uint8Array.from(octets)), { ok: false, problem: "The body is not UTF-8." });
+    assertEquals(parseJsonObject(Uint8Array.from(octets)), { ok: false, problem: "The body is not UTF-8." });
   }
 });
 
@@ -60,8 +60,8 @@ for (const [text, value, why] of TAKEN) {
 }
 
 Deno.test("parseBody() takes 32 levels and 50,000 values", () => {
-  assert(parse(nested(MAX_DEPTH)).ok);
-  assert(parse(many(MAX_VALUES)).ok);
+  assert(parse(nested(MAX_JSON_DEPTH)).ok);
+  assert(parse(many(MAX_JSON_VALUES)).ok);
 });
 
 Deno.test("parseBody() leaves every object's prototype alone when a name is __proto__", () => {
@@ -80,7 +80,7 @@ Deno.test("parseBody() gives any small object as JSON.parse gives it", () => {
 
 Deno.test("parseBody() never throws, for any octets", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => {
-    const read = parseBody(octets);
+    const read = parseJsonObject(octets);
     assert(read.ok || read.problem !== "");
   }));
 });

@@ -1,9 +1,15 @@
 // The mapping between SCIM attributes and front-end attributes: the document's tables row by row, settings, and what maps by its own name.
 
 import { assert, assertEquals } from "@std/assert";
-import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../../../scim/schema/mapping_table.ts";
+import {
+  coveredAttributes,
+  createMapping,
+  DEFAULT_GROUP_MAPPING,
+  DEFAULT_USER_MAPPING,
+  fromFrontEnd,
+  toFrontEnd,
+} from "../../../scim/schema/mapping.ts";
 import type { GroupContent, JsonObject, UserContent } from "../../../scim/schema/resource.ts";
-import { coveredAttributes, createMapping, fromFrontEnd, toFrontEnd } from "../../../scim/schema/mapping.ts";
 import { renderResource } from "../../../scim/schema/render_resource.ts";
 import { bodyOf, DOCUMENT_MAPPING, stored } from "./bodies.ts";
 

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { distinctNames, nameFromPath, readName } from "../../../scim/schema/resource_name.ts";
+import { distinctNames, nameFromPath, parseName } from "../../../scim/schema/resource_name.ts";
 import { refused } from "./bodies.ts";
 
 const TAKEN: readonly (readonly [given: string, name: string, why: string])[] = [
@@ -41,11 +41,11 @@ const REFUSED: readonly (readonly [given: string, why: string])[] = [
 ];
 
 for (const [given, name, why] of TAKEN) {
-  Deno.test(`readName() takes ${why}`, () => assertEquals(readName(given), { ok: true, name }));
+  Deno.test(`readName() takes ${why}`, () => assertEquals(parseName(given), { ok: true, name }));
 }
 for (const [given, why] of REFUSED) {
   Deno.test(`readName() refuses ${why}`, () => {
-    const read = refused(readName(given));
+    const read = refused(parseName(given));
     assert(read.problem.startsWith("a name "), read.problem);
   });
 }
@@ -74,8 +74,8 @@ for (const [segment, name, why] of SEGMENTS) {
 
 Deno.test("readName() of what it gave gives it again, for any text", () => {
   fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => {
-    const read = readName(text);
-    if (read.ok) assertEquals(readName(read.name), read);
+    const read = parseName(text);
+    if (read.ok) assertEquals(parseName(read.name), read);
   }));
 });
 

@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import { isDeceptiveName } from "../../../platform/canonical_name.ts";
 import fc from "../../packages/fast_check.ts";
 import type { Content, JsonObject, Stored } from "../../../scim/schema/resource.ts";
-import { readName } from "../../../scim/schema/resource_name.ts";
+import { parseName } from "../../../scim/schema/resource_name.ts";
 import { renderError, renderList, renderResource } from "../../../scim/schema/render_resource.ts";
 import { createMapping } from "../../../scim/schema/mapping.ts";
 import { bodyOf, contentOf, DOCUMENT_MAPPING, stored } from "./bodies.ts";
@@ -158,8 +158,8 @@ Deno.test("RFC 7643 §8.4: the group's members are its displays, as the document
   });
 });
 
-/** Bodies of users and groups with everything that may stand in one, and with names that are hostile. */
-const name = fc.string({ minLength: 1, maxLength: 20 }).filter((text) => readName(text).ok);
+/** Bodies of users and groups with every attribute, and with hostile names. */
+const name = fc.string({ minLength: 1, maxLength: 20 }).filter((text) => parseName(text).ok);
 /** New users and groups may not have a name that looks like another one. */
 const newName = name.filter((text) => !isDeceptiveName(text));
 const text = fc.string({ unit: "binary", maxLength: 20 });

@@ -1,8 +1,8 @@
 // Times as texts.
 
-import { assertEquals, assertThrows } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { isoTime } from "../../../scim/schema/timestamps.ts";
+import { assertEquals, assertThrows } from "@std/assert";
+import { isoTime } from "../../../scim/schema/render_resource.ts";
 
 Deno.test("isoTime() writes what Date.toISOString() writes, for any time and in any order", () => {
   const limitMs = 8.64e15;

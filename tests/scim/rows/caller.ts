@@ -1,4 +1,4 @@
-// A program that calls the identity interface of a running gateway, as a row's test needs it.
+// A program that calls SCIM of a running gateway, as a row's test needs it.
 
 /** The name and password of HTTP Basic. */
 export interface Account {

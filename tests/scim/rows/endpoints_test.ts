@@ -69,8 +69,9 @@ const SUCCESS: Readonly<Record<string, number>> = { GET: 200, POST: 201, PUT: 20
 const EFFECTS: Readonly<Record<string, (done: Awaited<ReturnType<typeof perform>>) => Promise<void>>> = {
   async GET({ answer, name, at }) {
     const { Resources } = answer.json;
-    if (Array.isArray(Resources)) assert(Resources.some(({ id }) => id === name) || Resources.length === 100);
-    else assertEquals([answer.json.id, answer.text], [name, (await world.get(at)).text]);
+    if (Array.isArray(Resources)) {
+      assert(Resources.some(({ id }) => id === name) || Resources.length === 100);
+    } else assertEquals([answer.json.id, answer.text], [name, (await world.get(at)).text]);
   },
   async POST({ answer, name, at }) {
     const { status, text } = await world.get(at);
@@ -135,8 +136,8 @@ for (const row of ENDPOINTS.filter(({ supported }) => supported)) {
       return;
     }
     const { collection } = await prepare(row.path);
-    const body = bodyOf(collection, "nobody at all");
-    const answer = await world.call(`${collection}/nobody%20at%20all`, {
+    const body = bodyOf(collection, "unknown-name");
+    const answer = await world.call(`${collection}/unknown-name`, {
       method: row.method,
       ...row.method === "PUT" ? { body } : {},
     });

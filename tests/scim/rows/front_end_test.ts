@@ -4,7 +4,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { lacking, testNeeding } from "../../support/skip_unless.ts";
 import { type Slapd, startSlapd } from "../../support/slapd.ts";
-import { type RunningGateway, startGateway } from "../../support/gateway.ts";
+import { type RunningProgram, startProgram } from "../../support/program.ts";
 import { type Caller, createCaller } from "./caller.ts";
 import { bodyWith, GROUP_MAPPING, textsAt, USER_MAPPING } from "./document_tables.ts";
 import { type LdapView, viewOf } from "./ldap_view.ts";
@@ -44,13 +44,13 @@ kind = "store"
 `;
 
 let slapd: Slapd;
-let gateway: RunningGateway | undefined;
+let gateway: RunningProgram | undefined;
 let world: Caller;
 let ldap: LdapView;
 if (lacking(NEEDS) === null) {
   Deno.test.beforeAll(async () => {
     slapd = await startSlapd({ schema: SCHEMA });
-    gateway = await startGateway({ toml: settings(slapd) });
+    gateway = await startProgram({ toml: settings(slapd) });
     world = createCaller(gateway, { account: WRITER, target: "default" });
     ldap = viewOf(slapd);
   });

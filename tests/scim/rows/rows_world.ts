@@ -1,6 +1,6 @@
 // The real program with the targets and credentials that the rows' tests share.
 
-import { type RunningGateway, startGateway } from "../../support/gateway.ts";
+import { type RunningProgram, startProgram } from "../../support/program.ts";
 import { type Account, type Caller, createCaller } from "./caller.ts";
 
 export const WRITER: Account = { name: "provisioner", password: "the-writer's password" };
@@ -9,7 +9,7 @@ export const READER: Account = { name: "reader", password: "the-reader's passwor
 export const STRANGER: Account = { name: "stranger", password: "the-stranger's password" };
 
 export interface RowsWorld extends Caller {
-  readonly gateway: RunningGateway;
+  readonly gateway: RunningProgram;
   dispose(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ page_size = 3
 
 /** Starts the program; calls go to `default` as the writer. */
 export async function startRowsWorld(): Promise<RowsWorld> {
-  const gateway = await startGateway({
+  const gateway = await startProgram({
     toml: credentialsToml(["default", "small", "own"]) + STORE_TARGETS,
   });
   return {

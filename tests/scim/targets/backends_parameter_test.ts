@@ -124,7 +124,7 @@ const titleOf = (holder: Pick<Stored, "content"> | null | undefined): string | n
 };
 
 const quiet = (stage: Stage) =>
-  stage.becomes("nothing is owed", async () => (await stage.below("outbox")).length === 0);
+  stage.becomes("the outbox is empty", async () => (await stage.below("outbox")).length === 0);
 
 for (const isQuiet of [true, false]) {
   for (const { title, steps, ends } of ROWS) {

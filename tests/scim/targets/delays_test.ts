@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { BackendFault } from "../../../scim/backend_port.ts";
-import { isHopeless, retryDelayMs } from "../../../scim/provisioning/backoff.ts";
+import { isPermanent, retryDelayMs } from "../../../scim/provisioning/delivery.ts";
 
 const FAULT: BackendFault = { kind: "refused", detail: "no", unsure: false, retry: true };
 const AWAY: BackendFault = { ...FAULT, kind: "unreachable" };
@@ -31,7 +31,7 @@ for (const { title, fault, attempts, fromMs, toMs } of DELAYS) {
 }
 
 Deno.test("isHopeless() gives up on what is refused for good, and on the fiftieth attempt unless the backend is away", () => {
-  assertEquals(isHopeless({ ...FAULT, retry: false }, 1), true);
-  assertEquals([49, 50].map((attempts) => isHopeless(FAULT, attempts)), [false, true]);
-  assertEquals(isHopeless(AWAY, 5000), false);
+  assertEquals(isPermanent({ ...FAULT, retry: false }, 1), true);
+  assertEquals([49, 50].map((attempts) => isPermanent(FAULT, attempts)), [false, true]);
+  assertEquals(isPermanent(AWAY, 5000), false);
 });

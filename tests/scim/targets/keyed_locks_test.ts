@@ -2,9 +2,10 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { createKeyedLocks } from "../../../scim/provisioning/keyed_locks.ts";
-import { createTurns } from "../../../scim/provisioning/single_flight.ts";
+import { createSingleFlight } from "../../../scim/provisioning/target.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
-import { refusalOf, settle } from "./stage.ts";
+import { settle } from "../../support/settle.ts";
+import { refusalOf } from "./stage.ts";
 
 Deno.test("createKeyedLocks() runs tasks of one key in the order of asking and of two keys side by side", async () => {
   const locks = createKeyedLocks(createManualClock());
@@ -45,7 +46,7 @@ Deno.test("createKeyedLocks() releases after a task that throws", async () => {
 });
 
 Deno.test("createTurns() goes on after a run that fails", async () => {
-  const turn = createTurns<string>();
+  const turn = createSingleFlight<string>();
   const first = turn(() => Promise.reject(new Error("no"))).catch((fault: Error) => fault.message);
   const second = turn(() => Promise.resolve("second"));
   const third = turn(() => Promise.resolve("third"));

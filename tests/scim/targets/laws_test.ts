@@ -4,8 +4,7 @@ import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
 import { ScimRefusal } from "../../../scim/http/refusals.ts";
 import type { Content } from "../../../scim/schema/resource.ts";
-import { createCopies, readStanding } from "../../../scim/provisioning/backend_copies.ts";
-import { has } from "../../../scim/provisioning/backend_status.ts";
+import { BackendCopies, hasResource, readStatus } from "../../../scim/provisioning/backend_status.ts";
 import { createStore } from "../../../platform/store.ts";
 import { ACTOR, openStage, type Process, type Stage, user } from "./stage.ts";
 
@@ -74,7 +73,7 @@ async function play(stage: Stage, steps: readonly Step[]): Promise<Model> {
     } else await writeOnce(process, step, { model, title: `${at}` });
   }
   for (const backend of REMOTE) stage.backend(backend).heal();
-  await stage.becomes("nothing is owed", async () => {
+  await stage.becomes("the outbox is empty", async () => {
     await process.target.retryDeadLetters({});
     return (await stage.below("outbox")).length + (await stage.below("dead_letter")).length === 0;
   });
@@ -90,12 +89,12 @@ Deno.test("law: after every failure healed, backends hold what was acknowledged,
       const model = await play(stage, steps);
       const store = createStore(stage.kv);
       const { directory } = stage.target();
-      const copies = createCopies({ store, target: "corp" });
+      const copies = new BackendCopies({ store, target: "corp" });
       for (const name of NAMES) {
-        const standing = await readStanding(copies, await directory.read("user", name));
+        const standing = await readStatus(copies, await directory.read("user", name));
         for (const backend of BACKENDS) {
           const expected = model.get(`${backend} ${name}`);
-          const known = has(standing.backends[backend]);
+          const known = hasResource(standing.backends[backend]);
           const said = known ? titleOf(standing.copies.get(backend) ?? standing.content) : undefined;
           assertEquals(said, expected, `the store of ${name} on ${backend}`);
           if (backend === "local") continue;

@@ -3,7 +3,7 @@
 import { assertEquals } from "@std/assert";
 import type { Target } from "../../../scim/ports.ts";
 import type { BackendState, MembersNotStored } from "../../../scim/schema/resource.ts";
-import { membersNotStored, stillNotStored } from "../../../scim/schema/members_not_stored.ts";
+import { membersNotStored, stillNotStored } from "../../../scim/backend_port.ts";
 import { ACTOR, group, openStage, type Stage, user } from "./stage.ts";
 
 const OPTIONS = { actor: ACTOR } as const;
@@ -17,7 +17,7 @@ async function stateOf(target: Target, name = "team"): Promise<BackendState | un
 
 async function isDelivered(stage: Stage, target: Target): Promise<void> {
   await stage.becomes("nothing is pending", async () => {
-    return (await stage.below("outbox")).length === 0 && target.owed(1).length === 0;
+    return (await stage.below("outbox")).length === 0 && target.pendingWrites(1).length === 0;
   });
 }
 

@@ -1,5 +1,6 @@
-// What async backends are owed: recorded with the write, delivered once and in order, whatever ends in between.
+// Pending writes of async backends: recorded with the write, delivered once and in order, also after a crash.
 
+import { settle } from "../../support/settle.ts";
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import type { MemoryCall } from "../../fakes/memory_backend.ts";
 import { ACTOR, group, openStage, refusalOf, type Stage, user } from "./stage.ts";
@@ -22,13 +23,13 @@ Deno.test("create() is acknowledged while the async backend is away, and arrives
   const { stored, receipt } = await target.create(user("anna", { title: "Dr" }), { actor: ACTOR });
   assertEquals(receipt.entries.map(({ outcome }) => outcome), ["done", "queued"]);
   assertEquals(stored?.backends.cloud?.state, "pending");
-  await stage.becomes("three attempts failed", () => (target.owed(1)[0]?.attempts ?? 0) >= 3);
+  await stage.becomes("three attempts failed", () => (target.pendingWrites(1)[0]?.attempts ?? 0) >= 3);
   const waiting = await target.directory.read("user", "anna");
   assertEquals(waiting?.backends.cloud?.why, "the backend was told to fail");
   assertEquals(stage.backend("cloud").users.size, 0);
 
   stage.backend("cloud").heal();
-  await stage.becomes("nothing is owed", () => target.owed(1).length === 0);
+  await stage.becomes("the outbox is empty", () => target.pendingWrites(1).length === 0);
   const { state, operation, why, remoteId } = (await target.directory.read("user", "anna"))?.backends.cloud ??
     {};
   assertEquals({ state, operation, why, remoteId }, {
@@ -50,9 +51,9 @@ Deno.test("writes of one resource arrive as the last of them left it", async () 
   await target.replace(user("anna", { title: "2" }), { actor: ACTOR });
   await target.remove("user", "anna", { actor: ACTOR });
   await target.create(user("Anna", { title: "3" }), { actor: ACTOR });
-  assertEquals(target.owed(10).map(({ name, operation }) => `${operation} ${name}`), ["put Anna"]);
+  assertEquals(target.pendingWrites(10).map(({ name, operation }) => `${operation} ${name}`), ["put Anna"]);
   cloud.heal();
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   assertEquals(cloud.users.get("anna")?.content, user("Anna", { title: "3" }));
 });
 
@@ -61,7 +62,7 @@ Deno.test("remove() of an async backend's last user forgets it at once and owes 
   const { target } = await stage.start();
   await target.create(user("anna"), { actor: ACTOR });
   await stage.becomes("it arrives", () => stage.backend("cloud").users.size === 1);
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   const { stored, receipt } = await target.remove("user", "anna", { actor: ACTOR });
   assertEquals([stored, receipt.entries[0]?.outcome], [null, "queued"]);
   assertEquals((await refusalOf(target.remove("user", "anna", { actor: ACTOR }))).code, "not_found");
@@ -75,10 +76,10 @@ Deno.test("a process killed at any commit of a delivery: the write arrives once"
     const first = await stage.start({ dieAt });
     const outcome = await first.target.create(user("anna", { title: "Dr" }), { actor: ACTOR })
       .then(() => "acknowledged", () => "refused");
-    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
+    await settle();
     first.kill();
     const second = await stage.start();
-    await stage.becomes("nothing is owed", isIdle(stage));
+    await stage.becomes("the outbox is empty", isIdle(stage));
     const isThere = stage.backend("cloud").users.has("anna");
     assertEquals(isThere, outcome === "acknowledged" || isThere);
     assert(outcome !== "acknowledged" || isThere, `acknowledged and lost, after ${dieAt} commits`);
@@ -96,7 +97,7 @@ Deno.test("an attempt in doubt is looked at before it is repeated", async () => 
   const cloud = stage.backend("cloud");
   cloud.trouble({ operation: "put", how: "after", times: 1 });
   await target.create(user("anna"), { actor: ACTOR });
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   const calls = cloud.calls.map(({ operation, ok }) => `${operation} ${ok}`);
   assertEquals(calls, ["put false", "read true"]);
 });
@@ -119,7 +120,7 @@ Deno.test("a write that the backend refuses becomes a dead letter: seen, stepped
   await stage.becomes("the others arrive", () => cloud.users.has("cleo"));
   await stage.becomes(
     "two are dead",
-    () => target.owed(10).filter(({ nextMs }) => nextMs === null).length === 2,
+    () => target.pendingWrites(10).filter(({ nextMs }) => nextMs === null).length === 2,
   );
   assertEquals((await target.directory.read("user", "anna"))?.backends.cloud?.state, "failed");
 
@@ -128,7 +129,7 @@ Deno.test("a write that the backend refuses becomes a dead letter: seen, stepped
   assertEquals(await target.retryDeadLetters({ backend: "other" }), 0);
   assertEquals(await target.retryDeadLetters({}), 1);
   await stage.becomes("the revived one arrives", () => cloud.users.has("ben"));
-  await stage.becomes("nothing is owed", () => target.owed(10).length === 0);
+  await stage.becomes("the outbox is empty", () => target.pendingWrites(10).length === 0);
   assertEquals((await target.directory.read("user", "ben"))?.backends.cloud?.state, "present");
   assertEquals(await stage.below("dead_letter"), []);
 });
@@ -140,21 +141,21 @@ Deno.test("a write that fails fifty times of its own is given up; one whose back
   cloud.trouble({ operation: "put", name: "anna", how: "before", fault: { kind: "refused", retry: true } });
   await target.create(user("anna"), { actor: ACTOR });
   let hours = 0;
-  while (target.owed(1)[0]?.nextMs !== null && hours++ < 2000) {
+  while (target.pendingWrites(1)[0]?.nextMs !== null && hours++ < 2000) {
     await stage.becomes("time passes", () => true);
     for (let minute = 0; minute < 12; minute++) {
       stage.clock.advance(10 * 60_000);
-      for (let turn = 0; turn < 6; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
+      await settle();
     }
   }
-  assertEquals(target.owed(1)[0]?.attempts, 50);
+  assertEquals(target.pendingWrites(1)[0]?.attempts, 50);
   cloud.heal();
   cloud.trouble({ how: "before" });
   await target.create(user("ben"), { actor: ACTOR });
-  const benOf = () => target.owed(10).find(({ name }) => name === "ben");
+  const benOf = () => target.pendingWrites(10).find(({ name }) => name === "ben");
   for (let minute = 0; minute < 2000 && (benOf()?.attempts ?? 0) < 55; minute++) {
     stage.clock.advance(75_000);
-    for (let turn = 0; turn < 6; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
+    await settle();
   }
   assert((benOf()?.attempts ?? 0) >= 55);
   assertNotEquals(benOf()?.nextMs, null);
@@ -191,7 +192,7 @@ Deno.test("a password waits sealed, reaches the backend, and is gone from the st
   first.kill();
   await stage.start();
   cloud.heal();
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   assertEquals(cloud.passwords.get("anna"), "correct horse");
   assertEquals(cloud.users.get("anna")?.content, user("anna", { title: "Dr" }));
 });
@@ -206,7 +207,7 @@ Deno.test("two nodes over one store: each write is delivered by one of them, and
   for (let n = 0; n < 20; n++) {
     await (n % 2 === 0 ? one : two).target.create(user(`u${n}`), { actor: ACTOR });
   }
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   assertEquals(writesOf(stage).length, 20);
   one.kill();
   await two.target.create(user("late"), { actor: ACTOR });
@@ -220,13 +221,13 @@ Deno.test("a long outbox is shown up to a bound, and delivered whole", async () 
   const cloud = stage.backend("cloud");
   cloud.trouble({ how: "before" });
   await Promise.all(Array.from({ length: 1500 }, (_, n) => target.create(user(`u${n}`), { actor: ACTOR })));
-  assertEquals(target.owed(5000).length, 1000);
+  assertEquals(target.pendingWrites(5000).length, 1000);
   assertEquals((await stage.below("outbox")).length, 1500);
   cloud.heal();
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   assertEquals(cloud.users.size, 1500);
   assertEquals(writesOf(stage).length, 1500);
-  await stage.becomes("none is shown", () => target.owed(1).length === 0);
+  await stage.becomes("none is shown", () => target.pendingWrites(1).length === 0);
 });
 
 Deno.test("a flapping backend gets every write once", async () => {
@@ -237,7 +238,7 @@ Deno.test("a flapping backend gets every write once", async () => {
     cloud.trouble({ operation: "put", name: `u${n}`, how: n % 2 === 0 ? "before" : "after", times: 1 });
     await target.create(user(`u${n}`), { actor: ACTOR });
   }
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   assertEquals(cloud.users.size, 10);
   const done = cloud.calls.filter(({ operation, ok }) => operation === "put" && ok).length;
   assertEquals(done, 5, "those that were done but not acknowledged are not done again");
@@ -248,7 +249,7 @@ Deno.test("members of a group that an async backend holds arrive as a put of the
   const { target } = await stage.start();
   await target.create(group("staff", ["anna"]), { actor: ACTOR });
   await target.changeMembers("Staff", { add: ["ben", "ANNA"], remove: ["nobody"] }, { actor: ACTOR });
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   assertEquals(stage.backend("cloud").groups.get("staff")?.content, group("staff", ["anna", "ben"]));
 });
 
@@ -263,7 +264,7 @@ Deno.test("a user who is deleted or deactivated leaves the groups of the backend
     target.remove("user", "anna", { actor: ACTOR }),
     target.replace({ ...user("ben"), active: false }, { actor: ACTOR }),
   ]);
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   assertEquals([groupOf("a"), groupOf("cloud")], [group("staff", ["cleo"]), group("staff", ["cleo"])]);
   const stored = await target.refreshOne("group", "staff", ACTOR);
   assertEquals(stored?.content, group("staff", ["cleo"]));

@@ -1,19 +1,23 @@
 // The compact set of names, and texts longer than a value of the store.
 
-import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
-import { deleteLongText, readLongText, setLongText } from "../../../scim/provisioning/chunked_values.ts";
-import { createSeenNames } from "../../../scim/provisioning/seen_names.ts";
+import { assert, assertEquals } from "@std/assert";
+import {
+  deleteChunkedText,
+  readChunkedText,
+  setChunkedText,
+} from "../../../scim/provisioning/backend_status.ts";
+import { NameHashSet } from "../../../scim/directory/name_hashes.ts";
 import { createStore } from "../../../platform/store.ts";
 
-Deno.test("createSeenNames() has what was added and, of 100,000 others, nothing", () => {
-  const seen = createSeenNames(12345);
+Deno.test("NameHashSet has what was added and, of 100,000 others, nothing", () => {
+  const seen = new NameHashSet(12345);
   for (let n = 0; n < 100_000; n++) seen.add(`user${n}`);
   for (let n = 0; n < 100_000; n++) assert(seen.has(`user${n}`));
   let wrong = 0;
   for (let n = 100_000; n < 200_000; n++) if (seen.has(`user${n}`)) wrong++;
   assertEquals(wrong, 0);
-  assert(!createSeenNames(1).has("anybody"));
+  assert(!new NameHashSet(1).has("anybody"));
 });
 
 Deno.test("law: a long text is read as it was set, over any other, and leaves nothing when it is deleted", async () => {
@@ -28,12 +32,12 @@ Deno.test("law: a long text is read as it was set, over any other, and leaves no
   await fc.assert(
     fc.asyncProperty(text, text, async (first, second) => {
       for (const written of [first, second]) {
-        const before = (await readLongText(store, key))?.parts ?? 0;
-        await store.commit({ mutations: setLongText(key, written, { before }) });
-        assertEquals((await readLongText(store, key))?.text, written);
+        const before = (await readChunkedText(store, key))?.parts ?? 0;
+        await store.commit({ mutations: setChunkedText(key, written, { before }) });
+        assertEquals((await readChunkedText(store, key))?.text, written);
       }
-      const parts = (await readLongText(store, key))?.parts ?? 0;
-      await store.commit({ mutations: deleteLongText(key, parts) });
+      const parts = (await readChunkedText(store, key))?.parts ?? 0;
+      await store.commit({ mutations: deleteChunkedText(key, parts) });
       for await (const { key: left } of kv.list({ prefix: [] })) throw new Error(`left: ${left.join(" ")}`);
     }),
     { numRuns: 30 },

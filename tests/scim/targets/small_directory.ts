@@ -1,17 +1,17 @@
 // A directory as small as it can be, without memory of its own: two nodes can share its store, as they would share a KV server's.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import type { Directory, DirectoryWrite, WriteResult } from "../../../scim/ports.ts";
+import type { DirectoryWrite, TargetDirectory, WriteResult } from "../../../scim/ports.ts";
 import type { ResourceKind, Stored } from "../../../scim/schema/resource.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
 
 type Kept = Omit<Stored, "version">;
-type Observer = Parameters<Directory["observe"]>[0];
+type Observer = Parameters<TargetDirectory["observe"]>[0];
 
 export function createSmallDirectory(
   { store, clock, target }: { store: Store; clock: Clock; target: string },
-): Directory {
+): TargetDirectory {
   const observers = new Set<Observer>();
   const keyOf = (kind: ResourceKind, canonical: string) => [kind, target, canonical];
   const read = async (kind: ResourceKind, canonical: string): Promise<Stored | null> => {

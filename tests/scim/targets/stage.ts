@@ -1,20 +1,20 @@
 // A target over backends in memory and a store that can fail or "crash" at any commit; a new process starts over the same store.
 
-import { createOrderedIds } from "../../../radius/conversation/sortable_ids.ts";
+import { createOrderedIds } from "../../../radius/conversation/conversation.ts";
 import type { BackendSettings, TargetSettings } from "../../../platform/config/config.ts";
 import { createLog } from "../../../platform/log.ts";
 import { NO_CHANGE } from "../../../platform/write_batch.ts";
-import type { Random } from "../../../platform/runtime.ts";
-import { createSystemRandom } from "../../../platform/runtime.ts";
+import { createSystemRandom, type Random } from "../../../platform/runtime.ts";
 import { createDirectory } from "../../../scim/directory/directory.ts";
 import { ScimRefusal } from "../../../scim/http/refusals.ts";
-import type { Actor, Directory, Target, Targets } from "../../../scim/ports.ts";
+import type { Actor, Target, TargetDirectory, Targets } from "../../../scim/ports.ts";
 import type { Backend } from "../../../scim/backend_port.ts";
 import type { GroupContent, JsonObject, UserContent } from "../../../scim/schema/resource.ts";
-import { createTargets } from "../../../scim/provisioning/targets.ts";
+import { createTargets } from "../../../scim/provisioning/target.ts";
 import { createStore, type Store } from "../../../platform/store.ts";
 import { createVault } from "../../../platform/vault.ts";
 import { createMemoryBackend, type MemoryBackend } from "../../fakes/memory_backend.ts";
+import { settle, trackCalls } from "../../support/settle.ts";
 import { createManualClock, type ManualClock } from "../../upstream/manual_clock.ts";
 
 export const ACTOR: Actor = { name: "scim:hr", source: "192.0.2.7" };
@@ -27,7 +27,9 @@ export interface StageOptions {
   readonly maxDropPercent?: number;
   readonly random?: Random;
   /** Instead of the real one. */
-  readonly openDirectory?: (deps: { store: Store; clock: ManualClock; target: string }) => Promise<Directory>;
+  readonly openDirectory?: (
+    deps: { store: Store; clock: ManualClock; target: string },
+  ) => Promise<TargetDirectory>;
   /** What the backends can hold. */
   readonly covers?: ReadonlySet<string> | null;
   /** What backends keep for themselves, by their names. */
@@ -77,89 +79,29 @@ const settingsOf = (name: string, kind: "store" | "sync" | "async"): BackendSett
   };
 
 export async function openStage(options: StageOptions): Promise<Stage> {
-  const { shape, maxDropPercent = 10, random = createSystemRandom() } = options;
   const clock = createManualClock();
-  const kv = await Deno.openKv(":memory:");
-  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
-  const vault = createVault(new Uint8Array(32).fill(7), random);
-  const backends = new Map<string, MemoryBackend>();
-  for (const [name, mode] of Object.entries(shape)) {
-    if (mode === "store") continue;
-    const { covers = null, holds = { groups: true, active: true }, knownMembersOnly = false } = options;
-    backends.set(
-      name,
-      createMemoryBackend({
-        clock,
-        name,
-        mode,
-        covers,
-        holds,
-        knownMembersOnly,
-        readOnly: options.readOnly?.[name] ?? [],
-      }),
-    );
-  }
-  const settings: TargetSettings = {
-    name: "corp",
-    pageSize: 100,
-    maxDropPercent,
-    mapping: { user: {}, group: {} },
-    backends: Object.entries(shape).map(([name, kind]) => settingsOf(name, kind)),
-  };
+  const kv = trackCalls(await Deno.openKv(":memory:"));
+  const backends = createBackends(options, clock);
   const running: Process[] = [];
-
-  const start = async ({ dieAt = Number.POSITIVE_INFINITY }: { dieAt?: number } = {}): Promise<Process> => {
-    const mortal = createMortalStore(createStore(kv, { nowMs: () => clock.nowMs() }), dieAt);
-    const { store } = mortal;
-    const targets = await createTargets({
-      settings: [settings],
-      store,
-      vault,
-      clock,
-      random,
-      log,
-      hashPassword: (password) =>
-        Promise.resolve({
-          algorithm: "scrypt",
-          costLog2: 1,
-          salt: "salt",
-          hash: `hash of ${password.length}`,
-        }),
-      openDirectory: (target) =>
-        options.openDirectory?.({ store, clock, target }) ??
-          createDirectory({ store, clock, random, log, target, prepareLeaving: () => NO_CHANGE }),
-      openBackend: (_target, { name }) => ofProcess(backendOf(name), mortal),
-      orderedId: createOrderedIds(clock, random),
-    });
-    const target = targets.get("corp");
-    if (target === null) throw new Error("Cannot find the target");
-    const process: Process = { target, targets, kill: mortal.kill };
-    running.push(process);
-    return process;
-  };
-  const backendOf = (name: string): MemoryBackend => {
-    const found = backends.get(name);
-    if (found === undefined) throw new Error(`Cannot find the backend ${name}`);
-    return found;
-  };
+  const startProcess = createStarter(options, { clock, kv, backend: (name) => backendOf(backends, name) });
   return {
     clock,
     kv,
-    start,
+    async start({ dieAt = Number.POSITIVE_INFINITY } = {}) {
+      const process = await startProcess(dieAt);
+      running.push(process);
+      return process;
+    },
     target() {
       const last = running.at(-1);
       if (last === undefined) throw new Error("Cannot give the target: no process runs");
       return last.target;
     },
-    backend: backendOf,
+    backend: (name) => backendOf(backends, name),
     async becomes(what, isSo) {
       for (let second = 0; second < 3600; second++) {
-        for (let turn = 0; turn < 3; turn++) {
-          if (await isSo()) return;
-          await settle();
-          // The store works on a thread of its own, in order: the clock does not run ahead of what it was given before.
-          await kv.get(["nothing"]);
-        }
+        await settle();
+        if (await isSo()) return;
         clock.advance(1000);
       }
       throw new Error(`It never comes about that ${what}`);
@@ -170,24 +112,90 @@ export async function openStage(options: StageOptions): Promise<Stage> {
       return found;
     },
     async [Symbol.asyncDispose]() {
-      for (const { targets, kill } of running) {
-        kill();
-        const closing = targets.close();
-        for (let turn = 0; turn < 10; turn++) {
-          await settle();
-          clock.advance(10_000);
-        }
-        await closing.catch((_killed) => undefined);
-      }
+      for (const process of running) await endProcess(process, clock);
       await settle();
       kv.close();
     },
   };
 }
 
-/** Lets everything run that waits for nothing but its turn, the store's thread included. */
-export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setTimeout(resolve, 0));
+function createBackends(
+  { shape, covers = null, holds = { groups: true, active: true }, knownMembersOnly = false, readOnly }:
+    StageOptions,
+  clock: ManualClock,
+): ReadonlyMap<string, MemoryBackend> {
+  return new Map(
+    Object.entries(shape).flatMap(([name, mode]) =>
+      mode === "store" ? [] : [
+        [
+          name,
+          createMemoryBackend({
+            clock,
+            name,
+            mode,
+            covers,
+            holds,
+            knownMembersOnly,
+            readOnly: readOnly?.[name] ?? [],
+          }),
+        ] as const,
+      ]
+    ),
+  );
+}
+
+function backendOf(backends: ReadonlyMap<string, MemoryBackend>, name: string): MemoryBackend {
+  const found = backends.get(name);
+  if (found === undefined) throw new Error(`Cannot find the backend ${name}`);
+  return found;
+}
+
+/** Starts processes over one store. */
+function createStarter(
+  { shape, maxDropPercent = 10, random = createSystemRandom(), openDirectory }: StageOptions,
+  { clock, kv, backend }: { clock: ManualClock; kv: Deno.Kv; backend: (name: string) => MemoryBackend },
+): (dieAt: number) => Promise<Process> {
+  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
+  const vault = createVault(new Uint8Array(32).fill(7), random);
+  const settings: TargetSettings = {
+    name: "corp",
+    pageSize: 100,
+    maxDropPercent,
+    mapping: { user: {}, group: {} },
+    backends: Object.entries(shape).map(([name, kind]) => settingsOf(name, kind)),
+  };
+  return async (dieAt) => {
+    const mortal = createMortalStore(createStore(kv, { nowMs: () => clock.nowMs() }), dieAt);
+    const { store } = mortal;
+    const targets = await createTargets({
+      settings: [settings],
+      store,
+      vault,
+      clock,
+      random,
+      log,
+      hashPassword: ({ length }) =>
+        Promise.resolve({ algorithm: "scrypt", costLog2: 1, salt: "salt", hash: `hash of ${length}` }),
+      openDirectory: (target) =>
+        openDirectory?.({ store, clock, target }) ??
+          createDirectory({ store, clock, random, log, target, prepareOffboarding: () => NO_CHANGE }),
+      openBackend: (_target, { name }) => ofProcess(backend(name), mortal),
+      orderedId: createOrderedIds(clock, random),
+    });
+    const target = targets.get("corp");
+    if (target === null) throw new Error("Cannot find the target");
+    return { target, targets, kill: mortal.kill };
+  };
+}
+
+async function endProcess({ targets, kill }: Process, clock: ManualClock): Promise<void> {
+  kill();
+  const closing = targets.close();
+  for (let turn = 0; turn < 10; turn++) {
+    await settle();
+    clock.advance(10_000);
+  }
+  await closing.catch((_killed) => undefined);
 }
 
 /** A backend as one process sees it: it outlives the process, and a process that has ended does nothing to it. */

@@ -68,7 +68,7 @@ for (const { title, trouble, code } of TROUBLES) {
       assertEquals(await target.directory.read("user", "anna"), stored);
       assertEquals(await stage.below("intent"), []);
       assertEquals((await stage.below("audit")).length, audited);
-      assertEquals(target.owed(10), []);
+      assertEquals(target.pendingWrites(10), []);
     });
   }
 }
@@ -98,7 +98,7 @@ Deno.test("remove() puts a user back where the next backend fails", async () => 
   assertEquals([stage.backend("a").users.size, stage.backend("b").users.size], [0, 0]);
 });
 
-Deno.test("a taking back that fails is owed, and delivered when the backend is back", async () => {
+Deno.test("a failed compensation is pending, and delivered when the backend is back", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const before = user("anna", { title: "before" });
@@ -110,18 +110,18 @@ Deno.test("a taking back that fails is owed, and delivered when the backend is b
   const refusal = await refusalOf(target.replace(user("anna", { title: "after" }), { actor: ACTOR }));
   assertEquals(refusal.receipt?.entries.map(({ outcome }) => outcome), ["untried", "undoing", "untried"]);
   assertMatch(refusal.message, /still to be taken back/);
-  assertEquals(target.owed(10).map(({ backend, operation }) => ({ backend, operation })), [
+  assertEquals(target.pendingWrites(10).map(({ backend, operation }) => ({ backend, operation })), [
     { backend: "a", operation: "put" },
   ]);
   // Another client's change in between, which the compensation overwrites.
   a.heal();
-  await stage.becomes("a is as before", () => target.owed(10).length === 0);
+  await stage.becomes("a is as before", () => target.pendingWrites(10).length === 0);
   assertEquals(a.users.get("anna")?.content, before);
   assertEquals(await stage.below("outbox"), []);
   assertEquals(await stage.below("owed"), []);
 });
 
-Deno.test("a taking back that is owed restores what the backend held, even where the store knew nothing of it", async () => {
+Deno.test("a pending compensation restores the content of the backend, even if the store did not know it", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   await target.create(user("anna"), { actor: ACTOR, backends: ["local"] });
@@ -132,7 +132,7 @@ Deno.test("a taking back that is owed restores what the backend held, even where
   await refusalOf(target.replace(user("anna", { title: "ours" }), { actor: ACTOR }));
   assertEquals((await stage.below("copy")).length, 1);
   a.users.set("anna", { content: user("anna", { title: "ours" }), remoteId: "theirs" });
-  await stage.becomes("nothing is owed", () => target.owed(10).length === 0);
+  await stage.becomes("the outbox is empty", () => target.pendingWrites(10).length === 0);
   assertEquals(a.users.get("anna")?.content, foreign);
   assertEquals(await stage.below("copy"), []);
 });
@@ -194,8 +194,8 @@ Deno.test("a process killed at any commit of a sync write leaves, after the next
     mortal.kill();
     const { target } = await stage.start();
     await stage.becomes(
-      "nothing is owed",
-      async () => target.owed(10).length === 0 && (await stage.below("intent")).length === 0,
+      "the outbox is empty",
+      async () => target.pendingWrites(10).length === 0 && (await stage.below("intent")).length === 0,
     );
     const expected = ended === "done" ? after : before;
     assertEquals((await target.directory.read("user", "anna"))?.content, expected);
@@ -225,7 +225,7 @@ Deno.test("a group of 10,000 members is put back from what was kept before the w
     present.kill();
     stage.backend("b").heal();
     const { target } = await stage.start();
-    await stage.becomes("nothing is owed", () => target.owed(1).length === 0);
+    await stage.becomes("the outbox is empty", () => target.pendingWrites(1).length === 0);
     assertEquals(stage.backend("a").groups.get("staff")?.content, group("staff", many));
     assertEquals(stage.backend("b").groups.get("staff")?.content, group("staff", many));
     assertEquals(await stage.below("intent"), []);

@@ -19,7 +19,7 @@ Deno.test("a delivery that is recorded leaves version and time of a user as they
   const { stored } = await target.create(user("anna"), { actor: ACTOR });
   assertEquals(stored?.backends.cloud?.state, "pending");
   stage.clock.advance(5000);
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   assertEquals(await stampsOf(stage, "user", "anna"), {
     version: stored?.version,
     modifiedMs: stored?.modifiedMs,
@@ -32,7 +32,7 @@ Deno.test("a delivery that is recorded leaves version and time of a group as the
   const { target } = await stage.start();
   await target.create(user("anna"), { actor: ACTOR });
   const { stored } = await target.create(group("staff", ["anna"]), { actor: ACTOR });
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   const { version, modifiedMs, state } = await stampsOf(stage, "group", "staff");
   assertEquals([version, modifiedMs, state], [stored?.version, stored?.modifiedMs, "present"]);
 });
@@ -57,11 +57,11 @@ Deno.test("a write with the version from before a delivery is taken; one from be
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const first = (await target.create(user("anna"), { actor: ACTOR })).stored?.version ?? "";
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   const second =
     (await target.replace(user("anna", { title: "Dr" }), { actor: ACTOR, ifVersion: first })).stored;
   assertNotEquals(second?.version, first);
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   const late = target.replace(user("anna", { title: "Mx" }), { actor: ACTOR, ifVersion: first });
   assertEquals((await refusalOf(late)).code, "precondition");
 });
@@ -77,9 +77,9 @@ Deno.test("writes one after another, each with the version of the one before, me
     });
     version = (await saved).stored?.version ?? "";
     // Half of them meet a delivery between.
-    if (number % 2 === 0) await stage.becomes("nothing is owed", isIdle(stage));
+    if (number % 2 === 0) await stage.becomes("the outbox is empty", isIdle(stage));
   }
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   assertEquals(stage.backend("cloud").users.get("anna")?.content, user("anna", { title: "4" }));
 });
 
@@ -87,7 +87,7 @@ Deno.test("a directory write that read the backends before a delivery was record
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const { stored } = await target.create(user("anna"), { actor: ACTOR });
-  await stage.becomes("nothing is owed", isIdle(stage));
+  await stage.becomes("the outbox is empty", isIdle(stage));
   if (stored === null) throw new Error("Cannot go on: nothing was stored");
   const write = {
     kind: "user",

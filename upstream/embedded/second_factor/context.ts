@@ -1,12 +1,20 @@
-// What the modules of the embedded second-factor service share: store, vault, clock, randomness, tables and events.
+// The shared context of the embedded second-factor service: store, vault, clock, randomness, the five tables, and events.
 
 import type { Clock, Random } from "../../../platform/runtime.ts";
-import type { Store } from "../../../platform/store.ts";
+import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import type { FindUserRecord } from "../../../platform/user_record.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import { EventEmitter } from "../event_emitter.ts";
-import { CAPS } from "./records.ts";
-import { createTables, type SecondFactorTables } from "./tables.ts";
+import { commitChanges, EventEmitter, MirroredTable, type TableChange } from "../table.ts";
+import {
+  type ApprovalRecord,
+  CAPS,
+  pairingExpiresMs,
+  type PairingInvitation,
+  type PairingRecord,
+  type PhoneRecord,
+  type PhraseRecord,
+  requestExpiresMs,
+} from "./records.ts";
 
 /** RFC 6238. It is a dependency, because this folder imports no code of the gateway. */
 export interface Totp {
@@ -58,4 +66,74 @@ export function createContext(deps: SecondFactorDeps): SecondFactorContext {
     tables: createTables(deps.store, () => deps.clock.nowMs()),
     phoneEvents: new EventEmitter({ maxPerTopic: CAPS.watchersPerPhone }),
   };
+}
+
+/** Index keys of pending requests, of phones without a pairing, and of open invitations. */
+export const WAITING = "waiting";
+export const UNPAIRED = "unpaired";
+export const OPEN = "open";
+
+export type SecondFactorTables = ReturnType<typeof createTables>;
+
+const SWEEP_EVERY_MS = 60_000;
+
+function createTables(store: Store, nowMs: () => number) {
+  const deps = { store, nowMs };
+  const tables = {
+    pairings: new MirroredTable<PairingRecord>(deps, {
+      name: "pairing",
+      expiresMs: pairingExpiresMs,
+      index: (record) => [byPhone(record.phone)],
+    }),
+    requests: new MirroredTable<ApprovalRecord>(deps, {
+      name: "request",
+      expiresMs: requestExpiresMs,
+      index: (record) => record.decision === null ? [WAITING, byPairing(record.pairingId)] : [],
+    }),
+    phones: new MirroredTable<PhoneRecord>(deps, {
+      name: "phone",
+      expiresMs: (record) => record.deadlineMs,
+      index: (record) => record.deadlineMs === null ? [] : [UNPAIRED],
+    }),
+    phrases: new MirroredTable<PhraseRecord>(deps, {
+      name: "phrase",
+      expiresMs: (record) => record.deadlineMs,
+      index: (record) => [byPhone(record.phone)],
+    }),
+    invitations: new MirroredTable<PairingInvitation>(deps, {
+      name: "invitation",
+      expiresMs: (record) => record.deadlineMs,
+      index: (record) => record.usedMs === null ? [OPEN] : [],
+    }),
+  };
+  const all = Object.values(tables);
+  let sweptMs = nowMs();
+
+  return {
+    ...tables,
+    /** Commits all changes together with `also`, or none; `false` if another writer committed first. */
+    commit(
+      changes: readonly TableChange[],
+      options?: { also?: readonly Mutation[] | undefined; checks?: readonly Check[] },
+    ): Promise<boolean> {
+      if (nowMs() - sweptMs >= SWEEP_EVERY_MS) {
+        sweptMs = nowMs();
+        for (const table of all) table.sweep(sweptMs);
+      }
+      return commitChanges(store, changes, options);
+    },
+    async load(): Promise<void> {
+      for (const table of all) await table.load(nowMs());
+    },
+  };
+}
+
+/** Index key of the records of a phone. */
+export function byPhone(phone: string): string {
+  return `phone ${phone}`;
+}
+
+/** Index key of the pending requests of a pairing. */
+export function byPairing(pairingId: string): string {
+  return `pairing ${pairingId}`;
 }

@@ -1,22 +1,30 @@
 // The service of the phone page. A phone authenticates with its token, and sees and decides only its own pairings and
 // requests.
 
-import { decideApproval } from "./approval_decision.ts";
+import { timingSafeEqual } from "node:crypto";
 import type { SecondFactorContext } from "./context.ts";
 import type {
+  CommitOptions,
   DeviceService,
+  OwnRequest,
   PersonDecision,
   PhoneOrigin,
   PhoneRequest,
   PhoneResult,
   PhoneView,
+  SecondFactorAdmin,
 } from "./interfaces.ts";
 import type { PairingInvitations } from "./invitations.ts";
-import type { PairingEvents } from "./pairing_events.ts";
 import { type PairingPhrases, phoneOfToken } from "./pairing_phrases.ts";
 import { type DevicePairings, refusePhone } from "./pairings.ts";
-import type { ApprovalRecord } from "./records.ts";
-import type { ApprovalRequests } from "./requests.ts";
+import {
+  type ApprovalRecord,
+  type DecisionName,
+  DECISIONS,
+  type PairingRecord,
+  PASSCODE_DIGITS,
+} from "./records.ts";
+import type { ApprovalRequests, DecisionOutcome } from "./requests.ts";
 
 interface DeviceServiceParts {
   readonly requests: ApprovalRequests;
@@ -53,7 +61,7 @@ export class EmbeddedDeviceService implements DeviceService {
     });
   }
 
-  lookAtInvitation(invitation: string, source: string) {
+  viewInvitation(invitation: string, source: string) {
     return this.#parts.invitations.view(invitation, source);
   }
 
@@ -175,4 +183,87 @@ export class EmbeddedDeviceService implements DeviceService {
       asksNumber: number !== null,
     };
   }
+}
+
+type OnPaired = Parameters<SecondFactorAdmin["onPaired"]>[0];
+type OnUnpaired = Parameters<SecondFactorAdmin["onUnpaired"]>[0];
+
+export class PairingEvents {
+  readonly #onPaired = new Set<OnPaired>();
+  readonly #onUnpaired = new Set<OnUnpaired>();
+
+  /** Resolves to whether the pairing may stay. */
+  async paired(pairing: PairingRecord, origin: PhoneOrigin): Promise<boolean> {
+    const { id, userName, recordId = "", name, addedBy } = pairing;
+    const reported = {
+      pairingId: id,
+      userName,
+      recordId,
+      totpLength: PASSCODE_DIGITS,
+      ...origin,
+      ...(name === undefined ? {} : { name }),
+      ...(addedBy === undefined ? {} : { addedBy }),
+    };
+    for (const notify of this.#onPaired) if (!await notify(reported)) return false;
+    return true;
+  }
+
+  async unpaired({ id, userName }: PairingRecord, origin: PhoneOrigin): Promise<void> {
+    for (const notify of this.#onUnpaired) await notify({ pairingId: id, userName }, origin);
+  }
+
+  onPaired(notify: OnPaired): () => void {
+    this.#onPaired.add(notify);
+    return () => this.#onPaired.delete(notify);
+  }
+
+  onUnpaired(notify: OnUnpaired): () => void {
+    this.#onUnpaired.add(notify);
+    return () => this.#onUnpaired.delete(notify);
+  }
+}
+
+/**
+ * Decides once. The caller has checked that the request belongs to the person.
+ *
+ * @param options.also is committed together with the decision, unless a wrong number denies the request.
+ */
+export async function decideApproval(
+  requests: ApprovalRequests,
+  request: ApprovalRecord,
+  { decision, also = [] }: CommitOptions & { decision: PersonDecision },
+): Promise<PhoneResult<null>> {
+  if (request.decision === "out_of_time") return refusePhone("expired");
+  if (request.decision !== null) return refusePhone("already_decided");
+  if (!decision.approve) return toResult(await requests.decide(request.id, "denied", { also }));
+  const verdict = checkNumber(request, decision.number);
+  if (verdict === "right") return toResult(await requests.decide(request.id, "approved", { also }));
+  if (verdict === "missing") return refusePhone("wrong_number");
+  const denied = await requests.decide(request.id, "wrong_number");
+  return refusePhone(denied === "won" ? "wrong_number" : "already_decided");
+}
+
+/** An empty field is no guess. Any wrong guess ends the request. */
+function checkNumber({ number }: ApprovalRecord, typed: string | null): "right" | "missing" | "wrong" {
+  if (number === null) return "right";
+  if (typed === null || typed.trim() === "") return "missing";
+  return isSame(typed.trim(), number) ? "right" : "wrong";
+}
+
+/** The state of a request, as its person sees it. */
+export function approvalState(decision: DecisionName | null): OwnRequest["state"] {
+  if (decision === null) return "waiting";
+  if (decision === "out_of_time") return "expired";
+  const { granted, cancelled } = DECISIONS[decision];
+  return granted ? "approved" : cancelled ? "cancelled" : "denied";
+}
+
+function toResult(outcome: DecisionOutcome): PhoneResult<null> {
+  if (outcome === "won") return { ok: true, value: null };
+  return refusePhone(outcome === "late" ? "already_decided" : "unknown_request");
+}
+
+function isSame(typed: string, expected: string): boolean {
+  const [left, right] = [new TextEncoder().encode(typed), new TextEncoder().encode(expected)];
+  return left.length === right.length && timingSafeEqual(left, right);
 }

@@ -78,7 +78,7 @@ export interface DeviceService {
   /** A further phrase for a phone with a token. */
   newPhrase(token: string): Promise<PhoneResult<{ phrase: string; deadlineMs: number }>>;
   /** The user and the deadline of an invitation. Does not use the invitation. */
-  lookAtInvitation(invitation: string, source: string): Promise<InviteView>;
+  viewInvitation(invitation: string, source: string): Promise<InviteView>;
   /** Pairs the phone with the invitation's user. A phone with a valid `token` keeps it. `name`: the name of the phone. */
   acceptInvitation(
     invitation: string,

@@ -2,14 +2,13 @@
 // invitation has 128 bits and is valid once, for 24 hours. Viewing it does not use it.
 
 import { toBase64Url } from "../../../platform/runtime.ts";
-import { sourceKey } from "../../../platform/source_key.ts";
+import { sourceKey } from "../../../platform/addresses.ts";
 import { isUsableFor } from "../../../platform/user_record.ts";
 import type { TableChange } from "../table.ts";
-import type { SecondFactorContext } from "./context.ts";
+import { OPEN, type SecondFactorContext } from "./context.ts";
 import type { CommitOptions, InviteView, PhoneResult } from "./interfaces.ts";
-import { createToken, phoneOfToken } from "./pairing_phrases.ts";
+import { createRateLimit, createToken, phoneOfToken, type RateLimit } from "./pairing_phrases.ts";
 import { type DevicePairings, refusePhone } from "./pairings.ts";
-import { createRateLimit, type RateLimit } from "./rate_limit.ts";
 import {
   CAPS,
   type InvitingPhone,
@@ -17,7 +16,6 @@ import {
   type PairingInvitation,
   type PairingRecord,
 } from "./records.ts";
-import { OPEN } from "./tables.ts";
 
 const INVITATION_OCTETS = 16;
 const MAX_CHARACTERS = 64;
@@ -62,7 +60,7 @@ export class PairingInvitations {
       const change = tables.invitations.add(this.#digestOf(invitation), record);
       if (await tables.commit([change], { also, checks: [check] })) return { invitation, deadlineMs };
     }
-    throw new Error("Cannot create an invitation: the user kept changing");
+    throw new Error("Cannot create an invitation: the user changed repeatedly");
   }
 
   async view(invitation: string, source: string): Promise<InviteView> {

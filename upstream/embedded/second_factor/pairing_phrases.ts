@@ -1,15 +1,12 @@
 // Pairing phrases: shown on a phone, typed at a login, valid once for ten minutes. Three words and five digits are 40.6
-// bits, more than the 40 that a binding code needs for ten minutes.
+// bits, more than the 40 that a binding code needs for ten minutes. A rate limit bounds guesses.
 
 import { type Random, randomDigits, toBase64Url } from "../../../platform/runtime.ts";
-import { sourceKey } from "../../../platform/source_key.ts";
+import { sourceKey } from "../../../platform/addresses.ts";
 import type { TableChange } from "../table.ts";
-import type { SecondFactorContext } from "./context.ts";
+import { byPhone, type SecondFactorContext, UNPAIRED } from "./context.ts";
 import type { DevicePairings } from "./pairings.ts";
-import { PHRASE_WORDS } from "./phrase_words.ts";
-import { createRateLimit, type RateLimit } from "./rate_limit.ts";
 import { CAPS, LIFETIMES, type PairingRecord, type PhoneRecord } from "./records.ts";
-import { byPhone, UNPAIRED } from "./tables.ts";
 
 /** A phrase as the phone shows it. */
 export interface ShownPhrase {
@@ -172,4 +169,90 @@ function phraseKey(digest: string): Deno.KvKey {
 /** How long a key that has used its window must wait; 0 if it need not wait. */
 function waitOf(limit: RateLimit, key: string): number {
   return limit.isUsedUp(key) ? limit.waitMs(key) : 0;
+}
+
+/** Eight bits a word. */
+export const PHRASE_WORDS: readonly string[] = `
+  acorn actor adobe album alley amber angle ankle apple apron arena arrow atlas attic autumn bacon
+  badge baker bamboo banjo barn basil basket beacon beard berry birch bison blanket bottle boulder
+  branch brick bridge broom bucket buffalo button cabin cactus camel camera candle canoe canvas canyon
+  carbon carpet carrot castle cedar cello chalk cherry chess chimney circle citrus clay cliff clover
+  coast cobalt coconut comet compass copper coral cotton cradle crater crayon cricket crystal cumin
+  curtain cushion cypress daisy dancer desert diamond dinner dolphin donkey dragon drum eagle easel
+  echo elbow elder ember engine estate fabric falcon farmer feather fennel fern ferry fiddle field
+  finch flame flannel flute forest fossil fountain fox galaxy garden garlic garnet gecko ginger
+  giraffe glacier globe glove goblet goose granite grape gravel guitar hammer harbor harp hazel hedge
+  helmet heron hickory hockey honey horizon hornet iceberg igloo indigo island ivory jacket jasmine
+  jelly jewel jigsaw jungle juniper kayak kernel kettle kitten koala ladder lagoon lantern laurel lava
+  lemon lentil leopard lilac lizard lobster locket lotus magnet mammoth mango maple marble meadow
+  melon meteor mirror mitten monkey mosaic moss muffin mustard napkin nectar needle nickel nutmeg
+  oasis ocean olive onion orange orchard otter oyster paddle palm panda papaya paper parrot pebble
+  pelican pencil pepper piano pigeon pillow pine planet plaza plum pocket poppy potato prairie puzzle
+  quartz quilt rabbit radish raven ribbon river robin rocket saddle saffron salmon sandal sapphire
+  sculptor shadow silver spinach spruce squirrel stable sunset tango teapot temple thimble thunder
+  tiger timber tomato topaz trumpet tulip turtle umbrella valley
+`.trim().split(/\s+/);
+
+/** Counts per key. */
+export interface RateLimit {
+  /** Counts one; `false` if the key had used its window before. */
+  take(key: string): boolean;
+  /** Whether the key has used its window. Counts nothing. */
+  isUsedUp(key: string): boolean;
+  /** How long until the key's window ends, in milliseconds; 0 without one. */
+  waitMs(key: string): number;
+}
+
+interface Window {
+  readonly endsMs: number;
+  count: number;
+}
+
+const MAX_KEYS = 50_000;
+/** If there are too many keys, new ones share this number of windows. */
+const SHARED_WINDOWS = 256;
+
+/** @param options.count the number that is allowed in each window of `windowMs`. */
+export function createRateLimit(
+  nowMs: () => number,
+  { count, windowMs, maxKeys = MAX_KEYS }: { count: number; windowMs: number; maxKeys?: number },
+): RateLimit {
+  // In the order of their ends, because all windows are equally long.
+  const windows = new Map<string, Window>();
+  const shared = new Map<number, Window>();
+  const forgetEnded = (): void => {
+    for (const [key, { endsMs }] of windows) {
+      if (endsMs > nowMs()) return;
+      windows.delete(key);
+    }
+  };
+  const isOpen = (window: Window | undefined): window is Window =>
+    window !== undefined && window.endsMs > nowMs();
+  const current = (key: string): Window | undefined => {
+    const own = windows.get(key);
+    if (isOpen(own)) return own;
+    const overflow = shared.size === 0 || windows.size < maxKeys ? undefined : shared.get(sharedKey(key));
+    return isOpen(overflow) ? overflow : undefined;
+  };
+  return {
+    take(key) {
+      const window = current(key);
+      if (window !== undefined) return ++window.count <= count;
+      forgetEnded();
+      const opened = { endsMs: nowMs() + windowMs, count: 1 };
+      windows.delete(key);
+      if (windows.size < maxKeys) windows.set(key, opened);
+      else shared.set(sharedKey(key), opened);
+      return count >= 1;
+    },
+    isUsedUp: (key) => (current(key)?.count ?? 0) >= count,
+    waitMs: (key) => Math.max(0, (current(key)?.endsMs ?? 0) - nowMs()),
+  };
+}
+
+/** Which of the shared windows a key uses. */
+function sharedKey(key: string): number {
+  let hash = 0;
+  for (let at = 0; at < key.length; at++) hash = (hash * 31 + key.charCodeAt(at)) >>> 0;
+  return hash % SHARED_WINDOWS;
 }

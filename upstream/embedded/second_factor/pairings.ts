@@ -2,15 +2,14 @@
 // confirmed on the phone; ended from either side. The token of a phone ends with its last pairing.
 
 import { auditEntry } from "../../../platform/audit.ts";
-import { timeOrderedUuid } from "../../../platform/uuid.ts";
+import { timeOrderedUuid } from "../../../platform/runtime.ts";
 import { isUsableFor } from "../../../platform/user_record.ts";
 import type { TableChange } from "../table.ts";
-import type { SecondFactorContext } from "./context.ts";
+import { byPhone, type SecondFactorContext } from "./context.ts";
 import { createSealedSeed, currentPasscode, type DevicePasscode, matchPasscode } from "./device_passcode.ts";
 import type { PhoneOrigin, PhoneRefusal, PhoneResult } from "./interfaces.ts";
 import { CAPS, type InvitingPhone, pairingAt, type PairingRecord } from "./records.ts";
 import type { ApprovalRequests } from "./requests.ts";
-import { byPhone } from "./tables.ts";
 
 /** A new pairing. `phone` is the digest of the phone's token. */
 interface NewPairing {
@@ -129,7 +128,7 @@ export class DevicePairings {
       if (pairing === undefined || !isLive(pairing)) return null;
       if (await this.#endOnce(pairing)) return pairing;
     }
-    throw new Error("Cannot end a pairing: it kept changing");
+    throw new Error("Cannot end a pairing: it changed repeatedly");
   }
 
   async #endOnce(pairing: PairingRecord): Promise<boolean> {

@@ -1,29 +1,27 @@
 // Authentication requests of the embedded second-factor service: created, then decided once or expired. The first
 // committed decision wins; later callers receive that decision.
 
-import { createKeyedMutex } from "../../../platform/keyed_mutex.ts";
-import { timeOrderedUuid } from "../../../platform/uuid.ts";
+import { KeyedMutex } from "../../../platform/semaphore.ts";
+import { type Clock, type Random, timeOrderedUuid } from "../../../platform/runtime.ts";
 import type { ApprovalContext } from "../../../radius/ports.ts";
-import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Mutation } from "../../../platform/store.ts";
-import { EventEmitter } from "../event_emitter.ts";
+import { EventEmitter } from "../table.ts";
 import type { TableChange } from "../table.ts";
-import type { SecondFactorContext } from "./context.ts";
+import { byPairing, type SecondFactorContext, WAITING } from "./context.ts";
 import { matchPasscode } from "./device_passcode.ts";
 import { type ApprovalRecord, CAPS, type DecisionName, type PairingRecord, requestAt } from "./records.ts";
-import { byPairing, WAITING } from "./tables.ts";
 
 /** `won`: this decision counts. `late`: the request was decided or had expired. */
 export type DecisionOutcome = "won" | "late" | "unknown";
 
-/** What is committed together with a decision, and only with it. */
+/** Additions to the commit of a decision. */
 interface DecisionOptions {
   readonly also?: readonly Mutation[];
   /** The administrator who decides, by name. */
   readonly by?: string;
 }
 
-interface Judgement {
+interface RequestDecision {
   readonly decision: DecisionName;
   /** Changes that belong to the decision. */
   readonly changes: readonly TableChange[];
@@ -37,7 +35,7 @@ const MAX_ENDED_AT_ONCE = 50;
 
 export class ApprovalRequests {
   readonly #context: SecondFactorContext;
-  readonly #mutex = createKeyedMutex();
+  readonly #mutex = new KeyedMutex();
   readonly #decided = new EventEmitter({ maxPerTopic: 10 });
   readonly #list = new EventEmitter({ maxPerTopic: 1000 });
   readonly #expiry: RequestExpiry;
@@ -165,17 +163,17 @@ export class ApprovalRequests {
     return { ended, change: this.#table.change(request.id, ended) };
   }
 
-  /** Commits the decision of `judge`, unless another decision was committed first. */
+  /** Commits the result of `decide`, unless another decision was committed first. */
   async #settle(
     id: string,
-    judge: (request: ApprovalRecord) => Judgement,
+    decide: (request: ApprovalRecord) => RequestDecision,
     { by, also }: DecisionOptions = {},
   ): Promise<DecisionOutcome> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const stored = this.#table.get(id);
       if (stored === undefined) return "unknown";
       if (requestAt(stored, this.#context.clock.nowMs()).decision !== null) return "late";
-      const { decision, changes } = judge(stored);
+      const { decision, changes } = decide(stored);
       const { ended, change } = this.#end(stored, decision, by);
       if (!await this.#context.tables.commit([change, ...changes], { also })) continue;
       this.#announce(ended);
@@ -224,7 +222,7 @@ function randomTwoDigits(random: Random): string {
 interface DueRequests {
   /** The deadline of the request that expires next, or `null`. */
   nextMs(): number | null;
-  /** Writes down which requests expired. */
+  /** Records which requests expired. */
   expire(): Promise<void>;
 }
 
@@ -262,7 +260,7 @@ class RequestExpiry {
     try {
       await this.#due.expire();
     } catch (_storeFailed) {
-      // The requests count as expired, see requestAt(). Writing it down waits for the store.
+      // The requests count as expired, see requestAt(). Recording them waits for the store.
       minDelayMs = RETRY_AFTER_MS;
     }
     this.#cancelTimer = null;

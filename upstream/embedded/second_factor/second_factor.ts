@@ -1,18 +1,31 @@
 // The embedded second-factor service: the port of the gateway, the service of the phone page, and the administration for
-// the console.
+// the console. Nothing is serialized, signed or sent.
 
-import type { SecondFactorService } from "../../../radius/ports.ts";
-import { approvalState, decideApproval } from "./approval_decision.ts";
+import type {
+  ApprovalContext,
+  ApprovalRequest,
+  DevicePairing,
+  Fault,
+  Outcome,
+  SecondFactorService,
+} from "../../../radius/ports.ts";
 import { createContext, type SecondFactorDeps } from "./context.ts";
-import { EmbeddedDeviceService } from "./device_service.ts";
+import { approvalState, decideApproval, EmbeddedDeviceService, PairingEvents } from "./device_service.ts";
 import type { DeviceService, OwnRequest, PendingApproval, SecondFactorAdmin } from "./interfaces.ts";
 import { PairingInvitations } from "./invitations.ts";
-import { PairingEvents } from "./pairing_events.ts";
 import { PairingPhrases } from "./pairing_phrases.ts";
 import { DevicePairings, refusePhone } from "./pairings.ts";
-import type { ApprovalRecord } from "./records.ts";
+import {
+  type ApprovalRecord,
+  CAPS,
+  DECISIONS,
+  type PairingRecord,
+  PASSCODE_DIGITS,
+  requestDenial,
+} from "./records.ts";
 import { ApprovalRequests } from "./requests.ts";
-import { createEmbeddedService } from "./second_factor_service.ts";
+import { parseDeviceLabel } from "../../../platform/device_label.ts";
+import { failed } from "../../response_parsers.ts";
 
 export interface EmbeddedSecondFactor {
   /** The port of the gateway. */
@@ -96,5 +109,141 @@ function ownRequest(request: ApprovalRecord, requesterName: string): OwnRequest 
     requesterName,
     asksNumber: request.number !== null,
     state: approvalState(request.decision),
+  };
+}
+
+/** What this service refuses, with the status, code and text that an external service answers. */
+const FAULTS = {
+  bad_request: { kind: "refused", status: 400, code: 400, detail: "Bad Request" },
+  not_found: { kind: "unknown", code: 404, detail: "Not Found" },
+  not_authorized: {
+    kind: "refused",
+    status: 409,
+    code: 601,
+    detail: "This pairing has not been authorized to authenticate",
+  },
+  deactivated: { kind: "refused", status: 409, code: 707, detail: "This pairing has been deactivated" },
+  too_many: { kind: "busy", retryAfterMs: 0, detail: "Too Many Requests" },
+  broken: { kind: "failed", status: 500, detail: "Internal Server Error" },
+} as const satisfies Record<string, Fault>;
+
+const MAX_PASSCODE_CHARACTERS = 16;
+
+/** @param parts.onBug receives the error of an operation that failed; the caller of the operation receives a fault. */
+export function createEmbeddedService(
+  parts: {
+    requests: ApprovalRequests;
+    pairings: DevicePairings;
+    phrases: PairingPhrases;
+    onBug: (fault: unknown) => void;
+  },
+): SecondFactorService {
+  const { requests, pairings, phrases, onBug } = parts;
+
+  const guarded = async <T>(operation: () => Outcome<T> | Promise<Outcome<T>>): Promise<Outcome<T>> => {
+    try {
+      return await operation();
+    } catch (fault) {
+      onBug(fault);
+      return failed(FAULTS.broken);
+    }
+  };
+
+  const answerOf = (record: ApprovalRecord | undefined): Outcome<ApprovalRequest> =>
+    record === undefined || pairings.find(record.pairingId) === undefined
+      ? failed(FAULTS.not_found)
+      : { ok: true, value: approvalOf(record) };
+
+  return {
+    embedded: true,
+
+    initiate: ({ pairingId, terminalName, context }) =>
+      guarded(async () => {
+        if (!isText(pairingId) || !isText(terminalName)) return failed(FAULTS.bad_request);
+        const pairing = pairings.find(pairingId);
+        if (pairing === undefined) return failed(FAULTS.not_found);
+        if (pairing.state === "asks_approval") return failed(FAULTS.not_authorized);
+        if (pairing.state !== "enabled") return failed(FAULTS.deactivated);
+        const record = await requests.open(pairing, { terminalName, login: shorten(context) });
+        return record === null ? failed(FAULTS.too_many) : answerOf(record);
+      }),
+
+    status: (requestId) => guarded(() => answerOf(requests.find(requestId))),
+
+    otpAuth: (requestId, otp) =>
+      guarded(async () => {
+        if (!isText(otp, MAX_PASSCODE_CHARACTERS)) return failed(FAULTS.bad_request);
+        // A request that is already decided keeps its decision, and the answer contains it.
+        await requests.decideByPasscode(requestId, otp);
+        return answerOf(requests.find(requestId));
+      }),
+
+    createPairing: ({ phrase, userName }) =>
+      guarded(async () => {
+        if (!isText(phrase) || !isText(userName)) return failed(FAULTS.bad_request);
+        const typed = await phrases.redeem(phrase, userName);
+        if (typed.ok) return { ok: true, value: pairingOf(typed.pairing) };
+        if (typed.reason === "unknown") return failed(FAULTS.not_found);
+        return failed({ ...FAULTS.too_many, retryAfterMs: typed.waitMs });
+      }),
+
+    pairing: (pairingId) =>
+      guarded(() => {
+        const record = pairings.find(pairingId);
+        return record === undefined ? failed(FAULTS.not_found) : { ok: true, value: pairingOf(record) };
+      }),
+
+    async cancel(requestId) {
+      try {
+        await requests.decide(requestId, "cancelled_by_login");
+      } catch (fault) {
+        onBug(fault);
+      }
+    },
+
+    onDecision: (requestId, notify) => requests.onDecision(requestId, notify),
+
+    denialOnExpiry(requestId) {
+      const record = requests.find(requestId);
+      if (record === undefined) return undefined;
+      return record.decision === null ? { cause: "expired" } : requestDenial(record);
+    },
+  };
+}
+
+function isText(text: string, maxCharacters: number = CAPS.nameCharacters): boolean {
+  return text !== "" && text.length <= maxCharacters;
+}
+
+function shorten({ client, place, hasPrompt }: ApprovalContext): ApprovalContext {
+  const cut = (text: string) => text.toWellFormed().slice(0, CAPS.contextCharacters).toWellFormed();
+  return { client: cut(client), place: cut(place), hasPrompt };
+}
+
+function approvalOf(record: ApprovalRecord): ApprovalRequest {
+  const decision = record.decision === null ? null : DECISIONS[record.decision];
+  const denial = requestDenial(record);
+  return {
+    id: record.id,
+    pending: decision === null,
+    granted: decision?.granted ?? false,
+    cancelled: decision?.cancelled ?? false,
+    reason: decision?.reason ?? "",
+    reasonCode: decision?.reasonCode ?? 0,
+    ...(decision === null && record.number !== null ? { numberToMatch: record.number } : {}),
+    ...(denial === undefined ? {} : { denial }),
+  };
+}
+
+function pairingOf(record: PairingRecord): DevicePairing {
+  const name = parseDeviceLabel(record.name ?? "");
+  return {
+    id: record.id,
+    enabled: record.state === "enabled",
+    pending: record.state === "asks_approval",
+    deactivated: record.state === "ended" || record.state === "denied",
+    userName: record.userName,
+    totpLength: PASSCODE_DIGITS,
+    ...(name === null ? {} : { name }),
   };
 }

@@ -1,15 +1,13 @@
 // The embedded telephony outbox: stores texts and calls instead of sending them, for evaluation. They contain passcodes:
 // the store holds them sealed, and the console shows one on request until the passcode expires.
 
-import { createKeyedMutex } from "../../../platform/keyed_mutex.ts";
-import { timeOrderedUuid } from "../../../platform/uuid.ts";
+import { KeyedMutex } from "../../../platform/semaphore.ts";
+import { type Clock, type Random, timeOrderedUuid } from "../../../platform/runtime.ts";
 import type { Outcome, TelephonyService } from "../../../radius/ports.ts";
-import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import { failed } from "../../faults.ts";
-import { EventEmitter } from "../event_emitter.ts";
-import { commitChanges, createMirroredTable, type MirroredTable, type TableChange } from "../table.ts";
+import { failed } from "../../response_parsers.ts";
+import { commitChanges, EventEmitter, MirroredTable, type TableChange } from "../table.ts";
 
 /** A message in the outbox, without its text. */
 export interface OutboxItem {
@@ -34,7 +32,7 @@ interface OutboxRecord extends OutboxItem {
   readonly sealedText: Uint8Array;
 }
 
-/** `text` is what the recipient reads, or the digits that they hear. */
+/** `text`: the text message, or the digits of a call. */
 interface Message {
   readonly kind: "text" | "call";
   readonly to: string;
@@ -80,12 +78,12 @@ export class TelephonyOutbox {
   readonly messages: OutboxMessages;
   readonly #deps: TelephonyOutboxDeps;
   readonly #table: MirroredTable<OutboxRecord>;
-  readonly #mutex = createKeyedMutex();
+  readonly #mutex = new KeyedMutex();
   readonly #events = new EventEmitter({ maxPerTopic: 1000 });
 
   constructor(deps: TelephonyOutboxDeps) {
     this.#deps = deps;
-    this.#table = createMirroredTable({ store: deps.store, nowMs: () => deps.clock.nowMs() }, {
+    this.#table = new MirroredTable({ store: deps.store, nowMs: () => deps.clock.nowMs() }, {
       name: "outbox",
       expiresMs: (record) => record.deadlineMs,
       index: () => [ALL],
@@ -142,7 +140,7 @@ export class TelephonyOutbox {
       const changes = [this.#table.add(record.id, record), ...this.#makeRoom()];
       if (await commitChanges(this.#deps.store, changes)) return;
     }
-    throw new Error("Cannot store a message: the outbox kept changing");
+    throw new Error("Cannot store a message: the outbox changed repeatedly");
   }
 
   /** Removes the oldest messages if the outbox is full. */

@@ -5,9 +5,9 @@ import { createSystemRandom } from "../../../../platform/runtime.ts";
 import {
   createPhrase,
   normalizePhrase,
+  PHRASE_WORDS,
 } from "../../../../upstream/embedded/second_factor/pairing_phrases.ts";
-import { PHRASE_WORDS } from "../../../../upstream/embedded/second_factor/phrase_words.ts";
-import { right } from "../../worlds.ts";
+import { right } from "../../start_services.ts";
 import { startSecondFactor } from "./start_second_factor.ts";
 
 const MINUTE_MS = 60_000;

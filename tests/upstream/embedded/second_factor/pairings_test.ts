@@ -2,7 +2,7 @@
 
 import { assertEquals, assertMatch, assertNotEquals, assertRejects } from "@std/assert";
 import { settle } from "../../manual_clock.ts";
-import { right } from "../../worlds.ts";
+import { right } from "../../start_services.ts";
 import { pairPhone, startSecondFactor } from "./start_second_factor.ts";
 
 const MINUTE_MS = 60_000;
@@ -21,7 +21,7 @@ Deno.test("DeviceService.lookAtInvitation() shows whom it is for, and uses nothi
   assertMatch(invitation, /^[\w-]{22}$/);
   assertEquals(deadlineMs, setup.clock.nowMs() + 24 * 60 * MINUTE_MS);
   for (let look = 0; look < 10; look++) {
-    assertEquals(await setup.embedded.phone.lookAtInvitation(invitation, "a"), {
+    assertEquals(await setup.embedded.phone.viewInvitation(invitation, "a"), {
       ok: true,
       userName: "bob",
       requesterName: "Countersign",
@@ -38,7 +38,7 @@ Deno.test("DeviceService.acceptInvitation() pairs once, however many come at the
     Array.from({ length: 5 }, () => phone.acceptInvitation(invitation, { token: null, source: "a" })),
   );
   assertEquals(accepted.filter(({ ok }) => ok).length, 1);
-  assertEquals(await phone.lookAtInvitation(invitation, "a"), { ok: false, reason: "already_used" });
+  assertEquals(await phone.viewInvitation(invitation, "a"), { ok: false, reason: "already_used" });
 });
 
 Deno.test("DeviceService.acceptInvitation() refuses what is over, and slows down who guesses", async () => {
@@ -46,14 +46,14 @@ Deno.test("DeviceService.acceptInvitation() refuses what is over, and slows down
   const { phone, admin } = setup.embedded;
   const { invitation } = await admin.invite("bob");
   for (let guess = 0; guess < 5; guess++) {
-    assertEquals(await phone.lookAtInvitation(`guess ${guess}`, "b"), {
+    assertEquals(await phone.viewInvitation(`guess ${guess}`, "b"), {
       ok: false,
       reason: "unknown_invitation",
     });
   }
-  assertEquals(await phone.lookAtInvitation("guess 5", "b"), { ok: false, reason: "too_many_tries" });
+  assertEquals(await phone.viewInvitation("guess 5", "b"), { ok: false, reason: "too_many_tries" });
   // A correct link passes whatever others behind the same address did.
-  assertEquals((await phone.lookAtInvitation(invitation, "b")).ok, true);
+  assertEquals((await phone.viewInvitation(invitation, "b")).ok, true);
   setup.clock.advance(24 * 60 * MINUTE_MS);
   assertEquals(await phone.acceptInvitation(invitation, { token: null, source: "c" }), {
     ok: false,
@@ -136,7 +136,7 @@ Deno.test("DeviceService.acceptInvitation() pairs no phone when the user left, o
   for (const record of [{ status: "inactive" }, { status: "deleted" }, { id: "2.none" }] as const) {
     const { invitation } = await admin.invite("bob");
     setup.ground.userRecords.set("bob", record);
-    assertEquals(reasonOf(await phone.lookAtInvitation(invitation, "a")), "account_changed");
+    assertEquals(reasonOf(await phone.viewInvitation(invitation, "a")), "account_changed");
     assertEquals(await accept(invitation), "account_changed");
     setup.ground.userRecords.set("bob", { status: "active" });
   }
@@ -211,7 +211,7 @@ Deno.test("Phones, phrases and invitations survive a restart", async () => {
   const { code } = right(await setup.embedded.phone.passcode(setup.token, setup.pairingId));
   const again = await setup.restart();
   assertEquals((await again.phone.view(token))?.phrase?.text, phrase);
-  assertEquals((await again.phone.lookAtInvitation(invitation, "a")).ok, true);
+  assertEquals((await again.phone.viewInvitation(invitation, "a")).ok, true);
   assertEquals(right(await again.phone.passcode(setup.token, setup.pairingId)).code, code);
 });
 

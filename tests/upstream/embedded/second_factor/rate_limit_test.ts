@@ -1,7 +1,7 @@
 // The rate limit per key: its window, and what happens with more keys than fit.
 
 import { assert, assertEquals } from "@std/assert";
-import { createRateLimit } from "../../../../upstream/embedded/second_factor/rate_limit.ts";
+import { createRateLimit } from "../../../../upstream/embedded/second_factor/pairing_phrases.ts";
 
 const WINDOW_MS = 60_000;
 

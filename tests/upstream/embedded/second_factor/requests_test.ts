@@ -2,7 +2,7 @@
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { eventually, settle } from "../../manual_clock.ts";
-import { right } from "../../worlds.ts";
+import { right } from "../../start_services.ts";
 import { pairPhone, type SecondFactorSetup, startSecondFactor, TTL_MS } from "./start_second_factor.ts";
 
 const statusOf = async ({ embedded }: SecondFactorSetup, id: string) => {

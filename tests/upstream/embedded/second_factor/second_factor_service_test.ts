@@ -4,7 +4,7 @@
 import { assertEquals } from "@std/assert";
 import { createEmbeddedSecondFactor } from "../../../../upstream/embedded/second_factor/second_factor.ts";
 import type { Store } from "../../../../platform/store.ts";
-import { CONTEXT, openGround, right } from "../../worlds.ts";
+import { CONTEXT, openServiceDeps, right } from "../../start_services.ts";
 import { startSecondFactor } from "./start_second_factor.ts";
 
 Deno.test("SecondFactorService.initiate() of the embedded service takes a terminal name of 256 characters and no longer one", async () => {
@@ -49,7 +49,7 @@ Deno.test("SecondFactorService.otpAuth() of the embedded service refuses what is
 });
 
 Deno.test("SecondFactorService.initiate() of the embedded service fails when the store fails, and reports the error inside", async () => {
-  const ground = await openGround();
+  const ground = await openServiceDeps();
   const bugs: unknown[] = [];
   const broken: Store = { ...ground.store, commit: () => Promise.reject(new Error("disk full")) };
   const embedded = createEmbeddedSecondFactor({

@@ -3,11 +3,11 @@
 import type { ApprovalRequest } from "../../../../radius/ports.ts";
 import type { EmbeddedSecondFactor } from "../../../../upstream/embedded/second_factor/second_factor.ts";
 import { createManualClock, type ManualClock } from "../../manual_clock.ts";
-import { CONTEXT, type Ground, openEmbedded, openGround, right } from "../../worlds.ts";
+import { CONTEXT, loadEmbedded, openServiceDeps, right, type ServiceDeps } from "../../start_services.ts";
 
 export interface SecondFactorSetup {
   readonly clock: ManualClock;
-  readonly ground: Ground;
+  readonly ground: ServiceDeps;
   readonly embedded: EmbeddedSecondFactor;
   /** Ada's phone and its pairing. */
   readonly token: string;
@@ -25,8 +25,8 @@ export async function startSecondFactor(
   settings: { numberMatching?: boolean } = {},
 ): Promise<SecondFactorSetup> {
   const clock = createManualClock();
-  const ground = await openGround(clock);
-  const embedded = await openEmbedded(ground, { requestTtlMs: TTL_MS, ...settings });
+  const ground = await openServiceDeps(clock);
+  const embedded = await loadEmbedded(ground, { requestTtlMs: TTL_MS, ...settings });
   const started: EmbeddedSecondFactor[] = [embedded];
   const { token, pairingId } = await pairPhone(embedded, "ada");
   return {
@@ -44,7 +44,7 @@ export async function startSecondFactor(
         }),
       ),
     async restart() {
-      const again = await openEmbedded(ground, { requestTtlMs: TTL_MS, ...settings });
+      const again = await loadEmbedded(ground, { requestTtlMs: TTL_MS, ...settings });
       started.push(again);
       return again;
     },

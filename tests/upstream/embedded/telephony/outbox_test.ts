@@ -3,13 +3,13 @@
 import { assertEquals } from "@std/assert";
 import { TelephonyOutbox } from "../../../../upstream/embedded/telephony/outbox.ts";
 import { createManualClock } from "../../manual_clock.ts";
-import { openGround, right } from "../../worlds.ts";
+import { openServiceDeps, right } from "../../start_services.ts";
 
 const NUMBER = "+15551234567";
 
 async function openOutbox() {
   const clock = createManualClock();
-  const ground = await openGround(clock);
+  const ground = await openServiceDeps(clock);
   const outbox = new TelephonyOutbox(ground);
   await outbox.load();
   return {
@@ -115,7 +115,7 @@ Deno.test("The outbox keeps a text for one second to ten hours", async () => {
 });
 
 Deno.test("TelephonyService.call() of the outbox fails when the store fails, and reports the error inside", async () => {
-  const ground = await openGround();
+  const ground = await openServiceDeps();
   const bugs: unknown[] = [];
   const outbox = new TelephonyOutbox({
     ...ground,

@@ -1,0 +1,135 @@
+// The services of the gateway, the directory and SCIM that the console's routes need. The composition root provides
+// them.
+
+import type { Config, FactorSettings, SocketAddress } from "../../platform/config/config.ts";
+import type { ClientRegistry } from "../../radius/server/client_registry.ts";
+import type { FirstFactorServer } from "../../platform/client_values.ts";
+import type { ClientDiscovery } from "../../radius/server/client_discovery.ts";
+import type { SigningClients } from "../../radius/server/signing_clients.ts";
+import type { FirstFactorVerdict, SecondFactorService } from "../../radius/ports.ts";
+import type { BackendHealth } from "../../scim/backends/guarded_backend.ts";
+import type { Credentials } from "../../scim/http/credentials.ts";
+import type { Target, Targets } from "../../scim/ports.ts";
+import type { BackendOutcome } from "../../scim/backend_port.ts";
+import type {
+  Content,
+  FrontEnd,
+  JsonObject,
+  Mapping,
+  ResourceKind,
+  Stored,
+} from "../../scim/schema/resource.ts";
+import { Refusal } from "./errors.ts";
+import type { NotMeReport } from "../../radius/conversation/report_not_me.ts";
+import type { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
+import type { LoginDryRun } from "../../radius/conversation/login_dry_run.ts";
+import type { Limits } from "../../radius/factors/limits.ts";
+import type { Pairings } from "../../radius/factors/pairings.ts";
+import type { ParseResourceOutcome } from "../../scim/schema/parse_resource.ts";
+import type { FindUserRecord } from "../../platform/user_record.ts";
+import type { FileRow } from "../../scim/transfer/row_reader.ts";
+import type { UploadedRowCheck, UploadOutcome } from "../../scim/transfer/upload.ts";
+import type { CsvWriter } from "../../scim/transfer/csv_writer.ts";
+import type { BulkRequest, BulkRow, RowOutcome } from "../../scim/transfer/bulk_plan.ts";
+
+export interface Connect {
+  readonly register: ClientRegistry;
+  readonly clientDiscovery: ClientDiscovery;
+  /** Clients that must sign, because they signed before. */
+  readonly signingClients: Pick<SigningClients, "names" | "forgetMutations" | "forget">;
+  readonly targets: Pick<Targets, "get" | "names">;
+  readonly credentials: Pick<Credentials, "list" | "add" | "revoke">;
+  readonly config: Pick<Config, "targets" | "http" | "radius" | "secondFactor" | "telephony">;
+  /** The bound addresses. */
+  readonly listening: { readonly radius: readonly string[]; readonly http: string };
+  readonly secondFactor: Pick<SecondFactorService, "embedded" | "status">;
+  /** Tests the telephony service; `null` for the embedded outbox. */
+  readonly probeTelephony: (() => Promise<{ ok: boolean; detail: string }>) | null;
+  /** An IP address or range in canonical form; `null` for anything else. */
+  canonicalRange(text: string): string | null;
+  /** `host:port` or `[IPv6]:port`; `null` for anything else. */
+  serverAddress(text: string): SocketAddress | null;
+  /** Tests whether a RADIUS server answers with this secret. */
+  probeFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
+  backendHealth(target: string, backend: string): BackendHealth | null;
+  probe(target: string, backend: string): Promise<BackendOutcome<null> | null>;
+  /** The content for backends by a mapping that is not saved. Throws RangeError for an invalid mapping. */
+  previewMapping(
+    content: Content,
+    mapping: {
+      readonly user: Readonly<Record<string, string>>;
+      readonly group: Readonly<Record<string, string>>;
+    },
+  ): FrontEnd;
+}
+
+/** @throws Refusal `no_directory` if the console runs without the gateway. */
+export function requireGateway(connect: Connect | undefined): Connect {
+  if (connect === undefined) throw new Refusal("no_directory");
+  return connect;
+}
+
+export interface People {
+  readonly targets: Pick<Targets, "get" | "names">;
+  /** The target whose users log in: pairings and locks belong to its users. */
+  readonly loginTarget: string;
+  readonly pairings: Pairings;
+  readonly limits: Limits;
+  readonly recoveryCodes: RecoveryCodeStore;
+  /** Prepares the changes of a user's report "this was not me" (canonical name). */
+  prepareNotMeReport(canonical: string): NotMeReport;
+  readonly findUserRecord: FindUserRecord;
+  readonly factors: Pick<
+    FactorSettings,
+    "enabled" | "countryCodes" | "requesterName" | "sends" | "lockout"
+  >;
+  /** Parses SCIM attributes as the SCIM routes do. */
+  readContent(
+    kind: ResourceKind,
+    body: JsonObject,
+    options: { mapping: Mapping; pathName?: string; newName: () => string },
+  ): ParseResourceOutcome;
+  /** Dry runs of logins. */
+  readonly trials: LoginDryRun;
+}
+
+/** @throws Refusal `no_directory` if the console runs without a directory. */
+export function requireUsers(people: People | undefined): People {
+  if (people === undefined) throw new Refusal("no_directory");
+  return people;
+}
+
+/** The target of a request. Default: the one whose users log in. */
+export function targetOf({ targets, loginTarget }: People, name: string | undefined): Target {
+  const target = targets.get(name === undefined || name === "" ? loginTarget : name);
+  if (target === null) throw new Refusal("unknown_target");
+  return target;
+}
+
+export interface Transfer {
+  /** Reads the text of a table or of JSON. */
+  readUpload(
+    file: { readonly name: string; readonly text: string },
+    options: { mapping: Mapping; mostRows: number },
+  ): UploadOutcome;
+  /** Checks a row like the body of a POST. */
+  checkRow(row: FileRow, mapping: Mapping): UploadedRowCheck;
+  /** The names of rows, each once and in NFC. */
+  soundNames(names: readonly string[]): string[];
+  /** The rows of a request; `null` if they are invalid or too many. */
+  readRows(value: unknown): BulkRow[] | null;
+  /** Writes rows, or reports the result of a dry run. @throws ScimRefusal */
+  write(target: Target, request: BulkRequest): Promise<RowOutcome[]>;
+  /** A resource as lines of JSON; a large group has several. */
+  lines(target: Target, stored: Stored): Iterable<string>;
+  /** A table of resources whose cells no spreadsheet calculates. */
+  table(kind: ResourceKind, mapping: Mapping): CsvWriter;
+  /** One resource as JSON, as in a SCIM response. */
+  resourceText(target: Target, stored: Stored): string;
+}
+
+/** @throws Refusal `no_directory` if the console runs without a directory. */
+export function requireTransfer(transfer: Transfer | undefined): Transfer {
+  if (transfer === undefined) throw new Refusal("no_directory");
+  return transfer;
+}

@@ -1,0 +1,270 @@
+// The error codes of the console's API: one row for each, with its status and its English message. Programs branch on the code.
+// The English catalogue of the browser takes these messages; other languages translate them as `errors.<code>`.
+
+export interface ErrorRow {
+  readonly status: number;
+  readonly message: string;
+  /** The message of a response names the value or the backend, so it is shown as it is and has no translation. */
+  readonly isDetailed?: true;
+}
+
+export const ERROR_CODES = {
+  // Requests
+  bad_target: { status: 400, message: "The request line must contain a path, not an absolute URL." },
+  bad_host: { status: 400, message: "The request needs exactly one well-formed Host." },
+  foreign_host: { status: 421, message: "Unknown host name. Set http.public_url to this address." },
+  method: { status: 405, message: "That method is not supported here." },
+  target_too_long: { status: 414, message: "The address is too long." },
+  overloaded: { status: 503, message: "Too many requests are in progress. Try again in a moment." },
+  body_too_large: {
+    status: 413,
+    message: "The body is too large (limit 1 MiB; 64 KiB before sign-in).",
+  },
+  body_too_slow: { status: 408, message: "The body took too long to arrive." },
+  body_broken: { status: 400, message: "The body ended early." },
+  not_json: { status: 415, message: "Send application/json." },
+  malformed: {
+    status: 400,
+    message:
+      "The request is not valid. A field is missing, unknown, too short, too long or in the wrong format.",
+  },
+  not_same_origin: { status: 403, message: "This request did not come from a page of this site." },
+  not_found: { status: 404, message: "This does not exist." },
+  bad_query: { status: 400, message: "A query parameter is not valid." },
+  changed_meanwhile: { status: 409, message: "This was changed in the meantime. Reload and try again." },
+  too_many_streams: { status: 503, message: "Too many live pages are open." },
+  internal: { status: 500, message: "Something went wrong on the server. See the server log for details." },
+  // Sign-in and administrators
+  not_signed_in: { status: 401, message: "Sign in to continue." },
+  wrong_sign_in: { status: 401, message: "Wrong name or password." },
+  code_needed: { status: 401, message: "Enter the code from your authenticator app, or a recovery code." },
+  wrong_code: { status: 401, message: "That code is wrong or was already used." },
+  locked_out: { status: 429, message: "Too many wrong codes for this account." },
+  too_many_attempts: { status: 429, message: "Too many failed sign-ins from this address." },
+  busy: { status: 503, message: "Too many sign-ins are being checked. Try again in a moment." },
+  step_up: {
+    status: 403,
+    message:
+      "Nothing was changed, because you didn't confirm your sign-in. This action needs a factor from the last 5 minutes.",
+  },
+  wrong_person: { status: 403, message: "This belongs to another administrator." },
+  role: { status: 403, message: "Your role does not allow this." },
+  passkey_needed: { status: 403, message: "Confirm with your passkey. The password alone is not enough." },
+  passkey_refused: { status: 401, message: "This passkey isn't registered, or its response came too late." },
+  passkey_known: { status: 409, message: "That passkey is already registered." },
+  passkeys_need_name: {
+    status: 400,
+    message: "Passkeys need a host name. You opened this console by IP address.",
+  },
+  too_many_passkeys: { status: 409, message: "An account can have at most 10 passkeys. Remove one first." },
+  no_totp: { status: 409, message: "No setup of an authenticator app is in progress. Start again." },
+  last_factor: {
+    status: 409,
+    message: "You can't remove your only sign-in method.",
+  },
+  last_owner: { status: 409, message: "At least one owner must be able to sign in." },
+  settings_admin: { status: 409, message: "This administrator is defined in the settings file." },
+  provider_admin: { status: 409, message: "The sign-in provider manages this." },
+  unknown_administrator: { status: 404, message: "That administrator does not exist." },
+  name_taken: { status: 409, message: "An administrator or an invitation with this name already exists." },
+  too_many_administrators: { status: 409, message: "There are already 1,000 administrators." },
+  unknown_session: { status: 404, message: "That session has ended." },
+  bad_api_token: { status: 401, message: "This API token is not valid. It may be expired or revoked." },
+  browser_only: { status: 403, message: "Only a signed-in browser can do this." },
+  not_for_tokens: { status: 403, message: "API tokens can't do this. Sign in instead." },
+  too_many_tokens: { status: 409, message: "There are already 200 API tokens. Revoke one first." },
+  no_oidc: { status: 404, message: "No sign-in provider is configured." },
+  oidc_unreachable: {
+    status: 502,
+    message: "The sign-in provider sent no response, or an invalid one.",
+  },
+  oidc_denied: { status: 403, message: "The sign-in provider denied the sign-in." },
+  oidc_state: {
+    status: 400,
+    message: "The sign-in expired or started in another browser. Start again.",
+  },
+  oidc_code: { status: 502, message: "The sign-in provider rejected its own authorization code." },
+  oidc_token: { status: 403, message: "The sign-in provider's token could not be verified." },
+  oidc_name: { status: 403, message: "The sign-in provider sent no usable user name." },
+  oidc_no_role: { status: 403, message: "Your account at the sign-in provider has no role in this console." },
+  bad_invitation: { status: 410, message: "This invitation is not valid. Ask an owner for a new one." },
+  bad_set_up_link: {
+    status: 410,
+    message:
+      "This set-up link is no longer valid. Until an owner exists, each server start writes a new link to first-start.txt in the data directory.",
+  },
+  weak_password: { status: 400, message: "The password needs at least 12 characters." },
+  bad_name: { status: 400, message: "A name has 1 to 64 characters and no control characters." },
+  // Approvals, messages and the phone page
+  already_decided: { status: 409, message: "This request was already answered." },
+  message_gone: { status: 410, message: "This message has expired and is no longer available." },
+  no_phone_page: {
+    status: 404,
+    message: "This gateway uses an external second-factor service, so it has no phone page.",
+  },
+  no_approvals: { status: 404, message: "An external second-factor service handles approvals." },
+  no_outbox: { status: 404, message: "An external telephony service sends the messages." },
+  unknown_token: { status: 401, message: "This phone is not paired." },
+  unknown_invitation: { status: 404, message: "This invitation is not valid." },
+  account_changed: {
+    status: 410,
+    message:
+      "This link is no longer valid: its account was deactivated or removed. Ask your administrator for a new one.",
+  },
+  already_used: {
+    status: 410,
+    message: "This invitation was already used.",
+  },
+  expired: { status: 410, message: "This has expired." },
+  unknown_request: { status: 404, message: "This phone has no such request." },
+  wrong_number: { status: 403, message: "The number was wrong, so the sign-in was denied." },
+  too_many_tries: { status: 429, message: "Too many attempts. Wait a few minutes." },
+  bad_phone_name: {
+    status: 400,
+    message: "A phone name has 1 to 60 characters, no control characters and no text direction marks.",
+  },
+  // Users, groups and their factors
+  no_directory: {
+    status: 404,
+    message: "This console has no directory.",
+  },
+  unknown_target: { status: 404, message: "There is no target with this name." },
+  unknown_object: { status: 404, message: "This object is not in the directory." },
+  object_exists: {
+    status: 409,
+    message: "An object with this name already exists in the directory.",
+    isDetailed: true,
+  },
+  bad_value: { status: 400, message: "A value is not valid.", isDetailed: true },
+  bad_contact: {
+    status: 400,
+    message: "An e-mail address or a phone number is not valid.",
+    isDetailed: true,
+  },
+  bad_filter: { status: 400, message: "This search is not supported.", isDetailed: true },
+  bad_number: {
+    status: 400,
+    message: "Enter the number with + and country code, 8 to 15 digits in total.",
+  },
+  bad_user_name: {
+    status: 400,
+    message: "A user name has 1 to 256 characters, no control characters and no slash.",
+  },
+  unknown_pairing: { status: 404, message: "This factor was already removed." },
+  bad_device_id: {
+    status: 400,
+    message: "A pairing id has 1 to 128 printable characters and no spaces.",
+  },
+  bad_seed: { status: 400, message: "A TOTP secret is base32 (A to Z, 2 to 7) of at least 16 characters." },
+  known_seed: { status: 409, message: "The user already has this TOTP secret." },
+  pairing_taken: { status: 409, message: "That pairing id is in use. Revoke it at its user first." },
+  too_many_pairings: {
+    status: 409,
+    message: "This user has the maximum number of factors. Revoke one.",
+    isDetailed: true,
+  },
+  no_invitations: {
+    status: 409,
+    message: "The external second-factor service pairs phones, not this console.",
+  },
+  no_totp_begun: { status: 410, message: "The secret was not confirmed in time. Start again." },
+  wrong_totp: {
+    status: 400,
+    message: "The code does not match this secret. Check the phone's clock and try the next code.",
+  },
+  backend_failed: {
+    status: 502,
+    message: "A backend rejected the change. Nothing was changed.",
+    isDetailed: true,
+  },
+  backend_unreachable: {
+    status: 503,
+    message: "A backend cannot be reached. Nothing was changed.",
+    isDetailed: true,
+  },
+  busy_target: {
+    status: 503,
+    message: "The directory is busy. Try again in a moment.",
+  },
+  login_gone: { status: 404, message: "This sign-in does not exist or is no longer available." },
+  unknown_notice: { status: 404, message: "This notice was dismissed or replaced by a newer one." },
+  // Jobs and imports
+  too_many_chosen: { status: 400, message: "You can select at most 10,000 users. Narrow the list." },
+  selection_changed: {
+    status: 409,
+    message: "The list now matches other users than when you selected them. Check the list and try again.",
+  },
+  too_much_under_way: { status: 429, message: "Too many operations in progress. Wait until one finishes." },
+  unknown_job: { status: 404, message: "This operation is no longer available." },
+  cannot_undo: { status: 409, message: "This can't be undone, or was already undone." },
+  unknown_import: { status: 404, message: "This import has expired. Choose the file again." },
+  import_too_large: { status: 413, message: "The file is larger than 8 MiB." },
+  import_not_now: { status: 409, message: "The import is in progress or already completed." },
+  import_row_fixed: {
+    status: 400,
+    message: "This row can't be fixed here. Skip it or change the file.",
+  },
+  // RADIUS clients, reply attributes, targets and credentials
+  bad_address: { status: 400, message: "Not an IP address or a range such as 192.0.2.0/24." },
+  bad_affix: {
+    status: 400,
+    message:
+      "Not a domain or a realm. Enter it without backslash, @ and spaces, such as CORP or corp.example.",
+  },
+  bad_separator: {
+    status: 400,
+    message: "A separator is one punctuation mark. A hyphen, a letter, a digit or a space is not allowed.",
+  },
+  unknown_client: { status: 404, message: "No RADIUS client has this name." },
+  client_taken: { status: 409, message: "A RADIUS client with this name already exists." },
+  settings_client: { status: 409, message: "This client is defined in the settings file. Change it there." },
+  settings_replies: {
+    status: 409,
+    message: "The reply attributes of this group are defined in the settings file. Change them there.",
+  },
+  too_many_replies: { status: 409, message: "There are already 2,000 groups with reply attributes." },
+  bad_server: {
+    status: 400,
+    message: "Enter the server as host:port, such as 192.0.2.20:1812 or [2001:db8::1]:1812.",
+  },
+  no_server_secret: { status: 400, message: "Enter the shared secret of the first-factor server." },
+  too_many_clients: { status: 409, message: "There are already 2,000 RADIUS clients." },
+  unknown_backend: { status: 404, message: "The target has no backend with this name." },
+  bad_credential_name: {
+    status: 400,
+    message:
+      "The name of a credential has 1 to 64 characters: letters A to Z, digits, dots, hyphens and underscores.",
+  },
+  bad_credential_password: {
+    status: 400,
+    message: "The password of a credential has 12 to 1024 characters and no control characters.",
+  },
+  unknown_credential: { status: 404, message: "No credential has this name." },
+  settings_credential: {
+    status: 409,
+    message: "This credential is defined in the settings file. Change it there, and restart the server.",
+  },
+  credential_taken: { status: 409, message: "A credential with this name already exists." },
+  unknown_part: { status: 404, message: "This component can't be tested." },
+  // The account page
+  me_over: { status: 401, message: "Your session has ended. Use your phone or a new link to sign in again." },
+  me_step_up: {
+    status: 403,
+    message: "Enter a code from your phone's page or your authenticator app first.",
+  },
+  wrong_me_code: { status: 403, message: "This code is wrong or was already used. Try the next one." },
+  me_inactive: { status: 403, message: "This account is deactivated. Ask your administrator." },
+  bad_me_link: {
+    status: 410,
+    message:
+      "This link was used, has expired, or was replaced by a newer one. Ask your administrator for another.",
+  },
+  not_this_phone: { status: 403, message: "This phone is not paired with that user." },
+  last_own_factor: {
+    status: 409,
+    message:
+      "You can't sign in without it: you have no other factor, or it added the others. Ask your administrator for a link.",
+  },
+} as const satisfies Readonly<Record<string, ErrorRow>>;
+
+export type ErrorCode = keyof typeof ERROR_CODES;

@@ -1,0 +1,270 @@
+// The HTTP application: one Hono application with SCIM, the console, the pages of users, their APIs
+// and monitoring. Every response passes the same checks and has the security headers, errors included.
+
+import { Hono, type MiddlewareHandler } from "hono";
+import type { Log } from "../platform/log.ts";
+import type { AccountingSessionList } from "../radius/accounting/session_table.ts";
+import type { GatewayMonitor } from "../radius/ports.ts";
+import type { Clock, Random } from "../platform/runtime.ts";
+import type { ScimApp, ScimEnv } from "../scim/http/app.ts";
+import type { Store } from "../platform/store.ts";
+import type { DeviceService, SecondFactorAdmin } from "../upstream/embedded/second_factor/interfaces.ts";
+import type { OutboxMessages } from "../upstream/embedded/telephony/outbox.ts";
+import type { Vault } from "../platform/vault.ts";
+import type { AdminStore } from "./api/auth/admin_store.ts";
+import { type AuthServiceDeps, createAuthServices } from "./api/auth/auth_services.ts";
+import { ChartStore } from "./api/charts/chart_store.ts";
+import { CONSOLE_API_PATH, createConsoleApi } from "./api/console_api.ts";
+import { createDeviceApi } from "./api/devices/device_api.ts";
+import { phoneNoticesOf } from "./api/notices/notices.ts";
+import { createEventStreams, type EventStreams } from "./api/conversations/event_stream.ts";
+import type { GroupRouteDeps } from "./api/groups/group_routes.ts";
+import type { HttpEnv } from "./api/hono_env.ts";
+import { createOnboarding } from "./api/onboarding/onboarding.ts";
+import { LiveFeed } from "./api/conversations/event_feed.ts";
+import type { Connect, People, Transfer } from "./api/deps.ts";
+import { createAccountApi, createLazyAccountAuth } from "./api/account/account_api.ts";
+import { createMonitoringRoutes, type Readiness } from "./api/health/metrics.ts";
+import { ERROR_CODES, type ErrorCode } from "./api/error_codes.ts";
+import { Refusal, type RefusalBody, refusalResponse } from "./api/errors.ts";
+import type { Installation } from "./api/settings/setting_routes.ts";
+import { assetResponse, type Dist } from "./assets.ts";
+import { clientAddress, createRequestLimit } from "../platform/http/request_limit.ts";
+import { consolePreload, messagePreload, pageResponse } from "./html_shell.ts";
+import { PAGE_ROUTES } from "./web/app/routes.ts";
+import { createRequestGate, type HttpSettings } from "./request_gate.ts";
+import { createApproveRoutes } from "./approval/approve_routes.ts";
+import type { HttpApp, PeerInfo } from "../platform/http/http_server.ts";
+import { securityHeaders } from "../platform/http/security_headers.ts";
+
+export interface HttpAppDeps {
+  readonly http: HttpSettings;
+  readonly console: AuthServiceDeps["console"];
+  /** Calls the sign-in provider. Default: the global `fetch`. */
+  readonly fetch?: AuthServiceDeps["fetch"];
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly vault: Vault;
+  readonly store: Store;
+  readonly admins: AdminStore;
+  readonly watch: GatewayMonitor;
+  /** VPN sessions from accounting. Absent: the console runs without a gateway. */
+  readonly vpnSessions?: AccountingSessionList;
+  /** `null`: an external service is used. */
+  readonly phone: DeviceService | null;
+  readonly secondFactorAdmin: SecondFactorAdmin | null;
+  readonly outbox: OutboxMessages | null;
+  /** Users of the directory with their factors. Absent: the console runs without a directory. */
+  readonly people?: People;
+  /** Services for clients, targets, credentials and health. Absent: the console runs without a gateway. */
+  readonly connect?: Connect;
+  /** Imports and exports users and groups. */
+  readonly transfer?: Transfer;
+  /** Reply attributes of groups. */
+  readonly replies?: GroupRouteDeps["replies"];
+  /** For the Settings page. */
+  readonly installation: Installation;
+  readonly ready: () => Readiness;
+  readonly dist: Dist;
+  /** The SCIM routes. Absent: the console runs without them. */
+  readonly scim?: ScimApp;
+  /** The OpenAPI description of SCIM, as JSON; served at /openapi.json without authentication. */
+  readonly openApi?: () => string;
+  readonly residentOctets?: () => number;
+  readonly bodyDeadlineMs?: number;
+  /** Whether an address is a reverse proxy whose X-Forwarded-For is trusted. Default: no address is. */
+  readonly isProxy?: (address: string) => boolean;
+}
+
+/** All pages of the console have the same HTML. The script reads the address. */
+const CONSOLE_PAGES = ["/", ...Object.values(PAGE_ROUTES).map(({ pattern }) => pattern)];
+const JSON_TYPE = { "content-type": "application/json" };
+/** Requests in progress. Open streams do not count. */
+const MAX_IN_PROGRESS = 512;
+/** Pending bodies of unauthenticated senders. Half of the requests in progress remain for others. */
+const BODY_WAITS = { maxRequests: 256, maxPerSource: 32 };
+const MAX_STREAMS = { console: 64, phones: 2000, unpaired: 200 };
+/** For each administrator, for each paired phone, and for each source of phones that are not paired yet. */
+const MAX_STREAMS_EACH = { console: 12, phones: 6, unpaired: 20 };
+
+export function createHttpApp(deps: HttpAppDeps): HttpApp {
+  const isProxy = deps.isProxy ?? (() => false);
+  const publicUrl = new URL(deps.http.publicUrl);
+  const streams = createStreams(deps.clock);
+  const charts = new ChartStore({
+    ...deps,
+    target: deps.connect?.config.radius.directory,
+    longestLoginMs: deps.connect?.config.radius.conversationTtlMs,
+  });
+  charts.start();
+  const consoleApi = createConsoleApi({
+    ...deps,
+    ...createAuthServices(deps),
+    streams: streams.console,
+    feed: new LiveFeed(deps),
+    firstSteps: createOnboarding(deps),
+    charts,
+    features: {
+      approvals: deps.secondFactorAdmin !== null,
+      outbox: deps.outbox !== null,
+      phone: deps.phone !== null,
+    },
+  });
+  const checks: Checks = {
+    limit: createConcurrencyLimit(),
+    gate: createRequestGate({
+      ...deps,
+      settings: deps.http,
+      bodyWaits: createRequestLimit({ ...BODY_WAITS, isProxy }),
+    }),
+  };
+  const site = createSite(deps, { consoleApi, streams, checks });
+  const operatorSite = createOperatorSite(deps, { consoleApi, checks });
+  const app = async (request: Request, info: PeerInfo): Promise<Response> => {
+    const remoteAddress = clientAddress(info.remoteAddress, {
+      forwarded: request.headers.get("x-forwarded-for"),
+      isProxy,
+    });
+    const secure = isSecure(request.url, publicUrl);
+    return await site.fetch(request, { remoteAddress, secure, viaControlSocket: false });
+  };
+  return Object.assign(app, {
+    answerOperator: async (request: Request) =>
+      await operatorSite.fetch(request, { remoteAddress: "", secure: false, viaControlSocket: true }),
+    close() {
+      charts.stop();
+      for (const one of Object.values(streams)) one.closeAll();
+    },
+  });
+}
+
+/** Over TLS, or by the public name behind a proxy that does TLS. */
+function isSecure(url: string, publicUrl: URL): boolean {
+  const asked = URL.parse(url);
+  return asked !== null &&
+    (asked.protocol === "https:" ||
+      (publicUrl.protocol === "https:" && asked.hostname === publicUrl.hostname));
+}
+
+type Streams = Record<"console" | "phones" | "unpaired", EventStreams>;
+
+function createStreams(clock: Clock): Streams {
+  const open = (name: keyof Streams) =>
+    createEventStreams({ clock, maxOpen: MAX_STREAMS[name], maxPerOwner: MAX_STREAMS_EACH[name] });
+  return { console: open("console"), phones: open("phones"), unpaired: open("unpaired") };
+}
+
+/** The checks before every route. */
+type Checks = Record<"limit" | "gate", MiddlewareHandler<HttpEnv>>;
+
+/** Refuses requests while too many are in progress. An open stream does not count: its response exists. */
+function createConcurrencyLimit(): MiddlewareHandler<HttpEnv> {
+  let inProgress = 0;
+  return async (_c, next) => {
+    if (inProgress >= MAX_IN_PROGRESS) throw new Refusal("overloaded", { "retry-after": "1" });
+    inProgress += 1;
+    try {
+      await next();
+    } finally {
+      inProgress -= 1;
+    }
+  };
+}
+
+type ConsoleRoutes = ReturnType<typeof createConsoleApi>;
+
+/** The routes of the control socket: only the console's API. */
+function createOperatorSite(
+  deps: HttpAppDeps,
+  { consoleApi, checks }: { consoleApi: ConsoleRoutes; checks: Checks },
+): Hono<HttpEnv> {
+  return new Hono<HttpEnv>()
+    .onError((fault) => errorResponse(fault, deps))
+    .notFound(() => refusalResponse(new Refusal("not_found")))
+    .use(checks.gate)
+    .route(CONSOLE_API_PATH, consoleApi);
+}
+
+/** The routes of the HTTP listener. */
+function createSite(
+  deps: HttpAppDeps,
+  { consoleApi, streams, checks }: { consoleApi: ConsoleRoutes; streams: Streams; checks: Checks },
+): Hono<HttpEnv> {
+  const { clock, dist, phone, scim, openApi } = deps;
+  const app = new Hono<HttpEnv>();
+  app.onError((fault) => errorResponse(fault, deps));
+  app.notFound((c) => {
+    const isNavigation = c.req.method === "GET" && c.req.header("accept")?.includes("text/html") === true;
+    // The console shows a page for unknown addresses.
+    return isNavigation
+      ? pageResponse("console", dist, { preload: messagePreload(c.req.raw), status: 404 })
+      : refusalResponse(new Refusal("not_found"));
+  });
+  app.use(securityHeaders);
+  if (scim !== undefined) {
+    // The checks are below its error handler, so that their refusals have its format.
+    const checked = new Hono<ScimEnv>().onError(scim.onError).use(checks.limit, checks.gate);
+    app.route(scim.prefix, checked.route("/", scim.routes));
+  }
+  app.use(checks.gate);
+  // Monitoring has no limit: its requests have no body and are fast.
+  app.route(
+    "/",
+    createMonitoringRoutes({
+      ...deps,
+      residentOctets: deps.residentOctets ?? (() => Deno.memoryUsage().rss),
+      openStreams: () => Object.values(streams).reduce((sum, one) => sum + one.openCount(), 0),
+    }),
+  );
+  app.use(checks.limit);
+  app.route(CONSOLE_API_PATH, consoleApi);
+  app.route(
+    "/device/api",
+    createDeviceApi({
+      phone,
+      streams: streams.phones,
+      unpairedStreams: streams.unpaired,
+      clock,
+      notices: phoneNoticesOf(deps),
+    }),
+  );
+  const accountAuth = createLazyAccountAuth(deps);
+  app.route("/me/approve", createApproveRoutes({ ...deps, accountAuth }));
+  app.route("/me/api", createAccountApi({ ...deps, accountAuth }));
+  for (const path of CONSOLE_PAGES) {
+    app.get(path, (c) => pageResponse("console", dist, { preload: consolePreload(c.req.raw) }));
+  }
+  app.get(
+    "/device",
+    phone === null
+      ? () => sentence("no_phone_page")
+      : (c) => pageResponse("device", dist, { preload: messagePreload(c.req.raw) }),
+  );
+  app.get("/me", (c) => pageResponse("me", dist, { preload: messagePreload(c.req.raw) }));
+  if (openApi !== undefined) {
+    let octets: Uint8Array<ArrayBuffer> | null = null;
+    app.get("/openapi.json", (c) => c.body(octets ??= new TextEncoder().encode(openApi()), 200, JSON_TYPE));
+  }
+  app.get("/assets/:name", (c) => {
+    const asset = dist.read(c.req.param("name"));
+    if (asset === null) throw new Refusal("not_found");
+    return assetResponse(asset, c.req.raw);
+  });
+  return app;
+}
+
+/** A refusal for a person who typed an address. */
+function sentence(code: ErrorCode): Response {
+  const { status, message } = ERROR_CODES[code];
+  return new Response(`${message}\n`, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
+}
+
+/** The response to an error. The cause of a failure goes to the log, under the id that the response shows. */
+function errorResponse(fault: Error, { log, random }: { log: Log; random: Random }): Response {
+  if (fault instanceof Refusal) return refusalResponse(fault);
+  const id = random.bytes(4).toHex();
+  log.error("an HTTP request failed", { id, error: fault.message, stack: fault.stack });
+  const { status, message } = ERROR_CODES.internal;
+  return Response.json({ error: { code: "internal", message, id } } satisfies RefusalBody, { status });
+}

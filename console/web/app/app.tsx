@@ -1,0 +1,160 @@
+// The console: the sign-in page without a session, otherwise the sidebar, a page, and the shortcuts of every page.
+
+import type { Models, Overlay } from "./app_context.ts";
+import { Button } from "../components/button.tsx";
+import { lazy } from "../components/lazy.tsx";
+import { Alert } from "../components/alert.tsx";
+import { PageHost } from "./page_host.tsx";
+import { Sidebar } from "./sidebar.tsx";
+import { ToastRegion } from "./toasts.tsx";
+import { matchRoute, sidebarRoutes } from "./routes.ts";
+import { t } from "../i18n/translate.ts";
+import { effect, useComputed } from "@preact/signals";
+import type { ComponentType } from "preact";
+import { useEffect } from "preact/hooks";
+import { DENSITIES } from "./preferences.ts";
+import { activeShortcuts, listenForShortcuts, type Shortcut, useShortcuts } from "./shortcuts.ts";
+
+const SignInPage = lazy(async () => (await import("../pages/sign_in/sign_in_page.tsx")).default);
+const SignInDialog = lazy(async () => (await import("../pages/sign_in/sign_in_page.tsx")).SignInDialog);
+
+export function App({ models }: { models: Models }) {
+  const { session, router } = models;
+  const state = session.session.value;
+  if (matchRoute(router.path.value)?.route.needs === "anyone") {
+    return (
+      <>
+        <PageHost models={models} />
+        <SignInOver models={models} />
+      </>
+    );
+  }
+  if (state.kind === "failed") return <Unreached models={models} message={state.message} />;
+  if (state.kind !== "ready") return null;
+  if (state.value === null) return <SignInPage models={models} />;
+  return (
+    <>
+      <div class="shell">
+        <Sidebar models={models} />
+        <PageHost models={models} />
+      </div>
+      <FrameKeys models={models} />
+      <ToastRegion models={models} />
+      <SignInOver models={models} />
+      <SessionWarning models={models} />
+    </>
+  );
+}
+
+/** Also over a page that needs no role: the set-up of a factor can take longer than the proof of a factor is fresh. */
+function SignInOver({ models }: { models: Models }) {
+  const { isInterrupted, isSteppingUp } = models.session;
+  if (!isInterrupted.value && !isSteppingUp.value) return null;
+  return <SignInDialog models={models} />;
+}
+
+function Unreached({ models, message }: { models: Models; message: string }) {
+  return (
+    <main class="auth">
+      <div class="auth-panel">
+        <h1 class="unseen">Countersign</h1>
+        <Alert tone="bad" role="alert">{message}</Alert>
+        <Button onClick={() => models.session.load()}>{t("frame.try_again")}</Button>
+      </div>
+    </main>
+  );
+}
+
+const WARNING_MS = 120_000;
+
+function SessionWarning({ models }: { models: Models }) {
+  const { session, clock } = models;
+  // A boolean, so that the component does not render every second.
+  const soon = useComputed(() => {
+    const leftMs = (session.endsMs.value ?? Infinity) - clock.nowMs.value;
+    return leftMs <= WARNING_MS && !session.isInterrupted.value;
+  });
+  if (!soon.value) return null;
+  const stay = async () => {
+    await session.extend();
+    // Use does not extend the maximum lifetime of a session.
+    if (soon.peek()) session.signInAgain();
+  };
+  return (
+    <div class="session-end">
+      <Alert tone="wait" role="status">
+        {t("frame.session_ends")} <Button small onClick={stay}>{t("frame.session_stay")}</Button>
+      </Alert>
+    </div>
+  );
+}
+
+const OVERLAYS: Readonly<Record<Overlay, ComponentType<{ readonly models: Models }>>> = {
+  palette: lazy(async () => (await import("./palette.tsx")).Palette),
+  help: lazy(async () => (await import("./help_dialog.tsx")).HelpDialog),
+  look: lazy(async () => (await import("./appearance.tsx")).AppearanceDialog),
+};
+
+function FrameKeys({ models }: { models: Models }) {
+  const { overlay } = models;
+  useShortcuts(frameRows(models));
+  useEffect(() => listenForFrameKeys(document, models), []);
+  // Shows which shortcuts are active: components add theirs a moment after the page is rendered.
+  useEffect(() =>
+    effect(() => {
+      document.documentElement.dataset.keys = activeShortcuts().map(({ keys }) => keys).join("\n");
+    }), []);
+  const Open = overlay.value === null ? null : OVERLAYS[overlay.value];
+  return Open === null ? null : <Open models={models} />;
+}
+
+/** Runs the shortcuts and opens the palette with Ctrl+K. Returns a function that ends both. */
+export function listenForFrameKeys(
+  document: Document,
+  { overlay, preferences, session }: Pick<Models, "overlay" | "preferences" | "session">,
+): () => void {
+  const end = new AbortController();
+  listenForShortcuts(document, {
+    may: session.hasRole,
+    singleKeys: preferences.singleKeys,
+    nowMs: () => performance.now(),
+    signal: end.signal,
+  });
+  document.addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+    if (event.key.toLowerCase() !== "k" || document.querySelector("dialog[open]") !== null) return;
+    event.preventDefault();
+    overlay.value = "palette";
+  }, { signal: end.signal });
+  return () => end.abort();
+}
+
+function frameRows({ overlay, preferences, router }: Models): Shortcut[] {
+  const go = sidebarRoutes().flatMap(([, { sidebar, pattern, title, needs }]): Shortcut[] =>
+    sidebar.key === undefined || needs === "anyone"
+      ? []
+      : [{ keys: `g ${sidebar.key}`, label: title, needs, run: () => router.go(pattern) }]
+  );
+  const flipDensity = () => {
+    const next = DENSITIES.find((one) => one !== preferences.density.value);
+    if (next !== undefined) preferences.setDensity(next);
+  };
+  return [
+    { keys: "?", label: "frame.key_help", run: () => overlay.value = "help" },
+    { keys: "/", label: "frame.key_search", run: focusSearch },
+    ...go,
+    { keys: "t", label: "frame.key_theme", run: preferences.toggleTheme },
+    { keys: ".", label: "frame.key_density", run: flipDensity },
+    { keys: "Escape", label: "frame.key_back", run: goBack },
+  ];
+}
+
+function focusSearch(): void {
+  document.querySelector<HTMLElement>("main input[type=search]")?.focus();
+}
+
+/** Goes from an item back to its list. If a popover is open, the browser closes it instead. */
+function goBack(): void {
+  if (document.querySelector("[popover=auto]:popover-open") !== null) return;
+  document.querySelector<HTMLElement>("main a.back")?.click();
+}

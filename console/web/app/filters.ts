@@ -1,0 +1,69 @@
+// The filters and the page number of a list. They are stored in the address only.
+
+import type { Models } from "./app_context.ts";
+import { type Resource, useResource } from "./resource.ts";
+
+/** One filter of a list. */
+export interface ListFilter {
+  /** The query parameter in the address and in the API call. */
+  readonly name: string;
+  /** The label of the control. */
+  readonly label: string;
+  /** The label of the chip. Default: the label of the control. "" for no chip. */
+  readonly chip?: string;
+  /** The control above the list. Without one, something else sets the filter, such as a cell of a row. */
+  readonly control?: "search" | "name" | "choice" | "moment";
+  /** The options, and the label of the option without a filter. */
+  readonly options?: readonly string[];
+  readonly allLabel?: string;
+  /** `false`: the filter selects which list is shown. It is no reason for an empty list, and clears the rows of another list. */
+  readonly isNarrowing?: false;
+  /** The text of a value. Default: the value. */
+  readonly text?: (value: string) => string;
+}
+
+/** The query of the API call, with the active filters only. */
+export type FilterQuery = Readonly<Record<string, string>>;
+type Routed = Pick<Models, "router">;
+
+/** The active filters. Times are in milliseconds; invalid ones are left out. */
+export function toFilterQuery({ router }: Routed, filters: readonly ListFilter[]): FilterQuery {
+  const given = filters.map(({ name, control }) => {
+    const value = router.param(name);
+    if (control !== "moment") return [name, value];
+    const atMs = Date.parse(value);
+    return [name, Number.isNaN(atMs) ? "" : String(atMs)];
+  });
+  return Object.fromEntries(given.filter(([, value]) => value !== ""));
+}
+
+/** Clears filters, and returns to the first page. */
+export function clearFilters({ router }: Routed, filters: readonly Pick<ListFilter, "name">[]): void {
+  router.setParams(
+    Object.fromEntries(["page", ...filters.map(({ name }) => name)].map((name) => [name, ""])),
+  );
+}
+
+/** The filtered list. It loads again when a filter or the page number in the address changes. */
+export function useFilteredList<P>(
+  models: Models,
+  { filters, fetch }: { filters: readonly ListFilter[]; fetch: (query: FilterQuery) => Promise<P> },
+): { readonly query: FilterQuery; readonly list: Resource<P> } {
+  const query = toFilterQuery(models, filters);
+  const page = String(pageNumber(models));
+  const which = filters.filter(({ isNarrowing }) => isNarrowing === false).map(({ name }) =>
+    query[name] ?? ""
+  );
+  const list = useResource(models, {
+    fetch: () => fetch(page === "1" ? query : { ...query, page }),
+    inputs: [page, JSON.stringify(query)],
+    key: JSON.stringify(which),
+  });
+  return { query, list };
+}
+
+/** The page number in the address. Default: 1. */
+export function pageNumber({ router }: Pick<Models, "router">): number {
+  const page = Number(router.param("page"));
+  return Number.isInteger(page) && page > 0 ? page : 1;
+}

@@ -1,0 +1,195 @@
+// The command palette: opens a page, runs a shortcut, or finds a user by name.
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { permissionHint } from "./session_model.ts";
+import type { Models } from "./app_context.ts";
+import { sidebarRoutes } from "./routes.ts";
+import { activeShortcuts } from "./shortcuts.ts";
+import { t } from "../i18n/translate.ts";
+import { Dialog } from "../components/dialog.tsx";
+import { ShortcutKeys } from "./help_dialog.tsx";
+import { Icon } from "../components/icons.tsx";
+import type { Role } from "../../api/auth/admin_records.ts";
+import { take } from "./api_client.ts";
+
+const TYPING_PAUSE_MS = 150;
+const ICONS = { go: "chevron-right", do: "play", user: "user" } as const;
+
+export function Palette({ models }: { models: Models }) {
+  const typed = useSignal("");
+  const at = useSignal(0);
+  const users = useSignal<readonly PaletteItem[]>([]);
+  const fixed = useMemo(() => fixedItems(models), []);
+  const close = () => {
+    models.overlay.value = null;
+  };
+  useEffect(() => {
+    const text = typed.value.trim();
+    let isNewest = true;
+    const timer = setTimeout(async () => {
+      const found = text === "" ? [] : await findUserItems(models, text);
+      if (isNewest) users.value = found;
+    }, TYPING_PAUSE_MS);
+    return () => {
+      isNewest = false;
+      clearTimeout(timer);
+    };
+  }, [typed.value]);
+  const offers = [...matchingItems(fixed, typed.value), ...users.value];
+  const chosen = Math.min(at.value, Math.max(0, offers.length - 1));
+  const run = (offer: PaletteItem | undefined) => {
+    if (offer === undefined || (offer.needs !== undefined && !models.session.hasRole(offer.needs))) return;
+    close();
+    // After the dialog has restored the focus, so that the command can move it.
+    setTimeout(offer.run);
+  };
+  return (
+    <Dialog title={t("frame.palette")} lightDismiss onClose={close}>
+      <input
+        class="input"
+        type="text"
+        role="combobox"
+        aria-label={t("frame.palette_hint")}
+        aria-expanded="true"
+        aria-controls="palette-list"
+        aria-activedescendant={offers.length === 0 ? undefined : `palette-${chosen}`}
+        placeholder={t("frame.palette_hint")}
+        autocomplete="off"
+        spellcheck={false}
+        autofocus
+        maxLength={100}
+        value={typed.value}
+        onInput={(event) => {
+          typed.value = event.currentTarget.value;
+          at.value = 0;
+        }}
+        onKeyDown={(event) => {
+          const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+          if (step !== 0) at.value = (chosen + step + offers.length) % Math.max(1, offers.length);
+          else if (event.key === "Enter") run(offers[chosen]);
+          else return;
+          event.preventDefault();
+        }}
+      />
+      <ul class="palette" id="palette-list" role="listbox" aria-label={t("frame.palette")}>
+        {offers.map((offer, index) => (
+          <PaletteRow
+            key={offer.id}
+            offer={offer}
+            id={`palette-${index}`}
+            chosen={index === chosen}
+            reason={offer.needs && permissionHint(models, offer.needs)}
+            run={() => run(offer)}
+          />
+        ))}
+      </ul>
+      {offers.length === 0 && <p class="quiet" role="status">{t("frame.palette_empty")}</p>}
+    </Dialog>
+  );
+}
+
+interface PaletteRowProps {
+  readonly offer: PaletteItem;
+  readonly id: string;
+  readonly chosen: boolean;
+  readonly reason: string | undefined;
+  readonly run: () => void;
+}
+
+function PaletteRow({ offer, id, chosen, reason, run }: PaletteRowProps) {
+  return (
+    <li
+      id={id}
+      role="option"
+      aria-selected={chosen}
+      aria-disabled={reason !== undefined}
+      onClick={run}
+      ref={(element) => {
+        if (chosen) element?.scrollIntoView({ block: "nearest" });
+      }}
+    >
+      <Icon name={ICONS[offer.kind]} size={14} />
+      <span class="cut">{offer.label}</span>
+      {reason !== undefined && <span class="quiet">{reason}</span>}
+      {offer.keys !== undefined && (
+        <span class="end">
+          <ShortcutKeys keys={offer.keys} />
+        </span>
+      )}
+    </li>
+  );
+}
+
+/** Pages first, then the commands of this page. */
+function fixedItems(models: Models): PaletteItem[] {
+  const places = sidebarRoutes().map(([name, { pattern, title, sidebar, needs }]): PaletteItem => ({
+    id: `go:${name}`,
+    kind: "go",
+    label: t(title),
+    keys: sidebar.key === undefined ? undefined : `g ${sidebar.key}`,
+    needs: needs === "anyone" ? undefined : needs,
+    run: () => models.router.go(pattern),
+  }));
+  const shortcuts = activeShortcuts().filter(({ keys }) => !keys.startsWith("g ") && keys !== "Escape");
+  return [
+    ...places,
+    ...shortcuts.map((row): PaletteItem => ({
+      id: `do:${row.keys}`,
+      kind: "do",
+      label: t(row.label),
+      keys: row.keys,
+      needs: row.needs,
+      run: row.run,
+    })),
+    {
+      id: "do:look",
+      kind: "do",
+      label: t("frame.look"),
+      run: () => {
+        models.overlay.value = "look";
+      },
+    },
+    { id: "do:sign_out", kind: "do", label: t("frame.sign_out"), run: () => void models.session.signOut() },
+  ];
+}
+
+export interface PaletteItem {
+  readonly id: string;
+  readonly kind: "go" | "do" | "user";
+  readonly label: string;
+  /** The shortcut. */
+  readonly keys?: string;
+  readonly needs?: Role;
+  readonly run: () => void;
+}
+
+/** The items that contain every typed word. Items that begin with the typed text come first. */
+export function matchingItems(offers: readonly PaletteItem[], typed: string): readonly PaletteItem[] {
+  const words = typed.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  if (words.length === 0) return offers;
+  const whole = words.join(" ");
+  const hits = offers.filter(({ label }) => {
+    const text = label.toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+  const rank = ({ label }: PaletteItem) => label.toLowerCase().startsWith(whole) ? 0 : 1;
+  return hits.toSorted((a, b) => rank(a) - rank(b));
+}
+
+const MAX_USERS = 8;
+
+/** Finds the first few users. None if the server does not answer, because the palette works without them. */
+async function findUserItems({ api, router }: Models, text: string): Promise<readonly PaletteItem[]> {
+  try {
+    const { rows } = await take(api.users.$get({ query: { q: text, size: String(MAX_USERS) } }));
+    return rows.map(({ name, displayName }): PaletteItem => ({
+      id: `user:${name}`,
+      kind: "user",
+      label: displayName === "" || displayName === name ? name : `${name} · ${displayName}`,
+      run: () => router.go(`/users/${encodeURIComponent(name)}`),
+    }));
+  } catch (_notNow) {
+    return [];
+  }
+}

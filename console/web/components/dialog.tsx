@@ -1,0 +1,126 @@
+// Modal dialogs (the browser's <dialog>), and the question before unsaved input is discarded.
+
+import type { ComponentChildren } from "preact";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { t } from "../i18n/translate.ts";
+import { Icon } from "./icons.tsx";
+import { useSignal } from "@preact/signals";
+import { type Action, canClose } from "../app/action.ts";
+import type { Router } from "../app/router.ts";
+import { Alert } from "./alert.tsx";
+import { Button } from "./button.tsx";
+
+interface DialogProps {
+  readonly title: string;
+  /** Without it, only a button in the dialog closes it, because something would be lost. */
+  readonly onClose?: (() => void) | undefined;
+  /** 420 px unless wide (680 px). */
+  readonly wide?: boolean | undefined;
+  /** Whether a click outside closes it. For dialogs without input. */
+  readonly lightDismiss?: boolean;
+  /** The request of the dialog. While it runs, the dialog cannot be closed, unless it is slow. */
+  readonly action?: Action | undefined;
+  /** The buttons. */
+  readonly footer?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+/** Open while it is rendered: `{open.value && <Dialog …>}`. Closing restores the focus. */
+export function Dialog(
+  { title, onClose, action, wide = false, lightDismiss = false, footer, children }: DialogProps,
+) {
+  const isClosable = onClose !== undefined && (action === undefined || canClose(action));
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useLayoutEffect(() => {
+    const element = dialog.current;
+    // The children are rendered already, so their `autofocus` works.
+    if (element?.open === false) element.showModal();
+    return () => element?.close();
+  }, []);
+  return (
+    <dialog
+      class={`dialog ${wide ? "dialog-wide" : ""}`}
+      ref={dialog}
+      aria-labelledby={titleId}
+      closedby={!isClosable ? "none" : lightDismiss ? "any" : "closerequest"}
+      onCancel={(event) => {
+        // The cancel event of a file chooser bubbles up to the dialog.
+        if (event.target !== event.currentTarget) return;
+        event.preventDefault();
+        if (isClosable) onClose();
+      }}
+    >
+      <div class="panel-head">
+        <h2 id={titleId}>{title}</h2>
+        {onClose !== undefined && (
+          <button
+            type="button"
+            class="button button-plain button-small end"
+            disabled={!isClosable}
+            onClick={onClose}
+          >
+            <Icon name="x" />
+            <span class="unseen">{t("frame.close")}</span>
+          </button>
+        )}
+      </div>
+      <div class="dialog-body">
+        {action?.isSlow.value && <Alert tone="wait" role="status">{t("frame.no_answer")}</Alert>}
+        {children}
+      </div>
+      {footer !== undefined && <div class="dialog-foot">{footer}</div>}
+    </dialog>
+  );
+}
+
+interface DiscardProps {
+  readonly onKeep: () => void;
+  readonly onDiscard: () => void;
+}
+
+/** The focus is on the button that keeps the input. */
+export function DiscardDialog({ onKeep, onDiscard }: DiscardProps) {
+  return (
+    <Dialog
+      title={t("frame.discard_title")}
+      onClose={onKeep}
+      footer={
+        <>
+          <Button autofocus onClick={onKeep}>{t("frame.keep_editing")}</Button>
+          <Button kind="bad" onClick={onDiscard}>{t("frame.discard")}</Button>
+        </>
+      }
+    >
+      <p>{t("frame.discard_text")}</p>
+    </Dialog>
+  );
+}
+
+/** Asks before the user leaves a page with unsaved input. */
+export function UnsavedGuard({ router, isDirty }: { readonly router: Router; readonly isDirty: boolean }) {
+  const proceed = useSignal<(() => void) | null>(null);
+  // In a layout effect, because a click can follow the first key at once.
+  useLayoutEffect(() => {
+    if (!isDirty) return;
+    const release = router.block((go) => proceed.value = go);
+    // The browser shows its own question.
+    const warn = (event: BeforeUnloadEvent) => event.preventDefault();
+    addEventListener("beforeunload", warn);
+    return () => {
+      release();
+      removeEventListener("beforeunload", warn);
+    };
+  }, [isDirty]);
+  const go = proceed.value;
+  if (go === null) return null;
+  return (
+    <DiscardDialog
+      onKeep={() => proceed.value = null}
+      onDiscard={() => {
+        proceed.value = null;
+        go();
+      }}
+    />
+  );
+}

@@ -1,0 +1,63 @@
+// Times: relative or absolute, an expiry, and the time that is left.
+
+import { countdownText, fullTimeText, relativeText } from "../app/format.ts";
+import type { Models } from "../app/app_context.ts";
+import { t } from "../i18n/translate.ts";
+
+interface TimeProps {
+  readonly models: Pick<Models, "clock">;
+  /** In the server's time. */
+  readonly atMs: number;
+  /** Shows the date instead of "3 min ago". */
+  readonly absolute?: boolean;
+}
+
+export function Time({ models, atMs, absolute = false }: TimeProps) {
+  const full = fullTimeText(atMs);
+  return (
+    <time class="mono time" dateTime={new Date(atMs).toISOString()} title={full}>
+      {absolute ? full : relativeText(atMs, models.clock.nowMs.value)}
+    </time>
+  );
+}
+
+export function Expiry({ models, atMs }: { models: Models; atMs: number }) {
+  return (
+    <p class="quiet small">
+      {t("people.good_until")} <Time models={models} atMs={atMs} absolute />
+    </p>
+  );
+}
+
+interface TimeLeftProps {
+  readonly startMs: number;
+  readonly deadlineMs: number;
+  readonly nowMs: number;
+  /** The label, for screen readers. */
+  readonly label: string;
+}
+
+export function TimeLeft({ startMs, deadlineMs, nowMs, label }: TimeLeftProps) {
+  const wholeMs = Math.max(1, deadlineMs - startMs);
+  // The page's clock ticks once a second, so it can be slightly behind the start.
+  const leftMs = Math.min(wholeMs, Math.max(0, deadlineMs - nowMs));
+  const share = leftMs / wholeMs;
+  return (
+    <span class={`time-left ${share < 0.5 ? "tone-wait" : ""}`}>
+      <span class="mono">
+        <span class="unseen">{`${label} `}</span>
+        {countdownText(leftMs)}
+      </span>
+      <ShareBar share={share} />
+    </span>
+  );
+}
+
+/** A share of 0 to 1 as a bar. Screen readers skip it. */
+export function ShareBar({ share }: { share: number }) {
+  return (
+    <span class="bar" aria-hidden="true">
+      <i style={{ transform: `scaleX(${share.toFixed(3)})` }} />
+    </span>
+  );
+}

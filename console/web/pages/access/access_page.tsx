@@ -1,0 +1,105 @@
+// The Access page: administrators, your own sign-in methods and sessions, and API tokens.
+
+import type { SessionRow } from "../../../api/auth/sessions.ts";
+import { useAction } from "../../app/action.ts";
+import type { Models, PageProps } from "../../app/app_context.ts";
+import { useResource } from "../../app/resource.ts";
+import { ErrorAlert } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
+import type { TableColumn } from "../../components/data_table.tsx";
+import { currentTab, PageBar, type Tab, Tabs } from "../../components/page_layout.tsx";
+import { Time } from "../../components/time.tsx";
+import { t } from "../../i18n/translate.ts";
+import { endOwnSession, fetchOwnSessions } from "./access_calls.ts";
+import { AccessTable, AdminList, TokenList } from "./access_lists.tsx";
+import { OwnFactors } from "./own_factors.tsx";
+
+const PARTS = {
+  "": AdminList,
+  "sign-in": OwnFactors,
+  sessions: OwnSessions,
+  tokens: TokenList,
+} as const;
+
+export default function AccessPage({ models }: PageProps) {
+  const tabs: readonly Tab[] = [
+    { hash: "", label: t("access.administrators") },
+    { hash: "sign-in", label: t("access.your_sign_in") },
+    { hash: "sessions", label: t("access.sessions") },
+    { hash: "tokens", label: t("access.tokens") },
+  ];
+  const current = currentTab(models, tabs);
+  const Part = PARTS[current as keyof typeof PARTS] ?? AdminList;
+  return (
+    <main class="page">
+      <PageBar title={t("frame.access")} />
+      <Tabs models={models} tabs={tabs} label={t("access.parts")} />
+      <Part key={current} models={models} />
+    </main>
+  );
+}
+
+type Row = SessionRow & { readonly current: boolean };
+
+export function OwnSessions({ models }: { models: Models }) {
+  const resource = useResource(models, { fetch: () => fetchOwnSessions(models), inputs: [] });
+  const action = useAction();
+  const end = ({ id, source }: Row) =>
+    action.run(async () => {
+      await endOwnSession(models, id).finally(() => void resource.reload());
+      models.toasts.show(t("access.session_ended_said", { name: source }), { tone: "ok" });
+    });
+  const columns: readonly TableColumn<Row>[] = [
+    {
+      label: t("access.session_source"),
+      cell: ({ source, current }) => (
+        <>
+          <bdi class="mono">{source}</bdi> {current && <span class="hint">({t("access.session_this")})</span>}
+        </>
+      ),
+    },
+    {
+      label: t("access.session_agent"),
+      width: "36%",
+      wideOnly: true,
+      cell: ({ agent }) => <span class="cut" title={agent}>{agent}</span>,
+    },
+    {
+      label: t("access.session_began"),
+      width: "16%",
+      wideOnly: true,
+      cell: ({ createdMs }) => <Time models={models} atMs={createdMs} />,
+    },
+    {
+      label: t("access.session_used"),
+      width: "26%",
+      cell: ({ usedMs }) => <Time models={models} atMs={usedMs} />,
+    },
+    {
+      label: t("access.actions"),
+      width: "100px",
+      cell: (row) =>
+        row.current ? null : (
+          <Button
+            small
+            of={t("access.session_end_named", { name: row.source })}
+            onClick={() => end(row)}
+          >
+            {t("access.session_end")}
+          </Button>
+        ),
+    },
+  ];
+  return (
+    <>
+      <ErrorAlert of={action.fault} />
+      <AccessTable
+        label={t("access.sessions")}
+        resource={resource}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty={{ title: t("access.sessions"), next: "" }}
+      />
+    </>
+  );
+}

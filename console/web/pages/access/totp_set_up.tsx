@@ -1,0 +1,69 @@
+// Sets up an authenticator app: a QR code, a first code as proof, and recovery codes that are shown once.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { QrMatrix } from "../../../api/qr_svg.ts";
+import type { Action } from "../../app/action.ts";
+import type { Models } from "../../app/app_context.ts";
+import { ErrorAlert } from "../../components/alert.tsx";
+import { OneTimeSecret } from "../../components/form_dialog.tsx";
+import { QrCode } from "../../components/qr_code.tsx";
+import { t } from "../../i18n/translate.ts";
+import { CodeField } from "../sign_in/sign_in_form.tsx";
+import { beginTotp, confirmTotp } from "./access_calls.ts";
+
+interface Seed {
+  readonly secret: string;
+  readonly qr: QrMatrix | null;
+}
+
+interface TotpSetUpProps {
+  readonly models: Models;
+  readonly action: Action;
+  /** Called with the recovery codes after the set-up. */
+  readonly onCodes: (codes: readonly string[]) => void;
+}
+
+export function TotpSetUp({ models, action, onCodes }: TotpSetUpProps) {
+  const seed = useSignal<Seed | null>(null);
+  const { busy, fault, run } = action;
+  useEffect(() => void run(async () => seed.value = await beginTotp(models)), []);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const code = String(new FormData(event.currentTarget).get("code") ?? "");
+    void run(async () => onCodes((await confirmTotp(models, code)).codes));
+  };
+  return (
+    <form class="auth-fields" onSubmit={submit}>
+      <ErrorAlert of={fault} />
+      {seed.value !== null && (
+        <>
+          <p>{t("access.totp_scan")}</p>
+          <QrCode picture={seed.value.qr} label={t("access.totp_qr")} />
+          <p class="hint">
+            {t("access.totp_by_hand")} <code class="mono">{grouped(seed.value.secret)}</code>
+          </p>
+          <CodeField hint={t("access.totp_first_code")} />
+          <button class="button button-primary" type="submit" disabled={busy.value}>
+            {t("access.totp_confirm")}
+          </button>
+        </>
+      )}
+    </form>
+  );
+}
+
+export function CreatedRecoveryCodes({ codes, onDone }: { codes: readonly string[]; onDone: () => void }) {
+  return (
+    <div class="auth-fields">
+      <p>{t("access.recovery_why")}</p>
+      <OneTimeSecret label={t("access.recovery_codes")} secret={codes.join("\n")} onDone={onDone} />
+    </div>
+  );
+}
+
+/** Groups of four are easier to type. */
+function grouped(secret: string): string {
+  return secret.replace(/.{4}(?=.)/g, "$& ");
+}

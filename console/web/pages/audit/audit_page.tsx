@@ -1,0 +1,186 @@
+// The Audit page, read only: actors, events, objects and changes. Its filters are stored in the address.
+
+import type { ComponentChildren } from "preact";
+import { AUDIT_ACTIONS } from "../../../../platform/audit_actions.ts";
+import type { AuditItem, AuditPage as Answer } from "../../../api/audit/audit_log.ts";
+import { take } from "../../app/api_client.ts";
+import type { Models, PageProps } from "../../app/app_context.ts";
+import { type FilterQuery, type ListFilter, useFilteredList } from "../../app/filters.ts";
+import { fullTimeText } from "../../app/format.ts";
+import { auditObjectHref } from "../../app/routes.ts";
+import { ExportButton } from "../../components/button.tsx";
+import type { TableColumn } from "../../components/data_table.tsx";
+import { Icon } from "../../components/icons.tsx";
+import { CellFilter } from "../../components/list_filters.tsx";
+import { ListPage } from "../../components/list_page.tsx";
+import { Time } from "../../components/time.tsx";
+import { t } from "../../i18n/translate.ts";
+import { auditActionLabel, ChangeText } from "./change_text.tsx";
+
+const TEXTS = {
+  filters: "govern.events",
+  failed: "govern.failed",
+  empty: ["govern.none", "govern.none_next"],
+  noMatch: ["govern.none_match", "govern.none_match_next"],
+} as const;
+const FRAMES = { rows: "audit-list", none: "panel" } as const;
+
+export default function AuditPage({ models }: PageProps) {
+  const filters = filterRows();
+  const fetch = (query: FilterQuery) => take<Answer>(models.api.audit.$get({ query: withLabels(query) }));
+  const { query, list } = useFilteredList(models, { filters, fetch });
+  return (
+    <ListPage
+      models={models}
+      title={t("govern.audit")}
+      texts={TEXTS}
+      filters={filters}
+      bar="filters"
+      resource={list}
+      actions={(["csv", "json"] as const).map((format) => (
+        <ExportButton
+          key={format}
+          models={models}
+          from="audit/export"
+          query={withLabels(query)}
+          file={`audit.${format}`}
+          texts={{ label: `govern.export_${format}`, failed: "govern.export_failed" }}
+        />
+      ))}
+      frames={FRAMES}
+      label={t("govern.events")}
+      blocks
+      rows={(_last, pages) => pages.flatMap(({ items }) => items)}
+      columns={auditColumns(models)}
+      keyOf={({ id }) => id}
+      older={{
+        read: (before) => fetch({ ...query, before }),
+        label: ({ searchedToMs }) =>
+          t(searchedToMs === null || searchedToMs === undefined ? "govern.more" : "govern.search_further"),
+        note: ({ searchedToMs }) =>
+          searchedToMs === null || searchedToMs === undefined
+            ? null
+            : t("govern.searched_to", { time: fullTimeText(searchedToMs) }),
+      }}
+    />
+  );
+}
+
+const ACTIONS = Object.keys(AUDIT_ACTIONS);
+
+/** Adds the events whose label contains the search text. The server does not know the labels. */
+function withLabels(query: FilterQuery): FilterQuery {
+  const part = (query.q ?? "").toLowerCase();
+  const labelled = part === ""
+    ? []
+    : ACTIONS.filter((one) => auditActionLabel(one).toLowerCase().includes(part));
+  return labelled.length === 0 ? query : { ...query, labelled: labelled.join(",") };
+}
+
+function filterRows(): ListFilter[] {
+  return [
+    { name: "q", label: t("govern.filter_text"), control: "search" },
+    { name: "actor", label: t("govern.filter_actor"), chip: t("govern.who"), control: "search" },
+    { name: "object", label: t("govern.filter_object"), chip: t("govern.object"), control: "search" },
+    {
+      name: "action",
+      label: t("govern.filter_event"),
+      control: "choice",
+      options: ACTIONS.toSorted((a, b) => auditActionLabel(a).localeCompare(auditActionLabel(b))),
+      allLabel: t("govern.every_event"),
+      text: auditActionLabel,
+    },
+    { name: "source", label: t("govern.filter_source") },
+    { name: "from", label: t("govern.since"), control: "moment" },
+    { name: "to", label: t("govern.until"), control: "moment" },
+  ];
+}
+
+export function auditColumns(models: Models): TableColumn<AuditItem>[] {
+  const filterCell = (to: Readonly<Record<string, string>>, value: string, look?: string) => (
+    <CellFilter models={models} to={to} title="govern.filter_by" value={value} classes={look} />
+  );
+  return [
+    {
+      label: t("govern.at"),
+      width: "130px",
+      cell: ({ atMs }) => (
+        <CellFilter models={models} to={dayOf(atMs)} title="govern.this_day" value="" classes="">
+          <Time models={models} atMs={atMs} />
+        </CellFilter>
+      ),
+    },
+    {
+      label: t("govern.who"),
+      cell: ({ actor }) => <ObjectCell value={actor}>{filterCell({ actor }, actor)}</ObjectCell>,
+    },
+    {
+      label: t("govern.event"),
+      width: "17%",
+      cell: ({ action }) => filterCell({ action }, auditActionLabel(action), "wrap"),
+    },
+    {
+      label: t("govern.object"),
+      width: "20%",
+      cell: ({ objects }) =>
+        objects.map((object) => (
+          <ObjectCell key={object} value={object}>{filterCell({ object }, object)}</ObjectCell>
+        )),
+    },
+    {
+      label: t("govern.change"),
+      wideOnly: true,
+      width: "26%",
+      cell: ({ before, after, details: { caller: _, ...details } }) => (
+        <ChangeText item={{ before, after, details }} />
+      ),
+    },
+    {
+      label: t("govern.from_place"),
+      wideOnly: true,
+      cell: ({ actor, source, details: { caller } }) => {
+        if (source === "") return false;
+        const address = filterCell({ source }, source, "cut mono");
+        return actor === "radius" ? <LoginAddresses client={address} caller={caller} /> : address;
+      },
+    },
+  ];
+}
+
+/** A login has two addresses: the RADIUS client, and the caller (Calling-Station-Id). */
+function LoginAddresses({ client, caller }: { client: ComponentChildren; caller: string | undefined }) {
+  return (
+    <dl class="addresses">
+      <dt>{t("govern.client")}</dt>
+      <dd>{client}</dd>
+      {caller !== undefined && <dt>{t("govern.detail_caller")}</dt>}
+      {caller !== undefined && <dd class="mono cut" title={caller}>{caller}</dd>}
+    </dl>
+  );
+}
+
+/** An object, with a link if it has its own page. */
+function ObjectCell({ value, children }: { value: string; children: ComponentChildren }) {
+  const href = auditObjectHref(value);
+  const label = t("govern.open", { object: value });
+  return (
+    <span class="cell-named">
+      {children}
+      {href !== null && (
+        <a class="cell-link" href={href} title={label}>
+          <Icon name="chevron-right" size={14} />
+          <span class="unseen">{label}</span>
+        </a>
+      )}
+    </span>
+  );
+}
+
+/** The local day of a time. */
+function dayOf(atMs: number): { from: string; to: string } {
+  const day = new Date(atMs);
+  day.setHours(0, 0, 0, 0);
+  const next = new Date(day);
+  next.setDate(next.getDate() + 1);
+  return { from: day.toISOString(), to: new Date(next.getTime() - 1).toISOString() };
+}

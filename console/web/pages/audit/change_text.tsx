@@ -1,0 +1,122 @@
+// The change of an audit record as a small diff. If both sides have parts, only the parts that differ are shown.
+
+import { AUDIT_DETAILS } from "../../../../platform/audit_actions.ts";
+import { findAuditedSetting } from "../../../../platform/client_values.ts";
+import type { AuditItem } from "../../../api/audit/audit_log.ts";
+import { fullTimeText } from "../../app/format.ts";
+import { toReadableName } from "../../app/login_state_labels.ts";
+import { findMessage, t } from "../../i18n/translate.ts";
+import { settingLabel } from "../clients/client_form.ts";
+
+/** One changed part; an empty text for a missing value. */
+interface ChangeRow {
+  readonly name: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+export function ChangeText({ item }: { item: Pick<AuditItem, "before" | "after" | "details"> }) {
+  const rows = changeRows(item);
+  const { conversation, ...rest } = item.details;
+  const details = Object.entries(rest).map(([name, value]) =>
+    `${detailName(name)}: ${detailText(name, value)}`
+  );
+  return (
+    <>
+      {rows.length > 0 && (
+        <ul class="change">
+          {rows.map((row) => <Change key={row.name} row={row} />)}
+        </ul>
+      )}
+      {details.length > 0 && <span class="quiet">{details.join(", ")}</span>}
+      {conversation !== undefined && (
+        <a class="change-link" href={`/live/c/${encodeURIComponent(conversation)}`}>
+          {t("frame.conversation")}
+        </a>
+      )}
+    </>
+  );
+}
+
+/** The label of a detail; without a label, its name. */
+function detailName(name: string): string {
+  return findMessage(`govern.detail_${name}`) ?? toReadableName(name);
+}
+
+/** The value of a detail as text: times are formatted, codes have labels. */
+function detailText(name: string, value: string): string {
+  const type = (AUDIT_DETAILS as Readonly<Record<string, string>>)[name];
+  if (type === "moment") return fullTimeText(Number(value));
+  if (type === "yes") return t(value === "true" ? "govern.yes" : "govern.no");
+  if (type === "row") return findMessage(`explain.row_${value}`) ?? toReadableName(value);
+  if (type !== "code") return value;
+  return value.split(", ").map((one) => findMessage(`govern.${name}_${one}`) ?? toReadableName(one)).join(
+    ", ",
+  );
+}
+
+/** The label of a changed part. RADIUS attributes and their numbers keep their names. */
+function partName(name: string): string {
+  const known = findMessage(`govern.part_${name.replaceAll(".", "_")}`);
+  if (known !== null) return known;
+  const setting = findAuditedSetting(name);
+  if (setting !== null) return settingLabel(setting);
+  return /^[a-z]/.test(name) ? toReadableName(name) : name;
+}
+
+/** The label of a code, such as a role, a factor, or a secret that changed. */
+function valueText(name: string, value: string): string {
+  if (value === "changed" || value === "********") return t("govern.value_changed");
+  if (name === "role") {
+    return findMessage(`frame.role_${value}`) ?? (value === "none" ? t("govern.no_role") : value);
+  }
+  if (name === "decidedBy" || name === "access") return findMessage(`govern.${name}_${value}`) ?? value;
+  if (value === "true") return t("govern.yes");
+  if (value === "false") return t("govern.no");
+  return findMessage(`govern.factor_${value}`) ?? value;
+}
+
+function Change({ row: { name, before, after } }: { row: ChangeRow }) {
+  return (
+    <li>
+      {name !== "" && <span class="quiet">{`${partName(name)}: `}</span>}
+      {before !== "" && <del>{valueText(name, before)}</del>}
+      {after === ""
+        ? <span class="quiet">{` → ${t("govern.nothing")}`}</span>
+        : <ins>{valueText(name, after)}</ins>}
+    </li>
+  );
+}
+
+/** The changed parts of a record; one row for a record without parts. */
+export function changeRows({ before, after }: Pick<AuditItem, "before" | "after">): ChangeRow[] {
+  if (before === "" && after === "") return [];
+  const [was, is] = [partsOf(before), partsOf(after)];
+  if ((was === null && before !== "") || (is === null && after !== "")) return [{ name: "", before, after }];
+  const names = [...new Set([...Object.keys(was ?? {}), ...Object.keys(is ?? {})])];
+  return names.map((name) => ({ name, before: was?.[name] ?? "", after: is?.[name] ?? "" }))
+    .filter((row) => row.before !== row.after);
+}
+
+function partsOf(text: string): Record<string, string> | null {
+  if (!text.startsWith("{")) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== "object" || value === null) return null;
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, partText(part)]));
+  } catch (_cutOrNoJson) {
+    return null;
+  }
+}
+
+function partText(part: unknown): string {
+  if (part === null || part === undefined) return "";
+  if (Array.isArray(part)) return part.map(partText).join(", ");
+  return typeof part === "object" ? JSON.stringify(part) : String(part);
+}
+
+/** An action without a label is shown by its name. */
+export function auditActionLabel(action: string): string {
+  const name = action.replaceAll(".", "_");
+  return findMessage(`govern.event_${name}`) ?? toReadableName(name);
+}

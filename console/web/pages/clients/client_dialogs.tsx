@@ -1,0 +1,269 @@
+// Dialogs of a RADIUS client: add it, replace its shared secret, remove it.
+
+import { useSignal } from "@preact/signals";
+import type { DiscoveredSender, OneClient } from "../../../api/clients/client_types.ts";
+import type { Models, PageProps } from "../../app/app_context.ts";
+import type { Resource } from "../../app/resource.ts";
+import { Alert, ErrorAlert } from "../../components/alert.tsx";
+import { ConfirmDialog, type CreatedSecret, FormDialog } from "../../components/form_dialog.tsx";
+import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
+import { t } from "../../i18n/translate.ts";
+import {
+  addClient,
+  type ClientDraft,
+  fetchUnknownSenders,
+  NEW_CLIENT_DRAFT,
+  removeClient,
+  rotateSecret,
+  toClientRequest,
+} from "./client_form.ts";
+import { useEffect } from "preact/hooks";
+import { failureText } from "../../app/api_client.ts";
+import { Button } from "../../components/button.tsx";
+import { StateText } from "../../components/status.tsx";
+import { Time } from "../../components/time.tsx";
+import { ClientFields } from "./client_fields.tsx";
+
+type DialogPart = ClientPart & { readonly onClose: () => void };
+
+interface Rotation {
+  readonly secret: string;
+  readonly overlapMs: keyof typeof OVERLAP_WORDS;
+}
+
+const OVERLAP_WORDS = {
+  86_400_000: "connect.overlap_day",
+  3_600_000: "connect.overlap_hour",
+  604_800_000: "connect.overlap_week",
+  0: "connect.overlap_none",
+} as const;
+const ROTATION_ROWS: readonly FieldRow<Rotation>[] = [
+  {
+    name: "secret",
+    label: "connect.new_secret",
+    hint: "connect.secret_hint",
+    input: { type: "password", minLength: 16, maxLength: 128 },
+  },
+  {
+    name: "overlapMs",
+    label: "connect.overlap_label",
+    hint: "connect.overlap_hint",
+    choices: [86_400_000, 3_600_000, 604_800_000, 0],
+    choiceLabel: (ms) => t(OVERLAP_WORDS[ms]),
+  },
+];
+
+export function RotateDialog({ models, one, page, onClose }: DialogPart) {
+  const { name } = one.client;
+  const draft = useSignal<Rotation>({ secret: "", overlapMs: 86_400_000 });
+  const rotate = async () => {
+    const { secret, overlapMs } = draft.value;
+    const answer = await rotateSecret(models, name, { overlapMs, ...optionalSecret(secret) });
+    void page.reload();
+    return secretOrToast(models, { name, secret: answer.secret, said: t("connect.rotated", { name }) });
+  };
+  return (
+    <FormDialog
+      title={t("connect.rotate_title", { name })}
+      submitLabel={t("connect.rotate")}
+      onSubmit={rotate}
+      onClose={onClose}
+    >
+      <ClientUsage one={one} />
+      <FormFields prefix="rotate" draft={draft} rows={ROTATION_ROWS} />
+    </FormDialog>
+  );
+}
+
+/** Without a secret, the server generates one. */
+export function optionalSecret(secret: string): { secret?: string } {
+  return secret === "" ? {} : { secret };
+}
+
+/** Shows a generated secret once. For a given secret, shows a toast. */
+export function secretOrToast(
+  { toasts }: Pick<Models, "toasts">,
+  { name, secret, said }: { name: string; secret: string | null; said: string },
+): CreatedSecret | undefined {
+  if (secret !== null) return { title: t("connect.secret_of", { name }), secret };
+  toasts.show(said, { tone: "ok" });
+}
+
+export function RemoveDialog({ models, one, onClose }: DialogPart) {
+  const { name } = one.client;
+  return (
+    <ConfirmDialog
+      title={t("connect.remove_title", { name })}
+      submitLabel={t("connect.client_remove")}
+      count={one.blast.users.length}
+      word={name}
+      onClose={onClose}
+      onConfirm={async () => {
+        await removeClient(models, name);
+        models.toasts.show(t("connect.removed", { name }), { tone: "ok" });
+        models.router.go("/clients");
+      }}
+    >
+      <ClientUsage one={one} />
+      <p>{t("connect.remove_why")}</p>
+    </ConfirmDialog>
+  );
+}
+
+const MAX_NAMES_SHOWN = 8;
+
+/** Recent and current logins of a client. */
+export function ClientUsage({ one: { blast } }: { one: OneClient }) {
+  const more = blast.users.length - MAX_NAMES_SHOWN;
+  return (
+    <Alert tone={blast.logins + blast.open > 0 ? "wait" : "idle"}>
+      {blast.logins + blast.open === 0
+        ? t("connect.blast_none")
+        : t("connect.blast", { logins: blast.logins, people: blast.users.length, count: blast.open })}
+      {blast.users.length > 0 && (
+        <>
+          {" "}
+          <bdi class="mono">{blast.users.slice(0, MAX_NAMES_SHOWN).join(", ")}</bdi>
+          {more > 0 && ` + ${more}`}
+        </>
+      )}
+    </Alert>
+  );
+}
+
+export interface ClientPart extends Pick<PageProps, "models"> {
+  readonly one: OneClient;
+  readonly page: Resource<OneClient>;
+}
+
+interface AddProps {
+  readonly models: Models;
+  /** LDAP backends that can be the first factor. */
+  readonly ldap: readonly string[];
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}
+
+const POLL_INTERVAL_MS = 1500;
+
+type NewClient = ClientDraft & { readonly name: string; readonly secret: string };
+
+const BLANK: NewClient = { ...NEW_CLIENT_DRAFT, name: "", secret: "" };
+const SECRET_ROWS: readonly FieldRow<NewClient>[] = [{
+  name: "secret",
+  label: "connect.secret",
+  hint: "connect.secret_hint",
+  input: { type: "password", minLength: 16, maxLength: 128 },
+}];
+const NAME_ROWS: readonly FieldRow<NewClient>[] = [{
+  name: "name",
+  label: "connect.name",
+  hint: "connect.name_hint",
+  input: { required: true, maxLength: 64, pattern: "[A-Za-z0-9._\\-]+" },
+}];
+
+export function AddClientDialog({ models, ldap, onDone, onClose }: AddProps) {
+  const draft = useSignal(BLANK);
+  const add = async () => {
+    const { name, secret, ...rules } = draft.value;
+    const answer = await addClient(models, { name, ...toClientRequest(rules), ...optionalSecret(secret) });
+    onDone();
+    return secretOrToast(models, { name, secret: answer.secret, said: t("connect.client_added", { name }) });
+  };
+  const take = ({ source, nasIdentifier }: DiscoveredSender, isShared: boolean) => {
+    const { name, ...before } = draft.value;
+    draft.value = {
+      ...before,
+      address: source,
+      // A NAS-Identifier restricts the client, so it is set only if several senders share the address.
+      nasIdentifier: isShared ? nasIdentifier : "",
+      name: name === "" ? nasIdentifier.replace(/[^A-Za-z0-9._-]/g, "-").slice(0, 64) : name,
+    };
+  };
+  return (
+    <FormDialog
+      title={t("connect.client_add")}
+      submitLabel={t("connect.client_add")}
+      onSubmit={add}
+      onClose={onClose}
+      wide
+    >
+      <FormFields prefix="new" draft={draft} rows={SECRET_ROWS} />
+      <UnknownSenders models={models} secret={draft.value.secret} onTake={take} />
+      <FormFields prefix="new" draft={draft} rows={NAME_ROWS} />
+      <ClientFields models={models} draft={draft} ldap={ldap} saved={null} />
+    </FormDialog>
+  );
+}
+
+const SECRET_MATCHES = {
+  signed: { tone: "ok", shape: "check" },
+  likely: { tone: "ok", shape: "ring" },
+  wrong: { tone: "bad", shape: "cross" },
+  unknown: { tone: "idle", shape: "ring" },
+} as const;
+
+interface UnknownSendersProps {
+  readonly models: Models;
+  readonly secret: string;
+  readonly onTake: (sender: DiscoveredSender, isShared: boolean) => void;
+}
+
+function UnknownSenders({ models, secret, onTake }: UnknownSendersProps) {
+  // Null until the first answer. Before it, discovery does not run, and packets are not recorded.
+  const senders = useSignal<readonly DiscoveredSender[] | null>(null);
+  const problem = useSignal<string | null>(null);
+  const candidate = useSignal(secret);
+  candidate.value = secret;
+  const listen = async () => {
+    try {
+      const { items } = await fetchUnknownSenders(
+        models,
+        candidate.peek() === "" ? undefined : candidate.peek(),
+      );
+      senders.value = items;
+      problem.value = null;
+    } catch (fault) {
+      problem.value = failureText(fault);
+    }
+  };
+  // Also in a hidden tab: discovery ends when the polling ends, and the administrator may be at the other device.
+  useEffect(() => {
+    void listen();
+    const timer = setInterval(() => void listen(), POLL_INTERVAL_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const all = senders.value ?? [];
+  return (
+    <section class="connect-heard" aria-label={t("connect.listening")}>
+      <h3>{t("connect.listening")}</h3>
+      <ErrorAlert of={problem} />
+      <p class="quiet" role="status">{senders.value?.length === 0 && t("connect.listening_hint")}</p>
+      <ul class="people-list">
+        {all.map((sender) => (
+          <li key={`${sender.source} ${sender.nasIdentifier}`}>
+            <bdi class="mono">{sender.source}</bdi>
+            {sender.nasIdentifier !== "" && <bdi class="mono quiet">{sender.nasIdentifier}</bdi>}
+            <StateText words={{ ...SECRET_MATCHES[sender.fits], label: t(`connect.fits_${sender.fits}`) }} />
+            <span class="quiet">
+              {t("connect.packets", { count: sender.count })} · <Time models={models} atMs={sender.lastMs} />
+              {sender.client !== null && <>· {t("connect.wrong_of", { name: sender.client })}</>}
+            </span>
+            <Button
+              small
+              of={sender.source}
+              onClick={() => onTake(sender, isShared(sender, all))}
+            >
+              {t("connect.take")}
+            </Button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Whether several senders or clients have this address. */
+function isShared({ source, client }: DiscoveredSender, all: readonly DiscoveredSender[]): boolean {
+  return client !== null || all.filter((one) => one.source === source).length > 1;
+}

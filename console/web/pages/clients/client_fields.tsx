@@ -1,0 +1,195 @@
+// The form fields of a RADIUS client, new or existing.
+
+import { type Signal, useSignal } from "@preact/signals";
+import type { ConsoleSetting } from "../../../../platform/client_values.ts";
+import type { ClientRow } from "../../../api/clients/client_types.ts";
+import { failureText } from "../../app/api_client.ts";
+import type { Models } from "../../app/app_context.ts";
+import { Alert } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
+import { SelectField } from "../../components/field.tsx";
+import { choicesOf, type FieldRow, FormFields } from "../../components/form_fields.tsx";
+import { t } from "../../i18n/translate.ts";
+import {
+  CLIENT_FIELDS,
+  type ClientDraft,
+  clientField,
+  EDIT_FIELDS,
+  runFirstFactorTest,
+  toClientDraft,
+  toClientRequest,
+  usedValue,
+} from "./client_form.ts";
+
+const IDENTITY: readonly ConsoleSetting[] = ["address", "nasIdentifier"];
+const SIGNATURE: readonly ConsoleSetting[] = ["messageAuthenticator"];
+/** The fields after those of the first factor. */
+const RULES = CLIENT_FIELDS.filter((name) =>
+  ![...IDENTITY, ...SIGNATURE, ...EDIT_FIELDS].includes(name) && !name.startsWith("firstFactor")
+);
+
+interface FieldsProps extends FirstFactorContext {
+  readonly models: Models;
+  readonly draft: Signal<ClientDraft>;
+}
+
+export function ClientFields({ models, draft, ldap, saved }: FieldsProps) {
+  const fields = (names: readonly ConsoleSetting[]) => (
+    <FormFields prefix="client" draft={draft} rows={names.map(clientField)} />
+  );
+  return (
+    <>
+      {fields(IDENTITY)}
+      <details class="connect-more" open={saved !== null}>
+        <summary>{t("connect.more_rules")}</summary>
+        <div class="form">
+          {fields(SIGNATURE)}
+          <FirstFactorFields models={models} draft={draft} ldap={ldap} saved={saved} />
+          {fields(RULES.filter((name) => usedValue(draft.value, name) !== null))}
+        </div>
+      </details>
+    </>
+  );
+}
+
+const ADDRESS = "firstFactorServer.address";
+const SERVER_FIELDS = CLIENT_FIELDS.filter((name) => name.startsWith("firstFactorServer."));
+
+type SecretField = Extract<FieldRow<ClientDraft>, { name: "firstFactorServer.secret" }>;
+
+export interface FirstFactorContext {
+  /** LDAP backends of the target whose users log in. */
+  readonly ldap: readonly string[];
+  /** The saved client; `null` for a new one. */
+  readonly saved: ClientRow | null;
+}
+
+interface FactorProps extends FirstFactorContext {
+  readonly models: Models;
+  readonly draft: Signal<ClientDraft>;
+}
+
+export function FirstFactorFields(props: FactorProps) {
+  const { draft, ldap } = props;
+  const { firstFactor, firstFactorBackend } = draft.value;
+  const choose = (chosen: ClientDraft["firstFactor"]) => {
+    const backend = chosen === "ldap" && firstFactorBackend === "" ? ldap[0] ?? "" : firstFactorBackend;
+    draft.value = { ...draft.value, firstFactor: chosen, firstFactorBackend: backend };
+  };
+  return (
+    <>
+      <SelectField
+        id="client-firstFactor"
+        label={t("clients.firstFactor")}
+        {...choicesOf(clientField("firstFactor") as FieldRow<Pick<ClientDraft, "firstFactor">>, {
+          value: firstFactor,
+          onChange: choose,
+        })}
+      />
+      {firstFactor === "ldap" && (
+        <div class="connect-factor" role="group" aria-label={t("clients.firstFactor_ldap")}>
+          {ldap.length === 0 ? <Alert tone="wait">{t("connect.ldap_none")}</Alert> : (
+            <FormFields
+              prefix="client"
+              draft={draft}
+              rows={[{ name: "firstFactorBackend", label: "clients.firstFactorBackend", choices: ldap }]}
+            />
+          )}
+          <FactorTest {...props} />
+        </div>
+      )}
+      {firstFactor === "radius" && (
+        <div class="connect-factor" role="group" aria-label={t("clients.firstFactor_radius")}>
+          <ServerFields {...props} />
+          <FactorTest {...props} />
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Whether the stored secret belongs to the server in the form. */
+function isKept({ draft, saved }: Pick<FactorProps, "draft" | "saved">): boolean {
+  if (saved === null || saved.firstFactorServer === null) return false;
+  return draft.value[ADDRESS].trim() === toClientDraft(saved)[ADDRESS];
+}
+
+function ServerFields(props: FactorProps) {
+  const { draft } = props;
+  const timeoutMs = draft.value["firstFactorServer.timeoutMs"];
+  const rows = SERVER_FIELDS.map((name) => {
+    const row = clientField(name);
+    if (row.name === "firstFactorServer.secret") return secretField(row, isKept(props));
+    if (row.name !== "firstFactorServer.timeoutMs") return row;
+    // A client can have a timeout that is not among the choices.
+    const choices = [...new Set([...row.choices ?? [], timeoutMs])].sort((a, b) => a - b);
+    return { ...row, choices };
+  });
+  return <FormFields prefix="client" draft={draft} rows={rows} />;
+}
+
+function secretField(row: SecretField, isSaved: boolean): SecretField {
+  return {
+    ...row,
+    hint: isSaved ? "clients.firstFactorServer_secret_kept" : "clients.firstFactorServer_secret_hint",
+    input: { ...row.input, required: !isSaved },
+  };
+}
+
+/** The request of a first-factor test; `null` while the form is incomplete. */
+function toTestRequest({ draft, saved, ldap }: FactorProps) {
+  const { firstFactor, firstFactorBackend } = draft.value;
+  if (firstFactor === "ldap") return ldap.length === 0 ? null : { backend: firstFactorBackend };
+  const { firstFactorServer: server } = toClientRequest(draft.value);
+  if (server === null) return null;
+  const { address, secret } = server;
+  if (secret === undefined) return saved !== null && isKept({ draft, saved }) ? { client: saved.name } : null;
+  return address === "" ? null : { ...server, secret };
+}
+
+interface TestResult {
+  /** The values that were tested. For other values the result is not shown. */
+  readonly tested: string;
+  readonly tone: "ok" | "bad";
+  readonly text: string;
+}
+
+function FactorTest(props: FactorProps) {
+  const { models, draft } = props;
+  const busy = useSignal(false);
+  const result = useSignal<TestResult | null>(null);
+  const test = toTestRequest(props);
+  const { firstFactor, "firstFactorServer.timeoutMs": timeoutMs } = draft.value;
+  const tested = JSON.stringify([test, firstFactor, SERVER_FIELDS.map((name) => draft.value[name])]);
+  const run = async () => {
+    if (test === null || busy.value) return;
+    busy.value = true;
+    result.value = null;
+    try {
+      const { answers, detail } = await runFirstFactorTest(models, test);
+      const silent = firstFactor === "ldap"
+        ? t("connect.backend_silent", { detail })
+        : t("connect.server_silent", { seconds: timeoutMs / 1000 });
+      const good = t(firstFactor === "ldap" ? "connect.backend_answers" : "connect.server_answers");
+      result.value = { tested, tone: answers ? "ok" : "bad", text: answers ? good : silent };
+    } catch (fault) {
+      result.value = { tested, tone: "bad", text: failureText(fault) };
+    }
+    busy.value = false;
+  };
+  const reason = test === null
+    ? t(firstFactor === "ldap" ? "connect.ldap_none" : "connect.server_incomplete")
+    : undefined;
+  return (
+    <>
+      <div>
+        <Button small reason={reason} busy={busy.value} onClick={run}>
+          {t("connect.factor_test")}
+        </Button>
+      </div>
+      {result.value?.tested === tested && (
+        <Alert tone={result.value.tone} role="status">{result.value.text}</Alert>
+      )}
+    </>
+  );
+}

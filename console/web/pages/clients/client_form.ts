@@ -1,0 +1,191 @@
+// The form of a RADIUS client, by the rows of platform/client_values.ts: drafts, requests, differences, the merge of two
+// concurrent changes, and the calls. A call that changes a client waits for a sign-in or a recent factor.
+
+import {
+  clientSetting,
+  CONSOLE_SETTINGS,
+  type ConsoleSetting,
+  type ConsoleValue,
+  isSettingUsed,
+  settingOf,
+  settingsObject,
+} from "../../../../platform/client_values.ts";
+import { type SocketAddress, socketAddressText } from "../../../../platform/addresses.ts";
+import type { ClientRow } from "../../../api/clients/client_types.ts";
+import type { FieldRow } from "../../components/form_fields.tsx";
+import type { MessageKey } from "../../i18n/catalogue.ts";
+import { findMessage, t } from "../../i18n/translate.ts";
+import { escapeParams, take } from "../../app/api_client.ts";
+import type { Models } from "../../app/app_context.ts";
+
+/** The values of the form. Addresses and lists are text. An empty secret keeps the stored one. */
+export type ClientDraft = {
+  readonly [K in ConsoleSetting]: ConsoleValue<K> extends string | number | boolean ? ConsoleValue<K>
+    : string;
+};
+
+const isForEdit = (name: ConsoleSetting) => clientSetting(name).console?.isForEdit === true;
+
+/** The fields that only the form of an existing client has. */
+export const EDIT_FIELDS: readonly ConsoleSetting[] = CONSOLE_SETTINGS.filter(isForEdit);
+/** In the order of the form. */
+export const CLIENT_FIELDS: readonly ConsoleSetting[] = [
+  ...CONSOLE_SETTINGS.filter((name) => !isForEdit(name)),
+  ...EDIT_FIELDS,
+];
+
+export const NEW_CLIENT_DRAFT: ClientDraft = draftWith((name) => {
+  const { default: preset, console } = clientSetting(name);
+  return console?.initial ?? preset;
+});
+
+export function toClientDraft(client: ClientRow): ClientDraft {
+  return draftWith((name) =>
+    clientSetting(name).type === "secret" ? "" : settingOf(client, name) ?? NEW_CLIENT_DRAFT[name]
+  );
+}
+
+function draftWith(valueOf: (name: ConsoleSetting) => unknown): ClientDraft {
+  return Object.fromEntries(CONSOLE_SETTINGS.map((name) => [name, fieldValue(name, valueOf(name))])) as
+    & ClientDraft
+    & Record<string, unknown>;
+}
+
+function fieldValue(name: ConsoleSetting, value: unknown): unknown {
+  if (Array.isArray(value)) return value.join(clientSetting(name).type === "ranges" ? "\n" : " ");
+  return typeof value === "object" ? socketAddressText(value as SocketAddress) : value;
+}
+
+const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((one) => one !== "");
+
+/** The request body, without the settings of another first factor. */
+export function toClientRequest(draft: ClientDraft): ClientForm {
+  return settingsObject(CONSOLE_SETTINGS, (name) => {
+    const { usedWhen, default: preset } = clientSetting(name);
+    if (usedWhen?.setting !== "firstFactor" || isUsed(draft, name)) return requestValue(draft, name);
+    return name.includes(".") ? undefined : preset;
+  }) as unknown as ClientForm;
+}
+
+const isUsed = (draft: ClientDraft, name: ConsoleSetting) =>
+  isSettingUsed(name, (other) => settingOf(draft, other));
+
+function requestValue(draft: ClientDraft, name: ConsoleSetting): unknown {
+  const { type, default: preset } = clientSetting(name);
+  const value = draft[name];
+  if (type === "ranges" || type === "domains" || type === "realms") return wordsOf(String(value));
+  if (type === "peer") return String(value).trim();
+  if (type === "separator") return String(value).trim() || preset;
+  return type === "secret" && value === "" ? undefined : value;
+}
+
+/** The value of a field for the API; `null` if the field has no effect. */
+export function usedValue(draft: ClientDraft, name: ConsoleSetting): unknown {
+  return isUsed(draft, name) ? requestValue(draft, name) ?? null : null;
+}
+
+/** The fields that differ between two drafts, in the order of the form. Secrets cannot be compared. */
+export function changedSettings(a: ClientDraft, b: ClientDraft): ConsoleSetting[] {
+  return CLIENT_FIELDS.filter((name) =>
+    clientSetting(name).type !== "secret" && String(usedValue(a, name)) !== String(usedValue(b, name))
+  );
+}
+
+/** My changes on top of another administrator's changes. */
+export function mergeDrafts(
+  { base, mine, theirs }: { base: ClientDraft; mine: ClientDraft; theirs: ClientDraft },
+): ClientDraft {
+  const own = [...changedSettings(base, mine), "firstFactorServer.secret" as const];
+  return { ...theirs, ...Object.fromEntries(own.map((name) => [name, mine[name]])) };
+}
+
+function messageKey(name: ConsoleSetting, part = ""): MessageKey {
+  return `clients.${name.replace(".", "_")}${part}` as MessageKey;
+}
+
+export function settingLabel(name: ConsoleSetting): string {
+  return t(messageKey(name));
+}
+
+/** The value of a field as text; `null` if it is empty or has no effect. */
+export function settingText(draft: ClientDraft, name: ConsoleSetting): string | null {
+  const value = usedValue(draft, name);
+  return value === null || value === "" ? null : valueText(name, value) || null;
+}
+
+function valueText(name: ConsoleSetting, value: unknown): string {
+  const { type } = clientSetting(name);
+  if (Array.isArray(value)) return value.join(", ");
+  if (type === "boolean") return t(value === true ? "connect.yes" : "connect.no");
+  if (type === "milliseconds") return t("connect.seconds", { count: Number(value) / 1000 });
+  return type === "choice" ? t(messageKey(name, `_${value}`)) : String(value);
+}
+
+/** Whether the value is shown as it is, without a label. */
+export function isVerbatim(name: ConsoleSetting): boolean {
+  return !["boolean", "choice", "milliseconds"].includes(clientSetting(name).type);
+}
+
+/** The field of a setting in the form. */
+export function clientField(name: ConsoleSetting): FieldRow<ClientDraft> {
+  const { choices, console } = clientSetting(name);
+  const question = messageKey(name, "_question");
+  const hint = messageKey(name, "_hint");
+  const offered = console?.choices ?? choices;
+  return {
+    name,
+    // A check box needs a sentence; the label of the value is too short.
+    label: findMessage(question) === null ? messageKey(name) : question,
+    ...(findMessage(hint) === null ? {} : { hint }),
+    ...(offered ? { choices: offered, choiceLabel: (value: unknown) => valueText(name, value) } : {}),
+    ...(clientSetting(name).type === "ranges" ? { lines: 2 } : {}),
+    input: inputOf(name),
+  } as FieldRow<ClientDraft>;
+}
+
+function inputOf(name: ConsoleSetting): FieldRow<ClientDraft>["input"] {
+  const { type, max, example, console } = clientSetting(name);
+  if (type === "ranges") return { required: true };
+  if (type === "peer") return { required: true, maxLength: 260, placeholder: String(example) };
+  if (type === "secret") return { type: "password", maxLength: 128 };
+  if (type === "separator") return { maxLength: 1 };
+  return type === "text" ? { maxLength: console?.max ?? max ?? 256 } : {};
+}
+
+type ApiSession = Pick<Models, "api" | "session">;
+const idOf = (name: string) => ({ param: escapeParams({ id: name }) });
+
+export const fetchClients = ({ api }: ApiSession) => take(api.clients.$get());
+
+export const fetchClient = ({ api }: ApiSession, name: string) => take(api.clients[":id"].$get(idOf(name)));
+
+export const fetchUnknownSenders = ({ api }: ApiSession, secret: string | undefined) =>
+  take(api.clients.heard.$post({ json: secret === undefined ? {} : { secret } }));
+
+type FirstFactorTest = Parameters<Models["api"]["clients"]["first-factor"]["$post"]>[0]["json"];
+
+type NewClient = Parameters<Models["api"]["clients"]["$post"]>[0]["json"];
+
+type ChangedClient = Parameters<Models["api"]["clients"][":id"]["$put"]>[0]["json"];
+
+type Rotation = Parameters<Models["api"]["clients"][":id"]["secret"]["$post"]>[0]["json"];
+
+export type ClientForm = Omit<ChangedClient, "version">;
+
+export const addClient = ({ api, session }: ApiSession, json: NewClient) =>
+  session.whileSignedIn(() => take(api.clients.$post({ json })));
+
+export const changeClient = ({ api, session }: ApiSession, name: string, json: ChangedClient) =>
+  session.whileSignedIn(() => take(api.clients[":id"].$put({ ...idOf(name), json })));
+
+export const runFirstFactorTest = ({ api, session }: ApiSession, json: FirstFactorTest) =>
+  session.whileSignedIn(() => take(api.clients["first-factor"].$post({ json })));
+
+export const rotateSecret = ({ api, session }: ApiSession, name: string, json: Rotation) =>
+  session.whileSignedIn(() => take(api.clients[":id"].secret.$post({ ...idOf(name), json })));
+
+export const endOverlap = ({ api, session }: ApiSession, name: string) =>
+  session.whileSignedIn(() => take(api.clients[":id"].overlap.$delete(idOf(name))));
+
+export const removeClient = ({ api, session }: ApiSession, name: string) =>
+  session.whileSignedIn(() => take(api.clients[":id"].$delete(idOf(name))));

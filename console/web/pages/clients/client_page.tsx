@@ -1,0 +1,280 @@
+// The page of a RADIUS client: its state and usage, its settings, and its shared secret.
+
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { OneClient } from "../../../api/clients/client_types.ts";
+import { useAction } from "../../app/action.ts";
+import type { Models, PageProps } from "../../app/app_context.ts";
+import { fullTimeText } from "../../app/format.ts";
+import { useResource } from "../../app/resource.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import { Alert, ErrorAlert, Fetched } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
+import type { DiffRow } from "../../components/diff_table.tsx";
+import { ReviewDialog, ReviewedForm } from "../../components/review_dialog.tsx";
+import { ReadOnlyField } from "../../components/field.tsx";
+import { FormFields } from "../../components/form_fields.tsx";
+import { AuditLink, PageBar, Panel } from "../../components/page_layout.tsx";
+import { Time } from "../../components/time.tsx";
+import { t } from "../../i18n/translate.ts";
+import {
+  changeClient,
+  changedSettings,
+  CLIENT_FIELDS,
+  type ClientDraft,
+  clientField,
+  EDIT_FIELDS,
+  endOverlap,
+  fetchClient,
+  isVerbatim,
+  mergeDrafts,
+  settingLabel,
+  settingText,
+  toClientDraft,
+  toClientRequest,
+} from "./client_form.ts";
+import { type ClientPart, ClientUsage, RemoveDialog, RotateDialog } from "./client_dialogs.tsx";
+import { ClientFields } from "./client_fields.tsx";
+
+export default function ClientPage({ models, params }: PageProps) {
+  const name = params.id ?? "";
+  const page = useResource(models, { fetch: () => fetchClient(models, name), inputs: [name] });
+  return (
+    <main class="page" id="page">
+      <PageBar title={name} back={{ href: "/clients", label: t("connect.all_clients") }}>
+        <AuditLink object={`client:${name}`} />
+      </PageBar>
+      <Fetched resource={page}>
+        {(one) => <Client models={models} one={one} page={page} />}
+      </Fetched>
+    </main>
+  );
+}
+
+function Client({ models, one, page }: ClientPart) {
+  const { client } = one;
+  const open = useSignal<"rotate" | "remove" | null>(null);
+  const inFile = client.from === "settings" ? t("connect.in_settings") : undefined;
+  const reason = permissionHint(models, "owner") ?? inFile;
+  const close = () => open.value = null;
+  return (
+    <>
+      {inFile !== undefined && <Alert tone="idle">{inFile}</Alert>}
+      <Facts models={models} one={one} page={page} />
+      <Panel title={t("connect.rules")}>
+        {reason === undefined
+          ? <EditClient key={client.name} models={models} one={one} page={page} />
+          : <FixedRules one={one} />}
+      </Panel>
+      <div class="people-actions">
+        <Button reason={reason} onClick={() => open.value = "rotate"}>{t("connect.rotate")}</Button>
+        <Button kind="bad" reason={reason} onClick={() => open.value = "remove"}>
+          {t("connect.client_remove")}
+        </Button>
+      </div>
+      {open.value === "rotate" && <RotateDialog models={models} one={one} page={page} onClose={close} />}
+      {open.value === "remove" && <RemoveDialog models={models} one={one} page={page} onClose={close} />}
+    </>
+  );
+}
+
+function Facts({ models, one: { client, blast }, page }: ClientPart) {
+  const { use, overlapUntilMs, secretMs } = client;
+  const action = useAction();
+  const rate = client.accepted + client.rejected === 0
+    ? t("connect.no_logins")
+    : `${client.rejected} / ${client.accepted + client.rejected}`;
+  const end = () =>
+    action.run(async () => {
+      await endOverlap(models, client.name).finally(() => void page.reload());
+      models.toasts.show(t("connect.overlap_ended"), { tone: "ok" });
+    });
+  const requireSigned = () =>
+    action.run(async () => {
+      const form = toClientRequest({ ...toClientDraft(client), messageAuthenticator: "require" });
+      await changeClient(models, client.name, { ...form, version: client.version })
+        .finally(() => void page.reload());
+      models.toasts.show(t("connect.unsigned_required", { name: client.name }), { tone: "ok" });
+    });
+  return (
+    <Panel quiet title={t("connect.use")}>
+      {overlapUntilMs !== null && (
+        <Alert tone="wait" role="status">
+          <strong>{t("connect.overlap_until", { time: fullTimeText(overlapUntilMs) })}</strong>{" "}
+          {secretText(client)}{" "}
+          <Button small reason={permissionHint(models, "owner")} onClick={end}>
+            {t("connect.overlap_end")}
+          </Button>
+        </Alert>
+      )}
+      {client.signing.acceptsUnsigned && !client.disabled && (
+        <Alert tone="wait" icon="alert">
+          {t("connect.unsigned_accepted")}{" "}
+          <Button
+            small
+            reason={permissionHint(models, "owner") ??
+              (client.from === "settings" ? t("connect.in_settings") : undefined)}
+            onClick={requireSigned}
+          >
+            {t("connect.unsigned_require")}
+          </Button>
+        </Alert>
+      )}
+      <ErrorAlert of={action.fault} />
+      <div class="people-fields">
+        {client.signing.required === "learnt" && (
+          <ReadOnlyField label={t("connect.signing_addresses")}>
+            <bdi class="mono">{addressesText(client.signing) || t("frame.none")}</bdi>
+          </ReadOnlyField>
+        )}
+        {use.unsignedMs > 0 && (
+          <ReadOnlyField label={t("connect.unsigned_last")}>
+            <Time models={models} atMs={use.unsignedMs} />
+          </ReadOnlyField>
+        )}
+        <ReadOnlyField label={t("connect.last_packet")}>
+          {use.lastMs === 0 ? t("connect.never") : <Time models={models} atMs={use.lastMs} />}
+        </ReadOnlyField>
+        <ReadOnlyField label={t("connect.packets_since")}>{String(use.packets)}</ReadOnlyField>
+        <ReadOnlyField label={t("connect.rejected_24")}>{rate}</ReadOnlyField>
+        <ReadOnlyField label={t("connect.used_by")}>
+          {t("connect.people_24", { count: blast.users.length })}
+        </ReadOnlyField>
+        <ReadOnlyField label={t("connect.open_now")}>{String(blast.open)}</ReadOnlyField>
+        <ReadOnlyField label={t("connect.secret")}>
+          {secretMs === null ? t("connect.secret_file") : (
+            <>
+              {t("connect.secret_set")} <Time models={models} atMs={secretMs} />
+            </>
+          )}
+        </ReadOnlyField>
+      </div>
+      <a href={`/history?client=${encodeURIComponent(client.name)}`}>{t("connect.to_history")}</a>
+    </Panel>
+  );
+}
+
+const MAX_ADDRESSES = 8;
+
+function addressesText({ addresses, count }: OneClient["client"]["signing"]): string {
+  const shown = addresses.slice(0, MAX_ADDRESSES).join(", ");
+  return count > MAX_ADDRESSES ? `${shown} (+${count - MAX_ADDRESSES})` : shown;
+}
+
+/** Which of the two secrets the client used last. */
+function secretText({ use, secretMs }: OneClient["client"]): string {
+  if (use.lastMs <= (secretMs ?? 0)) return t("connect.secret_unheard");
+  return use.previousMs === use.lastMs ? t("connect.secret_old") : t("connect.secret_new");
+}
+
+function FixedRules({ one: { client } }: Pick<ClientPart, "one">) {
+  const draft = toClientDraft(client);
+  return (
+    <div class="people-fields">
+      {CLIENT_FIELDS.map((name) => {
+        const text = settingText(draft, name);
+        return text !== null && (
+          <ReadOnlyField key={name} label={settingLabel(name)}>
+            <bdi class={isVerbatim(name) ? "mono" : undefined}>{text}</bdi>
+          </ReadOnlyField>
+        );
+      })}
+    </div>
+  );
+}
+
+export function EditClient({ models, one, page }: ClientPart) {
+  /** The client when the input began. A newer version replaces it only while nothing is typed. */
+  const began = useSignal(one);
+  const draft = useSignal<ClientDraft>(toClientDraft(one.client));
+  const reviewing = useSignal(false);
+  const base = toClientDraft(began.value.client);
+  const isUnchanged = (from: ClientDraft, to: ClientDraft) =>
+    changedSettings(from, to).length === 0 && to["firstFactorServer.secret"] === "";
+  useEffect(() => {
+    // Effects run late: this also counts input since the last render.
+    if (!isUnchanged(toClientDraft(began.peek().client), draft.peek())) return;
+    began.value = one;
+    draft.value = toClientDraft(one.client);
+  }, [one.client.version]);
+  return (
+    <>
+      <ReviewedForm
+        router={models.router}
+        area="connect"
+        isSame={isUnchanged(base, draft.value)}
+        onReview={() => reviewing.value = true}
+        onDiscard={() => draft.value = base}
+      >
+        <ClientFields models={models} draft={draft} ldap={one.ldap} saved={began.value.client} />
+        <FormFields prefix="client" draft={draft} rows={EDIT_FIELDS.map(clientField)} />
+      </ReviewedForm>
+      {reviewing.value && (
+        <ClientReview
+          models={models}
+          began={began}
+          draft={draft}
+          onSaved={(now) => page.set(now)}
+          onClose={() => reviewing.value = false}
+        />
+      )}
+    </>
+  );
+}
+
+interface ReviewProps {
+  readonly models: Models;
+  /** The client as it was when the form was opened. */
+  readonly began: Signal<OneClient>;
+  readonly draft: Signal<ClientDraft>;
+  readonly onSaved: (now: OneClient) => void;
+  readonly onClose: () => void;
+}
+
+export function ClientReview({ models, began, draft, onSaved, onClose }: ReviewProps) {
+  const { client } = began.value;
+  const { name } = client;
+  const mine = draft.value;
+  const base = toClientDraft(client);
+  const begin = (now: OneClient, next: ClientDraft) => {
+    began.value = now;
+    draft.value = next;
+  };
+  return (
+    <ReviewDialog
+      area="connect"
+      name={name}
+      rows={diffRows(base, mine)}
+      onSave={async () => {
+        const now = await changeClient(models, name, { ...toClientRequest(mine), version: client.version });
+        models.toasts.show(t("connect.client_changed", { name }), { tone: "ok" });
+        begin(now, toClientDraft(now.client));
+        onSaved(now);
+      }}
+      onRebase={async () => {
+        const current = await fetchClient(models, name);
+        const theirs = toClientDraft(current.client);
+        begin(current, mergeDrafts({ base, mine, theirs }));
+        return { fields: changedSettings(base, theirs).map(settingLabel) };
+      }}
+      onClose={onClose}
+    >
+      <ClientUsage one={began.value} />
+    </ReviewDialog>
+  );
+}
+
+function diffRows(base: ClientDraft, mine: ClientDraft): DiffRow[] {
+  const rows = changedSettings(base, mine).map((name) => ({
+    name: settingLabel(name),
+    now: settingText(base, name),
+    after: settingText(mine, name),
+  }));
+  if (!isNewSecret(mine)) return rows;
+  const name = settingLabel("firstFactorServer.secret");
+  return [...rows, { name, now: null, after: t("connect.another_secret") }];
+}
+
+function isNewSecret(draft: ClientDraft): boolean {
+  return draft["firstFactorServer.secret"] !== "" && draft.firstFactor === "radius";
+}

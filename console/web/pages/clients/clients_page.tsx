@@ -1,0 +1,123 @@
+// The list of RADIUS clients, with their state and reject rate.
+
+import { useSignal } from "@preact/signals";
+import type { ClientRow } from "../../../api/clients/client_types.ts";
+import type { PageProps } from "../../app/app_context.ts";
+import type { ListFilter } from "../../app/filters.ts";
+import { readyValue, useResource } from "../../app/resource.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import { Alert } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
+import type { TableColumn } from "../../components/data_table.tsx";
+import { ListPage } from "../../components/list_page.tsx";
+import { StateText } from "../../components/status.tsx";
+import { Time } from "../../components/time.tsx";
+import { t } from "../../i18n/translate.ts";
+import { AddClientDialog } from "./client_dialogs.tsx";
+import { fetchClients } from "./client_form.ts";
+
+const TEXTS = {
+  filters: "frame.search",
+  failed: "connect.unread",
+  old: "connect.old",
+  empty: ["connect.clients_none", "connect.clients_none_next"],
+  noMatch: ["connect.clients_unmatched"],
+} as const;
+
+export default function ClientsPage({ models }: PageProps) {
+  const list = useResource(models, { fetch: () => fetchClients(models), inputs: [] });
+  const adding = useSignal(false);
+  const answer = readyValue(list.state.value);
+  const asked = models.router.param("q").trim().toLowerCase();
+  return (
+    <ListPage
+      models={models}
+      title={t("frame.clients")}
+      texts={TEXTS}
+      filters={answer === null || answer.items.length === 0 ? [] : filterRows()}
+      resource={list}
+      actions={
+        <Button
+          kind="primary"
+          icon="plus"
+          reason={permissionHint(models, "owner")}
+          onClick={() => adding.value = true}
+        >
+          {t("connect.client_add")}
+        </Button>
+      }
+      stack
+      rows={({ items }) =>
+        items.filter(({ name, address }) =>
+          [name, ...address].some((text) => text.toLowerCase().includes(asked))
+        )}
+      columns={columnsOf(models)}
+      keyOf={({ name }) => name}
+      hrefOf={({ name }) => `/clients/${encodeURIComponent(name)}`}
+      note={({ items }) => items.length === 0 && <Alert tone="wait">{t("connect.any_address")}</Alert>}
+    >
+      {adding.value && (
+        <AddClientDialog
+          models={models}
+          ldap={answer?.ldap ?? []}
+          onDone={() => void list.reload()}
+          onClose={() => adding.value = false}
+        />
+      )}
+    </ListPage>
+  );
+}
+
+/** The browser has the whole list, so the search needs no chip. */
+function filterRows(): ListFilter[] {
+  return [{ name: "q", label: t("connect.clients_search"), chip: "", control: "search" }];
+}
+
+function columnsOf(models: PageProps["models"]): readonly TableColumn<ClientRow>[] {
+  return [
+    { label: t("connect.name"), cell: ({ name }) => <bdi class="cut mono">{name}</bdi> },
+    {
+      label: t("connect.address"),
+      cell: ({ address }) => <bdi class="cut mono">{address.join(", ")}</bdi>,
+    },
+    {
+      label: t("connect.state"),
+      width: "150px",
+      wideOnly: true,
+      cell: (client) => <StateText words={clientState(client)} />,
+    },
+    {
+      label: t("connect.last_packet"),
+      width: "130px",
+      narrow: "88px",
+      cell: ({ use }) => use.lastMs === 0 ? t("connect.never") : <Time models={models} atMs={use.lastMs} />,
+    },
+    {
+      label: t("connect.reject_rate"),
+      width: "150px",
+      number: true,
+      wideOnly: true,
+      cell: rejectRate,
+    },
+    {
+      label: t("connect.from"),
+      width: "130px",
+      wideOnly: true,
+      cell: ({ from }) => t(`connect.from_${from}`),
+    },
+  ];
+}
+
+/** The state of a client. */
+export function clientState({ disabled, overlapUntilMs, use }: ClientRow) {
+  if (disabled) return { tone: "idle", shape: "ring", label: t("clients.disabled") } as const;
+  if (overlapUntilMs !== null) return { tone: "wait", shape: "key", label: t("connect.overlap") } as const;
+  if (use.lastMs === 0) return { tone: "idle", shape: "ring", label: t("connect.unheard") } as const;
+  return { tone: "ok", shape: "check", label: t("connect.heard_from") } as const;
+}
+
+export function rejectRate({ accepted, rejected }: Pick<ClientRow, "accepted" | "rejected">): string {
+  const ended = accepted + rejected;
+  if (ended === 0) return t("connect.no_logins");
+  return t("connect.rate", { percent: Math.round(rejected / ended * 100), count: ended });
+}

@@ -1,0 +1,219 @@
+// SCIM credentials: the list, creation (the password is shown once), and revocation.
+
+import { useSignal } from "@preact/signals";
+import { escapeParams, take } from "../../app/api_client.ts";
+import type { Models, PageProps } from "../../app/app_context.ts";
+import { readyValue, useResource } from "../../app/resource.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import { Alert } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
+import type { TableColumn } from "../../components/data_table.tsx";
+import { Checkbox } from "../../components/field.tsx";
+import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
+import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
+import { ListPage } from "../../components/list_page.tsx";
+import { AuditIconLink, PageBar } from "../../components/page_layout.tsx";
+import { Time } from "../../components/time.tsx";
+import { t } from "../../i18n/translate.ts";
+
+const TEXTS = {
+  failed: "connect.unread",
+  old: "connect.old",
+  empty: ["connect.credentials_none", "connect.credentials_none_next"],
+} as const;
+
+type Row = Awaited<ReturnType<typeof fetchCredentials>>["items"][number];
+
+export default function CredentialsPage({ models }: PageProps) {
+  const reason = permissionHint(models, "owner");
+  if (reason === undefined) return <Owners models={models} />;
+  return (
+    <main class="page" id="page">
+      <PageBar title={t("frame.credentials")} />
+      <Alert tone="idle">{reason}</Alert>
+    </main>
+  );
+}
+
+function Owners({ models }: { models: Models }) {
+  const list = useResource(models, { fetch: () => fetchCredentials(models), inputs: [] });
+  const adding = useSignal(false);
+  const revoking = useSignal<string | null>(null);
+  const name = revoking.value;
+  const answer = readyValue(list.state.value);
+  return (
+    <ListPage
+      models={models}
+      title={t("frame.credentials")}
+      texts={TEXTS}
+      resource={list}
+      note={() => <Alert tone="idle">{t("connect.credentials_not_providers")}</Alert>}
+      actions={
+        <Button kind="primary" icon="plus" onClick={() => adding.value = true}>
+          {t("connect.credential_add")}
+        </Button>
+      }
+      rows={({ items }) => items}
+      columns={columnsOf(models, (row) => revoking.value = row.name)}
+      keyOf={(row) => row.name}
+    >
+      {adding.value && answer !== null && (
+        <CredentialDialog
+          models={models}
+          targets={answer.targets}
+          onDone={() => void list.reload()}
+          onClose={() => adding.value = false}
+        />
+      )}
+      {name !== null && (
+        <ConfirmDialog
+          title={t("connect.revoke_title", { name })}
+          submitLabel={t("connect.revoke")}
+          onClose={() => revoking.value = null}
+          onConfirm={async () => {
+            await revokeCredential(models, name);
+            models.toasts.show(t("connect.revoked", { name }), { tone: "ok" });
+            void list.reload();
+          }}
+        >
+          <p>{t("connect.revoke_why")}</p>
+        </ConfirmDialog>
+      )}
+    </ListPage>
+  );
+}
+
+function columnsOf(models: Models, revoke: (row: Row) => void): readonly TableColumn<Row>[] {
+  return [
+    {
+      label: t("connect.name"),
+      cell: ({ name, targets }) => (
+        <span class="cell-named">
+          <bdi class="mono cut">{name}</bdi>
+          <AuditIconLink object={`credential:${targets[0] ?? ""}/${name}`} />
+        </span>
+      ),
+    },
+    {
+      label: t("frame.targets"),
+      wideOnly: true,
+      cell: ({ targets }) => <bdi class="mono">{targets.join(", ")}</bdi>,
+    },
+    {
+      label: t("connect.access"),
+      width: "120px",
+      narrow: "72px",
+      cell: ({ access }) => t(`connect.access_${access}`),
+    },
+    {
+      label: t("connect.made"),
+      width: "140px",
+      wideOnly: true,
+      cell: ({ createdMs }) =>
+        createdMs === null ? t("connect.from_settings") : <Time models={models} atMs={createdMs} />,
+    },
+    {
+      label: t("connect.actions"),
+      width: "120px",
+      narrow: "92px",
+      cell: (row) => (
+        <Button
+          small
+          reason={row.from === "settings" ? t("connect.credential_in_settings") : undefined}
+          of={row.name}
+          onClick={() => revoke(row)}
+        >
+          {t("connect.revoke")}
+        </Button>
+      ),
+    },
+  ];
+}
+
+interface AddProps {
+  readonly models: Models;
+  readonly targets: readonly string[];
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}
+
+interface Draft {
+  readonly name: string;
+  readonly access: "read" | "write";
+}
+
+const NAME_ROWS: readonly FieldRow<Draft>[] = [{
+  name: "name",
+  label: "connect.name",
+  hint: "connect.name_hint",
+  input: { required: true, maxLength: 64, pattern: "[A-Za-z0-9._\\-]+", autofocus: true },
+}];
+const ACCESS_ROWS: readonly FieldRow<Draft>[] = [{
+  name: "access",
+  label: "connect.access",
+  choices: ["write", "read"],
+  choiceLabel: (value) => t(`connect.access_${value}`),
+}];
+
+export function CredentialDialog({ models, targets, onDone, onClose }: AddProps) {
+  const draft = useSignal<Draft>({ name: "", access: "write" });
+  const chosen = useSignal<readonly string[]>(targets.slice(0, 1));
+  const make = async () => {
+    const { name } = draft.value;
+    const { password, url } = await addCredential(models, { ...draft.value, targets: [...chosen.value] });
+    onDone();
+    return {
+      title: t("connect.password_of", { name }),
+      secret: password,
+      wide: true,
+      children: <FirstCall command={`curl --user '${name}:${password}' '${url}?count=1'`} />,
+    };
+  };
+  return (
+    <FormDialog
+      title={t("connect.credential_add")}
+      submitLabel={t("connect.credential_add")}
+      reason={chosen.value.length === 0 ? t("connect.choose_target") : undefined}
+      onClose={onClose}
+      onSubmit={make}
+    >
+      <FormFields prefix="credential" draft={draft} rows={NAME_ROWS} />
+      <fieldset class="connect-choice">
+        <legend>{t("frame.targets")}</legend>
+        {targets.map((target) => (
+          <Checkbox
+            key={target}
+            label={target}
+            checked={chosen.value.includes(target)}
+            onChange={(checked) =>
+              chosen.value = checked
+                ? [...chosen.value, target]
+                : chosen.value.filter((one) => one !== target)}
+          />
+        ))}
+      </fieldset>
+      <FormFields prefix="credential" draft={draft} rows={ACCESS_ROWS} />
+    </FormDialog>
+  );
+}
+
+function FirstCall({ command }: { command: string }) {
+  return (
+    <>
+      <p>{t("connect.curl")}</p>
+      <pre class="mono" role="group" tabIndex={0} aria-label="curl">{command}</pre>
+    </>
+  );
+}
+
+const idOf = (name: string) => ({ param: escapeParams({ id: name }) });
+
+export const fetchCredentials = ({ api }: Models) => take(api.credentials.$get());
+
+export const addCredential = (
+  { api, session }: Models,
+  json: { name: string; targets: string[]; access: "read" | "write" },
+) => session.whileSignedIn(() => take(api.credentials.$post({ json })));
+
+export const revokeCredential = ({ api, session }: Models, name: string) =>
+  session.whileSignedIn(() => take(api.credentials[":id"].$delete(idOf(name))));

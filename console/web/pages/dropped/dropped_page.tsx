@@ -1,0 +1,207 @@
+// Packets without an answer, or with an answer outside any login: the newest ones, each with the reason and a fix.
+
+import { useComputed } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import type { DropTally } from "../../../../radius/ports.ts";
+import type { ExplainedStray, StrayList } from "../../../api/conversations/live_routes.ts";
+import { take } from "../../app/api_client.ts";
+import type { PageProps } from "../../app/app_context.ts";
+import { countText, timeText } from "../../app/format.ts";
+import { toReadableName } from "../../app/login_state_labels.ts";
+import { createAutoRefresh, useResource } from "../../app/resource.ts";
+import { Button } from "../../components/button.tsx";
+import {
+  ConnectionBanner,
+  droppedTotal,
+  type LiveModels as Models,
+  withLiveModels,
+} from "../live/live_context.tsx";
+import { EmptyState, Fetched } from "../../components/alert.tsx";
+import { Icon } from "../../components/icons.tsx";
+import { PageBar } from "../../components/page_layout.tsx";
+import { Time } from "../../components/time.tsx";
+import { findMessage, t } from "../../i18n/translate.ts";
+import { ExplanationText } from "../live/explanation_text.tsx";
+import { PacketDetails } from "../live/packets_view.tsx";
+
+/** The label of a drop reason; without a label, its name. */
+function dropTitle(reason: string): string {
+  return findMessage(`explain.title_${reason}`) ?? toReadableName(reason);
+}
+
+export default function DroppedPage({ models: frame }: PageProps) {
+  const models = withLiveModels(frame);
+  const { live, api } = models;
+  const dropped = useResource<StrayList>(models, {
+    fetch: () => take(api.live.strays.$get()),
+    inputs: [],
+  });
+  const total = useComputed(() => droppedTotal(live.counters.value));
+  // A retransmission counts, but has no number.
+  const newest = useComputed(() => `${live.newestDropped.value} ${total.value}`);
+  const follower = useMemo(() =>
+    createAutoRefresh({
+      newest,
+      fetch: dropped.reload,
+      later(delayMs, task) {
+        const timer = setTimeout(task, delayMs);
+        return () => clearTimeout(timer);
+      },
+    }), []);
+  useEffect(() => {
+    live.start();
+    return () => {
+      live.stop();
+      follower.stop();
+    };
+  }, []);
+  return (
+    <main class="page">
+      <PageBar title={t("live.strays")} back={{ href: "/live", label: t("live.back_to_live") }}>
+        <Since live={live} />
+      </PageBar>
+      <ConnectionBanner models={models} />
+      <Filters models={models} />
+      <Fetched resource={dropped} failed="live.strays_failed">
+        {(list) => <Listed models={models} list={list} follower={follower} />}
+      </Fetched>
+    </main>
+  );
+}
+
+/** The number of dropped packets since the start of the gateway. */
+function Since({ live }: Pick<Models, "live">) {
+  const text = useComputed(() =>
+    t("live.dropped_since_start", { count: countText(droppedTotal(live.counters.value)) })
+  );
+  return <span class="quiet">{text}</span>;
+}
+
+interface ListedProps {
+  readonly models: Models;
+  readonly list: StrayList;
+  readonly follower: ReturnType<typeof createAutoRefresh>;
+}
+
+function Listed({ models, list, follower }: ListedProps) {
+  const { router } = models;
+  const [reason, source] = [router.param("reason"), router.param("source")];
+  const fits = (one: { reason: string; source: string }) =>
+    (reason === "" || one.reason === reason) && (source === "" || one.source === source);
+  const items = list.items.filter(fits);
+  const tallies = list.tallies.filter(fits);
+  return (
+    <section
+      class="held"
+      aria-label={t("live.strays")}
+      onPointerEnter={() => follower.pause(true)}
+      onPointerLeave={() => follower.pause(false)}
+      onFocusIn={() => follower.pause(true)}
+      onFocusOut={(event) => {
+        const { relatedTarget, currentTarget } = event;
+        if (!(relatedTarget instanceof Node) || !currentTarget.contains(relatedTarget)) follower.pause(false);
+      }}
+    >
+      <Newer follower={follower} />
+      {tallies.length > 0 && <Tallies models={models} tallies={tallies} />}
+      {items.length === 0 && (
+        <div class="panel">
+          {reason + source === ""
+            ? <EmptyState title={t("live.strays_none")} next={t("live.strays_none_next")} />
+            : (
+              <EmptyState
+                title={t("live.strays_none_match")}
+                next={t("live.strays_none_match_next")}
+                onClear={() => router.setParams({ reason: "", source: "" })}
+              />
+            )}
+        </div>
+      )}
+      <ol class="strays">
+        {items.map((item) => (
+          <DroppedPacket key={item.id} models={models} item={item} port={list.radiusPort} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+/** Positioned over the list, so that the list does not move. */
+function Newer({ follower }: Pick<ListedProps, "follower">) {
+  return (
+    <p class="held-newer">
+      {follower.waiting.value && (
+        <Button kind="primary" small onClick={follower.showNewer}>{t("live.strays_newer")}</Button>
+      )}
+    </p>
+  );
+}
+
+/** Counts by reason and source. A click filters the page. */
+function Tallies({ models, tallies }: { models: Models; tallies: readonly DropTally[] }) {
+  const filterButton = (name: "reason" | "source", value: string, text = value) => (
+    <button
+      type="button"
+      class="cell-filter"
+      title={t("live.only", { value: text })}
+      onClick={() => models.router.setParams({ [name]: value })}
+    >
+      {text}
+    </button>
+  );
+  return (
+    <section class="panel tallies" aria-labelledby="tallies">
+      <h2 id="tallies">{t("live.stray_tallies")}</h2>
+      <ul>
+        {tallies.map(({ reason, source, client, count, firstMs }) => (
+          <li key={`${source} ${reason}`}>
+            <b class="number">{countText(count)}</b>
+            {filterButton("reason", reason, dropTitle(reason))}
+            <span class="mono">{filterButton("source", source)}</span>
+            {client !== null && <span class="mono quiet">{client}</span>}
+            <span class="quiet small">
+              {t("live.stray_since")} <Time models={models} atMs={firstMs} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** The active filters, each as a button that clears it. */
+function Filters({ models: { router } }: { models: Models }) {
+  const active = (["reason", "source"] as const).filter((name) => router.param(name) !== "");
+  if (active.length === 0) return null;
+  return (
+    <p class="filter-chips">
+      {active.map((name) => (
+        <button
+          key={name}
+          type="button"
+          class="filter-chip"
+          onClick={() => router.setParams({ [name]: "" })}
+        >
+          <span class="unseen">{`${t("frame.clear_filter")} `}</span>
+          {name === "reason" ? dropTitle(router.param(name)) : router.param(name)}
+          <Icon name="x" size={12} />
+        </button>
+      ))}
+    </p>
+  );
+}
+
+function DroppedPacket({ models, item, port }: { models: Models; item: ExplainedStray; port: number }) {
+  const { reason, source, answered, lastMs, explanation, similar } = item;
+  return (
+    <li class="panel stray">
+      <h2>{t("live.stray_from", { reason: dropTitle(reason), source })}</h2>
+      <p class="quiet small">
+        <Time models={models} atMs={lastMs} />
+        {` · ${t(answered ? "live.stray_answered" : "live.stray_silent")}`}
+      </p>
+      <ExplanationText explanation={explanation} similar={similar} />
+      <PacketDetails packet={item} since={timeText(item.atMs)} port={port} />
+    </li>
+  );
+}

@@ -1,0 +1,217 @@
+// The set-up steps of the first run: the first RADIUS client, and the first target with its users.
+
+import { useSignal } from "@preact/signals";
+import type { TargetRow } from "../../../api/targets/target_types.ts";
+import type { UserPage } from "../../../api/users/user_types.ts";
+import { failureText } from "../../app/api_client.ts";
+import type { Models } from "../../app/app_context.ts";
+import { userHref } from "../../app/routes.ts";
+import { useInterval, useResource } from "../../app/resource.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import { Alert, Empty, Fetched } from "../../components/alert.tsx";
+import { Icon } from "../../components/icons.tsx";
+import { StateText } from "../../components/status.tsx";
+import { t } from "../../i18n/translate.ts";
+import { Button } from "../../components/button.tsx";
+import { AddClientDialog } from "../clients/client_dialogs.tsx";
+import { fetchClients } from "../clients/client_form.ts";
+import { backendLabel } from "../../components/backend_results.tsx";
+import { fetchSample, fetchTargets, startTargetRefresh, testBackend } from "../targets/target_calls.ts";
+import { CreateUserDialog } from "../users/create_user_dialog.tsx";
+import { fetchUsers } from "../users/user_calls.ts";
+
+export interface SetupStepProps {
+  readonly models: Models;
+  /** Fetches the state of the steps again. */
+  readonly refresh: () => Promise<unknown>;
+}
+
+export function ClientStep({ models, refresh }: SetupStepProps) {
+  const list = useResource(models, { fetch: () => fetchClients(models), inputs: [] });
+  const adding = useSignal(false);
+  const reason = permissionHint(models, "owner");
+  return (
+    <section class="panel people-panel" aria-label={t("frame.clients")}>
+      <Fetched resource={list}>
+        {({ items, ldap }) => (
+          <>
+            {items.length === 0 && (
+              <Empty title={t("connect.clients_none")} next={t("live.first_client_next")} />
+            )}
+            <ul class="people-list">
+              {items.map(({ name, address }) => (
+                <li key={name}>
+                  <a class="mono" href={`/clients/${encodeURIComponent(name)}`}>{name}</a>
+                  <bdi class="mono quiet">{address.join(", ")}</bdi>
+                </li>
+              ))}
+            </ul>
+            <button
+              type="button"
+              class={`button ${items.length === 0 ? "button-primary" : ""}`}
+              disabled={reason !== undefined}
+              title={reason}
+              onClick={() => adding.value = true}
+            >
+              <Icon name="plus" /> {t("connect.client_add")}
+            </button>
+            {adding.value && (
+              <AddClientDialog
+                models={models}
+                ldap={ldap}
+                onDone={() => {
+                  void list.reload();
+                  void refresh();
+                }}
+                onClose={() => adding.value = false}
+              />
+            )}
+          </>
+        )}
+      </Fetched>
+    </section>
+  );
+}
+
+/** A refresh runs in the background, and the page shows its progress. */
+const POLL_INTERVAL_MS = 2000;
+
+export function TargetStep({ models, refresh }: SetupStepProps) {
+  const list = useResource(models, { fetch: () => fetchTargets(models), inputs: [] });
+  useInterval(POLL_INTERVAL_MS, list.reload);
+  return (
+    <Fetched resource={list}>
+      {({ items }) =>
+        items.map((target) => (
+          <TargetCard
+            key={target.name}
+            models={models}
+            target={target}
+            refresh={() => Promise.all([list.reload(), refresh()])}
+          />
+        ))}
+    </Fetched>
+  );
+}
+
+const FIRST_USER = { q: "", page: "1", size: "1", status: "", enrolled: "", backend: "", sync: "" };
+
+function TargetCard({ models, target, refresh }: SetupStepProps & { readonly target: TargetRow }) {
+  const busy = useSignal(false);
+  const problem = useSignal<string | null>(null);
+  const making = useSignal<UserPage | null>(null);
+  const remote = target.backends.filter(({ kind }) => kind !== "store");
+  const run = async (call: () => Promise<unknown>) => {
+    busy.value = true;
+    problem.value = null;
+    try {
+      await call();
+      await refresh();
+    } catch (fault) {
+      problem.value = failureText(fault);
+    }
+    busy.value = false;
+  };
+  /** The dialog needs the backends of the target. */
+  const make = () =>
+    run(async () => {
+      making.value = await fetchUsers(models, { ...FIRST_USER, target: target.name });
+    });
+  const mayTest = permissionHint(models, "operator");
+  const mayChange = permissionHint(models, "user_manager");
+  return (
+    <section class="panel people-panel" aria-label={target.name}>
+      <h2 class="mono">{target.name}</h2>
+      {problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert>}
+      {remote.length === 0 && <p class="quiet">{t("live.first_store_only")}</p>}
+      <ul class="people-list">
+        {remote.map((row) => (
+          <li key={row.name}>
+            <strong class="mono">{row.name}</strong>
+            <StateText words={backendLabel(row)} />
+            {row.lastFault !== null && <bdi class="quiet">{row.lastFault.detail}</bdi>}
+            <Button
+              small
+              disabled={busy.value}
+              reason={mayTest}
+              of={row.name}
+              onClick={() => run(() => testBackend(models, target.name, row.name))}
+            >
+              {t("connect.test")}
+            </Button>
+          </li>
+        ))}
+      </ul>
+      <Sample models={models} target={target} />
+      <div class="first-actions">
+        {remote.length > 0 && (
+          <Button
+            disabled={busy.value}
+            reason={mayChange}
+            onClick={() => run(() => startTargetRefresh(models, target.name))}
+          >
+            {t("connect.refresh_begin")}
+          </Button>
+        )}
+        <Button
+          kind={target.users === 0 && remote.length === 0 ? "primary" : undefined}
+          disabled={busy.value}
+          reason={mayChange}
+          onClick={make}
+        >
+          {t("people.create")}
+        </Button>
+      </div>
+      {making.value !== null && (
+        <CreateUserDialog
+          models={models}
+          page={making.value}
+          onMade={() => {
+            making.value = null;
+            void refresh();
+          }}
+          onClose={() => making.value = null}
+        />
+      )}
+    </section>
+  );
+}
+
+/** Fetched again when the number of users changes. */
+function Sample({ models, target }: Pick<SetupStepProps, "models"> & { readonly target: TargetRow }) {
+  const sample = useResource(models, {
+    fetch: () => fetchSample(models, target.name),
+    inputs: [target.users],
+  });
+  return (
+    <Fetched resource={sample}>
+      {({ users }) =>
+        users.length === 0
+          ? <Empty title={t("live.first_no_users")} next={t("live.first_no_users_next")} />
+          : (
+            <>
+              <h3>{t("live.first_mapped", { count: users.length, all: target.users })}</h3>
+              <div class="first-sample">
+                {users.map(({ user, rows }) => (
+                  <section key={user} aria-label={user}>
+                    <h4>
+                      <a href={userHref(user, target.logsIn ? "" : target.name)}>{user}</a>
+                    </h4>
+                    <dl class="connect-facts">
+                      {rows.map(({ name, values }) => (
+                        <div key={name}>
+                          <dt class="mono">{name}</dt>
+                          <dd class="mono">
+                            <bdi>{values.join(", ")}</bdi>
+                          </dd>
+                        </div>
+                      ))}
+                    </dl>
+                  </section>
+                ))}
+              </div>
+            </>
+          )}
+    </Fetched>
+  );
+}

@@ -1,0 +1,299 @@
+// The page of a group: its members, its reply attributes, its backends, and its deletion.
+
+import { useSignal } from "@preact/signals";
+import type { GroupView, MemberPage, MemberRow } from "../../../api/groups/group_types.ts";
+import { hasFailure, type ResultMessage, toFailureMessage, toResultMessage } from "../../app/action.ts";
+import type { Models, PageProps } from "../../app/app_context.ts";
+import { useResource } from "../../app/resource.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import {
+  BackendChoice,
+  backendMessage,
+  noBackendReason,
+  ResultAlert,
+  showReceiptToast,
+} from "../../components/backend_results.tsx";
+import { Button } from "../../components/button.tsx";
+import { EmptyState, Fetched } from "../../components/alert.tsx";
+import { ConfirmDialog } from "../../components/form_dialog.tsx";
+import { AuditLink, PageBar, Panel } from "../../components/page_layout.tsx";
+import { t } from "../../i18n/translate.ts";
+import { createGroupCalls, type GroupCalls, searchUsers } from "./group_calls.ts";
+import { GroupPolicy } from "./group_policy.tsx";
+import { useMemo } from "preact/hooks";
+import { pageNumber } from "../../app/filters.ts";
+import { userHref } from "../../app/routes.ts";
+import { createSelection } from "../../app/selection.ts";
+import { DataTable, SelectionBar, type TableColumn } from "../../components/data_table.tsx";
+import { SearchBox } from "../../components/list_filters.tsx";
+import { Pager } from "../../components/list_page.tsx";
+import { SearchPicker } from "../../components/search_picker.tsx";
+import { StateText } from "../../components/status.tsx";
+import { userState } from "../users/user_states.tsx";
+
+type Change = Readonly<Record<"add" | "remove", readonly string[]>>;
+
+/** A group of another target gets a new page, without the state of this one. */
+export default function GroupPage(props: PageProps) {
+  return <GroupOfTarget key={props.models.router.param("target")} {...props} />;
+}
+
+function GroupOfTarget({ models, params }: PageProps) {
+  const name = params.id ?? "";
+  const target = models.router.param("target");
+  const calls = createGroupCalls(models, { name, target });
+  const loaded = useResource<GroupView>(models, { fetch: calls.read, inputs: [name, target] });
+  const said = useSignal<ResultMessage | null>(null);
+  const deleting = useSignal(false);
+  const reason = permissionHint(models, "user_manager");
+  const group = loaded.state.value.kind === "ready" ? loaded.state.value.value : null;
+  const shown = group?.name ?? name;
+
+  /** Shows success as a toast, and a failure as an alert with a retry. A failed undo is a toast, because the page may be closed. */
+  const change = async (wanted: Change, { isUndo = false } = {}): Promise<boolean> => {
+    try {
+      const { group: now, receipt } = await calls.change(wanted);
+      if (now !== null) loaded.set(now);
+      const result = toResultMessage(textOf(wanted, shown), receipt);
+      const isPartial = hasFailure(receipt);
+      said.value = isPartial ? result : null;
+      if (isPartial && !isUndo) return true;
+      models.toasts.show(`${result.text} ${backendMessage(receipt.entries)}`, {
+        tone: result.tone,
+        ...(wanted.remove.length > 0 && {
+          undo: async () => void await change({ add: wanted.remove, remove: [] }, { isUndo: true }),
+        }),
+      });
+      return true;
+    } catch (fault) {
+      const failure = toFailureMessage(t("groups.not_changed", { group: shown }), fault);
+      if (isUndo) models.toasts.show(failure.text, { tone: failure.tone });
+      else said.value = failure;
+      return false;
+    }
+  };
+  return (
+    <main class="page" id="page">
+      <PageBar title={shown} back={{ href: "/groups", label: t("groups.all_groups") }}>
+        <AuditLink object={`group:${shown}`} />
+        {group !== null && (
+          <Button
+            kind="bad"
+            icon="trash-2"
+            reason={reason}
+            onClick={() => deleting.value = true}
+          >
+            {t("groups.delete")}
+          </Button>
+        )}
+      </PageBar>
+      {said.value !== null && <ResultAlert said={said} onRetry={() => loaded.reload()} />}
+      <Fetched resource={loaded}>
+        {(value) => (
+          <>
+            <GroupPolicy
+              models={models}
+              group={value}
+              calls={calls}
+              onChanged={(now) => loaded.set(now)}
+            />
+            <GroupMembers models={models} group={value} calls={calls} onChange={change} />
+          </>
+        )}
+      </Fetched>
+      {deleting.value && group !== null && (
+        <DeleteGroupDialog
+          models={models}
+          group={group}
+          calls={calls}
+          onClose={() => deleting.value = false}
+        />
+      )}
+    </main>
+  );
+}
+
+function textOf({ add, remove }: Change, group: string): string {
+  if (remove.length > 0) return t("groups.took_out", { count: remove.length, group });
+  return add.length === 1
+    ? t("groups.added", { name: add[0] ?? "", group })
+    : t("groups.put_back", { count: add.length, group });
+}
+
+export function DeleteGroupDialog({ models, group, calls, onClose }: {
+  models: Models;
+  group: GroupView;
+  calls: GroupCalls;
+  onClose: () => void;
+}) {
+  const chosen = useSignal<readonly string[] | null>(null);
+  const { name, members, replies, backends, version } = group;
+  const from = chosen.value ?? backends.map((backend) => backend.name);
+  const remove = async () => {
+    const { receipt } = await calls.remove({ backends: chosen.value, version });
+    showReceiptToast(models, t("groups.deleted", { name }), receipt, "removed");
+    models.router.go("/groups");
+  };
+  return (
+    <ConfirmDialog
+      title={t("groups.delete_title", { name })}
+      submitLabel={t("groups.delete_verb", { name })}
+      count={Math.max(1, members)}
+      word={name}
+      reason={noBackendReason(chosen)}
+      onConfirm={remove}
+      onClose={onClose}
+    >
+      <ul class="people-consequences">
+        <li>
+          {t("groups.delete_backends", { count: from.length })} <bdi>{from.join(", ")}</bdi>
+        </li>
+        <li>{t("groups.delete_members", { count: members })}</li>
+        {replies.length > 0 && (
+          <li>
+            {t("groups.delete_replies")}{" "}
+            <bdi class="mono">{replies.map(({ name, value }) => `${name} = ${value}`).join(", ")}</bdi>
+          </li>
+        )}
+      </ul>
+      <BackendChoice backends={backends} chosen={chosen} />
+    </ConfirmDialog>
+  );
+}
+
+const PAGE_SIZE = 20;
+
+export interface MembersProps {
+  readonly models: Models;
+  readonly group: GroupView;
+  readonly calls: GroupCalls;
+  /** Resolves to `false` after a failure. */
+  readonly onChange: (change: { add: readonly string[]; remove: readonly string[] }) => Promise<boolean>;
+}
+
+export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
+  const { router } = models;
+  const reason = permissionHint(models, "user_manager");
+  const selection = useMemo(createSelection, [group.name]);
+  const filters = { q: router.param("q"), page: String(pageNumber(models)), size: String(PAGE_SIZE) };
+  const list = useResource<MemberPage>(models, {
+    fetch: () => calls.members(filters),
+    inputs: [group.name, group.version, group.members, ...Object.values(filters)],
+  });
+  const remove = async (names: readonly string[]) => {
+    if (await onChange({ add: [], remove: names })) selection.clear();
+  };
+  return (
+    <Panel quiet title={t("groups.members")}>
+      <MemberPicker
+        models={models}
+        target={group.target}
+        reason={reason}
+        onPick={async (name) => void await onChange({ add: [name], remove: [] })}
+      />
+      {group.members > 0 && (
+        <div class="people-filters" role="search" aria-label={t("groups.filters")}>
+          <SearchBox models={models} label={t("groups.search_members")} />
+        </div>
+      )}
+      <Fetched resource={list}>
+        {(page) =>
+          page.rows.length === 0
+            ? filters.q === ""
+              ? <EmptyState title={t("groups.no_members")} next={t("groups.no_members_next")} />
+              : (
+                <EmptyState
+                  title={t("groups.no_members_match")}
+                  next={t("groups.none_match_next")}
+                  onClear={() => router.setParams({ q: "", page: "" })}
+                />
+              )
+            : (
+              <>
+                <DataTable
+                  label={t("groups.members_of", { name: group.name })}
+                  columns={columnsOf(reason, (name) => void remove([name]))}
+                  rows={page.rows}
+                  keyOf={({ name }) => name}
+                  hrefOf={({ name }) => userHref(name, router.param("target"))}
+                  selection={reason === undefined ? selection : undefined}
+                  busy={list.busy.value}
+                />
+                <SelectionBar selection={selection} total={null}>
+                  <Button small onClick={() => remove([...selection.selected.value])}>
+                    {t("groups.take_out")}
+                  </Button>
+                </SelectionBar>
+                <Pager
+                  models={models}
+                  page={page.page}
+                  pageSize={page.size}
+                  shown={page.rows.length}
+                  total={page.total}
+                />
+              </>
+            )}
+      </Fetched>
+    </Panel>
+  );
+}
+
+function columnsOf(reason: string | undefined, remove: (name: string) => void): TableColumn<MemberRow>[] {
+  return [
+    { label: t("people.name"), cell: ({ name }) => <bdi class="wrap">{name}</bdi> },
+    {
+      label: t("people.display_name"),
+      wideOnly: true,
+      cell: ({ displayName }) => <bdi>{displayName}</bdi>,
+    },
+    {
+      label: t("people.status"),
+      wideOnly: true,
+      cell: ({ known, active }) => (
+        <StateText
+          words={known
+            ? userState({ active, locked: false })
+            : { label: t("groups.not_in_directory"), tone: "idle", shape: "ring" }}
+        />
+      ),
+    },
+    {
+      label: t("groups.take_out"),
+      width: "140px",
+      narrow: "104px",
+      cell: ({ name }) => (
+        <Button small reason={reason} of={name} onClick={() => remove(name)}>
+          {t("groups.take_out")}
+        </Button>
+      ),
+    },
+  ];
+}
+
+interface PickerProps {
+  readonly models: Models;
+  readonly target: string;
+  readonly onPick: (user: string) => Promise<void>;
+  /** Why no member can be added. */
+  readonly reason?: string | undefined;
+}
+
+export function MemberPicker({ models, target, onPick, reason }: PickerProps) {
+  return (
+    <SearchPicker
+      id="member-picker"
+      label={t("groups.add_member")}
+      hint={t("groups.add_hint")}
+      none={t("groups.no_user_found")}
+      optionsLabel={t("groups.found_users")}
+      target={target}
+      find={async (text) =>
+        (await searchUsers(models, { target, text })).map(({ name, displayName }) => ({
+          name,
+          more: displayName !== "" && displayName !== name && <bdi class="quiet">{displayName}</bdi>,
+        }))}
+      onPick={onPick}
+      reason={reason}
+    />
+  );
+}

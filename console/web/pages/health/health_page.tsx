@@ -1,0 +1,187 @@
+// The Health page: each dependency of the gateway with its last success, and a button to test it.
+
+import { useSignal } from "@preact/signals";
+import type { HealthPart, HealthReport } from "../../../api/targets/target_types.ts";
+import { failureText, take } from "../../app/api_client.ts";
+import type { PageProps } from "../../app/app_context.ts";
+import { decimalText } from "../../app/format.ts";
+import { useInterval, useResource } from "../../app/resource.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import { Alert, Fetched } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
+import { DataTable, type TableColumn } from "../../components/data_table.tsx";
+import { PageBar } from "../../components/page_layout.tsx";
+import { StateText } from "../../components/status.tsx";
+import { Time } from "../../components/time.tsx";
+import { t } from "../../i18n/translate.ts";
+
+type Models = PageProps["models"];
+interface HealthWithSkew extends HealthReport {
+  /** How far the clock of the browser is ahead of the server. Half of the round trip is subtracted. */
+  readonly skewMs: number;
+}
+
+const POLL_INTERVAL_MS = 15_000;
+const SKEW_LIMIT_MS = 5000;
+/** A smaller difference may be network latency. */
+const MIN_SKEW_MS = 2000;
+const STATES = {
+  ok: { tone: "ok", shape: "check" },
+  warning: { tone: "wait", shape: "clock" },
+  bad: { tone: "bad", shape: "cross" },
+  unknown: { tone: "idle", shape: "ring" },
+} as const;
+
+async function fetchWithSkew(models: Models): Promise<HealthWithSkew> {
+  const startedMs = Date.now();
+  const report = await fetchHealth(models);
+  const half = (Date.now() - startedMs) / 2;
+  return { ...report, skewMs: Math.round(startedMs + half - report.nowMs) };
+}
+
+export default function HealthPage({ models }: PageProps) {
+  const page = useResource(models, { fetch: () => fetchWithSkew(models), inputs: [] });
+  useInterval(POLL_INTERVAL_MS, page.reload);
+  return (
+    <main class="page" id="page">
+      <PageBar title={t("frame.health")} />
+      <Fetched resource={page}>
+        {(report) => (
+          <>
+            <Summary report={report} />
+            <Parts models={models} report={report} onTested={() => page.reload()} />
+          </>
+        )}
+      </Fetched>
+    </main>
+  );
+}
+
+function Summary({ report: { parts, skewMs } }: { report: HealthWithSkew }) {
+  const bad = parts.filter(({ state }) => state === "bad").length;
+  const warning = parts.filter(({ state }) => state === "warning").length;
+  const unasked = parts.filter(({ state }) => state === "unknown").length;
+  const isSkewed = Math.abs(skewMs) > SKEW_LIMIT_MS;
+  const tone = bad > 0 ? "bad" : warning > 0 ? "wait" : unasked > 0 ? "idle" : "ok";
+  return (
+    <>
+      <Alert tone={tone} icon={tone === "ok" ? "check" : "alert"} role="status">
+        {bad > 0
+          ? t("connect.health_bad", { count: bad })
+          : warning > 0
+          ? t("connect.health_warning", { count: warning })
+          : unasked > 0
+          ? t("connect.health_unasked", { count: unasked })
+          : t("connect.health_ok")}
+      </Alert>
+      {Math.abs(skewMs) >= MIN_SKEW_MS && (
+        <Alert tone={isSkewed ? "wait" : "idle"} icon="clock">
+          {t(isSkewed ? "connect.skew_bad" : "connect.skew", {
+            seconds: decimalText(Math.abs(skewMs / 1000)),
+          })}
+        </Alert>
+      )}
+    </>
+  );
+}
+
+interface PartsProps {
+  readonly models: Models;
+  readonly report: HealthWithSkew;
+  readonly onTested: () => Promise<void>;
+}
+
+function Parts({ models, report, onTested }: PartsProps) {
+  const testing = useSignal("");
+  const problem = useSignal<string | null>(null);
+  const reason = permissionHint(models, "operator");
+  const test = async (part: HealthPart) => {
+    testing.value = part.id;
+    problem.value = null;
+    try {
+      const { part: now } = await testPart(models, part.id);
+      const said = t("connect.tested_as", { name: nameOf(part), state: t(`connect.health_is_${now.state}`) });
+      models.toasts.show(said, { tone: STATES[now.state].tone });
+      await onTested();
+    } catch (fault) {
+      problem.value = failureText(fault);
+    }
+    testing.value = "";
+  };
+  const columns: readonly TableColumn<HealthPart>[] = [
+    {
+      label: t("connect.part"),
+      cell: (part) => (
+        <>
+          {t(`connect.kind_${part.kind}`)} <bdi class="mono quiet">{part.name}</bdi>
+        </>
+      ),
+    },
+    {
+      label: t("connect.state"),
+      width: "150px",
+      narrow: "100px",
+      cell: ({ state }) => <StateText words={{ ...STATES[state], label: t(`connect.health_is_${state}`) }} />,
+    },
+    {
+      label: t("connect.figure"),
+      wideOnly: true,
+      cell: (part) => <bdi>{figureText(part)}</bdi>,
+    },
+    {
+      label: t("connect.last_good"),
+      width: "140px",
+      wideOnly: true,
+      cell: ({ lastGoodMs, testable }) =>
+        lastGoodMs === null ? testable && t("connect.never") : <Time models={models} atMs={lastGoodMs} />,
+    },
+    {
+      label: t("connect.test"),
+      width: "170px",
+      narrow: "112px",
+      cell: (part) =>
+        !part.testable ? <span class="quiet small">{t(`connect.untested_${part.kind}`)}</span> : (
+          <Button
+            small
+            disabled={testing.value !== ""}
+            reason={reason}
+            of={nameOf(part)}
+            onClick={() => test(part)}
+          >
+            {t("connect.test")}
+          </Button>
+        ),
+    },
+  ];
+  return (
+    <section class="panel">
+      {problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert>}
+      <DataTable
+        label={t("frame.health")}
+        columns={columns}
+        rows={report.parts}
+        keyOf={({ id }) => id}
+      />
+    </section>
+  );
+}
+
+function nameOf({ kind, name }: HealthPart): string {
+  return name === "" ? t(`connect.kind_${kind}`) : name;
+}
+
+function figureText({ kind, figure, limit, detail, name, note }: HealthPart): string {
+  if (note !== undefined) return t(`connect.note_${note}`);
+  if (detail !== "") return detail;
+  if (limit !== undefined) return t("connect.count_in_hour", { count: figure ?? 0, limit });
+  if (name === "") return t("connect.embedded");
+  if (figure === null) return "";
+  if (kind === "certificate") return t("connect.days_left", { count: figure });
+  if (kind === "outbox") return t("connect.writes_owed", { count: figure });
+  return `${figure} ms`;
+}
+
+export const fetchHealth = ({ api }: Models) => take(api.health.$get());
+
+export const testPart = ({ api, session }: Models, id: string) =>
+  session.whileSignedIn(() => take(api.health.test.$post({ json: { id } })));

@@ -1,0 +1,191 @@
+// The import page: uploads a file of users, previews the result of each row, and applies the rows.
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import type { ImportRow, ImportView, Verdict } from "../../../api/api_types.ts";
+import type { PageProps } from "../../app/app_context.ts";
+import { Alert } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
+import { Checkbox } from "../../components/field.tsx";
+import { PageBar } from "../../components/page_layout.tsx";
+import { t } from "../../i18n/translate.ts";
+import { ImportModel } from "./import_model.ts";
+import { ImportRows, RowDialog } from "./import_rows.tsx";
+
+const VERDICTS: readonly Verdict[] = ["create", "update", "same", "refused", "skipped"];
+
+export default function ImportPage({ models }: PageProps) {
+  const model = useMemo(() =>
+    new ImportModel(models, {
+      later(delayMs, task) {
+        const timer = setTimeout(task, delayMs);
+        return () => clearTimeout(timer);
+      },
+      words: { notText: () => t("groups.not_text"), tooLarge: () => t("groups.too_large") },
+    }), []);
+  useEffect(() => () => model.leave(), []);
+  const verdict = useSignal<Verdict | "">("");
+  const right = useSignal<ImportRow | null>(null);
+  const view = model.view.value;
+  const row = right.value;
+  return (
+    <main class="page" id="page">
+      <PageBar title={t("frame.import")} back={{ href: "/users", label: t("people.back") }}>
+        {view !== null && (
+          <Button
+            onClick={() => {
+              verdict.value = "";
+              model.leave();
+            }}
+          >
+            {t("groups.other_file")}
+          </Button>
+        )}
+      </PageBar>
+      {model.problem.value !== null && <Alert tone="bad" role="alert">{model.problem.value}</Alert>}
+      {view === null ? <FilePicker model={model} target={models.router.param("target")} /> : (
+        <>
+          <ImportStatus view={view} />
+          {(view.state === "checked" || view.state === "applied") && (
+            <section class="panel people-panel" aria-label={t("groups.rows_of", { file: view.file })}>
+              {view.state === "checked" && (
+                <CheckedHeader
+                  {...{ view, model, verdict: verdict.value }}
+                  onVerdict={(next) => {
+                    verdict.value = next;
+                    void model.show({ verdict: next, page: 1 });
+                  }}
+                />
+              )}
+              <ImportRows
+                view={view}
+                busy={model.busy.value}
+                onRight={(chosen) =>
+                  right.value = chosen}
+                onSkip={(chosen) =>
+                  void model.change(chosen, { skip: chosen.verdict !== "skipped" })}
+                onPage={(page) => void model.show({ verdict: verdict.value, page })}
+              />
+            </section>
+          )}
+        </>
+      )}
+      {row !== null && view !== null && (
+        <RowDialog
+          model={model}
+          row={row}
+          headers={view.headers ?? []}
+          onClose={() => right.value = null}
+        />
+      )}
+    </main>
+  );
+}
+
+function FilePicker({ model, target }: { model: ImportModel; target: string }) {
+  const mayUpdate = useSignal(true);
+  const busy = model.busy.value;
+  return (
+    <section class="panel people-panel">
+      <p>{t("groups.import_what")}</p>
+      <p class="quiet">{t("groups.import_columns")}</p>
+      <Checkbox
+        label={t("groups.may_update")}
+        checked={mayUpdate.value}
+        onChange={(next) => mayUpdate.value = next}
+      />
+      <div class="field">
+        <label for="import-file">{t("groups.file")}</label>
+        <input
+          id="import-file"
+          class="input"
+          type="file"
+          accept=".csv,.tsv,.txt,.json,.jsonl,.ndjson,text/csv,application/json"
+          aria-describedby="import-file-hint"
+          disabled={busy}
+          onChange={(event) => {
+            const file = event.currentTarget.files?.[0];
+            if (file !== undefined) void model.send(file, { target, mayUpdate: mayUpdate.value });
+          }}
+        />
+        <span class="hint" id="import-file-hint">{t("groups.file_hint")}</span>
+      </div>
+      {busy && <p role="status">{t("groups.sending")}</p>}
+    </section>
+  );
+}
+
+/** The progress, the preview or the result. A partial result is never shown as a success. */
+function ImportStatus({ view }: { view: ImportView }) {
+  const { state, done, total, problems, notes } = view;
+  const said = problems.length > 0 && (
+    <ul class="people-consequences">{problems.map((one) => <li key={one}>{one}</li>)}</ul>
+  );
+  if (state === "applied") {
+    const isWhole = view.refused === 0 && problems.length === 0;
+    const counts = [
+      t("groups.did_created", { count: view.created }),
+      t("groups.did_updated", { count: view.updated }),
+      t("groups.did_unchanged", { count: view.unchanged }),
+      t("groups.did_refused", { count: view.refused }),
+      t("groups.did_groups", { count: view.filledGroups }),
+    ];
+    return (
+      <Alert tone={isWhole ? "ok" : "wait"} icon={isWhole ? "check" : "alert"} role="status">
+        <strong>{t(isWhole ? "groups.applied" : "groups.applied_partly")}</strong> {counts.join(", ")}. {said}
+        <a class="button button-small" href="/users">{t("groups.to_users")}</a>
+      </Alert>
+    );
+  }
+  if (state === "checked") {
+    return (
+      <>
+        {said && <Alert tone="bad" role="alert">{said}</Alert>}
+        {notes.map((note) => <Alert key={note} tone="wait">{note}</Alert>)}
+      </>
+    );
+  }
+  const words = { done, count: total };
+  return (
+    <div role="status">
+      <p>{t(state === "applying" ? "groups.applying" : "groups.looking", words)}</p>
+      <progress aria-label={t("frame.working")} max={Math.max(1, total)} value={done} />
+    </div>
+  );
+}
+
+function CheckedHeader({ view, model, verdict, onVerdict }: {
+  view: ImportView;
+  model: ImportModel;
+  verdict: Verdict | "";
+  onVerdict: (verdict: Verdict | "") => void;
+}) {
+  const { verdicts } = view;
+  const count = verdicts.create + verdicts.update;
+  const verdictText = (one: Verdict) => `${t(`groups.verdict_${one}`)} (${verdicts[one]})`;
+  return (
+    <div class="people-head">
+      <span role="status">
+        {t("groups.dry_run")} {verdicts.refused > 0 && t("groups.still_refused", { count: verdicts.refused })}
+      </span>
+      <select
+        class="input"
+        aria-label={t("groups.verdict")}
+        value={verdict}
+        onChange={(event) => onVerdict(VERDICTS.find((one) => one === event.currentTarget.value) ?? "")}
+      >
+        <option value="">{`${t("groups.verdict_all")} (${view.total})`}</option>
+        {VERDICTS.map((one) => <option key={one} value={one}>{verdictText(one)}</option>)}
+      </select>
+      <Button
+        kind="primary"
+        icon="upload"
+        disabled={model.busy.value}
+        reason={count === 0 ? t("groups.apply_none") : undefined}
+        onClick={() => model.apply()}
+      >
+        {t("groups.apply", { count })}
+      </Button>
+    </div>
+  );
+}

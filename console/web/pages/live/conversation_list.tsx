@@ -1,0 +1,240 @@
+// The list of logins, newest first. It does not move under the pointer. A click on a value filters the list; a click on a row opens
+// the login.
+
+import type { ComponentChildren } from "preact";
+import type { ConversationView } from "../../../../radius/ports.ts";
+import { countText, durationText, fullTimeText, timeText } from "../../app/format.ts";
+import { radtestCommand, stateLabel } from "../../app/login_state_labels.ts";
+import { Empty } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
+import { InlineIcon } from "../../components/inline_icon.tsx";
+import { ShareBar } from "../../components/time.tsx";
+import { type RowPosition, VirtualList } from "../../components/virtual_list.tsx";
+import { t } from "../../i18n/translate.ts";
+import { LiveStatus } from "./flow_diagram.tsx";
+import type { LiveModels as Models } from "./live_context.tsx";
+import { stateName } from "./login_list.ts";
+
+const COLUMNS = [
+  { label: "live.started", name: "c-time" },
+  { label: "live.user", name: "c-user" },
+  { label: "live.client", name: "c-client" },
+  { label: "live.caller", name: "c-place" },
+  { label: "live.state", name: "c-step" },
+  { label: "live.age", name: "c-age number" },
+] as const;
+
+export function ConversationList({ models, chosenId }: { models: Models; chosenId: string }) {
+  const { board, live } = models;
+  const rows = board.rows.value;
+  const newer = board.newer.value;
+  const hrefOf = loginHrefs(models);
+  return (
+    // The button for newer logins covers the list, so the whole panel holds the list. Otherwise the button would release it.
+    <section
+      class="panel list"
+      aria-label={t("live.logins")}
+      onPointerEnter={() => board.hold(true)}
+      onPointerLeave={() => board.hold(false)}
+      onFocusIn={() => board.hold(true)}
+      onFocusOut={(event) => {
+        const { relatedTarget, currentTarget } = event;
+        if (!(relatedTarget instanceof Node) || !currentTarget.contains(relatedTarget)) board.hold(false);
+      }}
+    >
+      {newer > 0 && (
+        <button
+          type="button"
+          class="button button-small newer"
+          onClick={(event) => {
+            // The button disappears, so the focus moves to the first row.
+            const list = event.currentTarget.parentElement;
+            board.showNewer();
+            list?.querySelector<HTMLElement>(".row a")?.focus({ preventScroll: true });
+          }}
+        >
+          {t("live.newer", { count: countText(newer) })}
+        </button>
+      )}
+      {rows.length === 0 ? <NoRows models={models} /> : (
+        <div
+          class="list"
+          role="table"
+          aria-label={t("live.logins")}
+          aria-rowcount={rows.length + 1}
+          style={{ flex: "1" }}
+        >
+          <div class="list-head" role="row">
+            {COLUMNS.map(({ label, name }) => (
+              <span key={name} role="columnheader" class={name}>{t(label)}</span>
+            ))}
+          </div>
+          <VirtualList
+            rows={rows}
+            keyOf={(view) => view.id}
+            label={t("live.newest_first")}
+            reuse={!board.held.value}
+            drawnWith={[chosenId, hrefOf("")]}
+            renderRow={(view, place) => (
+              <ConversationRow
+                models={models}
+                view={view}
+                place={place}
+                chosen={view.id === chosenId}
+                href={hrefOf(view.id)}
+              />
+            )}
+          />
+        </div>
+      )}
+      <span class="unseen" role="status">
+        {live.connection.value.kind === "live" ? "" : t("live.not_live")}
+      </span>
+    </section>
+  );
+}
+
+/** Links that open a login and keep the filters. */
+function loginHrefs({ router }: Models): (id: string) => string {
+  const query = new URLSearchParams();
+  for (const name of ["q", "state", "client", "target"]) {
+    if (router.param(name) !== "") query.set(name, router.param(name));
+  }
+  query.set("c", "");
+  const front = `/live?${query}`;
+  return (id) => front + encodeURIComponent(id);
+}
+
+interface RowProps {
+  readonly models: Models;
+  readonly view: ConversationView;
+  readonly place: RowPosition;
+  readonly chosen: boolean;
+  readonly href: string;
+}
+
+function ConversationRow({ models, view, place, chosen, href }: RowProps) {
+  const { router, clock } = models;
+  const ended = view.outcome !== null;
+  const state = stateLabel(view);
+  return (
+    <div
+      class={`row ${ended ? "ended" : ""}`}
+      role="row"
+      aria-rowindex={place.index + 2}
+      data-chosen={chosen ? "" : undefined}
+      style={{ transform: place.transform }}
+      onClick={(event) => {
+        // A click with a modifier key belongs to the browser, for example to open a tab.
+        if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+        event.preventDefault();
+        router.setParams({ c: chosen ? "" : view.id });
+      }}
+    >
+      <span class="mono time c-time" role="cell" title={fullTimeText(view.startedMs)}>
+        {timeText(view.startedMs)}
+      </span>
+      <span class="mono cut c-user" role="cell">
+        <a href={href} aria-current={chosen ? "true" : undefined}>
+          <span class="cut">{view.user === "" ? t("live.no_name") : view.user}</span>
+        </a>
+        {view.user !== "" && (
+          <FilterButton router={router} filter={{ q: view.user }} value={view.user} icon>
+            <InlineIcon name="search" size={12} />
+          </FilterButton>
+        )}
+      </span>
+      <span class="mono cut c-client" role="cell">
+        <FilterButton router={router} filter={{ client: view.client }} value={view.client}>
+          {view.client}
+        </FilterButton>
+      </span>
+      <span class="mono cut quiet c-place" role="cell">{view.place}</span>
+      <span class="c-step" role="cell">
+        <FilterButton router={router} filter={{ state: stateName(view) }} value={state.label}>
+          <LiveStatus words={state} />
+        </FilterButton>
+      </span>
+      <span class="c-age" role="cell">
+        {ended ? <Duration view={view} /> : <Age view={view} clock={clock} />}
+      </span>
+    </div>
+  );
+}
+
+interface FilterButtonProps {
+  readonly router: Models["router"];
+  readonly filter: Readonly<Record<string, string>>;
+  /** The value that the list is filtered by. */
+  readonly value: string;
+  /** An icon beside a link, visible while the row has the pointer or the focus. */
+  readonly icon?: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** A value of a cell as a button that filters the list. */
+function FilterButton({ router, filter, value, icon = false, children }: FilterButtonProps) {
+  const label = t("live.only", { value });
+  return (
+    <button
+      type="button"
+      class={icon ? "cell-filter sign" : "cell-filter cut"}
+      title={label}
+      aria-label={icon ? label : undefined}
+      onClick={(event) => {
+        // The row would open the login.
+        event.stopPropagation();
+        router.setParams(filter);
+      }}
+    >
+      {children}
+    </button>
+  );
+}
+
+/** The duration of a finished login. */
+function Duration({ view }: { view: ConversationView }) {
+  return (
+    <span class="age mono">
+      <span>{durationText(view.updatedMs - view.startedMs)}</span>
+    </span>
+  );
+}
+
+/** The age of a login in progress, and the used share of its time. Amber from half on. */
+function Age({ view, clock }: { view: ConversationView; clock: Models["clock"] }) {
+  const { startedMs, deadlineMs } = view;
+  const nowMs = clock.nowMs.value;
+  const used = Math.min(1, Math.max(0, (nowMs - startedMs) / Math.max(1, deadlineMs - startedMs)));
+  return (
+    <span class={`age mono ${used >= 0.5 ? "tone-wait" : ""}`}>
+      <span>{durationText(nowMs - startedMs)}</span>
+      <ShareBar share={used} />
+    </span>
+  );
+}
+
+function NoRows({ models }: { models: Models }) {
+  const door = models.session.firstSteps.value?.[0];
+  if (models.board.total.value > 0) {
+    return (
+      <Empty title={t("live.none_match")} next={t("live.none_match_next")}>
+        <Button
+          small
+          onClick={() => models.router.setParams({ q: "", state: "", client: "", target: "" })}
+        >
+          {t("live.clear")}
+        </Button>
+      </Empty>
+    );
+  }
+  // Without a connection it is unknown whether there are logins: the first snapshot may have failed.
+  if (models.live.connection.value.kind !== "live") {
+    return <div class="empty" role="status">{t("live.fetching")}</div>;
+  }
+  return (
+    <Empty title={t("live.none_yet")} next={t("live.none_yet_next")}>
+      <code>{radtestCommand({ at: door?.radius.tryAt ?? "127.0.0.1", user: door?.user ?? null })}</code>
+    </Empty>
+  );
+}

@@ -1,0 +1,106 @@
+// The models of the Live page, and the banner of its connection. The models are created when the page is first opened and
+// remain while the console is open.
+
+import { computed, effect } from "@preact/signals";
+import { take } from "../../app/api_client.ts";
+import type { Models } from "../../app/app_context.ts";
+import { runLater } from "../../app/clock_model.ts";
+import { closeWhileHidden, LiveStream } from "../../app/live_stream.ts";
+import { eventSourceFactory } from "../../app/shared_event_source.ts";
+import { LoginList } from "./login_list.ts";
+import { useEffect } from "preact/hooks";
+import type { Role } from "../../../api/auth/admin_records.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import { countText, durationText } from "../../app/format.ts";
+import { t } from "../../i18n/translate.ts";
+import { Alert } from "../../components/alert.tsx";
+
+export type LiveModels = Models & ReturnType<typeof createLiveModels>;
+
+const SHOW_INTERVAL_MS = 250;
+const MEASURE_INTERVAL_MS = 3000;
+let made: LiveModels | null = null;
+
+/** The models of the console with those of the Live page. */
+export function withLiveModels(models: Models): LiveModels {
+  made ??= { ...models, ...createLiveModels(models) };
+  return made;
+}
+
+function createLiveModels({ api, router, clock, session }: Models) {
+  const filter = computed(() => ({
+    text: router.param("q"),
+    state: router.param("state"),
+    client: router.param("client"),
+    target: router.param("target"),
+  }));
+  const board = new LoginList(filter);
+  const live = new LiveStream({
+    board,
+    fetchSnapshot: () => session.whileSignedIn(() => take(api.live.$get())),
+    openChannel: eventSourceFactory(streamAddress),
+    checkSession: session.check,
+    onServerTime: clock.adjust,
+    localNowMs: Date.now,
+    later: runLater,
+  });
+  setInterval(live.show, SHOW_INTERVAL_MS);
+  setInterval(() => board.measure(clock.nowMs.peek()), MEASURE_INTERVAL_MS);
+  // After a refusal, the stream starts again with the next sign-in.
+  let wasInterrupted = false;
+  effect(() => {
+    const isInterrupted = session.isInterrupted.value;
+    if (wasInterrupted && !isInterrupted) live.start();
+    wasInterrupted = isInterrupted;
+  });
+  closeWhileHidden(live, session);
+  return { filter, board, live };
+}
+
+function streamAddress(after: string): string {
+  return `/console/api/live/stream?after=${encodeURIComponent(after)}`;
+}
+
+const DROPPED = "dropped_";
+
+/** The number of packets that were dropped since the start of the gateway. */
+export function droppedTotal(counters: Readonly<Record<string, number>>): number {
+  return Object.entries(counters).reduce(
+    (sum, [name, count]) => name.startsWith(DROPPED) ? sum + count : sum,
+    0,
+  );
+}
+
+/** Why the user cannot run an action now: a missing role or connection. `undefined` if they can. */
+export function livePermissionHint(models: LiveModels, needs: Role): string | undefined {
+  const isAway = models.live.connection.value.kind === "reconnecting";
+  return permissionHint(models, needs) ?? (isAway ? t("live.not_while_away") : undefined);
+}
+
+const RESUMED_SHOWN_MS = 8000;
+
+/** The age of the data while the server cannot be reached, and the missed changes after that. */
+export function ConnectionBanner({ models: { live, clock } }: { models: LiveModels }) {
+  const { connection, missed } = live;
+  useEffect(() => {
+    if (missed.value === null) return;
+    const timer = setTimeout(live.clearMissed, RESUMED_SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [missed.value]);
+  if (connection.value.kind === "reconnecting") {
+    // Reading the clock renders the age every second.
+    clock.nowMs.value;
+    return (
+      <Alert tone="bad" role="status">
+        <strong>{t("live.server_silent")}</strong>{" "}
+        {t("live.server_silent_next", { age: durationText(Date.now() - connection.value.sinceMs) })}
+      </Alert>
+    );
+  }
+  if (missed.value === null) return null;
+  return (
+    <Alert tone="ok" icon="check" role="status">
+      {t("live.resumed", { count: countText(missed.value) })}
+    </Alert>
+  );
+}

@@ -1,0 +1,279 @@
+// The Live page: current logins with their steps and filters, pending approvals, the outbox, and VPN sessions.
+
+import { useComputed, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { PageProps } from "../../app/app_context.ts";
+import { countText, timeText } from "../../app/format.ts";
+import {
+  findMomentNode,
+  OUTCOME_NAMES,
+  outcomeLabel,
+  STEP_NAMES,
+  stepLabel,
+} from "../../app/login_state_labels.ts";
+import { type Shortcut, useShortcuts } from "../../app/shortcuts.ts";
+import {
+  ConnectionBanner,
+  droppedTotal,
+  type LiveModels as Models,
+  withLiveModels,
+} from "./live_context.tsx";
+import { Icon } from "../../components/icons.tsx";
+import { lazy } from "../../components/lazy.tsx";
+import { Chip } from "../../components/status.tsx";
+import { t } from "../../i18n/translate.ts";
+import { ConversationList } from "./conversation_list.tsx";
+import { FlowDiagram } from "./flow_diagram.tsx";
+import { NoticePanel } from "./notices.tsx";
+import { OnboardingPanel } from "./onboarding.tsx";
+import { SearchBox } from "../../components/list_filters.tsx";
+import { ApprovalsPanel, OutboxPanel, VpnSessionsPanel } from "./live_panels.tsx";
+
+const InspectorPanel = lazy(async () => (await import("./login_inspector.tsx")).InspectorPanel);
+
+export default function LivePage({ models: frame }: PageProps) {
+  const models = withLiveModels(frame);
+  const { live, board, router } = models;
+  useEffect(() => {
+    live.start();
+    return live.stop;
+  }, []);
+  const chosenId = router.param("c");
+  // Changes only with that login, not with every event.
+  const chosen = useComputed(() => board.conversation(router.param("c"))).value;
+  const path = ["start", ...chosen?.moments.map(({ step }) => findMomentNode(step)) ?? []];
+  // The session knows this before the lists arrive, so the layout does not shift.
+  const { approvals, outbox } = models.session.features.value;
+  const below = Number(approvals) + Number(outbox);
+  return (
+    <main class="page live">
+      <LiveBar models={models} />
+      <ConnectionBanner models={models} />
+      <NoticePanel models={frame} />
+      <LiveKeys models={models} chosenId={chosenId} />
+      <div class="flow-room">
+        <FlowDiagram models={models} path={chosen === null ? [] : path} />
+      </div>
+      {(models.session.firstSteps.value !== null || router.param("step") === "login") && (
+        <div class="first-steps-room">
+          <OnboardingPanel models={models} />
+        </div>
+      )}
+      <FilterBar models={models} />
+      <div class={`board ${chosenId === "" ? "" : "with-inspector"}`}>
+        <ConversationList models={models} chosenId={chosenId} />
+        {chosenId !== "" && (
+          <InspectorPanel
+            key={chosenId}
+            models={models}
+            id={chosenId}
+            view={chosen}
+            close={() => router.setParams({ c: "", t: "" })}
+          />
+        )}
+      </div>
+      {below > 0 && (
+        <div class={`below ${below === 1 ? "single" : ""}`}>
+          <ApprovalsPanel models={models} />
+          <OutboxPanel models={models} />
+        </div>
+      )}
+      <VpnSessionsPanel models={models} />
+    </main>
+  );
+}
+
+function LiveBar({ models: { live, board } }: { models: Models }) {
+  const paused = board.paused.value;
+  const resumeLabel = useComputed(() => {
+    const held = board.heldBack.value;
+    return held === 0 ? t("live.go_on") : t("live.go_on_held", { count: held });
+  });
+  const rate = useComputed(() => t("live.rate", { count: live.rate.value }));
+  return (
+    <header class="page-bar">
+      <h1 tabIndex={-1}>{t("live.live")}</h1>
+      <Chip words={linkWords(live.connection.value.kind, paused)} />
+      <div class="end">
+        <Drops counters={live.counters} />
+        <Since board={board} />
+        <span class="quiet">{rate}</span>
+        <button type="button" class="button" aria-pressed={paused} onClick={() => board.pause(!paused)}>
+          <Icon name={paused ? "line-play" : "line-pause"} size={12} />
+          {paused ? resumeLabel : t("live.pause")}
+        </button>
+      </div>
+      <LiveSummary live={live} />
+    </header>
+  );
+}
+
+/** The start of the period that the outcome counts cover. */
+function Since({ board: { sinceMs } }: Pick<Models, "board">) {
+  const text = useComputed(() =>
+    sinceMs.value === null ? "" : t("live.outcomes_since", { time: timeText(sinceMs.value) })
+  );
+  return <span class="quiet">{text}</span>;
+}
+
+/** The number of dropped packets, with a link to the page that explains them. */
+function Drops({ counters }: Pick<Models["live"], "counters">) {
+  const total = useComputed(() => droppedTotal(counters.value)).value;
+  if (total === 0) return null;
+  return <a class="drops" href="/live/dropped">{t("live.dropped_count", { count: total })}</a>;
+}
+
+function linkWords(kind: "connecting" | "live" | "reconnecting", paused: boolean) {
+  if (kind === "reconnecting") {
+    return { label: t("live.link_reconnecting"), tone: "bad", shape: "cross" } as const;
+  }
+  if (kind === "connecting") {
+    return { label: t("live.link_connecting"), tone: "idle", shape: "ring" } as const;
+  }
+  return paused
+    ? { label: t("live.link_paused"), tone: "wait", shape: "clock" } as const
+    : { label: t("live.link_live"), tone: "ok", shape: "check" } as const;
+}
+
+interface KeysProps {
+  readonly models: Models;
+  /** Empty while no login is chosen. */
+  readonly chosenId: string;
+}
+
+/** Registers the shortcuts of the page. Renders nothing. */
+export function LiveKeys({ models: { board, router }, chosenId }: KeysProps) {
+  /** Moves the focus into the inspector of the chosen login, or of the newest. */
+  const choose = (also: Readonly<Record<string, string>>) => {
+    const id = chosenId || board.rows.peek()[0]?.id;
+    if (id === undefined) return;
+    if (chosenId !== id) router.setParams({ c: id, ...also });
+    focusInspector();
+  };
+  // With a chosen login, the inspector registers this key.
+  const replay: Shortcut = { keys: "r", label: "live.key_replay", run: () => choose({ t: "0" }) };
+  useShortcuts([
+    { keys: " ", label: "live.key_pause", run: () => board.pause(!board.paused.peek()) },
+    { keys: "n", label: "live.key_newer", run: () => board.showNewer() },
+    { keys: "j", label: "frame.key_down", run: () => moveInList(1) },
+    { keys: "k", label: "frame.key_up", run: () => moveInList(-1) },
+    { keys: "i", label: "live.key_inspector", run: () => choose({}) },
+    ...(chosenId === "" ? [replay] : []),
+  ]);
+  return null;
+}
+
+const INSPECTOR = ".inspector .body";
+const FOCUS_WITHIN_MS = 3000;
+
+/** Focuses the inspector as soon as its code is loaded. */
+export function focusInspector(deadlineMs = performance.now() + FOCUS_WITHIN_MS): void {
+  const element = document.querySelector<HTMLElement>(INSPECTOR);
+  if (element !== null) element.focus();
+  else if (performance.now() < deadlineMs) requestAnimationFrame(() => focusInspector(deadlineMs));
+}
+
+/** Moves the focus from row to row. Without a focused row, it moves to the first. */
+export function moveInList(step: 1 | -1): void {
+  const links = [...document.querySelectorAll<HTMLElement>(".rows .row a")];
+  const row = document.activeElement?.closest(".row") ?? null;
+  const at = links.findIndex((link) => row?.contains(link) === true);
+  links[at < 0 ? 0 : Math.min(links.length - 1, Math.max(0, at + step))]?.focus();
+}
+
+const ANNOUNCE_INTERVAL_MS = 10_000;
+
+export function LiveSummary({ live }: { live: Models["live"] }) {
+  const said = useSignal("");
+  const underWay = useComputed(() => Object.values(live.steps.value).reduce((sum, count) => sum + count, 0));
+  useEffect(() => {
+    const timer = setInterval(() => {
+      said.value = t("live.under_way", { count: underWay.peek() });
+    }, ANNOUNCE_INTERVAL_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return <span class="unseen" role="status">{said}</span>;
+}
+
+export function FilterBar({ models }: { models: Models }) {
+  const { router, board } = models;
+  const state = router.param("state");
+  return (
+    <div class="filters" role="search" aria-label={t("live.logins")}>
+      <SearchBox models={models} label={t("live.search")} placeholder={t("live.search_short")} />
+      <select
+        class="input"
+        aria-label={t("live.state")}
+        value={state}
+        onChange={(event) => router.setParams({ state: event.currentTarget.value })}
+      >
+        <option value="">{t("live.every_state")}</option>
+        <option value="live">{t("live.state_live")}</option>
+        <optgroup label={t("live.step")}>
+          {(["start", ...STEP_NAMES] as const).map((name) => (
+            <option key={name} value={name}>{stepLabel(name)}</option>
+          ))}
+        </optgroup>
+        <optgroup label={t("live.outcome")}>
+          {OUTCOME_NAMES.map((name) => <option key={name} value={name}>{outcomeLabel(name).label}</option>)}
+        </optgroup>
+      </select>
+      <Named router={router} name="client" names={board.clients.value} />
+      <Named router={router} name="target" names={board.targets.value} />
+      <ActiveFilters models={models} />
+      <Shown board={board} />
+    </div>
+  );
+}
+
+interface NamedProps extends Pick<Models, "router"> {
+  readonly name: "client" | "target";
+  readonly names: readonly string[];
+}
+
+function Named({ router, name, names }: NamedProps) {
+  const chosen = router.param(name);
+  return (
+    <select
+      class="input"
+      aria-label={t(`live.${name}`)}
+      value={chosen}
+      onChange={(event) => router.setParams({ [name]: event.currentTarget.value })}
+    >
+      <option value="">{t(`live.every_${name}`)}</option>
+      {withChosen(names, chosen).map((name) => <option key={name} value={name}>{name}</option>)}
+    </select>
+  );
+}
+
+/** The number of shown logins. A separate component, because it changes with nearly every event. */
+function Shown({ board }: { board: Models["board"] }) {
+  const text = useComputed(() => {
+    const [shown, total] = [board.rows.value.length, board.total.value];
+    return shown === total
+      ? t("live.shown_all", { count: total })
+      : t("live.shown_some", { shown: countText(shown), count: total });
+  });
+  return <span class="shown">{text}</span>;
+}
+
+/** A link may contain a client without recent logins. */
+function withChosen(names: readonly string[], chosen: string): readonly string[] {
+  return chosen === "" || names.includes(chosen) ? names : [...names, chosen];
+}
+
+function ActiveFilters({ models: { router } }: { models: Models }) {
+  const active = ["q", "state", "client", "target"].filter((name) => router.param(name) !== "");
+  if (active.length === 0) return null;
+  return (
+    <button
+      type="button"
+      class="filter-chip"
+      onClick={() => router.setParams({ q: "", state: "", client: "", target: "" })}
+    >
+      {t("live.filters", { count: active.length })}
+      <Icon name="line-close" size={12} />
+      <span class="unseen">{t("live.clear")}</span>
+    </button>
+  );
+}

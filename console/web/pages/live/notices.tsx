@@ -1,0 +1,104 @@
+// Notices from users to the administrators, shown until an administrator dismisses them.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Notice, NoticeList } from "../../../api/notices/notices.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import { escapeParams, failureText, take } from "../../app/api_client.ts";
+import type { Models } from "../../app/app_context.ts";
+import { userHref } from "../../app/routes.ts";
+import { useResource } from "../../app/resource.ts";
+import { t } from "../../i18n/translate.ts";
+import { Alert } from "../../components/alert.tsx";
+import { Time } from "../../components/time.tsx";
+
+const POLL_INTERVAL_MS = 10_000;
+
+interface NoticesProps {
+  readonly models: Models;
+  /** Shows only the notices of this user. */
+  readonly user?: string;
+}
+
+export function NoticePanel({ models, user = "" }: NoticesProps) {
+  const { api } = models;
+  const problem = useSignal<string | null>(null);
+  const loaded = useResource<NoticeList>(models, {
+    fetch: () => take(api.notices.$get({ query: { user } })),
+    inputs: [user],
+  });
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (document.visibilityState === "visible") void loaded.reload();
+    }, POLL_INTERVAL_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const dismiss = async ({ id }: Notice) => {
+    try {
+      await models.session.whileSignedIn(() =>
+        take(api.notices[":id"].$delete({ param: escapeParams({ id }), json: {} }))
+      );
+      problem.value = null;
+    } catch (fault) {
+      problem.value = failureText(fault);
+    }
+    await loaded.reload();
+  };
+  const state = loaded.state.value;
+  if (state.kind !== "ready" || state.value.total === 0) return null;
+  const { items, total } = state.value;
+  return (
+    <section class="notices" aria-label={t("live.notices")}>
+      {items.map((notice) => (
+        <NoticeRow key={notice.id} {...{ models, notice, isHere: user !== "", dismiss }} />
+      ))}
+      {total > items.length && (
+        <p class="quiet small">{t("live.notice_more", { count: total - items.length })}</p>
+      )}
+      {problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert>}
+    </section>
+  );
+}
+
+interface RowProps {
+  readonly models: Models;
+  readonly notice: Notice;
+  /** The notice is on the page of its user. */
+  readonly isHere: boolean;
+  readonly dismiss: (notice: Notice) => Promise<void>;
+}
+
+function NoticeRow({ models, notice, isHere, dismiss }: RowProps) {
+  const busy = useSignal(false);
+  const { user, atMs, source, client, place, conversationId, lockedUntilMs } = notice;
+  const reason = permissionHint(models, "operator");
+  const isLocked = lockedUntilMs > models.clock.nowMs.value;
+  return (
+    <Alert tone="bad" role="alert">
+      <strong>{t("live.notice_not_me", { user })}</strong>{" "}
+      {client !== "" && t("live.notice_login", { client, place: place || t("live.notice_nowhere") })}{" "}
+      {isLocked && t("live.notice_locked")}
+      <span class="notice-end">
+        <Time models={models} atMs={atMs} />
+        <bdi class="mono small">{source}</bdi>
+        {!isHere && <a href={userHref(user)}>{t("live.notice_open", { user })}</a>}
+        {conversationId !== "" && (
+          <a href={`/live/c/${encodeURIComponent(conversationId)}`}>{t("live.notice_open_login")}</a>
+        )}
+        <button
+          type="button"
+          class="button button-small"
+          aria-label={t("live.notice_dismiss_of", { user })}
+          disabled={busy.value || reason !== undefined}
+          title={reason}
+          onClick={() => {
+            busy.value = true;
+            void dismiss(notice).finally(() => busy.value = false);
+          }}
+        >
+          {t("live.notice_dismiss")}
+        </button>
+      </span>
+    </Alert>
+  );
+}

@@ -1,0 +1,215 @@
+// The sign-in form: passkey, identity provider, or password and code. Used by the sign-in page and the sign-in dialog.
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { SessionInfo } from "../../../api/api_types.ts";
+import type { Models } from "../../app/app_context.ts";
+import { Alert } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
+import { Field, ReadOnlyField } from "../../components/field.tsx";
+import { t } from "../../i18n/translate.ts";
+import {
+  passkeyUnavailableReason,
+  signIn,
+  type SignInFailure,
+  signInWithPasskey,
+  signInWithProvider,
+} from "./sign_in_calls.ts";
+
+interface SignInFormProps {
+  readonly models: Models;
+  /** The name of the user who was signed in here before. */
+  readonly name?: string;
+  /** Confirms a factor for this session instead of starting a new session. */
+  readonly stepUp?: SessionInfo;
+  /** A failure from before the form was opened, such as one of the identity provider. */
+  readonly problem?: SignInFailure | null;
+}
+
+export function SignInForm({ models, name = "", stepUp, problem: first = null }: SignInFormProps) {
+  const problem = useSignal<SignInFailure | null>(first);
+  const busy = useSignal(false);
+  const needsCode = useSignal(stepUp?.has.totp === true);
+  const noPasskey = passkeyUnavailableReason();
+  const withPasskey = noPasskey === null && (stepUp === undefined || stepUp.has.passkey);
+  const isPasskeyNeeded = stepUp?.has.passkey === true && !stepUp.has.totp;
+  const withPassword = stepUp?.origin !== "provider" && !isPasskeyNeeded;
+  const { provider } = models.session;
+  const withProvider = provider.value !== null && (stepUp === undefined || stepUp.origin === "provider");
+  useAutofill(withPasskey && stepUp === undefined, async () => {
+    const found = await signInWithPasskey(models, { autofill: true });
+    // A user who dismisses the suggestion needs no message.
+    if (found !== null && found.code !== "passkey_not_shown") problem.value = found;
+  });
+
+  const run: RunSignIn = async (signInBy) => {
+    if (busy.value) return;
+    busy.value = true;
+    problem.value = null;
+    const found = await signInBy();
+    busy.value = false;
+    // A missing code is not an error: the form asks for it.
+    if (found?.code === "code_needed") needsCode.value = true;
+    else problem.value = found;
+  };
+  const isBusy = busy.value;
+  const fields = (
+    <PasswordForm
+      {...{ models, stepUp, run, isBusy }}
+      name={stepUp?.name ?? name}
+      needsCode={needsCode.value}
+      autofill={withPasskey}
+    />
+  );
+  return (
+    <div class="auth-form">
+      {problem.value !== null && <Alert tone="bad" role="alert">{problem.value.text}</Alert>}
+      {withPasskey && (
+        <Button
+          kind="primary"
+          icon="key-round"
+          disabled={isBusy}
+          onClick={() => run(() => signInWithPasskey(models, { stepUp: stepUp !== undefined }))}
+        >
+          {t("access.use_passkey")}
+        </Button>
+      )}
+      {withProvider && (
+        <Button
+          icon="external-link"
+          disabled={isBusy}
+          onClick={() =>
+            run(() =>
+              signInWithProvider(models, {
+                again: stepUp !== undefined,
+                newTab: stepUp !== undefined || name !== "",
+              })
+            )}
+        >
+          {t("access.use_provider", { provider: provider.value ?? "" })}
+        </Button>
+      )}
+      {withPassword && (withPasskey
+        ? (
+          <details open={needsCode.value || stepUp?.has.passkey === false || undefined}>
+            <summary>{t("access.use_password")}</summary>
+            {fields}
+          </details>
+        )
+        : fields)}
+      {/* Over a page, a user who signed in here before needs the hint only where nothing else helps. */}
+      {noPasskey !== null && (name === "" || isPasskeyNeeded) && (
+        <p class="hint">{t(`access.${noPasskey}`)}</p>
+      )}
+    </div>
+  );
+}
+
+type RunSignIn = (signInBy: () => Promise<SignInFailure | null>) => Promise<void>;
+
+interface PasswordFormProps extends Pick<SignInFormProps, "models" | "stepUp"> {
+  readonly name: string;
+  readonly needsCode: boolean;
+  readonly autofill: boolean;
+  readonly isBusy: boolean;
+  readonly run: RunSignIn;
+}
+
+function PasswordForm({ models, stepUp, name, needsCode, autofill, isBusy, run }: PasswordFormProps) {
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!(event.currentTarget instanceof HTMLFormElement)) return;
+    const form = new FormData(event.currentTarget);
+    const field = (name: string) => String(form.get(name) ?? "");
+    const shown = { name: field("name"), password: field("password"), code: field("code") };
+    void run(() => signIn(models, { ...shown, stepUp: stepUp !== undefined }));
+  };
+  return (
+    <form class="auth-fields" onSubmit={submit}>
+      <PasswordFields {...{ name, needsCode, autofill }} nameFixed={stepUp !== undefined} />
+      <Button type="submit" kind="primary" disabled={isBusy}>
+        {t(isBusy ? "access.signing_in" : stepUp === undefined ? "access.sign_in" : "access.confirm")}
+      </Button>
+    </form>
+  );
+}
+
+/** Offers passkeys among the suggestions of the name field if the browser supports this. */
+function useAutofill(on: boolean, offer: () => Promise<void>): void {
+  const begun = useRef(false);
+  useEffect(() => {
+    if (!on || begun.current) return;
+    begun.current = true;
+    void PublicKeyCredential.isConditionalMediationAvailable?.().then((can) => can ? offer() : undefined);
+  }, [on]);
+}
+
+interface PasswordFieldsProps {
+  readonly name: string;
+  /** The name cannot be changed. */
+  readonly nameFixed: boolean;
+  readonly needsCode: boolean;
+  /** The name field also offers passkeys. */
+  readonly autofill: boolean;
+}
+
+export function PasswordFields({ name, nameFixed, needsCode, autofill }: PasswordFieldsProps) {
+  return (
+    <>
+      {nameFixed
+        ? (
+          <>
+            <ReadOnlyField label={t("access.name")}>{name}</ReadOnlyField>
+            <input type="hidden" name="name" autocomplete="username" value={name} />
+          </>
+        )
+        : (
+          <Field
+            id="sign-in-name"
+            label={t("access.name")}
+            input={{
+              name: "name",
+              defaultValue: name,
+              autocomplete: autofill ? "username webauthn" : "username",
+              autocapitalize: "none",
+              spellcheck: false,
+              required: true,
+              autofocus: name === "",
+            }}
+          />
+        )}
+      <Field
+        id="sign-in-password"
+        label={t("access.password")}
+        input={{
+          name: "password",
+          type: "password",
+          autocomplete: "current-password",
+          required: true,
+          autofocus: name !== "",
+        }}
+      />
+      {needsCode && <CodeField />}
+    </>
+  );
+}
+
+/** A code of the authenticator app, or a recovery code. */
+export function CodeField({ hint = t("access.code_hint") }: { hint?: string }) {
+  return (
+    <Field
+      id="sign-in-code"
+      label={t("access.code")}
+      hint={hint}
+      input={{
+        name: "code",
+        autocomplete: "one-time-code",
+        autocapitalize: "none",
+        spellcheck: false,
+        required: true,
+        maxLength: 32,
+        ref: (input: HTMLInputElement | null) => input?.focus(),
+      }}
+    />
+  );
+}

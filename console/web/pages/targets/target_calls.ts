@@ -1,0 +1,29 @@
+// Calls of targets. A change waits for a sign-in or a recent factor.
+
+import { escapeParams, take } from "../../app/api_client.ts";
+import type { Models } from "../../app/app_context.ts";
+
+type ApiSession = Pick<Models, "api" | "session">;
+const idOf = (name: string) => ({ param: escapeParams({ id: name }) });
+
+export const fetchTargets = ({ api }: ApiSession) => take(api.targets.$get());
+
+export const fetchTarget = ({ api }: ApiSession, name: string) => take(api.targets[":id"].$get(idOf(name)));
+
+export const fetchSample = ({ api }: ApiSession, name: string) =>
+  take(api.targets[":id"].sample.$get(idOf(name)));
+
+export const testBackend = ({ api, session }: ApiSession, target: string, backend: string) =>
+  session.whileSignedIn(() => take(api.targets[":id"].test.$post({ ...idOf(target), json: { backend } })));
+
+export const retryBackend = ({ api, session }: ApiSession, target: string, backend: string) =>
+  session.whileSignedIn(() => take(api.targets[":id"].retry.$post({ ...idOf(target), json: { backend } })));
+
+export const startTargetRefresh = ({ api, session }: ApiSession, target: string) =>
+  session.whileSignedIn(() => take(api.targets[":id"].refresh.$post({ ...idOf(target), json: {} })));
+
+export const previewMapping = (
+  { api, session }: ApiSession,
+  target: string,
+  json: { user: string; rows: Record<string, string> },
+) => session.whileSignedIn(() => take(api.targets[":id"].preview.$post({ ...idOf(target), json })));

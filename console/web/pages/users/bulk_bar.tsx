@@ -1,0 +1,246 @@
+// The bar of bulk actions below a list of users: the actions, the progress of a job, its result, and undo.
+
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { BulkAction, JobView } from "../../../api/api_types.ts";
+import { useAction } from "../../app/action.ts";
+import { ApiFailure, failureText } from "../../app/api_client.ts";
+import type { Models } from "../../app/app_context.ts";
+import type { Selection } from "../../app/selection.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import { Alert, ErrorAlert } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
+import { SelectionBar } from "../../components/data_table.tsx";
+import { t } from "../../i18n/translate.ts";
+import {
+  type BulkActionRequest,
+  BulkGroupDialog as GroupDialog,
+  BulkRemoveDialog as LeaveDialog,
+  createJobCalls,
+  previewBulkAction,
+  type SelectionFilters,
+  startBulkJob,
+  type UserChoice,
+} from "./bulk_dialogs.tsx";
+
+export interface BulkBarProps {
+  readonly models: Models;
+  readonly selection: Selection;
+  /** The filters of the list, as in the address. */
+  readonly filters: SelectionFilters;
+  /** Empty for the target whose users log in. */
+  readonly target: string;
+  /** The number of users that match the filters. */
+  readonly total: number;
+  /** Called after users were changed. */
+  readonly onChanged: () => void;
+}
+
+type Selected = Pick<BulkActionRequest, "target" | "choice">;
+
+/** An action with its users. */
+interface PendingAction {
+  readonly action: BulkAction;
+  readonly selected: Selected;
+}
+
+const POLL_INTERVAL_MS = 400;
+const RETRY_INTERVAL_MS = 3000;
+const ACTIONS: readonly BulkAction[] = ["activate", "deactivate", "join", "leave", "delete"];
+
+export function BulkBar(props: BulkBarProps) {
+  const { models, selection, target, total, onChanged } = props;
+  const job = useSignal<JobView | null>(null);
+  const problem = useSignal<unknown>(null);
+  const asking = useSignal<PendingAction | null>(null);
+  /** The action removed factors or memberships, which undo cannot restore. */
+  const isIrreversible = useSignal(false);
+  const { busy, run } = useAction();
+  const reason = permissionHint(models, "user_manager");
+  const begin = async ({ action, selected }: PendingAction, group?: string) => {
+    problem.value = null;
+    const request = { ...selected, action, backends: null };
+    job.value = await startBulkJob(models, group === undefined ? request : { ...request, group });
+    selection.clear();
+  };
+  const start = async (action: BulkAction) => {
+    // The selection can change during the request.
+    const asked: PendingAction = { action, selected: { target, choice: choiceOf(props) } };
+    isIrreversible.value = false;
+    if (action === "deactivate") isIrreversible.value = await losesSomething(models, asked.selected);
+    if (action === "activate" || (action === "deactivate" && !isIrreversible.value)) {
+      await begin(asked).catch((fault: unknown) => problem.value = fault);
+    } else asking.value = asked;
+  };
+  useFollowedJob(models, { job, problem, onChanged });
+  const close = () => asking.value = null;
+  const asked = asking.value;
+  const isRunning = busy.value || job.value?.state === "running";
+  return (
+    <div class="bulk-foot">
+      <ErrorAlert of={problem} title={t("groups.bulk_failed")} />
+      {job.value !== null && (
+        <JobNote
+          models={models}
+          job={job}
+          isIrreversible={isIrreversible.value}
+          onProblem={(text) => problem.value = text}
+        />
+      )}
+      <SelectionBar selection={selection} total={total}>
+        {ACTIONS.map((one) => (
+          <Button
+            key={one}
+            small
+            kind={one === "delete" ? "bad" : undefined}
+            disabled={isRunning}
+            reason={reason}
+            onClick={() => run(() => start(one))}
+          >
+            {t(`groups.bulk_${one}`)}
+          </Button>
+        ))}
+      </SelectionBar>
+      {asked !== null && <AskFirst models={models} asked={asked} begin={begin} onClose={close} />}
+    </div>
+  );
+}
+
+interface AskProps {
+  readonly models: Models;
+  readonly asked: PendingAction;
+  readonly begin: (asked: PendingAction, group?: string) => Promise<void>;
+  readonly onClose: () => void;
+}
+
+function AskFirst({ models, asked, begin, onClose }: AskProps) {
+  const { action, selected } = asked;
+  const given = { models, ...selected, onClose };
+  if (action === "activate") return null;
+  return action === "join" || action === "leave"
+    ? <GroupDialog {...given} action={action} begin={(group: string) => begin(asked, group)} />
+    : <LeaveDialog {...given} action={action} begin={() => begin(asked)} />;
+}
+
+function choiceOf({ selection, filters, total }: BulkBarProps): UserChoice {
+  return selection.isEverything.value
+    ? { filters, expected: total }
+    : { names: [...selection.selected.value] };
+}
+
+async function losesSomething(models: Models, selected: Selected): Promise<boolean> {
+  try {
+    const { factors, memberships, conversations } = await previewBulkAction(models, selected);
+    return factors + memberships + conversations > 0;
+  } catch (_unknown) {
+    // The dialog fetches the preview again and shows the error.
+    return true;
+  }
+}
+
+interface Followed {
+  readonly job: { value: JobView | null };
+  readonly problem: { value: unknown };
+  readonly onChanged: () => void;
+}
+
+/** Polls the job until it ends. */
+function useFollowedJob(models: Models, { job, problem, onChanged }: Followed): void {
+  const now = job.value;
+  /** The number of polls without an answer. */
+  const tries = useSignal(0);
+  useEffect(() => {
+    if (now === null) return;
+    if (now.state !== "running") return onChanged();
+    const timer = setTimeout(async () => {
+      try {
+        job.value = await createJobCalls(models, now.id).view();
+        if (tries.value > 0) problem.value = null;
+        tries.value = 0;
+      } catch (fault) {
+        problem.value = `${t("groups.bulk_lost")} ${failureText(fault)}`;
+        const isAway = fault instanceof ApiFailure && fault.code === "offline";
+        if (isAway) tries.value += 1;
+        else job.value = null;
+      }
+    }, tries.value === 0 ? POLL_INTERVAL_MS : RETRY_INTERVAL_MS);
+    return () => clearTimeout(timer);
+  }, [now, tries.value]);
+}
+
+const MAX_SHOWN = 10;
+
+interface JobProps {
+  readonly models: Models;
+  readonly job: { value: JobView | null };
+  /** Hides undo, because it could not restore everything. */
+  readonly isIrreversible?: boolean;
+  readonly onProblem: (text: string | null) => void;
+}
+
+export function JobNote({ models, job, isIrreversible = false, onProblem }: JobProps) {
+  const { busy, run } = useAction();
+  const now = job.value;
+  if (now === null) return null;
+  const calls = createJobCalls(models, now.id);
+  const ask = (call: () => Promise<JobView>) =>
+    run(async () => {
+      onProblem(null);
+      try {
+        job.value = await call();
+      } catch (fault) {
+        onProblem(failureText(fault));
+      }
+    });
+  if (now.state === "running") {
+    return (
+      <Alert tone="wait" icon="clock">
+        <span role="status">{t("groups.bulk_progress", { done: now.done, count: now.total })}</span>{" "}
+        <progress aria-label={t("frame.working")} max={Math.max(1, now.total)} value={now.done} />{" "}
+        <Button small disabled={now.isStopping || busy.value} onClick={() => ask(calls.stop)}>
+          {t(now.isStopping ? "groups.bulk_stopping" : "groups.bulk_stop")}
+        </Button>
+      </Alert>
+    );
+  }
+  const isWhole = now.failed === 0 && now.owed.length === 0 && now.state === "ended";
+  const more = now.failed - MAX_SHOWN;
+  return (
+    <Alert tone={isWhole ? "ok" : "wait"} icon={isWhole ? "check" : "alert"} role="status">
+      {now.state === "stopped" && <strong>{t("groups.bulk_stopped")}</strong>}{" "}
+      <strong>{t(`groups.did_${now.action}`, { count: now.changed })}</strong>{" "}
+      {now.same > 0 && t("groups.did_same", { count: now.same })}
+      {now.owed.map(({ backend, count }) => (
+        <span key={backend}>
+          {t("groups.bulk_owed", { count, backend })}{" "}
+          <a href={`/users?backend=${encodeURIComponent(backend)}&sync=pending`}>
+            {t("groups.bulk_owed_show")}
+          </a>
+          {" "}
+        </span>
+      ))}
+      {now.failed > 0 && (
+        <>
+          {" "}
+          {t("groups.did_fail", { count: now.failed })}
+          <ul class="people-consequences">
+            {now.failures.slice(0, MAX_SHOWN).map(({ name, detail }) => (
+              <li key={name}>
+                <bdi>{name}</bdi>: {detail}
+              </li>
+            ))}
+            {more > 0 && <li>{t("groups.bulk_more", { count: more })}</li>}
+          </ul>
+        </>
+      )} {now.canUndo && !isIrreversible && (
+        <Button
+          small
+          disabled={busy.value}
+          onClick={() => ask(calls.undo)}
+        >
+          {t("frame.undo")}
+        </Button>
+      )} <Button kind="plain" small onClick={() => job.value = null}>{t("frame.dismiss")}</Button>
+    </Alert>
+  );
+}

@@ -1,0 +1,131 @@
+// Creates a user: name, profile, optional password, and backends.
+
+import { useSignal } from "@preact/signals";
+import type { UserPage } from "../../../api/users/user_types.ts";
+import { useAction } from "../../app/action.ts";
+import { ApiFailure } from "../../app/api_client.ts";
+import type { Models } from "../../app/app_context.ts";
+import { userHref } from "../../app/routes.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import { Alert, ErrorAlert } from "../../components/alert.tsx";
+import { BackendChoice, backendSummary, noBackendReason } from "../../components/backend_results.tsx";
+import { Button } from "../../components/button.tsx";
+import { FormDialog } from "../../components/form_dialog.tsx";
+import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
+import { t } from "../../i18n/translate.ts";
+import { addUser, fetchUsers } from "./user_calls.ts";
+import { UserFields } from "./user_fields.tsx";
+import { EMPTY_FORM, toAttributes, type UserForm } from "./user_form.ts";
+import type { UserPart } from "./user_page_model.ts";
+
+interface CreateProps {
+  readonly models: Models;
+  readonly page: UserPage;
+  /** The initial user name. */
+  readonly name?: string;
+  /** Called instead of opening the page of the new user. */
+  readonly onMade?: () => void;
+  readonly onClose: () => void;
+}
+
+interface Draft extends UserForm {
+  readonly name: string;
+  readonly password: string;
+  readonly mayLogIn: boolean;
+}
+
+const BLANK: Draft = { ...EMPTY_FORM, name: "", password: "", mayLogIn: true };
+const LAST_ROWS: readonly FieldRow<Draft>[] = [
+  {
+    name: "password",
+    label: "people.password",
+    hint: "people.password_hint",
+    input: { type: "password", maxLength: 1024, autocomplete: "new-password" },
+  },
+  { name: "mayLogIn", label: "people.may_log_in" },
+];
+
+export function CreateUserDialog({ models, page, name: given = "", onMade, onClose }: CreateProps) {
+  const draft = useSignal({ ...BLANK, name: given });
+  const chosen = useSignal<readonly string[] | null>(null);
+  const action = useAction();
+  // The address omits the target whose users log in.
+  const target = page.logsIn ? "" : page.target;
+  const create = async () => {
+    const { name, password, mayLogIn, ...form } = draft.value;
+    const user = {
+      ...toAttributes(form, {}),
+      userName: name.trim(),
+      active: mayLogIn,
+      ...(password === "" ? {} : { password }),
+    };
+    const { receipt } = await addUser(models, { target, user, backends: chosen.value });
+    models.toasts.show(`${t("people.created", { name: name.trim() })} ${backendSummary(receipt.entries)}`);
+    if (onMade === undefined) models.router.go(userHref(name.trim(), target));
+    else onMade();
+  };
+  const fault = action.fault.value;
+  const isTaken = fault instanceof ApiFailure && fault.code === "object_exists";
+  return (
+    <FormDialog
+      title={t("people.create")}
+      submitLabel={t("people.create")}
+      failureTitle={t("people.not_created")}
+      isAtField={isTaken}
+      action={action}
+      reason={noBackendReason(chosen)}
+      onSubmit={create}
+      onClose={onClose}
+      wide
+    >
+      <FormFields
+        prefix="create"
+        draft={draft}
+        rows={[{
+          name: "name",
+          label: "people.name",
+          hint: "people.name_hint",
+          problem: isTaken ? t("people.name_taken") : null,
+          input: { required: true, maxLength: 256, autofocus: true, autocapitalize: "none" },
+        }]}
+      />
+      <UserFields prefix="create" form={draft} readOnly={page.readOnly} />
+      <FormFields prefix="create" draft={draft} rows={LAST_ROWS} />
+      <BackendChoice backends={page.backends} chosen={chosen} />
+    </FormDialog>
+  );
+}
+
+const FIRST_ROW = { q: "", page: "1", size: "1", status: "", enrolled: "", backend: "", sync: "" };
+
+export function CreateThisUser({ models, user, calls, page }: UserPart) {
+  const creating = useSignal<UserPage | null>(null);
+  const { busy, fault, run } = useAction();
+  const { name, target, login } = user;
+  /** The dialog needs the backends of the target. */
+  const open = () =>
+    void run(async () => {
+      creating.value = await fetchUsers(models, { ...FIRST_ROW, target: login === null ? target : "" });
+    });
+  return (
+    <Alert tone="idle">
+      {t("people.unknown_next")}{" "}
+      <Button small busy={busy.value} reason={permissionHint(models, "user_manager")} onClick={open}>
+        {t("people.create_this")}
+      </Button>
+      <ErrorAlert of={fault} />
+      {creating.value !== null && (
+        <CreateUserDialog
+          models={models}
+          page={creating.value}
+          name={name}
+          onMade={() => {
+            creating.value = null;
+            calls.read().then(page.put, () => undefined);
+          }}
+          onClose={() => creating.value = null}
+        />
+      )}
+    </Alert>
+  );
+}

@@ -1,0 +1,191 @@
+// Dialogs that add a factor to a user: a phone by invitation, a phone number, or an authenticator app.
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { MAX_DEVICE_LABEL_CHARACTERS } from "../../../../platform/device_label.ts";
+import type { PairingView } from "../../../api/users/user_types.ts";
+import type { QrMatrix } from "../../../api/qr_svg.ts";
+import { useAction } from "../../app/action.ts";
+import { useInterval } from "../../app/resource.ts";
+import { t } from "../../i18n/translate.ts";
+import { Button, CopyButton } from "../../components/button.tsx";
+import { Dialog } from "../../components/dialog.tsx";
+import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
+import { FormDialog } from "../../components/form_dialog.tsx";
+import { Alert, ErrorAlert } from "../../components/alert.tsx";
+import { QrCode } from "../../components/qr_code.tsx";
+import { Expiry } from "../../components/time.tsx";
+import type { FactorPart } from "./user_page_model.ts";
+import { factorLabel } from "./user_states.tsx";
+
+interface Invitation {
+  readonly link: string;
+  readonly qr: QrMatrix | null;
+  readonly deadlineMs: number;
+}
+
+const POLL_INTERVAL_MS = 1500;
+
+type DialogPart = FactorPart & { readonly onClose: () => void };
+
+/** An invitation link for one phone, as text and as a QR code. */
+export function InvitePhoneDialog({ models, user, calls, page, login, onClose }: DialogPart) {
+  const made = useSignal<Invitation | null>(null);
+  const { busy, fault, run } = useAction();
+  /** The factors when the invitation was made; `null` before. The list of the page may be older. */
+  const before = useRef<ReadonlySet<string> | null>(null);
+  useEffect(() =>
+    void run(async () => {
+      const current = await models.session.whileSignedIn(calls.read);
+      page.put(current);
+      before.current = new Set(current.login?.pairings.map(({ id }) => id));
+      made.value = await calls.invite();
+    }), []);
+  const paired = made.value === null
+    ? undefined
+    : login.pairings.find(({ id, kind }) => kind === "device" && before.current?.has(id) === false);
+  // Only the server knows when the phone is paired. The page behind the dialog shows the new phone, too.
+  useInterval(POLL_INTERVAL_MS, async () => {
+    if (made.value !== null && paired === undefined) await calls.read().then(page.put, () => undefined);
+  });
+  if (paired !== undefined) {
+    return (
+      <Dialog
+        title={t("people.invite_title", { name: user.name })}
+        onClose={onClose}
+        footer={<Button kind="primary" onClick={onClose}>{t("frame.done")}</Button>}
+      >
+        <Alert tone="ok" icon="check" role="status">
+          {t("people.phone_paired", { phone: paired.name ?? paired.id, name: user.name })}
+        </Alert>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog
+      title={t("people.invite_title", { name: user.name })}
+      onClose={onClose}
+      footer={<Button onClick={onClose}>{t("frame.close")}</Button>}
+    >
+      <ErrorAlert of={fault} />
+      {busy.value && <p role="status">{t("frame.loading")}</p>}
+      {made.value !== null && (
+        <div class="people-secret">
+          <QrCode picture={made.value.qr} label={t("people.invite_qr")} />
+          <p>{t("people.invite_what", { name: user.name })}</p>
+          <p class="mono small">{made.value.link}</p>
+          <CopyButton text={made.value.link} what={t("people.copy_link")} />
+          <Expiry models={models} atMs={made.value.deadlineMs} />
+        </div>
+      )}
+    </Dialog>
+  );
+}
+
+interface Numbered {
+  readonly number: string;
+  readonly kind: "sms" | "voice";
+}
+
+const NUMBER_ROWS: readonly FieldRow<Numbered>[] = [
+  {
+    name: "number",
+    label: "people.number",
+    hint: "people.number_hint",
+    input: { type: "tel", required: true, autofocus: true, maxLength: 64 },
+  },
+  { name: "kind", label: "people.number_kind", choices: ["sms", "voice"], choiceLabel: factorLabel },
+];
+
+export function NumberDialog({ user, calls, page, onClose }: DialogPart) {
+  const draft = useSignal<Numbered>({ number: "", kind: "sms" });
+  return (
+    <FormDialog
+      title={t("people.number_title", { name: user.name })}
+      submitLabel={t("people.add_phone_number")}
+      onSubmit={async () => {
+        page.put((await calls.addNumber(draft.value)).user);
+        page.said(t("people.number_added", { name: user.name }));
+      }}
+      onClose={onClose}
+    >
+      <FormFields prefix="factor" draft={draft} rows={NUMBER_ROWS} />
+    </FormDialog>
+  );
+}
+
+const NAME_ROWS: readonly FieldRow<{ name: string }>[] = [{
+  name: "name",
+  label: "people.name",
+  input: { required: true, autofocus: true, maxLength: MAX_DEVICE_LABEL_CHARACTERS },
+}];
+
+export function RenameDialog({ user, calls, page, onClose, pairing }: DialogPart & { pairing: PairingView }) {
+  const draft = useSignal({ name: pairing.name ?? "" });
+  return (
+    <FormDialog
+      title={t("people.rename_title", { name: user.name })}
+      submitLabel={t("people.rename")}
+      onSubmit={async () => {
+        page.put((await calls.rename(pairing.id, draft.value.name)).user);
+        page.said(t("people.renamed", { name: user.name }));
+      }}
+      onClose={onClose}
+    >
+      <FormFields prefix="phone" draft={draft} rows={NAME_ROWS} />
+    </FormDialog>
+  );
+}
+
+interface Begun {
+  readonly id: string;
+  readonly secret: string;
+  readonly qr: QrMatrix | null;
+  readonly deadlineMs: number;
+}
+
+const CODE_ROWS: readonly FieldRow<{ code: string }>[] = [{
+  name: "code",
+  label: "people.totp_code",
+  input: { required: true, inputMode: "numeric", autocomplete: "one-time-code", maxLength: 16 },
+}];
+
+/** The secret is shown once. It becomes a factor when the user enters a code of it. */
+export function TotpDialog({ models, user, calls, page, onClose }: DialogPart) {
+  const begun = useSignal<Begun | null>(null);
+  const draft = useSignal({ code: "" });
+  const action = useAction();
+  useEffect(() => void action.run(async () => begun.value = await calls.beginTotp()), []);
+  const seed = begun.value;
+  const confirm = async () => {
+    if (seed === null) return;
+    page.put((await calls.confirmTotp({ id: seed.id, code: draft.value.code.replaceAll(" ", "") })).user);
+    page.said(t("people.totp_added", { name: user.name }));
+  };
+  return (
+    <FormDialog
+      title={t("people.totp_title", { name: user.name })}
+      submitLabel={t("people.confirm")}
+      action={action}
+      reason={seed === null ? t("frame.loading") : undefined}
+      onSubmit={confirm}
+      onClose={onClose}
+    >
+      {seed === null && action.busy.value && <p role="status">{t("frame.loading")}</p>}
+      {seed !== null && (
+        <div class="people-secret">
+          <QrCode picture={seed.qr} label={t("people.totp_qr")} />
+          <p>{t("people.totp_what")}</p>
+          <p class="mono" aria-label={t("people.totp_secret")} role="note">{grouped(seed.secret)}</p>
+          <Expiry models={models} atMs={seed.deadlineMs} />
+          <FormFields prefix="totp" draft={draft} rows={CODE_ROWS} />
+        </div>
+      )}
+    </FormDialog>
+  );
+}
+
+/** Groups of four characters are easier to type. */
+function grouped(secret: string): string {
+  return secret.match(/.{1,4}/g)?.join(" ") ?? "";
+}

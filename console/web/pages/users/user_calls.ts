@@ -1,0 +1,121 @@
+// Calls of users. A change waits for a sign-in or a recent factor.
+
+import type { Receipt } from "../../../../scim/ports.ts";
+import type { JsonObject } from "../../../../scim/schema/resource.ts";
+import type { Factor } from "../../../../radius/flow/context.ts";
+import { escapeParams, take } from "../../app/api_client.ts";
+import type {
+  DryRunResult,
+  MembershipChange,
+  PairingView,
+  TimelinePage,
+  UserChange,
+  UserView,
+} from "../../../api/users/user_types.ts";
+import type { UserSessionsAnswer } from "../../../api/accounting_sessions/session_routes.ts";
+import type { FilterQuery } from "../../app/filters.ts";
+import type { Models } from "../../app/app_context.ts";
+
+export type UserCalls = ReturnType<typeof createUserCalls>;
+
+/** A user of a target; empty for the target whose users log in. */
+export interface UserKey {
+  readonly name: string;
+  readonly target: string;
+}
+
+export interface TrialInput {
+  readonly client: string;
+  readonly password: "right" | "wrong" | "empty";
+  readonly appended: "push" | "sms" | "call" | null;
+}
+
+/** The server validates the query. */
+export function fetchUsers({ api }: Models, query: FilterQuery) {
+  return take(api.users.$get({ query } as Parameters<typeof api.users.$get>[0]));
+}
+
+export function addUser(
+  models: Models,
+  { target, user, backends }: { target: string; user: JsonObject; backends: readonly string[] | null },
+) {
+  const json = { user, ...backendsOf(backends) };
+  return models.session.whileSignedIn(() =>
+    as<UserChange>(models.api.users.$post({ query: targetQuery(target), json }))
+  );
+}
+
+export function createUserCalls({ api, session }: Models, { name, target }: UserKey) {
+  const one = api.users[":id"];
+  const param = escapeParams({ id: name });
+  const query = targetQuery(target);
+  const ask = session.whileSignedIn;
+  const pairing = one.pairings[":pairing"];
+  const factorOf = (id: string) => ({ ...param, ...escapeParams({ factor: id }) });
+  const pairingOf = (id: string) => ({ ...param, ...escapeParams({ pairing: id }) });
+  return {
+    read: () => as<UserView>(one.$get({ param, query })),
+    backends: () => as<Pick<UserView, "backends">>(one.backends.$get({ param, query })),
+    replace: (json: { user: JsonObject; version: string; backends?: string[] }) =>
+      ask(() => as<UserChange>(one.$put({ param, query, json }))),
+    remove: (json: { version?: string; backends?: string[] }) =>
+      ask(() => as<UserChange>(one.$delete({ param, query, json }))),
+    setActive: (active: boolean) =>
+      ask(() => as<UserChange>(one.active.$put({ param, query, json: { active } }))),
+    setPassword: (json: { password: string; backends?: string[] }) =>
+      ask(() => as<UserChange>(one.password.$put({ param, query, json }))),
+    changeGroups: (json: { add: string[]; remove: string[] }) =>
+      ask(() =>
+        as<WithUser & { readonly groups: readonly MembershipChange[] }>(
+          one.groups.$put({ param, query, json }),
+        )
+      ),
+    refresh: () => ask(() => as<UserView>(one.refresh.$post({ param, query, json: {} }))),
+    retry: (backend: string) =>
+      ask(() =>
+        as<WithUser & { readonly receipt: Receipt | null }>(
+          one.retry.$post({ param, query, json: { backend } }),
+        )
+      ),
+    timeline: (before: string) =>
+      ask(() => as<TimelinePage>(one.timeline.$get({ param, query: { ...query, before } }))),
+    sessions: () => ask(() => as<UserSessionsAnswer>(one.sessions.$get({ param }))),
+    tryLogin: (json: TrialInput) => ask(() => as<DryRunResult>(one.trial.$post({ param, json }))),
+    invite: () => ask(() => take(one.invitation.$post({ param, json: {} }))),
+    createAccountLink: () => ask(() => take(one["me-link"].$post({ param, json: {} }))),
+    addNumber: (json: { kind: "sms" | "voice"; number: string }) =>
+      ask(() => as<WithPairing>(one.pairings.$post({ param, json }))),
+    rename: (id: string, name: string) =>
+      ask(() => as<WithUser>(pairing.$put({ param: pairingOf(id), json: { name } }))),
+    revoke: (id: string) => ask(() => as<WithUser>(pairing.$delete({ param: pairingOf(id), json: {} }))),
+    /** A factor that a revoked phone added. */
+    keepUnconfirmed: (id: string) =>
+      ask(() => as<WithUser>(one.unconfirmed[":factor"].keep.$post({ param: factorOf(id), json: {} }))),
+    removeUnconfirmed: (id: string) =>
+      ask(() => as<WithUser>(one.unconfirmed[":factor"].$delete({ param: factorOf(id), json: {} }))),
+    beginTotp: () => ask(() => take(one.totp.$post({ param, json: {} }))),
+    confirmTotp: (json: { id: string; code: string }) =>
+      ask(() => as<WithPairing>(one.totp.confirm.$post({ param, json }))),
+    prefer: (factor: Factor | null) =>
+      ask(() => as<WithUser>(one.preference.$put({ param, json: { factor } }))),
+    unlock: () => ask(() => as<WithUser>(one.unlock.$post({ param, json: {} }))),
+    resetLimits: () => ask(() => as<WithUser>(one["reset-limits"].$post({ param, json: {} }))),
+  };
+}
+
+/** The backends of a change; `null` for all, which the request omits. */
+export function backendsOf(backends: readonly string[] | null): { backends?: string[] } {
+  return backends === null ? {} : { backends: [...backends] };
+}
+
+export function targetQuery(target: string): { target?: string } {
+  return target === "" ? {} : { target };
+}
+
+/** Replaces the type that hono infers, which expands every JSON value. */
+async function as<T>(call: Parameters<typeof take<unknown>>[0]): Promise<T> {
+  return await take(call) as T;
+}
+
+type WithUser = { readonly user: UserView };
+type WithPairing = WithUser & { readonly pairing: PairingView };

@@ -1,0 +1,232 @@
+// Dialogs of a user: account link, password, deactivation, deletion, and a test login without side effects.
+
+import { useSignal } from "@preact/signals";
+import type { DryRunResult, UserDetails, UserLoginView, UserView } from "../../../api/users/user_types.ts";
+import { momentLabel, stepLabel } from "../../app/login_state_labels.ts";
+import { Alert, EmptyState } from "../../components/alert.tsx";
+import { BackendChoice, backendSummary, noBackendReason } from "../../components/backend_results.tsx";
+import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
+import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
+import { StateText } from "../../components/status.tsx";
+import { Expiry } from "../../components/time.tsx";
+import { t } from "../../i18n/translate.ts";
+import { backendsOf, type TrialInput } from "./user_calls.ts";
+import type { UserPart } from "./user_page_model.ts";
+import { factorLabel } from "./user_states.tsx";
+
+export function AccountLinkDialog(
+  { models, user, calls, onClose }: UserPart & { readonly onClose: () => void },
+) {
+  const title = t("people.me_link_title", { name: user.name });
+  return (
+    <FormDialog
+      title={title}
+      submitLabel={t("people.me_link_make")}
+      onSubmit={async () => {
+        const { url, deadlineMs } = await calls.createAccountLink();
+        const children = <Expiry models={models} atMs={deadlineMs} />;
+        return { title, label: t("people.me_link_label"), secret: url, children };
+      }}
+      onClose={onClose}
+    >
+      <p>{t("people.me_link_what", { name: user.name })}</p>
+    </FormDialog>
+  );
+}
+
+const PASSWORD_ROWS: readonly FieldRow<{ password: string }>[] = [{
+  name: "password",
+  label: "people.new_password",
+  input: { type: "password", required: true, autofocus: true, maxLength: 1024, autocomplete: "new-password" },
+}];
+
+export function PasswordDialog({ user, calls, page, onClose }: UserPart & { onClose: () => void }) {
+  const draft = useSignal({ password: "" });
+  const chosen = useSignal<readonly string[] | null>(null);
+  const set = async () => {
+    const { user: changed, receipt } = await calls.setPassword({
+      ...draft.value,
+      ...backendsOf(chosen.value),
+    });
+    if (changed !== null) page.put(changed);
+    page.said(t("people.password_set", { name: user.name }), receipt);
+  };
+  return (
+    <FormDialog
+      title={t("people.password_title", { name: user.name })}
+      submitLabel={t("people.set_password")}
+      failureTitle={t("people.password_not_set")}
+      reason={noBackendReason(chosen)}
+      onSubmit={set}
+      onClose={onClose}
+    >
+      <FormFields prefix="new" draft={draft} rows={PASSWORD_ROWS} />
+      <BackendChoice backends={user.backends} chosen={chosen} />
+    </FormDialog>
+  );
+}
+
+interface DeactivateProps {
+  readonly user: UserView;
+  /** Shows its own result. */
+  readonly onConfirm: () => Promise<void>;
+  readonly onClose: () => void;
+}
+
+export function DeactivateUserDialog({ user, onConfirm, onClose }: DeactivateProps) {
+  const { name } = user;
+  return (
+    <ConfirmDialog
+      title={t("people.deactivate_title", { name })}
+      submitLabel={t("people.deactivate_verb", { name })}
+      onConfirm={onConfirm}
+      onClose={onClose}
+    >
+      <ul class="people-consequences">
+        <UserConsequences user={user} />
+      </ul>
+      <p>{t("people.gone_for_good")}</p>
+    </ConfirmDialog>
+  );
+}
+
+export function DeleteUserDialog(
+  { models, user, calls, page, record, onClose }: UserPart & {
+    readonly record: UserDetails;
+    readonly onClose: () => void;
+  },
+) {
+  const chosen = useSignal<readonly string[] | null>(null);
+  const { name, backends } = user;
+  const remove = async () => {
+    const { receipt, user: left } = await calls.remove({
+      version: record.version,
+      ...backendsOf(chosen.value),
+    });
+    if (left !== null) {
+      page.put(left);
+      return page.said(t("people.deleted_there", { name }), receipt);
+    }
+    models.toasts.show(`${t("people.deleted", { name })} ${backendSummary(receipt.entries, "removed")}`);
+    models.router.go("/users");
+  };
+  const from = chosen.value ?? backends.map((backend) => backend.name);
+  return (
+    <ConfirmDialog
+      title={t("people.delete_title", { name })}
+      submitLabel={t("people.delete_verb", { name })}
+      reason={noBackendReason(chosen)}
+      onConfirm={remove}
+      onClose={onClose}
+    >
+      <ul class="people-consequences">
+        <li>
+          {t("people.delete_backends", { count: from.length })} <bdi>{from.join(", ")}</bdi>
+        </li>
+        <UserConsequences user={user} />
+      </ul>
+      <BackendChoice backends={backends} chosen={chosen} />
+    </ConfirmDialog>
+  );
+}
+
+/** The objects that the change removes, as list items. */
+export function UserConsequences({ user: { record, login } }: { readonly user: UserView }) {
+  const groups = record?.groups ?? [];
+  const pairings = login?.pairings ?? [];
+  const conversations = login?.conversations ?? [];
+  return (
+    <>
+      {groups.length > 0 && (
+        <li>
+          {t("people.delete_groups", { count: groups.length })} <bdi>{groups.join(", ")}</bdi>
+        </li>
+      )}
+      {pairings.length > 0 && (
+        <li>
+          {t("people.delete_factors", { count: pairings.length })}{" "}
+          {pairings.map(({ kind }) => factorLabel(kind)).join(", ")}
+        </li>
+      )}
+      {conversations.length > 0 && <li>{t("people.delete_logins", { count: conversations.length })}</li>}
+    </>
+  );
+}
+
+const TRIAL_ROWS: readonly FieldRow<TrialInput>[] = [
+  {
+    name: "password",
+    label: "people.password",
+    choices: ["right", "wrong", "empty"],
+    choiceLabel: (value) => t(`people.password_${value}`),
+  },
+  {
+    name: "appended",
+    label: "people.appended",
+    choices: [null, "push", "sms", "call"],
+    choiceLabel: (value) => value ?? t("frame.none"),
+  },
+];
+
+export function TrialDialog(
+  { user, calls, login, onClose }: UserPart & { readonly login: UserLoginView; readonly onClose: () => void },
+) {
+  const { clients } = login;
+  const draft = useSignal<TrialInput>({ client: clients[0] ?? "", password: "right", appended: null });
+  /** The result with its input. It is hidden when the input changes. */
+  const tried = useSignal<{ readonly input: TrialInput; readonly trial: DryRunResult } | null>(null);
+  const play = async () => {
+    const input = draft.value;
+    tried.value = { input, trial: await calls.tryLogin(input) };
+    return "stay" as const;
+  };
+  const hasNone = clients.length === 0;
+  return (
+    <FormDialog
+      title={t("people.try_title", { name: user.name })}
+      submitLabel={t("people.try_login")}
+      cancelLabel={t("frame.close")}
+      reason={hasNone ? t("people.no_clients") : undefined}
+      onSubmit={play}
+      onClose={onClose}
+      wide
+    >
+      <p class="quiet">{t("people.try_hint")}</p>
+      {hasNone && <EmptyState title={t("people.no_clients")} next={t("people.no_clients_next")} />}
+      <div class="people-fields">
+        <FormFields
+          prefix="trial"
+          draft={draft}
+          rows={[{ name: "client", label: "frame.client", choices: clients }, ...TRIAL_ROWS]}
+        />
+      </div>
+      {tried.value?.input === draft.value && <Outcome trial={tried.value.trial} />}
+    </FormDialog>
+  );
+}
+
+const TONES = { accept: "ok", reject: "bad", challenge: "challenge", sends: "wait" } as const;
+
+function Outcome({ trial }: { trial: DryRunResult }) {
+  const last = trial.steps.at(-1);
+  return (
+    <section role="status" aria-label={t("people.trial")}>
+      <Alert tone={TONES[trial.end]} icon={trial.end === "accept" ? "check" : "alert"}>
+        <strong>{t(`people.trial_${trial.end}`)}</strong>{" "}
+        {trial.because !== null && t(`people.because_${trial.because}`)}
+        {trial.end === "sends" && last !== undefined && last.then.join(", ")}
+        {trial.prompt !== null && <p class="mono small people-prompt">{trial.prompt}</p>}
+      </Alert>
+      <ol class="people-timeline">
+        {trial.steps.map((step) => (
+          <li key={step.row}>
+            <strong class="mono">{step.row}</strong>
+            <span class="small">{step.when.join(", ")}</span>
+            {step.then.length > 0 && <span class="quiet small">{`→ ${step.then.join(", ")}`}</span>}
+            <StateText words={{ ...momentLabel(step.to), label: stepLabel(step.to) }} />
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

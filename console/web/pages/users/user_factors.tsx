@@ -1,0 +1,286 @@
+// The factors of a user: phones, phone numbers, authenticator apps, the preferred factor; locks and limits; and open logins.
+
+import { type Signal, useSignal } from "@preact/signals";
+import type { Factor } from "../../../../radius/flow/context.ts";
+import type { PairingView } from "../../../api/users/user_types.ts";
+import { fullTimeText } from "../../app/format.ts";
+import { stateLabel } from "../../app/login_state_labels.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import { Alert, EmptyState } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
+import { SelectField } from "../../components/field.tsx";
+import { ConfirmDialog } from "../../components/form_dialog.tsx";
+import { choicesOf } from "../../components/form_fields.tsx";
+import { lazy } from "../../components/lazy.tsx";
+import { Panel } from "../../components/page_layout.tsx";
+import { StateText } from "../../components/status.tsx";
+import { Time } from "../../components/time.tsx";
+import { t } from "../../i18n/translate.ts";
+import type { FactorPart } from "./user_page_model.ts";
+import { factorLabel } from "./user_states.tsx";
+
+const dialogs = () => import("./factor_dialogs.tsx");
+const InvitePhoneDialog = lazy(async () => (await dialogs()).InvitePhoneDialog);
+const NumberDialog = lazy(async () => (await dialogs()).NumberDialog);
+const RenameDialog = lazy(async () => (await dialogs()).RenameDialog);
+const TotpDialog = lazy(async () => (await dialogs()).TotpDialog);
+
+type Opened = "invite" | "number" | "totp" | null;
+
+export function UserFactorsTab(part: FactorPart) {
+  const { models, login } = part;
+  const opened = useSignal<Opened>(null);
+  const revoking = useSignal<PairingView | null>(null);
+  const renaming = useSignal<PairingView | null>(null);
+  const reason = permissionHint(models, "user_manager");
+  const close = () => opened.value = null;
+  return (
+    <Panel quiet title={t("people.factors")}>
+      <LockNote {...part} />
+      <Unconfirmed {...part} reason={reason} />
+      <div class="people-actions">
+        <Button
+          icon="smartphone"
+          reason={reason ?? (login.canInvite ? undefined : t("people.no_invitations"))}
+          onClick={() => opened.value = "invite"}
+        >
+          {t("people.invite")}
+        </Button>
+        <Button icon="key-round" reason={reason} onClick={() => opened.value = "totp"}>
+          {t("people.add_totp")}
+        </Button>
+        <Button icon="plus" reason={reason} onClick={() => opened.value = "number"}>
+          {t("people.add_phone_number")}
+        </Button>
+      </div>
+      {login.pairings.length + login.directoryNumbers.length === 0
+        ? <EmptyState title={t("people.no_factors")} next={t("people.no_factors_next")} />
+        : (
+          <ul class="people-list">
+            {login.pairings.map((pairing) => (
+              <li key={pairing.id}>
+                <strong>{factorLabel(pairing.kind)}</strong>
+                <bdi class={pairing.name === undefined ? "mono" : ""}>{calledOf(pairing)}</bdi>
+                <span class="quiet small">
+                  {t("people.since")} <Time models={models} atMs={pairing.createdMs} />
+                </span>
+                {!login.enabled.includes(pairing.kind) && <span class="small">{t("people.not_offered")}
+                </span>}
+                {pairing.kind === "device" && (
+                  <PairingButton {...{ pairing, reason }} action="rename" on={renaming} />
+                )}
+                <PairingButton {...{ pairing, reason }} action="revoke" on={revoking} />
+              </li>
+            ))}
+            {login.directoryNumbers.map(({ number, kinds }) => (
+              <li key={number}>
+                <strong>{kinds.map(factorLabel).join(", ")}</strong>
+                <bdi class="mono">{number}</bdi>
+                <span class="quiet small">{t("people.directory_number")}</span>
+              </li>
+            ))}
+          </ul>
+        )}
+      <Preference {...part} reason={reason} />
+      <OpenLogins {...part} />
+      {opened.value === "invite" && <InvitePhoneDialog {...part} onClose={close} />}
+      {opened.value === "number" && <NumberDialog {...part} onClose={close} />}
+      {opened.value === "totp" && <TotpDialog {...part} onClose={close} />}
+      {renaming.value !== null && (
+        <RenameDialog
+          {...part}
+          pairing={renaming.value}
+          onClose={() => renaming.value = null}
+        />
+      )}
+      {revoking.value !== null && (
+        <RevokeDialog
+          {...part}
+          pairing={revoking.value}
+          onClose={() => revoking.value = null}
+        />
+      )}
+    </Panel>
+  );
+}
+
+/** Factors that a revoked phone added. They are not valid until an administrator keeps them. */
+function Unconfirmed({ models, calls, page, login, reason }: FactorPart & { reason: string | undefined }) {
+  const factors = login.unconfirmed ?? [];
+  if (factors.length === 0) return null;
+  return (
+    <Alert tone="wait" icon="alert">
+      <strong>{t("people.unconfirmed_title")}</strong>
+      <p>{t("people.unconfirmed_text")}</p>
+      <ul class="people-list">
+        {factors.map(({ id, kind, name, addedBy, createdMs }) => {
+          const factor = kind === "recovery_codes" ? t("people.recovery_codes") : factorLabel(kind);
+          const called = name === undefined ? factor : `${factor} ${name}`;
+          const keep = () =>
+            void page.change({
+              call: () => calls.keepUnconfirmed(id),
+              done: t("people.unconfirmed_kept", { factor: called }),
+              failed: t("people.unconfirmed_not_kept"),
+            });
+          const remove = () =>
+            void page.change({
+              call: () => calls.removeUnconfirmed(id),
+              done: t("people.unconfirmed_removed", { factor: called }),
+              failed: t("people.unconfirmed_not_removed"),
+            });
+          return (
+            <li key={id}>
+              <strong>{factor}</strong>
+              {name !== undefined && <bdi>{name}</bdi>}
+              <span class="small">{t("people.unconfirmed_by", { phone: addedBy })}</span>
+              <Time models={models} atMs={createdMs} />
+              <Button small reason={reason} of={called} onClick={keep}>{t("people.unconfirmed_keep")}</Button>
+              <Button small kind="bad" reason={reason} of={called} onClick={remove}>
+                {t("people.unconfirmed_remove")}
+              </Button>
+            </li>
+          );
+        })}
+      </ul>
+    </Alert>
+  );
+}
+
+/** The name, number or id of a factor. */
+function calledOf({ name, number, id }: PairingView): string {
+  return name ?? number ?? id;
+}
+
+function PairingButton({ pairing, reason, action, on }: {
+  pairing: PairingView;
+  reason: string | undefined;
+  action: "rename" | "revoke";
+  /** The factor whose dialog is open. */
+  on: Signal<PairingView | null>;
+}) {
+  return (
+    <Button
+      small
+      kind={action === "revoke" ? "bad" : undefined}
+      reason={reason}
+      of={`${factorLabel(pairing.kind)} ${calledOf(pairing)}`}
+      onClick={() => on.value = pairing}
+    >
+      {t(`people.${action}`)}
+    </Button>
+  );
+}
+
+interface RevokeProps extends FactorPart {
+  readonly pairing: PairingView;
+  readonly onClose: () => void;
+}
+
+function RevokeDialog({ user: { name }, calls, page, pairing: { id, kind }, onClose }: RevokeProps) {
+  const factor = factorLabel(kind);
+  return (
+    <ConfirmDialog
+      title={t("people.revoke_title", { factor, name })}
+      submitLabel={t("people.revoke")}
+      onConfirm={async () => {
+        page.put((await calls.revoke(id)).user);
+        page.said(t("people.revoked", { factor, name }));
+      }}
+      onClose={onClose}
+    >
+      <p>{t("people.revoke_what", { factor, name })}</p>
+    </ConfirmDialog>
+  );
+}
+
+function LockNote(part: FactorPart) {
+  const { models, user, calls, page, login: { lock } } = part;
+  const reason = permissionHint(models, "user_manager");
+  const unlock = () =>
+    page.change({
+      call: calls.unlock,
+      done: t("people.unlocked", { name: user.name }),
+      failed: t("people.not_unlocked"),
+    });
+  return (
+    <>
+      {(lock.locked || lock.failures > 0) && (
+        <Alert tone={lock.locked ? "bad" : "wait"} icon="alert">
+          {lock.locked && (
+            <strong>{t(lock.hardLocked ? "people.locked_hard" : "people.locked_until")}</strong>
+          )} {lock.locked && !lock.hardLocked && <Time models={models} atMs={lock.lockedUntilMs} absolute />}
+          {" "}
+          {t("people.failures", { count: lock.failures })}{" "}
+          <Button small icon="lock-open" reason={reason} onClick={unlock}>{t("people.unlock")}</Button>
+        </Alert>
+      )}
+      <LimitNote {...part} reason={reason} />
+    </>
+  );
+}
+
+/** The reached limits with their end, and a button that resets both. */
+function LimitNote(
+  { user, calls, page, login: { lock }, reason }: FactorPart & { reason: string | undefined },
+) {
+  const { pushesBlockedUntilMs: pushes, sendsBlockedUntilMs: sends } = lock;
+  if (pushes === null && sends === null) return null;
+  const reset = () =>
+    page.change({
+      call: calls.resetLimits,
+      done: t("people.limits_reset", { name: user.name }),
+      failed: t("people.limits_not_reset"),
+    });
+  return (
+    <Alert tone="wait" icon="alert">
+      {pushes !== null && `${t("people.push_limit", { time: fullTimeText(pushes) })} `}
+      {sends !== null && `${t("people.message_limit", { time: fullTimeText(sends) })} `}
+      <Button small reason={reason} onClick={reset}>{t("people.reset_limits")}</Button>
+    </Alert>
+  );
+}
+
+function Preference({ calls, page, login, user, reason }: FactorPart & { reason: string | undefined }) {
+  const kinds: Factor[] = [...new Set(login.pairings.map(({ kind }) => kind))];
+  if (kinds.length < 2 && login.preferred === null) return null;
+  const choose = (factor: Factor | null) =>
+    void page.change({
+      call: () => calls.prefer(factor),
+      done: t("people.preferred", { name: user.name, factor: factorText(factor) }),
+      failed: t("people.not_preferred"),
+    });
+  return (
+    <SelectField
+      id="preferred-factor"
+      label={t("people.first_factor")}
+      hint={reason ?? t("people.first_factor_hint")}
+      {...choicesOf({ choices: [null, ...kinds], choiceLabel: factorText }, {
+        value: login.preferred,
+        onChange: choose,
+      })}
+      input={{ disabled: reason !== undefined }}
+    />
+  );
+}
+
+function factorText(factor: Factor | null): string {
+  return factor === null ? t("people.no_preference") : factorLabel(factor);
+}
+
+function OpenLogins({ models, login: { conversations } }: FactorPart) {
+  if (conversations.length === 0) return null;
+  return (
+    <div>
+      <h2>{t("people.open_logins")}</h2>
+      <ul class="people-list">
+        {conversations.map((view) => (
+          <li key={view.id}>
+            <a href={`/live?c=${encodeURIComponent(view.id)}`} class="mono">{view.client}</a>
+            <StateText words={stateLabel(view)} />
+            <Time models={models} atMs={view.startedMs} />
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,261 @@
+// The list of users, with search, filters, bulk actions, and dialogs to create, import and export users.
+
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import type { UserPage, UserRow } from "../../../api/users/user_types.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import type { MessageKey } from "../../i18n/catalogue.ts";
+import { t } from "../../i18n/translate.ts";
+import { type FilterQuery, type ListFilter, useFilteredList } from "../../app/filters.ts";
+import { useListSelection } from "../../app/selection.ts";
+import { fetchUsers } from "./user_calls.ts";
+import type { Models, PageProps } from "../../app/app_context.ts";
+import { Button, ExportButton } from "../../components/button.tsx";
+import type { TableColumn } from "../../components/data_table.tsx";
+import { ListPage } from "../../components/list_page.tsx";
+import { Alert } from "../../components/alert.tsx";
+import { BulkBar } from "./bulk_bar.tsx";
+import { CreateUserDialog } from "./create_user_dialog.tsx";
+import { BackendMarks, factorLabel, userState } from "./user_states.tsx";
+import { StateText } from "../../components/status.tsx";
+import { Icon } from "../../components/icons.tsx";
+import { readyValue } from "../../app/resource.ts";
+import { useShortcuts } from "../../app/shortcuts.ts";
+import { userHref } from "../../app/routes.ts";
+
+const STATUSES = ["active", "inactive", "locked"] as const;
+const SYNCS = ["present", "pending", "failed", "vanished", "differs", "absent"] as const;
+const TEXTS = {
+  filters: "people.filters",
+  failed: "people.unlisted",
+  old: "people.old_rows",
+  empty: ["people.none", "people.none_next"],
+  noMatch: ["people.none_match", "people.none_match_next"],
+} as const;
+const EXPORT = { label: "groups.export", failed: "groups.export_failed" } as const;
+
+export default function UsersPage({ models }: PageProps) {
+  const creating = useSignal(false);
+  const { param } = models.router;
+  const { list, query } = useFilteredList<UserPage>(models, {
+    filters: filterRows(null, []),
+    fetch: (query) => fetchUsers(models, query),
+  });
+  const page = readyValue(list.state.value);
+  // The select of targets stays and keeps its focus while the users of another target are fetched.
+  const targets = useRef<readonly string[]>([]);
+  targets.current = page?.targets ?? targets.current;
+  const target = param("target");
+  const selection = useListSelection(models, query);
+  const reason = permissionHint(models, "user_manager");
+  const create = () => {
+    creating.value = reason === undefined;
+  };
+  useShortcuts([{ keys: "c u", label: "people.create", needs: "user_manager", run: create }]);
+  return (
+    <ListPage
+      models={models}
+      title={t("frame.users")}
+      texts={TEXTS}
+      filters={filterRows(page, targets.current)}
+      resource={list}
+      actions={<Actions {...{ models, query, target, reason, create }} />}
+      emptyAction={<Button reason={reason} onClick={create}>{t("people.create")}</Button>}
+      rows={({ rows }) => rows}
+      columns={columnsOf(page?.logsIn !== false)}
+      keyOf={({ name }) => name}
+      hrefOf={({ name }) => userHref(name, target)}
+      selection={selection}
+      note={({ rows, isCut, outside }) => (
+        <>
+          {isCut && rows.length > 0 && <Alert tone="wait">{t("people.cut")}</Alert>}
+          {outside.length > 0 && <Outside names={outside} />}
+        </>
+      )}
+    >
+      {page !== null && (
+        <BulkBar
+          models={models}
+          selection={selection}
+          filters={{
+            q: param("q"),
+            status: param("status"),
+            enrolled: param("enrolled"),
+            backend: param("backend"),
+            sync: param("sync"),
+          }}
+          target={target}
+          total={page.total}
+          onChanged={() => void list.reload()}
+        />
+      )}
+      {creating.value && page !== null && (
+        <CreateUserDialog
+          models={models}
+          page={page}
+          onClose={() => creating.value = false}
+        />
+      )}
+    </ListPage>
+  );
+}
+
+interface ActionsProps {
+  readonly models: Models;
+  readonly query: FilterQuery;
+  readonly target: string;
+  readonly reason: string | undefined;
+  readonly create: () => void;
+}
+
+function Actions({ models, query, target, reason, create }: ActionsProps) {
+  return (
+    <>
+      <ExportButton
+        models={models}
+        from="export/users"
+        query={query}
+        file="users.csv"
+        texts={EXPORT}
+        reason={reason}
+      />
+      <a
+        class="button"
+        href={`/users/import${target === "" ? "" : `?target=${encodeURIComponent(target)}`}`}
+      >
+        <Icon name="upload" />
+        {t("frame.import")}
+      </a>
+      <Button kind="primary" icon="user-plus" reason={reason} onClick={create}>
+        {t("people.create")}
+      </Button>
+    </>
+  );
+}
+
+/** Names with factors that are not in the directory. The page of such a name offers to create the user. */
+function Outside({ names }: { names: readonly string[] }) {
+  return (
+    <Alert tone="idle">
+      {t("people.outside", { count: names.length })} {names.map((name, at) => (
+        <span key={name}>
+          {at > 0 && ", "}
+          <a href={`${userHref(name)}#devices`}>
+            <bdi>{name}</bdi>
+          </a>
+        </span>
+      ))}
+    </Alert>
+  );
+}
+
+/** Filters that only some targets have are added when the page is loaded. */
+function filterRows(page: UserPage | null, targets: readonly string[]): ListFilter[] {
+  const backends = page?.backends.map(({ name }) => name) ?? [];
+  return [
+    { name: "q", label: t("people.search"), chip: t("frame.search"), control: "search" },
+    choice({ name: "status", label: t("people.status"), options: STATUSES, text: true }),
+    choice({
+      name: "enrolled",
+      label: t("people.enrolled"),
+      options: page?.logsIn === false ? [] : ["yes", "no"],
+      text: true,
+    }),
+    choice({ name: "backend", label: t("people.backend"), options: backends }),
+    choice({
+      name: "sync",
+      label: t("people.sync"),
+      options: backends.length === 0 ? [] : SYNCS,
+      text: true,
+    }),
+    {
+      ...choice({
+        name: "target",
+        label: t("people.target"),
+        options: targets.length > 1 ? targets : [],
+      }),
+      isNarrowing: false,
+    },
+  ];
+}
+
+interface Choice {
+  readonly name: string;
+  readonly label: string;
+  /** Without options, the filter has no control. */
+  readonly options: readonly string[];
+  /** The labels of the options are messages such as `people.status_active`. */
+  readonly text?: true;
+}
+
+function choice({ name, label, options, text }: Choice): ListFilter {
+  return {
+    name,
+    label,
+    options,
+    allLabel: `${label}: ${t("people.any")}`,
+    ...(options.length > 0 ? { control: "choice" } : {}),
+    ...(text === true ? { text: (option) => t(`people.${name}_${option}` as MessageKey) } : {}),
+  };
+}
+
+function columnsOf(logsIn: boolean): TableColumn<UserRow>[] {
+  const login: TableColumn<UserRow>[] = logsIn
+    ? [{
+      width: "150px",
+      label: t("people.factors"),
+      wideOnly: true,
+      cell: ({ factors, unverified }) =>
+        factors.length + unverified.length === 0 ? <span class="quiet">{t("frame.none")}</span> : (
+          <>
+            {factors.map(factorLabel).join(", ")}
+            {unverified.length > 0 && (
+              <span class="quiet">
+                {factors.length > 0 ? ", " : ""}
+                {unverified.map((kind) => t("people.unverified_factor", { factor: factorLabel(kind) })).join(
+                  ", ",
+                )}
+              </span>
+            )}
+          </>
+        ),
+    }]
+    : [];
+  return [
+    {
+      label: t("people.name"),
+      cell: ({ name }) => <bdi class="cut">{name}</bdi>,
+    },
+    {
+      label: t("people.display_name"),
+      wideOnly: true,
+      cell: ({ displayName }) => <bdi class="cut" title={displayName}>{displayName}</bdi>,
+    },
+    {
+      label: t("people.mail"),
+      wideOnly: true,
+      width: "18%",
+      cell: ({ mail }) => <bdi class="mono cut" title={mail}>{mail}</bdi>,
+    },
+    {
+      width: "124px",
+      narrow: "116px",
+      label: t("people.status"),
+      cell: (row) => <StateText words={userState(row)} />,
+    },
+    ...login,
+    {
+      width: "84px",
+      label: t("frame.groups"),
+      number: true,
+      wideOnly: true,
+      cell: ({ groups }) => groups,
+    },
+    {
+      width: "130px",
+      label: t("people.backends"),
+      wideOnly: true,
+      cell: ({ backends }) => <BackendMarks marks={backends} />,
+    },
+  ];
+}

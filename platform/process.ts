@@ -1,0 +1,104 @@
+// The process around the gateway: its arguments, its signals, errors that no code handles, and the port of the runtime's inspector.
+
+import type { Log } from "./log.ts";
+import { faultMessage } from "./log_line.ts";
+import type { Clock } from "./runtime.ts";
+
+const USAGE = `Run the gateway.
+
+  deno task start
+
+Settings: the file that COUNTERSIGN_CONFIG names, else countersign.toml in the working directory, else defaults.
+COUNTERSIGN_MASTER_KEY: the master key (64 hexadecimal digits) instead of <data_dir>/master.key.
+COUNTERSIGN_READY_FILE: a file that is written once the gateway listens: JSON with the addresses.
+
+deno task check-config checks the settings. docs/operating.md explains how to run the gateway as a service.
+`;
+
+/** Ends the program if there are arguments: `--help` prints the usage (exit 0), anything else is an error (exit 2). */
+export function checkArguments(args: readonly string[] = Deno.args): void {
+  if (args.length === 0) return;
+  const isHelp = args.includes("--help") || args.includes("-h");
+  (isHelp ? Deno.stdout : Deno.stderr).writeSync(
+    new TextEncoder().encode(isHelp ? USAGE : `Cannot use "${args.join(" ")}".\n\n${USAGE}`),
+  );
+  Deno.exit(isHelp ? 0 : 2);
+}
+
+/** Ctrl-C through `deno task` arrives twice: a second signal within this time is the same one. */
+const SAME_SIGNAL_MS = 2000;
+
+/** Resolves at the first SIGTERM or SIGINT. A signal more than two seconds later ends the process at once. */
+export function waitForStopSignal(clock: Clock): Promise<void> {
+  return new Promise((resolve) => {
+    let firstMs: number | null = null;
+    const onSignal = (): void => {
+      if (firstMs !== null && clock.nowMs() - firstMs > SAME_SIGNAL_MS) Deno.exit(130);
+      firstMs ??= clock.nowMs();
+      resolve();
+    };
+    Deno.addSignalListener("SIGTERM", onSignal);
+    Deno.addSignalListener("SIGINT", onSignal);
+  });
+}
+
+/** The fault injection tests search the log for these messages. */
+export const UNHANDLED_MESSAGES = {
+  rejection: "a promise was rejected and not handled",
+  error: "a task failed",
+} as const;
+
+/** Logs unhandled rejections and errors from now on, so that one of them does not end the process and every login in progress. */
+export function logUnhandledErrors(log: Log): void {
+  globalThis.addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    log.error(UNHANDLED_MESSAGES.rejection, { fault: String(event.reason) });
+  });
+  globalThis.addEventListener("error", (event) => {
+    event.preventDefault();
+    log.error(UNHANDLED_MESSAGES.error, { fault: String(event.error) });
+  });
+}
+
+const INSPECTOR = { hostname: "127.0.0.1", port: 9229 } as const;
+const RETRY_MS = 60_000;
+
+/**
+ * Occupies the port of the runtime's inspector: SIGUSR1 would open the inspector there, without a flag or a password, for
+ * every user of this host. Retries each minute while another program uses the port. Handles SIGUSR1, which could otherwise end
+ * the process in its first second.
+ *
+ * @returns what releases the port and the signal.
+ */
+export function reserveInspectorPort({ clock, log }: { clock: Clock; log: Log }): () => void {
+  let listener: Deno.Listener | null = null;
+  let cancel = (): void => {};
+  let hasWarned = false;
+  const listen = (): void => {
+    try {
+      listener = Deno.listen(INSPECTOR);
+      void closeConnections(listener);
+    } catch (fault) {
+      if (!hasWarned) {
+        log.warn(
+          "another program uses port 9229: SIGUSR1 to this process could open the runtime's inspector",
+          { fault: faultMessage(fault) },
+        );
+      }
+      hasWarned = true;
+      cancel = clock.after(RETRY_MS, listen);
+    }
+  };
+  listen();
+  const onSignal = () => log.warn("SIGUSR1 was received and is ignored; SIGTERM stops the gateway");
+  Deno.addSignalListener("SIGUSR1", onSignal);
+  return () => {
+    Deno.removeSignalListener("SIGUSR1", onSignal);
+    cancel();
+    listener?.close();
+  };
+}
+
+async function closeConnections(listener: Deno.Listener): Promise<void> {
+  for await (const connection of listener) connection.close();
+}

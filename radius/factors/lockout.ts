@@ -1,0 +1,201 @@
+// Failures of users and the locks that follow. Failures of existing users are stored, so that a restart forgives nothing and other names
+// cannot evict them.
+
+import type { FactorSettings } from "../../platform/config/config.ts";
+import type { Clock } from "../../platform/runtime.ts";
+import type { Mutation } from "../../platform/store.ts";
+
+/** Failures of one user since the last success. */
+export interface Failures {
+  /** In a row, since the last lock or success. */
+  readonly inRow: number;
+  /** At the hard limit, only an administrator unlocks. */
+  readonly total: number;
+  readonly locks: number;
+  readonly lockedUntilMs: number;
+  readonly hardLocked: boolean;
+}
+
+/** Failures as stored. Deno KV may return an expired record, so the record has its own date. */
+interface StoredFailures extends Failures {
+  readonly lastMs: number;
+}
+
+const NO_FAILURES: StoredFailures = {
+  inRow: 0,
+  total: 0,
+  locks: 0,
+  lockedUntilMs: 0,
+  hardLocked: false,
+  lastMs: 0,
+};
+/** A lock doubles up to this. */
+const MAX_LOCK_MS = 24 * 3600_000;
+/** Failures expire after this time, unless the user is locked hard. */
+const FAILURE_RETENTION_MS = 30 * 24 * 3600_000;
+/** The same for a stranger: a name that is not in the directory and has no factor. */
+const STRANGER_RETENTION_MS = MAX_LOCK_MS;
+/** Strangers, in memory only. A new one replaces the oldest that is not locked. */
+const MAX_STRANGERS = 10_000;
+/** Locked strangers that are skipped in the search for one to replace. */
+const MAX_SKIPPED = 1000;
+/** A smaller map is not searched for expired entries. */
+const MIN_SWEEP_SIZE = 1024;
+
+export interface LockoutDeps {
+  readonly clock: Clock;
+  readonly settings: Pick<FactorSettings, "lockout">;
+  readonly onFailure: (failure: { locked: boolean }) => void;
+  readonly maxStrangers?: number | undefined;
+}
+
+export class Lockout {
+  readonly #deps: LockoutDeps;
+  readonly #users = new SweptMap<StoredFailures>();
+  readonly #strangers = new Map<string, StoredFailures>();
+
+  constructor(deps: LockoutDeps) {
+    this.#deps = deps;
+  }
+
+  failures(user: string): StoredFailures {
+    const known = this.#users.get(user);
+    if (known !== undefined) return this.#isExpired(known, FAILURE_RETENTION_MS) ? NO_FAILURES : known;
+    const stranger = this.#strangers.size === 0 ? undefined : this.#strangers.get(user);
+    return stranger === undefined || this.#isExpired(stranger, STRANGER_RETENTION_MS)
+      ? NO_FAILURES
+      : stranger;
+  }
+
+  isLocked(user: string): boolean {
+    const known = this.#users.get(user) ??
+      (this.#strangers.size === 0 ? undefined : this.#strangers.get(user));
+    return known !== undefined && this.#isLockedNow(known);
+  }
+
+  locked(): string[] {
+    return [...this.#users, ...this.#strangers].flatMap(([user, known]) =>
+      this.#isLockedNow(known) ? [user] : []
+    );
+  }
+
+  countFailure(user: string): { mutation: Mutation; locked: boolean; failures: Failures } {
+    const { after, locked } = this.#afterFailure(this.failures(user));
+    this.#set(user, after);
+    return { mutation: failureMutation(user, after), locked, failures: after };
+  }
+
+  countStrangerFailure(user: string): { locked: boolean; failures: Failures } {
+    const { after, locked } = this.#afterFailure(this.failures(user));
+    this.#setStranger(user, after);
+    return { locked, failures: after };
+  }
+
+  clear(user: string): Mutation | null {
+    this.#strangers.delete(user);
+    return this.#users.delete(user) ? { type: "delete", key: failureKey(user) } : null;
+  }
+
+  lockFor(user: string, lastsMs: number): { mutation: Mutation; lockedUntilMs: number; undo: () => void } {
+    const before = this.failures(user);
+    const nowMs = this.#deps.clock.nowMs();
+    const lockedUntilMs = Math.max(before.lockedUntilMs, nowMs + lastsMs);
+    const after = { ...before, lockedUntilMs, lastMs: nowMs };
+    this.#set(user, after);
+    return {
+      mutation: failureMutation(user, after),
+      lockedUntilMs,
+      undo: () => {
+        const now = this.#users.get(user);
+        if (now?.lockedUntilMs !== lockedUntilMs) return;
+        this.#set(user, { ...now, lockedUntilMs: before.lockedUntilMs });
+      },
+    };
+  }
+
+  restore(user: string, before: Failures): void {
+    const since = this.failures(user);
+    this.#set(user, {
+      inRow: before.inRow + since.inRow,
+      total: before.total + since.total,
+      locks: before.locks + since.locks,
+      lockedUntilMs: Math.max(before.lockedUntilMs, since.lockedUntilMs),
+      hardLocked: before.hardLocked || since.hardLocked,
+      lastMs: this.#deps.clock.nowMs(),
+    });
+  }
+
+  /** Loads a stored record. A record of version 0.1.0 has no date. */
+  load(user: string, stored: Failures): void {
+    const known = { lastMs: this.#deps.clock.nowMs(), ...stored };
+    if (!this.#isExpired(known, FAILURE_RETENTION_MS)) this.#users.set(user, known);
+  }
+
+  #isLockedNow({ hardLocked, lockedUntilMs }: Failures): boolean {
+    return hardLocked || lockedUntilMs > this.#deps.clock.nowMs();
+  }
+
+  #isExpired(known: StoredFailures, retentionMs: number): boolean {
+    return !this.#isLockedNow(known) && known.lastMs <= this.#deps.clock.nowMs() - retentionMs;
+  }
+
+  #set(user: string, after: StoredFailures): void {
+    this.#strangers.delete(user);
+    this.#users.sweep((known) => this.#isExpired(known, FAILURE_RETENTION_MS));
+    this.#users.set(user, after);
+  }
+
+  #setStranger(user: string, after: StoredFailures): void {
+    const { maxStrangers = MAX_STRANGERS } = this.#deps;
+    this.#strangers.delete(user);
+    let tries = MAX_SKIPPED;
+    for (const [name, known] of this.#strangers) {
+      if (this.#strangers.size < maxStrangers) break;
+      this.#strangers.delete(name);
+      if (this.#isLockedNow(known) && tries-- > 0) this.#strangers.set(name, known);
+    }
+    this.#strangers.set(user, after);
+  }
+
+  #afterFailure(before: Failures): { after: StoredFailures; locked: boolean } {
+    const { failures: perLock, lockMs, hardLimit } = this.#deps.settings.lockout;
+    const nowMs = this.#deps.clock.nowMs();
+    const total = before.total + 1;
+    const locks = before.inRow + 1 >= perLock;
+    const lastsMs = Math.min(lockMs * 2 ** Math.min(before.locks, 30), MAX_LOCK_MS);
+    const hardLocked = before.hardLocked || total >= hardLimit;
+    const locked = locks || (hardLocked && !before.hardLocked);
+    this.#deps.onFailure({ locked });
+    return {
+      after: {
+        inRow: locks ? 0 : before.inRow + 1,
+        total,
+        locks: before.locks + (locks ? 1 : 0),
+        lockedUntilMs: locks ? nowMs + lastsMs : before.lockedUntilMs,
+        hardLocked,
+        lastMs: nowMs,
+      },
+      locked,
+    };
+  }
+}
+
+function failureKey(user: string): Deno.KvKey {
+  return ["limit", "failures", user];
+}
+
+function failureMutation(user: string, value: StoredFailures): Mutation {
+  const expiry = value.hardLocked ? {} : { expireInMs: FAILURE_RETENTION_MS };
+  return { type: "set", key: failureKey(user), value, ...expiry };
+}
+
+/** A map that removes its expired entries each time it has doubled, so that it is at most twice as large as necessary. */
+export class SweptMap<T> extends Map<string, T> {
+  #sweepSize = MIN_SWEEP_SIZE;
+
+  sweep(isExpired: (value: T) => boolean): void {
+    if (this.size < this.#sweepSize) return;
+    for (const [key, value] of this) if (isExpired(value)) this.delete(key);
+    this.#sweepSize = Math.max(MIN_SWEEP_SIZE, this.size * 2);
+  }
+}

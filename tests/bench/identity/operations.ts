@@ -1,0 +1,171 @@
+// The operations that the load generator measures, as rows: the request for one server, and what a correct answer contains.
+
+import { firstOutsider, GROUP, groupMembers, personAt, userBody } from "./people.ts";
+
+/** How a server is spoken to. */
+export interface Dialect {
+  /** Where `/Users` is, without a trailing slash. */
+  readonly base: string;
+  /** The Authorization header; empty for a server that asks for none. */
+  readonly authorization: string;
+  /** How it numbers pages: the document's `page`, or the `startIndex` of RFC 7644. */
+  readonly paging: "page" | "startIndex";
+  /** The query parameter of a filter. */
+  readonly filter: "q" | "filter";
+}
+
+export interface OperationOptions {
+  readonly dialect: Dialect;
+  readonly users: number;
+  /** Counts the requests of this run. */
+  readonly turn: number;
+  /** Number of the first person to create: no run creates a person twice. */
+  readonly firstNew: number;
+  /** At random, from 0 up to but without `below`. */
+  draw(below: number): number;
+}
+
+export interface Ask {
+  readonly method: "GET" | "POST" | "PUT";
+  readonly path: string;
+  readonly body?: string;
+}
+
+interface OperationRow {
+  readonly ask: (options: OperationOptions) => Ask;
+  readonly status: number;
+  /** Whether a body is a correct answer. Only the first answer of each connection is checked, because the check takes time. */
+  readonly holds: (body: Body, users: number) => boolean;
+}
+
+/** The fields of an answer that the rows read. */
+interface Body {
+  readonly userName?: string;
+  readonly totalResults?: number;
+  readonly Resources?: readonly unknown[];
+  readonly members?: readonly unknown[];
+}
+
+export const PAGE_SIZE = 100;
+/** A letter that an eighth of the given and family names begin with. */
+const LETTER = "m";
+
+const userPath = (name: string) => `/Users/${encodeURIComponent(name)}`;
+const search = (dialect: Dialect, text: string): Ask => ({
+  method: "GET",
+  path: `/Users?${dialect.filter}=${encodeURIComponent(text)}`,
+});
+const isOne = ({ totalResults, Resources }: Body) => totalResults === 1 && Resources?.length === 1;
+
+export const OPERATIONS = {
+  page: {
+    ask: ({ dialect, users, draw }) => {
+      const page = draw(Math.max(1, Math.floor(users / PAGE_SIZE)));
+      const place = dialect.paging === "page"
+        ? `page=${page + 1}`
+        : `startIndex=${page * PAGE_SIZE + 1}&count=${PAGE_SIZE}`;
+      return { method: "GET", path: `/Users?${place}` };
+    },
+    status: 200,
+    holds: ({ Resources }, users) => Resources?.length === Math.min(PAGE_SIZE, users),
+  },
+  get: {
+    ask: ({ users, draw }) => ({ method: "GET", path: userPath(personAt(draw(users)).userName) }),
+    status: 200,
+    holds: ({ userName }) => userName !== undefined,
+  },
+  equal: {
+    ask: ({ dialect, users, draw }) =>
+      search(dialect, `userName eq ${JSON.stringify(personAt(draw(users)).userName)}`),
+    status: 200,
+    holds: isOne,
+  },
+  rareWord: {
+    ask: ({ dialect, users, draw }) => search(dialect, personAt(draw(users)).number),
+    status: 200,
+    holds: isOne,
+  },
+  letter: {
+    ask: ({ dialect }) => search(dialect, LETTER),
+    status: 200,
+    holds: ({ totalResults = 0, Resources }) => Resources?.length === Math.min(PAGE_SIZE, totalResults),
+  },
+  twoWords: {
+    ask: ({ dialect, users, draw }) => {
+      const { givenName, number } = personAt(draw(users));
+      return search(dialect, `${givenName} ${number}`);
+    },
+    status: 200,
+    holds: isOne,
+  },
+  fullName: {
+    ask: ({ dialect, users, draw }) => {
+      const { givenName, familyName } = personAt(draw(users));
+      return search(dialect, `${givenName} ${familyName}`);
+    },
+    status: 200,
+    holds: ({ totalResults = 0 }) => totalResults >= 1,
+  },
+  create: {
+    ask: ({ firstNew, turn }) => ({
+      method: "POST",
+      path: "/Users",
+      body: userBody(personAt(firstNew + turn)),
+    }),
+    status: 201,
+    holds: ({ userName }) => userName !== undefined,
+  },
+  replace: {
+    ask: ({ users, draw }) => {
+      const person = personAt(draw(users));
+      return {
+        method: "PUT",
+        path: userPath(person.userName),
+        body: userBody(person, { edition: 1 + draw(1_000_000) }),
+      };
+    },
+    status: 200,
+    holds: ({ userName }) => userName !== undefined,
+  },
+  member: {
+    // A member is added and removed again: the group does not grow, and every second answer is of the change that is meant.
+    ask: ({ users, turn, draw }) => {
+      const outsider = personAt(firstOutsider(users) + draw(Math.max(1, users - firstOutsider(users))));
+      return {
+        method: "PUT",
+        path: `/Groups/${GROUP}`,
+        body: groupBody(users, { more: turn % 2 === 0 ? outsider.userName : null }),
+      };
+    },
+    status: 200,
+    holds: ({ members = [] }, users) => members.length >= groupMembers(users).length,
+  },
+} as const satisfies Record<string, OperationRow>;
+
+export type OperationName = keyof typeof OPERATIONS;
+
+/** The members' text is the same each time, and making it anew would be the generator's time. */
+let written: { readonly users: number; readonly text: string } | null = null;
+
+function groupBody(users: number, { more }: { more: string | null }): string {
+  if (written?.users !== users) {
+    written = { users, text: groupMembers(users).map((value) => JSON.stringify({ value })).join(",") };
+  }
+  const added = more === null ? "" : `,${JSON.stringify({ value: more })}`;
+  return `{"displayName":${JSON.stringify(GROUP)},"members":[${written.text}${added}]}`;
+}
+
+/** What is wrong with an answer, or `null`. */
+export function answerFault(
+  operation: OperationName,
+  { status, text, users }: { status: number; text: string; users: number },
+): string | null {
+  const row: OperationRow = OPERATIONS[operation];
+  if (status !== row.status) return `${status} instead of ${row.status}: ${text.slice(0, 300)}`;
+  try {
+    if (row.holds(JSON.parse(text), users)) return null;
+  } catch (fault) {
+    return `no JSON: ${fault instanceof Error ? fault.message : String(fault)}`;
+  }
+  return `an answer that does not hold what was asked for: ${text.slice(0, 300)}`;
+}

@@ -1,0 +1,101 @@
+// `deno task import` beside a running gateway: large files, an interruption, and the audit records.
+
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { startProgram } from "../support/program.ts";
+import { CREDENTIAL_TOML, getResource, groupsOf, runBeside } from "./people_world.ts";
+
+/** A temporary file; the end of the block removes it. */
+async function openTempFile({ suffix, text }: { readonly suffix: string; readonly text: string }) {
+  const path = await Deno.makeTempFile({ suffix });
+  await Deno.writeTextFile(path, text);
+  return { path, [Symbol.asyncDispose]: () => Deno.remove(path) };
+}
+
+Deno.test("deno task import creates users and groups that the running gateway knows at once", async () => {
+  await using gateway = await startProgram({ toml: CREDENTIAL_TOML });
+  const rows = Array.from({ length: 1500 }, (_, at) => `user${at},Family${at},all|g${at % 3}\n`).join("");
+  await using file = await openTempFile({ suffix: ".csv", text: `userName,familyName,groups\n${rows}` });
+  const imported = await runBeside(gateway, "import", "default", file.path);
+  assertEquals([imported.code, imported.stderr], [0, ""]);
+  assertMatch(
+    imported.stdout,
+    /^1,500 created, 0 updated, 0 unchanged, 0 refused; 4 groups with new members, 4 of them new\. \(/,
+  );
+  const last = await getResource(gateway, "Users/user1499");
+  assertEquals([last?.name, groupsOf(last ?? {})], [{ familyName: "Family1499", givenName: "" }, [
+    "all",
+    "g2",
+  ]]);
+  assertEquals((await getResource(gateway, "Groups/all") as { members: unknown[] }).members.length, 1500);
+
+  const again = await runBeside(gateway, "import", "default", file.path, "--update");
+  assertMatch(again.stdout, /^0 created, 0 updated, 1,500 unchanged, 0 refused\. \(/);
+});
+
+Deno.test("deno task import reports that a killed gateway interrupted it, and continues with --update without a loss", async () => {
+  await using gateway = await startProgram({ toml: CREDENTIAL_TOML });
+  const rows = Array.from({ length: 6000 }, (_, at) => `user${at},Family${at},all\n`).join("");
+  await using file = await openTempFile({ suffix: ".csv", text: `userName,familyName,groups\n${rows}` });
+  const importing = runBeside(gateway, "import", "default", file.path);
+  while (await getResource(gateway, "Users/user300") === null) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  await gateway.kill9();
+  const stopped = await importing;
+  // Between two requests nothing is lost: the command takes the store for itself, and goes on.
+  if (stopped.code === 0) assertStringIncludes(stopped.stdout, "6,000 created");
+  else {
+    assertMatch(stopped.stderr, /^Stopped at line \d+: The result is unknown/);
+    assertStringIncludes(stopped.stderr, "To continue, run the same command with --update.");
+  }
+
+  await gateway.restart();
+  const again = await runBeside(gateway, "import", "default", file.path, "--update");
+  assertEquals([again.code, again.stderr], [0, ""]);
+  const exported = await runBeside(gateway, "export", "default", "--format", "csv");
+  const lines = exported.stdout.trimEnd().split("\r\n");
+  assertEquals([lines.length, lines.filter((line) => line.endsWith(",all")).length], [6001, 6000]);
+});
+
+Deno.test("deno task import accepts a resource that is larger than a batch", async () => {
+  await using gateway = await startProgram({ toml: CREDENTIAL_TOML });
+  const photos = [{ value: "x".repeat(150_000) }];
+  const members = Array.from({ length: 8000 }, (_, at) => ({ value: `member-number-${at}` }));
+  const text = `${JSON.stringify({ userName: "anna", photos })}\n${
+    JSON.stringify({ displayName: "big", members })
+  }\n`;
+  await using file = await openTempFile({ suffix: ".json", text });
+  const imported = await runBeside(gateway, "import", "default", file.path);
+  assertEquals([imported.code, imported.stderr], [0, ""]);
+  assertEquals((await getResource(gateway, "Users/anna"))?.photos, photos);
+  assertEquals((await getResource(gateway, "Groups/big") as { members: unknown[] }).members.length, 8000);
+  const exported = await runBeside(gateway, "export", "default", "--groups");
+  assertEquals(exported.stdout.split("\n").length, 8 + 1 + 1, "a big group goes on in further lines");
+});
+
+Deno.test("deno task import writes audit records with the command as their actor and without passwords", async () => {
+  await using gateway = await startProgram({ toml: CREDENTIAL_TOML });
+  await using file = await openTempFile({
+    suffix: ".csv",
+    text: "userName,password\nanna,a password of hers\nbob,\n",
+  });
+  assertEquals((await runBeside(gateway, "import", "default", file.path)).code, 0);
+  await gateway.stop();
+  const kv = await Deno.openKv(`${gateway.dataDir}/countersign.kv`);
+  try {
+    const records: Record<string, unknown>[] = [];
+    for await (const { value } of kv.list<Record<string, unknown>>({ prefix: ["audit"] })) {
+      records.push(value);
+    }
+    const created = records.filter(({ action }) => action === "user.created").map((
+      { actor, object, target },
+    ) => ({ actor, object, target }));
+    assertEquals(created.toSorted((a, b) => String(a.object) < String(b.object) ? -1 : 1), [
+      { actor: "command", object: "user:anna", target: "default" },
+      { actor: "command", object: "user:bob", target: "default" },
+    ]);
+    assertEquals(JSON.stringify(records).includes("a password of hers"), false);
+  } finally {
+    kv.close();
+  }
+});

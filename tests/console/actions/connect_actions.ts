@@ -1,0 +1,110 @@
+// API actions on what the gateway is connected with, and on logins that wait: clients, targets, credentials, approvals, messages.
+
+import { CLIENT_RULES } from "../../fakes/client_rules.ts";
+import { approval } from "../../fakes/console_gateway.ts";
+import type { ApiActions, Call, Stage } from "./api_action.ts";
+
+const VPN = "client:vpn-1";
+const NEW_CLIENT = { path: "/clients", json: { ...CLIENT_RULES, name: "vpn-1" } };
+const HOUR_MS = 3_600_000;
+
+/** The client is there already. */
+function withClient(call: Call) {
+  return async ({ ask }: Stage): Promise<Call> => {
+    await ask(NEW_CLIENT.path, { json: NEW_CLIENT.json });
+    return call;
+  };
+}
+
+function waiting(verb: "deny" | "cancel") {
+  return ({ site }: Stage): Call => {
+    site.secondFactorAdmin.wait(approval("r1"));
+    return { path: `/approvals/r1/${verb}` };
+  };
+}
+
+const CREDENTIAL = { name: "saas", targets: ["default"], access: "write" };
+
+export const CONNECT_ACTIONS: ApiActions = {
+  "PUT /first-steps/:name": {
+    prepare: () => ({ path: "/first-steps/client", json: { skipped: true } }),
+    action: "first_step.skip",
+    object: "first_step:client",
+  },
+  "POST /approvals/:id/deny": { prepare: waiting("deny"), action: "approval.deny", object: "user:ada" },
+  "POST /approvals/:id/cancel": { prepare: waiting("cancel"), action: "approval.cancel", object: VPN },
+  "POST /clients": { prepare: () => NEW_CLIENT, action: "client.create", object: VPN },
+  "POST /clients/heard": { silent: "listens; a secret that is typed in is compared and forgotten" },
+  "POST /clients/first-factor": { silent: "asks a first factor whether it answers; nothing of it is kept" },
+  "PUT /clients/:id": {
+    async prepare({ ask }) {
+      await ask(NEW_CLIENT.path, { json: NEW_CLIENT.json });
+      const { client } = await ask<{ client: { version: number } }>("/clients/vpn-1", { method: "GET" });
+      return { path: "/clients/vpn-1", json: { ...CLIENT_RULES, disabled: true, version: client.version } };
+    },
+    action: "client.change",
+    object: VPN,
+  },
+  "DELETE /clients/:id": {
+    prepare: withClient({ path: "/clients/vpn-1" }),
+    action: "client.remove",
+    object: VPN,
+  },
+  "POST /clients/:id/secret": {
+    prepare: withClient({ path: "/clients/vpn-1/secret", json: { overlapMs: HOUR_MS } }),
+    action: "client.rotate",
+    object: VPN,
+  },
+  "DELETE /clients/:id/overlap": {
+    async prepare({ ask }) {
+      await ask(NEW_CLIENT.path, { json: NEW_CLIENT.json });
+      await ask("/clients/vpn-1/secret", { json: { overlapMs: HOUR_MS } });
+      return { path: "/clients/vpn-1/overlap" };
+    },
+    action: "client.end_overlap",
+    object: VPN,
+  },
+  "DELETE /clients/:id/signing": {
+    prepare({ site }) {
+      site.signing.learn({ client: { name: "vpn-1", onlyAddress: null }, source: "198.51.100.9" });
+      return { path: "/clients/vpn-1/signing" };
+    },
+    action: "client.forget",
+    object: VPN,
+  },
+  "POST /targets/:id/test": { silent: "asks a backend whether it answers; changes nothing" },
+  "POST /targets/:id/retry": {
+    prepare: () => ({ path: "/targets/default/retry", json: { backend: "ldap" } }),
+    action: "outbox.retry",
+    object: "target:default",
+  },
+  "POST /targets/:id/refresh": {
+    prepare: () => ({ path: "/targets/default/refresh" }),
+    action: "target.refresh",
+    object: "target:default",
+  },
+  "POST /targets/:id/preview": { silent: "tries a mapping on a user; nothing is written" },
+  "POST /credentials": {
+    prepare: () => ({ path: "/credentials", json: CREDENTIAL }),
+    action: "scim_credential.add",
+    object: "credential:default/saas",
+  },
+  "DELETE /credentials/:id": {
+    async prepare({ ask }) {
+      await ask("/credentials", { json: CREDENTIAL });
+      return { path: "/credentials/saas" };
+    },
+    action: "scim_credential.revoke",
+    object: "credential:default/saas",
+  },
+  "POST /health/test": { silent: "asks a part whether it answers; changes nothing" },
+  "POST /outbox/:id/reveal": {
+    prepare({ site }) {
+      const item = { id: "m1", kind: "text", to: "+15550100", createdMs: 0, deadlineMs: 1e15 } as const;
+      site.outbox.put(item, "Passcode 482913");
+      return { path: "/outbox/m1/reveal" };
+    },
+    action: "outbox.reveal",
+    object: "message:m1",
+  },
+};

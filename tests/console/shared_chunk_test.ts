@@ -1,0 +1,67 @@
+// Which modules share one chunk: what the page itself imports, what many lazy modules import, and small modules of two.
+
+import { assertEquals } from "@std/assert";
+import type { Metafile } from "esbuild";
+import { sharedModules } from "../../console/build/bundle.ts";
+
+/** A build in which each file has the given octets and imports; `a -> b` loads b later. */
+function metafile(files: Readonly<Record<string, { octets: number; imports?: string[]; lazy?: string[] }>>) {
+  const edge = (kind: string) => (path: string) => ({ path, kind });
+  const lazy = new Set(Object.values(files).flatMap((file) => file.lazy ?? []));
+  const inputs = Object.fromEntries(
+    Object.entries(files).map(([path, { octets, imports = [], lazy = [] }]) => [path, {
+      bytes: octets,
+      imports: [...imports.map(edge("import-statement")), ...lazy.map(edge("dynamic-import"))],
+    }]),
+  );
+  const outputs = Object.fromEntries(
+    Object.entries(files).map(([path, { octets }]) => [`out/${path}`, {
+      bytes: octets,
+      imports: [],
+      exports: [],
+      inputs: { [path]: { bytesInOutput: octets } },
+      ...(path === "main" || lazy.has(path) ? { entryPoint: path } : {}),
+    }]),
+  );
+  return { inputs, outputs } as unknown as Metafile;
+}
+
+const PAGES = ["p1", "p2", "p3", "p4", "p5"];
+const pages = (imports: Readonly<Record<string, string[]>>) =>
+  Object.fromEntries(PAGES.map((page) => [page, { octets: 5000, imports: imports[page] ?? [] }]));
+
+Deno.test("sharedModules() shares what the script imports, and never the script or a page", () => {
+  const files = { main: { octets: 10, imports: ["a"], lazy: PAGES }, a: { octets: 9000, imports: ["b"] } };
+  assertEquals(sharedModules(metafile({ ...files, b: { octets: 9000 }, ...pages({}) }), "main"), ["a", "b"]);
+});
+
+Deno.test("sharedModules() shares a large module of five lazy modules, with its imports, and none of four", () => {
+  const used = Object.fromEntries(PAGES.map((page) => [page, page === "p5" ? ["five"] : ["five", "four"]]));
+  const files = {
+    main: { octets: 10, lazy: PAGES },
+    five: { octets: 9000, imports: ["deep"] },
+    deep: { octets: 9000 },
+    four: { octets: 9000 },
+  };
+  assertEquals(sharedModules(metafile({ ...files, ...pages(used) }), "main"), ["deep", "five"]);
+});
+
+Deno.test("sharedModules() shares a small module of two if its imports are small too, and none of one", () => {
+  const used = { p1: ["small", "heavy", "single"], p2: ["small", "heavy"] };
+  const files = {
+    main: { octets: 10, lazy: PAGES },
+    small: { octets: 400, imports: ["tiny"] },
+    tiny: { octets: 100 },
+    heavy: { octets: 100, imports: ["large"] },
+    large: { octets: 9000 },
+    single: { octets: 10 },
+  };
+  assertEquals(sharedModules(metafile({ ...files, ...pages(used) }), "main"), ["small", "tiny"]);
+});
+
+Deno.test("sharedModules() shares nothing in a page without lazy modules", () => {
+  assertEquals(
+    sharedModules(metafile({ main: { octets: 10, imports: ["a"] }, a: { octets: 10 } }), "main"),
+    [],
+  );
+});

@@ -1,0 +1,267 @@
+// States of sign-in, Live, access, first steps and the phone page that the page matrix does not reach: no problem in either look.
+
+import { assertEquals } from "@std/assert";
+import { PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
+import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
+import { FULL_LOGIN, HOSTILE_NAMES, startFullConsole } from "../fakes/console_full.ts";
+import { approval, conversation, ended } from "../fakes/console_gateway.ts";
+import { FAKE_INVITATION, FAKE_TOKEN, phoneRequest } from "../fakes/console_phone.ts";
+import type { Page } from "../packages/playwright.ts";
+import { browserTest, currentDist, enterAs } from "./browser.ts";
+import { findAccessibilityProblems } from "./page_checks.ts";
+import { type ReachState, stateTests } from "./state_tests.ts";
+import { endSession } from "./session_end.ts";
+
+type State = ReachState<TestConsole>;
+
+const toLive: State = async (page, site) => {
+  await enterAs(page, { site, role: "owner" });
+};
+const toBusyLive: State = async (page, site) => {
+  fill(site);
+  await toLive(page, site);
+  await page.getByRole("row").nth(3).waitFor();
+};
+const pairByCookie: State = async (page, site) => {
+  await site.phone.startWithPhrase("");
+  await page.context().addCookies([{ name: "countersign-phone", value: FAKE_TOKEN, url: site.origin }]);
+};
+
+function fill(site: TestConsole): void {
+  const nowMs = Date.now();
+  const steps = [
+    "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
+    "CHOOSE_WHICH_MULTIFACTOR",
+    "AWAIT_SMS_DELIVERED_PASSCODE",
+  ];
+  for (let number = 1; number <= 40; number += 1) {
+    const view = conversation(number, {
+      user: `user.with.a.rather.long.name.${number}@example.org`,
+      startedMs: nowMs - number * 5000,
+      step: steps[number % 3],
+    });
+    site.watch.put(view);
+    const atMs = view.startedMs + 4000;
+    if (number > 12) {
+      site.watch.put(ended(view, { outcome: number % 2 ? "accepted" : "rejected", row: "approved", atMs }));
+    }
+  }
+  // None of them ends while the page is looked at; the second one has less than a half of its time left.
+  const deadlineMs = nowMs + 300_000;
+  site.secondFactorAdmin.wait({ ...approval("r1", { createdMs: nowMs }), deadlineMs });
+  site.secondFactorAdmin.wait({
+    ...approval("r2", { userName: "grace", createdMs: nowMs - 600_000 }),
+    deadlineMs,
+  });
+  site.outbox.put(
+    { id: "m1", kind: "text", to: "+15550100", createdMs: nowMs, deadlineMs: nowMs + 300_000 },
+    "Code 1234",
+  );
+}
+
+const STATES: Readonly<Record<string, State>> = {
+  "sign-in, refused": async (page, site) => {
+    await page.goto(site.origin);
+    await page.getByLabel("Name").fill("owner");
+    await page.getByLabel("Password").fill("wrong");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").waitFor();
+  },
+  "Live, nothing matches": async (page, site) => {
+    await toBusyLive(page, site);
+    await page.getByRole("searchbox").fill("nobody-like-this");
+    await page.getByText("No sign-ins match").waitFor();
+  },
+  "Live, a message revealed": async (page, site) => {
+    await toBusyLive(page, site);
+    await page.getByRole("button", { name: "Reveal the message" }).click();
+    await page.getByText("Code 1234").waitFor();
+  },
+  "Live, signed out meanwhile": async (page, site) => {
+    await toBusyLive(page, site);
+    await endSession(page);
+    await page.getByRole("button", { name: "Deny the sign-in of ada" }).click();
+    await page.getByRole("dialog").waitFor();
+  },
+  "Live, with packets dropped": async (page, site) => {
+    site.watch.drop("wrong_message_authenticator");
+    await toBusyLive(page, site);
+    await page.getByText("1 packet dropped").waitFor();
+  },
+  "phone, not paired": async (page, site) => {
+    await page.goto(`${site.origin}/device`);
+    await page.getByRole("button", { name: "Show pairing phrase" }).waitFor();
+  },
+  "phone, with an invitation": async (page, site) => {
+    await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
+    await page.getByRole("button", { name: "Pair this phone" }).waitFor();
+  },
+  "phone, with a phrase": async (page, site) => {
+    await page.goto(`${site.origin}/device`);
+    await page.getByRole("button", { name: "Show pairing phrase" }).click();
+    await page.getByText("amber fox river stone").waitFor();
+  },
+  "phone, asked to confirm a pairing": async (page, site) => {
+    await pairByCookie(page, site);
+    site.phone.typePhrase();
+    await page.goto(`${site.origin}/device`);
+    await page.getByRole("button", { name: "Confirm" }).waitFor();
+  },
+  "phone, asked to approve": async (page, site) => {
+    await site.phone.acceptInvitation(FAKE_INVITATION, { token: null, source: "" });
+    await pairByCookie(page, site);
+    site.phone.ask(phoneRequest("r1"));
+    await page.goto(`${site.origin}/device`);
+    await page.getByRole("button", { name: "Show passcode" }).click();
+    await page.getByRole("button", { name: "Approve" }).waitFor();
+    await page.getByRole("button", { name: "Hide passcode" }).waitFor();
+  },
+  "phone, asked whether to unpair": async (page, site) => {
+    await site.phone.acceptInvitation(FAKE_INVITATION, { token: null, source: "" });
+    await pairByCookie(page, site);
+    await page.goto(`${site.origin}/device`);
+    await page.getByRole("button", { name: "Unpair from ada" }).click();
+    await page.getByRole("dialog").waitFor();
+  },
+};
+
+/** The opened list lies over the board, whose contrast axe cannot compute beneath it. The other states check the board. */
+const WITHIN: Readonly<Record<string, string>> = { "Live, with packets dropped": ".drops" };
+
+const start = async () => startConsole({ dist: await currentDist() });
+stateTests({ subject: "console", start, states: STATES, within: WITHIN });
+
+browserTest(
+  "findAccessibilityProblems() sees a label, a contrast and a name that are missing",
+  async ({ page }) => {
+    await using site = await startConsole({ dist: await currentDist() });
+    await toBusyLive(page, site);
+    await page.evaluate(() => {
+      document.querySelector("input[type=search]")?.removeAttribute("aria-label");
+      document.querySelector("input[type=search]")?.removeAttribute("placeholder");
+      document.querySelector<HTMLElement>("h1")?.style.setProperty("color", "#ccc");
+      document.querySelector(".button")?.replaceChildren();
+      const status = document.createElement("span");
+      status.role = "status";
+      status.textContent = "Copy";
+      const button = document.createElement("button");
+      button.append(status);
+      document.querySelector("main")?.append(button);
+      document.documentElement.lang = "";
+    });
+    const problems = (await findAccessibilityProblems(page)).join("\n");
+    for (const rule of ["label", "color-contrast", "button-name", "html-has-lang"]) {
+      assertEquals(problems.includes(`violation ${rule}`), true, `${rule} in:\n${problems}`);
+    }
+    assertEquals(/no name: button \((\d+)\)/.exec(problems)?.[1], "2", problems);
+  },
+);
+
+const dist = await currentDist();
+
+const openAccess = (page: Page, { site, hash = "" }: { site: TestConsole; hash?: string }) =>
+  enterAs(page, { site, role: "owner", path: `/access${hash}`, heading: "Access" });
+
+const ACCESS_STATES: Readonly<Record<string, ReachState<TestConsole>>> = {
+  "an invitation with a problem": async (page, site) => {
+    await openAccess(page, { site });
+    await page.getByRole("button", { name: "Invite administrator" }).click();
+    await page.getByLabel("Name").fill("owner");
+    await page.getByRole("button", { name: "Create link" }).click();
+    await page.getByRole("alert").waitFor();
+  },
+  "one's own factors at a number address": async (page, site) => {
+    await openAccess(page, { site, hash: "#sign-in" });
+    await page.getByText("No passkeys yet.").waitFor();
+  },
+  "sign-in by a name, with passkeys": async (page, site) => {
+    await page.goto(site.origin.replace("127.0.0.1", "localhost"));
+    await page.getByText("Use a password and code").click();
+    await page.getByLabel("Name").waitFor();
+  },
+  "set-up, the second factor": async (page, site) => {
+    const cookie = await site.signIn("owner");
+    const json = { name: "Grace", role: "viewer" };
+    const made = await site.call("/console/api/administrators", { method: "POST", json, cookie });
+    await page.goto((await made.json()).url);
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Create account" }).click();
+    await page.getByRole("heading", { name: "Add a second factor" }).waitFor();
+  },
+};
+
+stateTests({ subject: "access", start: () => startConsole({ dist }), states: ACCESS_STATES });
+
+stateTests({
+  subject: "access",
+  start: () => startConsole({ dist, admins: [] }),
+  states: {
+    "set-up, the first steps, none of them left": async (page, site) => {
+      await page.goto(await site.admins.setupLink() ?? "");
+      await page.getByLabel("Name").fill("Ada");
+      await page.getByLabel("Password").fill(PASSWORD);
+      await page.getByRole("button", { name: "Create owner" }).click();
+      await page.getByRole("button", { name: "Later" }).click();
+      await page.getByRole("heading", { name: "First steps" }).waitFor();
+    },
+  },
+});
+
+/** A step of the first run. Which steps are left depends on what the console has. */
+function step(path: string, heading: string, role = "owner"): ReachState<ConnectConsole> {
+  return async (page, site) => {
+    await enterAs(page, { site, role, path, heading });
+    await page.getByRole("region", path.startsWith("/live") ? { name: /^Step 4/ } : {}).first().waitFor();
+    if (role === "viewer") await cannotSkip(page, "Skip this step");
+  };
+}
+
+async function cannotSkip(page: Page, name: string): Promise<void> {
+  const skip = page.getByRole("button", { name });
+  await skip.waitFor();
+  assertEquals([await skip.isDisabled(), await skip.getAttribute("title")], [
+    true,
+    "Requires the owner role",
+  ]);
+}
+
+const CLIENT_STEP = ["/first-run?step=client", "Step 2 of 4: Add a RADIUS client"] as const;
+
+stateTests({
+  subject: "first steps",
+  start: () => startConnectConsole({ dist, shape: { local: "store", ldap: "sync" } }),
+  states: {
+    "the client": step(...CLIENT_STEP),
+    "the client, as a viewer": step(...CLIENT_STEP, "viewer"),
+    "the target": step("/first-run?step=target", "Step 3 of 4: Connect a directory or add users"),
+    "the login": step("/live?step=login", "Live"),
+  },
+});
+
+stateTests({
+  subject: "first steps",
+  start: () => startConnectConsole({ dist, shape: { local: "store" } }),
+  states: {
+    "what is left, as a viewer": async (page, site) => {
+      await enterAs(page, { site, role: "viewer" });
+      await page.getByRole("region", { name: "Setup checklist" }).waitFor();
+      await cannotSkip(page, "Skip Test a sign-in");
+    },
+  },
+});
+
+stateTests({
+  subject: "logins",
+  start: () => startFullConsole({ dist, names: HOSTILE_NAMES }),
+  states: {
+    "a login with an open packet": async (page, site) => {
+      await enterAs(page, { site, role: "viewer", path: `/live/c/${FULL_LOGIN}?t=3`, heading: "Sign-in" });
+      await page.getByText("Access-Request").first().click();
+      await page.getByText("redacted").first().waitFor();
+    },
+    "the history with a filter": async (page, site) => {
+      await enterAs(page, { site, role: "viewer", path: "/history?outcome=rejected", heading: "History" });
+      await page.getByRole("table").getByRole("row").nth(1).waitFor();
+    },
+  },
+});

@@ -1,0 +1,183 @@
+// What is wrong with a page as it stands, as lines: axe-core, names in the browser's accessibility tree, and overflow.
+// The policy of the page forbids a script tag, so the source of axe is evaluated.
+
+import { assertEquals } from "@std/assert";
+import axe from "../packages/axe.ts";
+import type { Page } from "../packages/playwright.ts";
+
+const ALL_RULES = {
+  type: "tag",
+  values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+} as const;
+/** The rules whose result depends on the color scheme. */
+const COLOR_RULES = { type: "rule", values: ["color-contrast", "link-in-text-block"] } as const;
+type Rules = typeof ALL_RULES | typeof COLOR_RULES;
+
+interface Finding {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+/** Waits until the page is laid out. A table updates its columns in the frame after a change of its width. */
+export async function laidOut(page: Page): Promise<void> {
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
+/** Waits until nothing moves and nothing is dimmed because it is fetched again. Colors are checked when the page is at rest. */
+async function atRest(page: Page, within: string): Promise<void> {
+  await laidOut(page);
+  await page.waitForFunction((within) =>
+    document.querySelector(`${within} [data-busy]`) === null &&
+    document.getAnimations().every(({ playState }) => playState !== "running"), within);
+}
+
+const NAMED: ReadonlySet<string> = new Set([
+  ...[
+    "button",
+    "link",
+    "textbox",
+    "searchbox",
+    "checkbox",
+    "radio",
+    "combobox",
+    "listbox",
+    "slider",
+    "switch",
+  ],
+  ...["tab", "menuitem", "option", "img", "dialog", "alertdialog", "region"],
+]);
+
+const MAX_READINGS = 5;
+const READ_AGAIN_MS = 200;
+
+/**
+ * Controls without a name in the browser's own accessibility tree, which screen readers use. axe computes names itself,
+ * and takes a live region inside a button for the name of the button, which Chromium does not.
+ */
+async function findUnnamed(page: Page): Promise<string[]> {
+  // The tree follows the page a little later. A control that has no name stays without one.
+  let found: string[] = [];
+  for (let reading = 0; reading < MAX_READINGS; reading += 1) {
+    if (reading > 0) await page.waitForTimeout(READ_AGAIN_MS);
+    found = await readUnnamed(page);
+    if (found.length === 0) break;
+  }
+  return found;
+}
+
+async function readUnnamed(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page);
+  const { nodes } = await session.send("Accessibility.getFullAXTree");
+  await session.detach();
+  const counts = new Map<string, number>();
+  for (const { ignored, role, name } of nodes) {
+    const kind = String(role?.value ?? "");
+    if (ignored || !NAMED.has(kind) || String(name?.value ?? "").trim() !== "") continue;
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  }
+  return [...counts].map(([kind, count]) => `no name: ${kind} (${count})`);
+}
+
+interface Reading {
+  readonly lines: string[];
+  /** Whether the page changed while axe read it. */
+  readonly hasChanged: boolean;
+}
+
+async function readByAxe(page: Page, { within, rules }: { within: string; rules: Rules }): Promise<Reading> {
+  await atRest(page, within);
+  if (!await page.evaluate(() => "axe" in globalThis)) await page.evaluate(axe.source);
+  const { violations, incomplete, hasChanged } = await page.evaluate(async ({ rules, within }) => {
+    const runner = (globalThis as unknown as { axe: typeof axe }).axe;
+    let hasChanged = false;
+    const observer = new MutationObserver(() => hasChanged = true);
+    observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+    const { violations, incomplete } = await runner.run(within, {
+      runOnly: { type: rules.type, values: [...rules.values] },
+      resultTypes: ["violations", "incomplete"],
+    });
+    hasChanged ||= observer.takeRecords().length > 0;
+    observer.disconnect();
+    return { violations, incomplete, hasChanged };
+  }, { rules, within });
+  const linesOf = (kind: string, findings: readonly Finding[]) =>
+    findings.map(({ id, nodes }) =>
+      `${kind} ${id}: ${nodes[0]?.html} (${nodes.length}) ${nodes[0]?.failureSummary}`
+    );
+  const lines = [
+    ...linesOf("violation", violations as Finding[]),
+    ...linesOf("incomplete", incomplete as Finding[]),
+  ];
+  return { lines, hasChanged };
+}
+
+/** axe checks one rule after another. A page that changes meanwhile (a row disappears) is read again: a real fault stays. */
+async function readUntilStill(page: Page, options: { within: string; rules: Rules }): Promise<string[]> {
+  let read = await readByAxe(page, options);
+  for (let reading = 1; reading < MAX_READINGS && read.lines.length > 0 && read.hasChanged; reading += 1) {
+    read = await readByAxe(page, options);
+  }
+  return read.lines;
+}
+
+/**
+ * Each violation, each check that axe could not finish, and each control without a name, as one line.
+ *
+ * @param options.within only this part of the page.
+ */
+export async function findAccessibilityProblems(page: Page, { within = "html" } = {}): Promise<string[]> {
+  return [...await readUntilStill(page, { within, rules: ALL_RULES }), ...await findUnnamed(page)];
+}
+
+/** The contrast problems of the page in this color scheme. The scheme changes colors only, so the other rules are not run again. */
+export async function findContrastProblems(page: Page, scheme: "light" | "dark"): Promise<string[]> {
+  await page.emulateMedia({ colorScheme: scheme });
+  return await readUntilStill(page, { within: "html", rules: COLOR_RULES });
+}
+
+/** Whether the page is wider than its window. */
+export function scrollsSideways(page: Page): Promise<boolean> {
+  return page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+}
+
+/** Overflow of the page, and table cells that are too narrow for their text. On small screens a short word needs little. */
+async function findOverflow(page: Page): Promise<string[]> {
+  const squeezed = await page.evaluate(() =>
+    [...document.querySelectorAll<HTMLElement>("main td")]
+      .filter((cell) => cell.innerText.trim() !== "" && cell.checkVisibility() && cell.clientWidth < 30)
+      .filter((cell) =>
+        cell.scrollWidth > cell.clientWidth || getComputedStyle(cell).display === "table-cell"
+      )
+      .map((cell) => `no room for "${cell.innerText}"`)
+  );
+  return await scrollsSideways(page) ? [...squeezed, "scrolls sideways"] : squeezed;
+}
+
+/** Everything that is wrong with the page in its present size and scheme. */
+export async function findPageProblems(page: Page, { within = "html" } = {}): Promise<string[]> {
+  return [...await findAccessibilityProblems(page, { within }), ...await findOverflow(page)];
+}
+
+/** The page has no problem in light colors, and its colors have none in dark. */
+export async function assertHolds(page: Page, { within = "html" } = {}): Promise<void> {
+  await page.emulateMedia({ colorScheme: "light" });
+  assertEquals(await findPageProblems(page, { within }), []);
+  assertEquals(await findContrastProblems(page, "dark"), [], "dark");
+  await page.emulateMedia({ colorScheme: "light" });
+}
+
+/** The page has no problem as it is, and none at 320 px in dark colors. */
+export async function assertHoldsInBothLooks(
+  page: Page,
+  { within = "html", check }: { within?: string; check?: (page: Page) => Promise<void> } = {},
+): Promise<void> {
+  const window = page.viewportSize() ?? { width: 1360, height: 860 };
+  assertEquals(await findPageProblems(page, { within }), [], "wide and light");
+  await check?.(page);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.setViewportSize({ width: 320, height: 860 });
+  assertEquals(await findPageProblems(page, { within }), [], "320 px and dark");
+  await check?.(page);
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize(window);
+}

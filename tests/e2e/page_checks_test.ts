@@ -1,0 +1,180 @@
+// Around the page matrix: its rows are complete, its checks see problems, lists at every width, and hostile files and addresses.
+
+import { assert, assertEquals } from "@std/assert";
+import { PAGE_ROUTES } from "../../console/web/app/routes.ts";
+import { startFullConsole } from "../fakes/console_full.ts";
+import type { Page } from "../packages/playwright.ts";
+import { consoleTests } from "./console_tests.ts";
+import { findAccessibilityProblems, laidOut, scrollsSideways } from "./page_checks.ts";
+import { DIALOGS_ELSEWHERE, PAGE_ROWS, rowOf } from "./pages/page_rows.ts";
+import { chooseFile, failureOf, openPage, pageOpener, seen } from "./pages/page_walk.ts";
+import { findFocusProblems, stopNow } from "./pages/reach.ts";
+
+const WEB = new URL("../../console/web/", import.meta.url);
+
+Deno.test("PAGE_ROWS has every page, and every dialog of the console is checked", async () => {
+  const rows = Object.values(PAGE_ROWS);
+  const had = new Set<string>(rows.map(({ place }) => place));
+  assertEquals(Object.keys(PAGE_ROUTES).filter((name) => !had.has(name)), [], "pages without a row");
+  const walked = new Set([
+    ...rows.flatMap(({ dialogs }) => dialogs.map(({ file }) => file)),
+    ...Object.keys(DIALOGS_ELSEWHERE),
+  ]);
+  const drawing = await filesWith(/<(Confirm|Form|Secret)?Dialog\s|<dialog\s/);
+  assertEquals(drawing.filter((file) => !walked.has(file)), [], "dialogs that no row opens");
+  const files = await filesWith(/^/);
+  assertEquals([...walked].filter((file) => !files.includes(file)), [], "rows of dialogs that are gone");
+});
+
+/** Files below `console/web` whose text matches. */
+async function filesWith(pattern: RegExp, folder = ""): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(new URL(folder, WEB))) {
+    if (isDirectory) found.push(...await filesWith(pattern, `${folder}${name}/`));
+    else if (name.endsWith(".tsx") && pattern.test(await Deno.readTextFile(new URL(folder + name, WEB)))) {
+      found.push(folder + name);
+    }
+  }
+  return found;
+}
+
+const test = consoleTests(startFullConsole, { role: "owner" });
+
+const WIDTHS_PX = [320, 390, 600, 761, 800, 900, 1024, 1100, 1280, 1920] as const;
+/** The column that tells the rows apart, by page. */
+const NAME_COLUMNS = {
+  users: "User name",
+  history: "User",
+  clients: "Name",
+  audit: "Actor",
+  targets: "Name",
+  groups: "Group name",
+  devices: "User",
+  credentials: "Name",
+} as const;
+const MIN_NAME_PX = 140;
+
+/** The problems of the first table: the width of the column with that heading, and whether the table scrolls sideways. */
+function problemsOf(page: Page, column: string): Promise<string[]> {
+  return page.locator(".table-frame").first().evaluate((frame, { column, minPx }) => {
+    const problems: string[] = [];
+    const heads = [...frame.querySelectorAll("th")];
+    const head = heads.find((one) => one.textContent.trim() === column);
+    const isStacked = getComputedStyle(frame.querySelector("tr") ?? frame).display === "grid";
+    if (head === undefined) problems.push(`no column "${column}" but ${heads.map((one) => one.textContent)}`);
+    else if (!isStacked && head.getBoundingClientRect().width < minPx - 0.5) {
+      problems.push(`"${column}" is ${head.getBoundingClientRect().width} px wide`);
+    }
+    if (frame.scrollWidth > frame.clientWidth + 1) problems.push("the table scrolls sideways");
+    return problems;
+  }, { column, minPx: MIN_NAME_PX });
+}
+
+test(`table: the names of the lists are at least ${MIN_NAME_PX} px wide at every width`, async ({ page, site, step }) => {
+  const openRow = pageOpener(page, { site });
+  for (const [name, column] of Object.entries(NAME_COLUMNS)) {
+    await step(name, async () => {
+      await openRow(rowOf(name));
+      const problems: string[] = [];
+      for (const width of WIDTHS_PX) {
+        await page.setViewportSize({ width, height: 800 });
+        await page.waitForFunction((width) => innerWidth === width, width);
+        await laidOut(page);
+        problems.push(...(await problemsOf(page, column)).map((problem) => `at ${width} px: ${problem}`));
+      }
+      assertEquals(problems, []);
+    });
+  }
+});
+
+test(
+  "reach: the bar of what is chosen covers no row that has the focus",
+  { look: "narrow" },
+  async ({ page, site }) => {
+    for (let number = 1; number <= 20; number += 1) {
+      await site.people.put(`user${String(number).padStart(2, "0")}`);
+    }
+    await openPage(page, { site, row: rowOf("users") });
+    await page.getByLabel("Select ada").check();
+    await page.getByRole("region", { name: "1 selected" }).waitFor();
+    assertEquals(await findFocusProblems(page), []);
+  },
+);
+
+test("reach: stopNow() sees what is covered and what has no mark", async ({ page, site }) => {
+  await openPage(page, { site, row: rowOf("groups") });
+  const button = page.getByRole("button", { name: "Create group" });
+  await page.keyboard.press("Tab");
+  await button.focus();
+  assertEquals((await stopNow(page)).problem, "");
+  await button.evaluate((element) => element.style.setProperty("outline", "none", "important"));
+  assertEquals((await stopNow(page)).problem, "has no mark of the focus");
+  await page.evaluate(() => {
+    const cover = document.body.appendChild(document.createElement("div"));
+    for (const [name, value] of [["position", "fixed"], ["inset", "0"], ["z-index", "9"]] as const) {
+      cover.style.setProperty(name, value);
+    }
+  });
+  assertEquals((await stopNow(page)).problem, "is covered");
+});
+
+test("reach: axe sees a target that is too small", async ({ page, site }) => {
+  await openPage(page, { site, row: rowOf("devices") });
+  await page.evaluate(() => {
+    for (const button of document.querySelectorAll<HTMLElement>("tbody .button")) {
+      for (const name of ["min-height", "height", "width", "padding", "min-width", "font-size"]) {
+        button.style.setProperty(name, name === "padding" ? "0" : "10px");
+      }
+    }
+    for (const cell of document.querySelectorAll<HTMLElement>("tbody td, tbody tr, tbody a")) {
+      cell.style.setProperty("height", "10px");
+      cell.style.setProperty("min-height", "0");
+      cell.style.setProperty("padding", "0");
+    }
+  });
+  const problems = (await findAccessibilityProblems(page)).join("\n");
+  assert(problems.includes("target-size"), problems);
+});
+
+const MARKUP = `"><img src=x onerror=alert(1)>`;
+const OTHER_WAY = "\u202Eevil\u202C\u2067abc";
+const LONG = "w".repeat(256);
+const EMOJI = "👩‍👩‍👧‍👦🏳️‍🌈é\u0301";
+
+test("hostile: a file's name, its cells and its refusals are text", async ({ page, site }) => {
+  await openPage(page, { site, row: rowOf("import") });
+  const cells = [MARKUP, OTHER_WAY, LONG, EMOJI].map((text) => `"${text.replaceAll('"', '""')}",=1+1`);
+  const csv = ["userName,displayName", ...cells, `,"${MARKUP.replaceAll('"', '""')}"`, ""].join("\n");
+  await chooseFile(page.getByLabel("File", { exact: true }), csv, `${MARKUP}.csv`);
+  await page.getByRole("table", { name: `Rows of ${MARKUP}.csv` }).waitFor();
+  await seen(page.locator("main"), MARKUP);
+  assertEquals([await page.locator("main img").count(), await scrollsSideways(page)], [0, false]);
+});
+
+test("hostile: an address with names that mean harm is text, and no page breaks", async ({ page, site }) => {
+  const problems: string[] = [];
+  const bad = encodeURIComponent(MARKUP);
+  const paths = ["/users/", "/groups/", "/clients/", "/targets/", "/live/c/"].map((path) => path + bad);
+  const filters = [
+    "/users?q=",
+    "/history?user=",
+    "/audit?object=",
+    "/live?q=",
+    "/charts?client=",
+    "/clients?q=",
+  ]
+    .map((path) => path + bad);
+  for (
+    const path of [...paths, ...filters, "/users?page=-1&status=x", "/charts?range=x", "/live?c=%ZZ&t=-9"]
+  ) {
+    const row = rowOf("live");
+    const there = { ...row, path: () => path, heading: () => /./, shows: () => /./ };
+    const problem = await failureOf(() => openPage(page, { site, row: there }));
+    if (problem !== null) problems.push(`${path}: ${problem}`);
+    if (await page.getByText("This page could not be displayed.").count() > 0) {
+      problems.push(`${path}: broke`);
+    }
+    if (await page.locator("#app img").count() > 0) problems.push(`${path}: an image`);
+  }
+  assertEquals(problems, []);
+});

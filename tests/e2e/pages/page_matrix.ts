@@ -1,0 +1,222 @@
+// The page matrix: each page once in one look, with hostile data, by one browser tab. Then with a server that fails,
+// and with nothing in it or with a message over it.
+
+import { assertEquals } from "@std/assert";
+import type { Page } from "../../packages/playwright.ts";
+import { FULL_SPARE, type FullConsole, HOSTILE_NAMES, startFullConsole } from "../../fakes/console_full.ts";
+import { browserTest, currentDist, type LookName, LOOKS, type Tab } from "../browser.ts";
+import { findContrastProblems, findPageProblems } from "../page_checks.ts";
+import type { PageRow } from "./page_row.ts";
+import { PAGE_ROWS } from "./page_rows.ts";
+import { arrived, failApi, goWithin, openPage, take } from "./page_walk.ts";
+import { findCutText, findEdgeless, findFocusProblems } from "./reach.ts";
+
+/** High enough for a whole dialog and for the list of the palette: axe cannot tell the contrast of what is cut at an edge. */
+const TALL_PX = 2400;
+/** What lies below an open dialog was checked before, and can be neither seen nor reached. */
+const OPEN_DIALOG = "dialog[open]";
+
+/** The palette is the same over every page, but for the commands of a user. */
+const PALETTE_PLACES: ReadonlySet<PageRow["place"]> = new Set(["live", "user"]);
+
+interface Walk extends Tab {
+  readonly site: FullConsole;
+  readonly look: LookName;
+}
+
+/** Runs the body for each row. A row that fails is reported, and the next one begins with a load. */
+async function forEachRow(
+  context: Deno.TestContext,
+  { rows, complaints }: { rows: readonly (readonly [string, PageRow])[]; complaints: string[] },
+  check: (row: PageRow, mustLoad: boolean) => Promise<string[]>,
+): Promise<void> {
+  let mustLoad = true;
+  for (const [name, row] of rows) {
+    const isGood = await context.step(name, async () => {
+      assertEquals(await check(row, mustLoad), []);
+      assertEquals(complaints.splice(0), []);
+    });
+    complaints.length = 0;
+    mustLoad = !isGood || leavesAChange(row) || row.outside === true || row.byName === true;
+  }
+}
+
+/** Whether the dialogs of the row begin with a field of the page itself, which then asks before it is left. */
+const leavesAChange = ({ dialogs }: PageRow) => dialogs.some(({ steps: [first] }) => first?.[0] === "fill");
+
+/** Goes to the page of the row; without a load where that is possible. */
+async function reach({ page, site }: Walk, row: PageRow, mustLoad: boolean): Promise<void> {
+  if (mustLoad || row.outside === true || row.byName === true) {
+    // Another fragment of the same address alone would not load the page.
+    await page.goto("about:blank");
+    return await openPage(page, { site, row });
+  }
+  await goWithin(page, row.path(site.names));
+  await arrived(page, { site, row });
+}
+
+const isWhole = ({ outside, part }: PageRow) => outside !== true && part !== true;
+
+async function inTallWindow<T>(page: Page, check: () => Promise<T>): Promise<T> {
+  const window = page.viewportSize() ?? LOOKS.wide.viewport;
+  await page.setViewportSize({ ...window, height: TALL_PX });
+  const found = await check();
+  await page.setViewportSize(window);
+  return found;
+}
+
+const label = (what: string, problems: readonly string[]) => problems.map((line) => `${what}: ${line}`);
+
+async function checkDialogs({ page, look }: Walk, { dialogs }: PageRow): Promise<string[]> {
+  const problems: string[] = [];
+  for (const { name, steps, smallSteps = steps, isSecret = false } of dialogs) {
+    await take(page, look === "narrow" ? smallSteps : steps);
+    const dialog = page.getByRole("dialog", { name }).last();
+    await dialog.waitFor();
+    const found = await inTallWindow(page, () => findPageProblems(page, { within: OPEN_DIALOG }));
+    problems.push(...label(`dialog ${name}`, found));
+    if (isSecret) {
+      await dialog.getByRole("checkbox", { name: "I have saved it" }).check();
+      await dialog.getByRole("button", { name: "Done" }).click();
+    } else await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+  }
+  return problems;
+}
+
+async function checkPalette({ page }: Walk): Promise<string[]> {
+  return await inTallWindow(page, async () => {
+    await page.keyboard.press("Control+k");
+    const palette = page.getByRole("dialog", { name: "Command palette" });
+    await palette.getByRole("option").first().waitFor();
+    const found = await findPageProblems(page, { within: OPEN_DIALOG });
+    await page.keyboard.press("Escape");
+    await palette.waitFor({ state: "detached" });
+    return label("palette", found);
+  });
+}
+
+/** The page at rest: everything that holds without a press of a button. */
+async function checkAtRest({ page, look }: Walk, row: PageRow): Promise<string[]> {
+  const problems = await findPageProblems(page);
+  const drawn = await page.locator("#app img, #app [onerror]").count();
+  if (drawn > 0) problems.push(`hostile data made ${drawn} elements`);
+  if (look === "wide") {
+    problems.push(...label("dark", await findContrastProblems(page, "dark")));
+    await page.emulateMedia({ colorScheme: LOOKS.wide.colorScheme });
+  }
+  if (row.part === true) return problems;
+  problems.push(...await findFocusProblems(page));
+  if (look === "wide") problems.push(...await findEdgeless(page), ...await findCutText(page));
+  return problems;
+}
+
+/** Scripts that the data ran and addresses that it fetched. */
+function watchForInjection(page: Page): string[] {
+  const found: string[] = [];
+  page.on("dialog", (dialog) => {
+    // The question before unsaved input is lost.
+    if (dialog.type() !== "beforeunload") found.push(`it ran: ${dialog.message()}`);
+    void dialog.accept();
+  });
+  page.on("request", (request) => {
+    if (new URL(request.url()).pathname.endsWith("/x")) found.push(`it fetched: ${request.url()}`);
+  });
+  return found;
+}
+
+const ROWS = Object.entries(PAGE_ROWS);
+
+function dataWalk(look: LookName): void {
+  browserTest(`pages, ${look}: with hostile data, their dialogs and the palette`, async (tab, context) => {
+    await using site = await startFullConsole({ dist: await currentDist(), names: HOSTILE_NAMES });
+    const walk = { ...tab, site, look };
+    const injected = watchForInjection(tab.page);
+    await forEachRow(context, { rows: ROWS, complaints: tab.complaints }, async (row, mustLoad) => {
+      row.before?.(site);
+      await reach(walk, row, mustLoad);
+      return [
+        ...await checkAtRest(walk, row),
+        ...await checkDialogs(walk, row),
+        ...isWhole(row) && PALETTE_PLACES.has(row.place) ? await checkPalette(walk) : [],
+        ...injected.splice(0),
+      ];
+    });
+  }, { look });
+}
+
+function failureWalk(look: LookName): void {
+  const how = look === "wide" ? "answers 500" : "is gone";
+  browserTest(`pages, ${look}: when the server ${how}`, async (tab, context) => {
+    const { page } = tab;
+    await using site = await startFullConsole({ dist: await currentDist() });
+    const walk = { ...tab, site, look };
+    await forEachRow(context, { rows: ROWS, complaints: tab.complaints }, async (row, mustLoad) => {
+      const { role, says } = row.fails ?? { role: "alert", says: /\w{3}/ };
+      await failApi(page, how);
+      // Nothing is shown but the failure, so there is nothing to wait for besides it.
+      const there = { ...row, shows: () => /./, heading: () => /./ };
+      await reach(walk, there, mustLoad);
+      if (row.asks !== undefined) await take(page, row.asks);
+      await page.locator("main").getByRole(role).filter({ hasText: says }).filter({ visible: true }).first()
+        .waitFor();
+      const problems = await findPageProblems(page);
+      await page.unrouteAll({ behavior: "wait" });
+      return problems;
+    });
+  }, { look });
+}
+
+function emptyWalk(look: LookName): void {
+  browserTest(`pages, ${look}: with nothing in them`, async (tab, context) => {
+    await using site = await startFullConsole({ dist: await currentDist(), names: null });
+    const walk = { ...tab, site, look };
+    const rows = ROWS.flatMap(([name, row]): [string, PageRow][] => {
+      if (row.nothing === null) return [];
+      const { says, path = row.path(site.names) } = row.nothing;
+      return [[name, { ...row, path: () => path, heading: () => /\w/, shows: () => says, dialogs: [] }]];
+    });
+    await forEachRow(context, { rows, complaints: tab.complaints }, async (row, mustLoad) => {
+      await reach(walk, row, mustLoad);
+      return await findPageProblems(tab.page);
+    });
+  }, { look });
+}
+
+/** A message stays as long as the pointer is on it, so that one is enough for all pages. */
+function messageWalk(look: LookName): void {
+  browserTest(`pages, ${look}: with a message over them`, async (tab, context) => {
+    const { page } = tab;
+    await using site = await startFullConsole({ dist: await currentDist(), names: HOSTILE_NAMES });
+    const walk = { ...tab, site, look };
+    const spare: PageRow = {
+      ...{ place: "user", path: () => `/users/${FULL_SPARE}`, nothing: null, dialogs: [] },
+      ...{ heading: () => FULL_SPARE, shows: () => FULL_SPARE },
+    };
+    const rows = ROWS.filter(([, row]) => isWhole(row));
+    await forEachRow(context, { rows, complaints: tab.complaints }, async (row, mustLoad) => {
+      if (mustLoad) {
+        await openPage(page, { site, row: spare });
+        if (look === "narrow") await page.getByRole("button", { name: `More ${FULL_SPARE}` }).click();
+        await page.getByRole("button", { name: /^(Deactivate|Activate)$/ }).click();
+        await page.locator(".toasts").getByRole("button", { name: "Undo" }).hover();
+      }
+      await reach(walk, { ...row, byName: undefined }, false);
+      await page.locator(".toast").first().waitFor();
+      return await findPageProblems(page);
+    });
+    await page.locator(".toasts").getByRole("button", { name: "Dismiss" }).first().click();
+    await page.locator(".toast").first().waitFor({ state: "detached" });
+  }, { look });
+}
+
+/**
+ * Registers the walks over all pages in one look. An empty page has its widest table head in the wide window; a message covers
+ * the most in the narrow one.
+ */
+export function pageMatrix(look: LookName): void {
+  dataWalk(look);
+  failureWalk(look);
+  if (look === "wide") emptyWalk(look);
+  else messageWalk(look);
+}

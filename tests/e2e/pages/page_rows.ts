@@ -1,0 +1,29 @@
+// Every page as a row. Data alone; tests over all pages walk it, and a place without a row fails them.
+
+import type { PageRow } from "./page_row.ts";
+import { CONNECT_ROWS } from "./connect_rows.ts";
+import { GOVERN_ROWS } from "./govern_rows.ts";
+import { LIVE_ROWS } from "./live_rows.ts";
+import { PEOPLE_ROWS } from "./people_rows.ts";
+
+export const PAGE_ROWS: Readonly<Record<string, PageRow>> = {
+  ...LIVE_ROWS,
+  ...PEOPLE_ROWS,
+  ...CONNECT_ROWS,
+  ...GOVERN_ROWS,
+};
+
+/** Dialogs that no page has for its own, and where they are looked at. */
+export const DIALOGS_ELSEWHERE: Readonly<Record<string, string>> = {
+  "components/dialog.tsx": "draws all of them",
+  "components/form_dialog.tsx": "draws all that are forms",
+  "app/palette.tsx": "on every page, in the page matrix",
+  "pages/sign_in/sign_in_page.tsx": "over every form, in forms_test.ts",
+};
+
+/** The row of that name, which must be there. */
+export function rowOf(name: string): PageRow {
+  const row = PAGE_ROWS[name];
+  if (row === undefined) throw new Error(`No page is called ${name}`);
+  return row;
+}

@@ -1,0 +1,206 @@
+// The rows of the pages about people: users, their import, groups, devices.
+
+import { FULL_CREW, FULL_OTHER, type FullNames } from "../../fakes/console_full.ts";
+import { ALWAYS_SOMETHING, type PageRow } from "./page_row.ts";
+
+const user = (hash = "") => ({ user }: FullNames) => `/users/${encodeURIComponent(user)}${hash}`;
+/** On a small screen the less frequent actions are in a menu. */
+const MORE = ["button", /^More .+/] as const;
+const CSV = "userName,displayName\neve,Eve\n,Unnamed\n";
+
+export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
+  "users": {
+    place: "users",
+    path: () => "/users",
+    heading: () => "Users",
+    shows: ({ user }) => user,
+    nothing: { says: "No users yet." },
+    dialogs: [
+      { file: "pages/users/create_user_dialog.tsx", name: "Create user", steps: [["button", "Create user"]] },
+      {
+        file: "pages/users/bulk_dialogs.tsx",
+        name: "Delete 1 user?",
+        steps: [["checkbox", `Select ${FULL_OTHER}`], ["button", "Delete"]],
+      },
+      { file: "pages/users/bulk_dialogs.tsx", name: "Deactivate 1 user?", steps: [["button", "Deactivate"]] },
+      { file: "pages/users/bulk_dialogs.tsx", name: "Add to group", steps: [["button", "Add to group"]] },
+    ],
+  },
+  "users, narrowed to nothing": {
+    place: "users",
+    path: () => "/users?q=nobody-like-this&status=active",
+    heading: () => "Users",
+    shows: () => "No users match.",
+    nothing: ALWAYS_SOMETHING,
+    part: true,
+    dialogs: [],
+  },
+  "import": {
+    place: "import",
+    path: () => "/users/import",
+    heading: () => "Import users",
+    shows: () => "You see a preview before anything is written.",
+    nothing: ALWAYS_SOMETHING,
+    asks: [["file", "File", CSV]],
+    dialogs: [
+      {
+        file: "pages/import/import_rows.tsx",
+        name: "Fix line 3",
+        steps: [["file", "File", CSV], ["button", "Fix Line 3"]],
+      },
+    ],
+  },
+  "user": {
+    place: "user",
+    path: user(),
+    heading: ({ user }) => user,
+    shows: () => "User names can't be changed.",
+    nothing: { says: "The directory has no user with this name.", path: "/users/nobody" },
+    dialogs: [
+      { file: "pages/users/user_dialogs.tsx", name: /^Test sign-in of/, steps: [["button", "Test sign-in"]] },
+      {
+        file: "pages/users/user_dialogs.tsx",
+        name: /^Self-service link/,
+        steps: [["button", "Self-service link"]],
+        smallSteps: [MORE, ["button", "Self-service link"]],
+      },
+      {
+        file: "pages/users/user_dialogs.tsx",
+        name: /^Set password for/,
+        steps: [["button", "Set password"]],
+        smallSteps: [MORE, ["button", "Set password"]],
+      },
+      {
+        file: "pages/users/user_dialogs.tsx",
+        name: /^Delete /,
+        steps: [["button", "Delete"]],
+        smallSteps: [MORE, ["button", "Delete"]],
+      },
+      {
+        file: "pages/users/user_dialogs.tsx",
+        name: /^Deactivate /,
+        steps: [["button", "Deactivate"]],
+        smallSteps: [MORE, ["button", "Deactivate"]],
+      },
+      {
+        file: "components/review_dialog.tsx",
+        name: /^Save these changes to/,
+        steps: [["fill", "Title", "Analyst"], ["button", "Review changes"]],
+      },
+    ],
+  },
+  "user, groups": {
+    place: "user",
+    path: user("#groups"),
+    heading: ({ user }) => user,
+    shows: ({ group }) => group,
+    nothing: { says: "The directory has no user with this name.", path: "/users/nobody#groups" },
+    part: true,
+    dialogs: [],
+  },
+  "user, factors": {
+    place: "user",
+    path: user("#devices"),
+    heading: ({ user }) => user,
+    shows: () => "Text message",
+    nothing: { says: "No second factors yet.", path: "/users/nobody#devices" },
+    part: true,
+    dialogs: [
+      {
+        file: "pages/users/factor_dialogs.tsx",
+        name: /^Pair a phone for/,
+        steps: [["button", "Pair a phone"]],
+      },
+      {
+        file: "pages/users/factor_dialogs.tsx",
+        name: /^Add an authenticator app for/,
+        steps: [["button", "Add authenticator app"]],
+      },
+      {
+        file: "pages/users/factor_dialogs.tsx",
+        name: /^Add a phone number for/,
+        steps: [["button", "Add number"]],
+      },
+      {
+        file: "pages/users/user_factors.tsx",
+        name: /^Revoke Text message/,
+        steps: [["button", /^Revoke Text/]],
+      },
+    ],
+  },
+  "user, backends": {
+    place: "user",
+    path: user("#backends"),
+    heading: ({ user }) => user,
+    shows: () => "Compare the directory record with each backend.",
+    nothing: { says: "The directory has no user with this name.", path: "/users/nobody#backends" },
+    part: true,
+    dialogs: [],
+  },
+  "user, timeline": {
+    place: "user",
+    path: user("#timeline"),
+    heading: ({ user }) => user,
+    shows: () => "Created",
+    nothing: { says: "No events yet.", path: "/users/nobody#timeline" },
+    part: true,
+    dialogs: [],
+  },
+  "groups": {
+    place: "groups",
+    path: () => "/groups",
+    heading: () => "Groups",
+    shows: ({ group }) => group,
+    nothing: { says: "No groups yet." },
+    dialogs: [
+      {
+        file: "pages/groups/groups_page.tsx",
+        name: "Create group",
+        steps: [["button", "Create group"]],
+      },
+    ],
+  },
+  "group": {
+    place: "group",
+    path: ({ group }) => `/groups/${encodeURIComponent(group)}`,
+    heading: ({ group }) => group,
+    shows: () => FULL_OTHER,
+    nothing: { says: "This object is not in the directory.", path: "/groups/nobody" },
+    dialogs: [
+      {
+        file: "pages/groups/group_page.tsx",
+        name: /^Delete the group/,
+        steps: [["button", "Delete group"]],
+      },
+    ],
+  },
+  "group whose replies are the console's": {
+    place: "group",
+    path: () => `/groups/${FULL_CREW}`,
+    heading: () => FULL_CREW,
+    shows: () => "This group has no members.",
+    nothing: ALWAYS_SOMETHING,
+    part: true,
+    dialogs: [
+      {
+        file: "pages/groups/group_policy.tsx",
+        name: `Reply attributes of ${FULL_CREW}`,
+        steps: [["button", "Edit reply attributes"]],
+      },
+    ],
+  },
+  "devices": {
+    place: "devices",
+    path: () => "/devices",
+    heading: () => "Devices",
+    shows: () => FULL_OTHER,
+    nothing: { says: "No second factors yet." },
+    dialogs: [
+      {
+        file: "pages/devices/devices_page.tsx",
+        name: /^Revoke Text message of/,
+        steps: [["button", `Revoke Text message ${FULL_OTHER}`]],
+      },
+    ],
+  },
+};

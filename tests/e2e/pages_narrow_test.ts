@@ -1,0 +1,5 @@
+// Every page of the console at 320 px by touch, in dark colors.
+
+import { pageMatrix } from "./pages/page_matrix.ts";
+
+pageMatrix("narrow");

@@ -1,0 +1,116 @@
+// Where the pages offer each action of the console's API: the page and the name of the button. The route table has the role
+// that each action needs.
+
+/** An action that a button of a page starts. */
+export interface ButtonAction {
+  /** A row of PAGE_ROWS. */
+  readonly page: string;
+  readonly button: string;
+}
+
+/** An action whose whole page is closed to a role that may not use it. */
+export interface ClosedPageAction {
+  readonly closes: string;
+}
+
+/** An action in the dialog or form that another action opens. */
+export interface FollowingAction {
+  readonly follows: string;
+}
+
+/** An action without a button on the pages of this console, and the reason. */
+export interface ActionWithoutButton {
+  readonly because: string;
+}
+
+export type RoleAction = ButtonAction | ClosedPageAction | FollowingAction | ActionWithoutButton;
+
+const OWN: ActionWithoutButton = { because: "is about one's own session or factors, whatever the role" };
+const button = (page: string, name: string): ButtonAction => ({ page, button: name });
+const follows = (route: string): FollowingAction => ({ follows: route });
+const closes = (page: string): ClosedPageAction => ({ closes: page });
+
+/** By method and path, as in the table of access. */
+export const ROLE_ACTIONS: Readonly<Record<string, RoleAction>> = {
+  "POST /session/stay": OWN,
+  "POST /session/step-up": OWN,
+  "POST /factors/totp": OWN,
+  "POST /factors/totp/confirm": OWN,
+  "DELETE /factors/totp": OWN,
+  "POST /factors/recovery-codes": OWN,
+  "POST /factors/passkeys/options": OWN,
+  "POST /factors/passkeys": OWN,
+  "DELETE /factors/passkeys/:id": OWN,
+  "DELETE /sessions/:id": OWN,
+  "POST /administrators": button("access", "Invite administrator"),
+  "PATCH /administrators/:id": button("access", "Change Grace"),
+  "DELETE /administrators/:id": follows("PATCH /administrators/:id"),
+  "POST /administrators/:id/link": follows("PATCH /administrators/:id"),
+  "DELETE /administrators/:id/sessions": follows("PATCH /administrators/:id"),
+  "DELETE /invitations/:id": button("access", "Change Invited"),
+  "POST /tokens": closes("access, tokens"),
+  "DELETE /tokens/:id": closes("access, tokens"),
+  "PUT /first-steps/:name": {
+    because: "this console has no first step left; first_run_test.ts covers the first steps as a viewer",
+  },
+  "POST /approvals/:id/deny": button("live", "Deny the sign-in of ada at vpn-1"),
+  "POST /approvals/:id/cancel": button("live", "Cancel the sign-in of ada at vpn-1"),
+  "DELETE /notices/:id": { because: "no user reported a login here" },
+  "POST /outbox/:id/reveal": button("live", "Reveal the message to +1****100"),
+  "POST /users": button("users", "Create user"),
+  "GET /export/users": button("users", "Export"),
+  "POST /bulk": { because: "its bar comes with a selection, which only a user manager can make" },
+  "POST /bulk/preview": follows("POST /bulk"),
+  "POST /jobs/:id/stop": follows("POST /bulk"),
+  "POST /jobs/:id/undo": follows("POST /bulk"),
+  "PUT /users/:id": button("user", "Review changes"),
+  "DELETE /users/:id": button("user", "Delete"),
+  "PUT /users/:id/active": button("user", "Deactivate"),
+  "PUT /users/:id/password": button("user", "Set password"),
+  "POST /users/:id/me-link": button("user", "Self-service link"),
+  "PUT /users/:id/groups": button("user, groups", "Remove staff"),
+  "POST /users/:id/refresh": button("user, backends", "Refresh from backends"),
+  "POST /users/:id/retry": { because: "this user has no pending write" },
+  "POST /users/:id/trial": button("user", "Test sign-in"),
+  "POST /users/:id/invitation": button("user, factors", "Pair a phone"),
+  "POST /users/:id/pairings": button("user, factors", "Add number"),
+  "DELETE /users/:id/pairings/:pairing": button("user, factors", "Revoke Text message +4*********678"),
+  "PUT /users/:id/pairings/:pairing": { because: "only phones have names, and no user has a phone here" },
+  "POST /users/:id/unconfirmed/:factor/keep": { because: "no phone was revoked here" },
+  "DELETE /users/:id/unconfirmed/:factor": { because: "no phone was revoked here" },
+  "POST /users/:id/totp": button("user, factors", "Add authenticator app"),
+  "POST /users/:id/totp/confirm": follows("POST /users/:id/totp"),
+  "PUT /users/:id/preference": { because: "one factor leaves nothing to prefer" },
+  "POST /users/:id/unlock": { because: "no user is locked here" },
+  "POST /users/:id/reset-limits": { because: "no limit is reached here" },
+  "POST /groups": button("groups", "Create group"),
+  "GET /export/groups": button("groups", "Export"),
+  "DELETE /groups/:id": button("group", "Delete group"),
+  "PUT /groups/:id/members": button("group", "Remove bob"),
+  "PUT /groups/:id/replies": button("group", "Edit reply attributes"),
+  "DELETE /devices/:id": button("devices", "Revoke Text message bob"),
+  "POST /imports": closes("import"),
+  "POST /imports/rows": { because: "only `deno task import` uses it" },
+  "POST /imports/:id/text": closes("import"),
+  "POST /imports/:id/check": closes("import"),
+  "PUT /imports/:id/rows/:line": closes("import"),
+  "POST /imports/:id/apply": closes("import"),
+  "DELETE /imports/:id": closes("import"),
+  "POST /clients": button("clients", "Add client"),
+  "POST /clients/heard": follows("POST /clients"),
+  "POST /clients/first-factor": follows("POST /clients"),
+  "PUT /clients/:id": { because: "its form is text for those who may not change it" },
+  "DELETE /clients/:id/signing": { because: "only `deno task client forget` uses it" },
+  "DELETE /clients/:id": button("client", "Remove client"),
+  "POST /clients/:id/secret": button("client", "Rotate secret"),
+  "DELETE /clients/:id/overlap": { because: "no old secret overlaps here" },
+  "POST /targets/:id/test": button("target", "Test ldap"),
+  "POST /targets/:id/retry": { because: "there are no dead letters here" },
+  "POST /targets/:id/refresh": button("target", "Refresh now"),
+  "POST /targets/:id/preview": {
+    because: "it is a field that every role may fill in, and it changes nothing",
+  },
+  "POST /credentials": closes("credentials"),
+  "DELETE /credentials/:id": closes("credentials"),
+  "POST /health/test": button("health", "Test default / ldap"),
+};

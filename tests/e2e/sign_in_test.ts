@@ -1,0 +1,235 @@
+// Signing in with a browser: authenticator apps, recovery codes, passkeys, and an OpenID Connect provider.
+
+import { staysOpen } from "./one_time_secret.ts";
+import { assertEquals, assertMatch } from "@std/assert";
+import type { Page } from "../packages/playwright.ts";
+import { decodeBase32, totpAt } from "../../radius/factors/totp.ts";
+import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
+import { auditRecordsOf } from "../fakes/audited.ts";
+import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
+import { oidcSettings, startOidcProvider } from "../fakes/oidc_provider.ts";
+import { browserTest, currentDist, submitPassword } from "./browser.ts";
+import { openAccess, secretShown } from "./access_page.ts";
+import { consoleTests } from "./console_tests.ts";
+
+const test = consoleTests(startConsole, { role: "owner" });
+
+const dist = await currentDist();
+
+/** The code that an app would show for what the page says can be typed. */
+async function codeShown(page: Page, nowMs: number): Promise<string> {
+  const typed = await page.locator("code").first().innerText();
+  const seed = decodeBase32(typed);
+  if (seed === null) throw new Error(`The page shows no base32 seed: ${typed}`);
+  return totpAt(seed, Math.floor(nowMs / 30_000), 6);
+}
+
+/** Gives the browser an authenticator of its own, which answers without asking anybody. */
+async function giveAuthenticator(page: Page): Promise<void> {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("WebAuthn.enable", { enableUI: false });
+  await devtools.send("WebAuthn.addVirtualAuthenticator", {
+    options: {
+      protocol: "ctap2",
+      transport: "internal",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+}
+
+/** The same site by its name: passkeys need one. */
+const byName = (site: TestConsole) => site.origin.replace("127.0.0.1", "localhost");
+
+async function addPasskey(page: Page, name: string): Promise<void> {
+  await page.getByRole("button", { name: "Add a passkey" }).click();
+  await page.getByLabel("Passkey name").fill(name);
+  await page.getByRole("dialog").getByRole("button", { name: "Add a passkey" }).click();
+}
+
+async function enterByName(page: Page, { site, path }: { site: TestConsole; path: string }): Promise<void> {
+  const [name = "", value = ""] = (await site.signIn("owner")).split("=");
+  await page.context().addCookies([{ name, value, url: byName(site) }]);
+  await page.goto(byName(site) + path);
+  await page.getByRole("heading", { name: "Access", level: 1 }).waitFor();
+}
+
+test("an authenticator app is set up with its QR code, and then signing in asks for its code", {
+  manualClock: true,
+}, async ({ page, site, clock }) => {
+  await openAccess(page, { site, hash: "#sign-in" });
+  await page.getByRole("button", { name: "Set up an authenticator app" }).click();
+  await page.getByRole("img", { name: "QR code for the authenticator app" }).waitFor();
+  await page.getByLabel("Code", { exact: true }).fill("000000");
+  await page.getByRole("button", { name: "Verify code" }).click();
+  assertMatch(await page.getByRole("alert").innerText(), /That code is wrong/);
+  const code = await codeShown(page, clock.nowMs());
+  const seed = decodeBase32(await page.locator("code").first().innerText());
+  await page.getByLabel("Code", { exact: true }).fill(code);
+  await page.getByRole("button", { name: "Verify code" }).click();
+  const codes = (await secretShown(page).innerText()).split("\n");
+  assertEquals(codes.length, 10);
+  await staysOpen(page, "Save your recovery codes");
+  assertEquals(await page.getByRole("button", { name: "Done" }).isDisabled(), true);
+  await page.getByLabel("I have saved it").check();
+  await page.getByRole("button", { name: "Done" }).click();
+  await page.getByText("10 recovery codes left").waitFor();
+
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await submitPassword(page, "owner");
+  const field = page.getByLabel("Code", { exact: true });
+  await field.waitFor();
+  assertEquals(await field.evaluate((input) => document.activeElement === input), true);
+  // The code of the set-up counted already.
+  await field.fill(code);
+  await page.keyboard.press("Enter");
+  assertMatch(await page.getByRole("alert").innerText(), /was already used/);
+  clock.advance(60_000);
+  await field.fill(totpAt(seed ?? new Uint8Array(), Math.floor(clock.nowMs() / 30_000), 6));
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await submitPassword(page, "owner");
+  await field.fill(codes[3] ?? "");
+  await page.keyboard.press("Enter");
+  await page.getByText("9 recovery codes left").waitFor();
+});
+
+test("a passkey is added, signs in with one press, and is removed", async ({ page, site }) => {
+  await giveAuthenticator(page);
+  // The virtual authenticator would take the first suggestion by itself; here the button is meant.
+  await page.addInitScript(() =>
+    Object.assign(PublicKeyCredential, { isConditionalMediationAvailable: () => Promise.resolve(false) })
+  );
+  await enterByName(page, { site, path: "/access#sign-in" });
+  await addPasskey(page, "laptop");
+  await page.getByRole("status").getByText("The passkey laptop was added.").waitFor();
+  await addPasskey(page, "laptop again");
+  assertMatch(await page.getByRole("alert").innerText(), /already registered/);
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog", { name: "Discard your changes?" })
+    .getByRole("button", { name: "Discard", exact: true }).click();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Use a passkey" }).click();
+  await page.getByRole("heading", { name: "Access", level: 1 }).waitFor();
+  await page.getByRole("button", { name: "Remove laptop" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await page.getByText("No passkeys yet.").waitFor();
+  const records = await auditRecordsOf(site.store);
+  assertEquals(records.map(({ value }) => value?.action), [
+    "administrator.passkey_add",
+    "administrator.sign_out",
+    "administrator.passkey_remove",
+  ]);
+});
+
+test("a passkey signs in from the suggestions of the name field, and makes a factor fresh", {
+  manualClock: true,
+}, async ({ page, site, clock }) => {
+  await giveAuthenticator(page);
+  await enterByName(page, { site, path: "/access#sign-in" });
+  await addPasskey(page, "laptop");
+  await page.getByRole("status").getByText("The passkey laptop was added.").waitFor();
+  clock.advance(STEP_UP_MS + 1);
+  await page.getByRole("button", { name: "Set up an authenticator app" }).click();
+  await page.getByRole("dialog", { name: "Confirm it's you" })
+    .getByRole("button", { name: "Use a passkey" }).click();
+  await page.getByRole("img", { name: "QR code for the authenticator app" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.context().clearCookies();
+  await page.goto(`${byName(site)}/access`);
+  // Nothing is pressed: the browser was asked for a suggestion, and its authenticator takes it.
+  await page.getByRole("button", { name: "Invite administrator" }).waitFor();
+});
+
+test(
+  "a link's account can be made with a passkey alone, which signs in afterwards",
+  { admins: [] },
+  async ({ page, site }) => {
+    await giveAuthenticator(page);
+    const link = new URL(await site.admins.setupLink() ?? "");
+    await page.goto(`${byName(site)}/setup${link.hash}`);
+    await page.getByLabel("Name").fill("Ada");
+    await page.getByRole("button", { name: "Use a passkey instead" }).click();
+    await page.getByRole("link", { name: "Open Live" }).click();
+    await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
+    assertEquals(await site.admins.check("Ada", ""), null);
+    await page.context().clearCookies();
+    await page.goto(`${byName(site)}/access#sign-in`);
+    await page.getByRole("button", { name: "Remove First passkey" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+    assertMatch(await page.getByRole("alert").innerText(), /your only sign-in method/);
+  },
+);
+
+test("a passkey cannot be had at a number address, and the page says why", async ({ page, site }) => {
+  await page.goto(site.origin);
+  await page.getByText("To use a passkey, open this console by its host name").waitFor();
+  assertEquals(await page.getByRole("button", { name: "Use a passkey" }).count(), 0);
+  await openAccess(page, { site, hash: "#sign-in" });
+  assertEquals(await page.getByRole("button", { name: "Add a passkey" }).isDisabled(), true);
+});
+
+browserTest(
+  "the sign-in provider lets in, its refusal is a sentence, and it makes a factor fresh in another tab",
+  async ({ page, context }) => {
+    const clock = createManualClock(Date.now());
+    await using provider = await startOidcProvider({ nowMs: clock.nowMs });
+    await using site = await startConsole({
+      dist,
+      clock,
+      change: (deps) => ({ ...deps, console: { ...deps.console, oidc: oidcSettings(provider) } }),
+    });
+    provider.wishes = { claims: { groups: ["guests"] } };
+    await page.goto(`${site.origin}/access`);
+    await page.getByRole("button", { name: "Continue with Example ID" }).click();
+    await page.getByText("Your account at the sign-in provider has no role in this console.").waitFor();
+    await page.waitForURL((url) => url.search === "");
+    provider.wishes = {};
+    await page.goto(`${site.origin}/access`);
+    await page.getByRole("button", { name: "Continue with Example ID" }).click();
+    await page.getByRole("button", { name: "Invite administrator" }).click();
+    await page.getByLabel("Name").fill("Grace");
+    clock.advance(STEP_UP_MS + 1);
+    await page.getByRole("button", { name: "Create link" }).click();
+    const asked = page.getByRole("dialog", { name: "Confirm it's you" });
+    const opened = context.waitForEvent("page");
+    await asked.getByRole("button", { name: "Continue with Example ID" }).click();
+    const tab = await opened;
+    await tab.getByRole("heading", { name: "Access", level: 1 }).waitFor();
+    await tab.close();
+    await page.bringToFront();
+    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    await secretShown(page).waitFor();
+  },
+);
+
+test("sign-in speaks German to a browser that asks for it", async ({ page, site }) => {
+  await page.addInitScript(() => localStorage.setItem("countersign-language", "de"));
+  await page.goto(site.origin);
+  await page.getByRole("button", { name: "Anmelden" }).waitFor();
+});
+
+test(
+  "sign-in says when codes are taken again after five wrong ones",
+  { manualClock: true },
+  async ({ page, site, clock }) => {
+    await openAccess(page, { site, hash: "#sign-in" });
+    await page.getByRole("button", { name: "Set up an authenticator app" }).click();
+    await page.getByLabel("Code", { exact: true }).waitFor();
+    await page.getByLabel("Code", { exact: true }).fill(await codeShown(page, clock.nowMs()));
+    await page.getByRole("button", { name: "Verify code" }).click();
+    await secretShown(page).waitFor();
+    await page.context().clearCookies();
+    await page.goto(site.origin);
+    await submitPassword(page, "owner");
+    for (let round = 1; round <= 5; round += 1) {
+      await page.getByLabel("Code", { exact: true }).fill(`00000${round}`);
+      const answered = page.waitForResponse(/\/session$/);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await answered;
+    }
+    await page.getByText("Too many wrong codes for this account. Try again in 15 min.").waitFor();
+  },
+);

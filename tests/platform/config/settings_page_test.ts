@@ -1,0 +1,55 @@
+// The page of settings is derived from the table, and its example is a sound file.
+
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { ADMIN_ROWS, GENERAL_ROWS } from "../../../platform/config/settings.ts";
+import { CLIENT_ROWS } from "../../../platform/config/client_rows.ts";
+import { BACKEND_ROWS, CREDENTIAL_ROWS, TARGET_ROWS } from "../../../platform/config/target_settings.ts";
+import { configurationPage, exampleToml } from "../../../docs/configuration_page.ts";
+import { suggestKey } from "../../../platform/config/parse_toml.ts";
+import { configOf } from "./samples.ts";
+
+Deno.test("exampleToml() is a sound file", () => {
+  const secret = "0123456789abcdef";
+  const env = {
+    VPN_SECRET: secret,
+    UPSTREAM_SECRET: secret,
+    CONSOLE_PASSWORD: secret,
+    LDAP_PASSWORD: secret,
+    SAAS_TOKEN: secret,
+    SCIM_PASSWORD: secret,
+  };
+  const { radius, console, targets, scim } = configOf(exampleToml(), { env });
+  assertEquals(radius.clients.length, 1);
+  assertEquals(console.admins.length, 1);
+  assertEquals({ ...radius.replyDefault }, { "Session-Timeout": 28800 });
+  assertEquals(radius.replyGroups.map(({ group }) => group), ["vpn-admins"]);
+  assertEquals(targets.map(({ name }) => name), ["default", "corp"]);
+  assertEquals(targets[1]?.backends.map(({ kind }) => kind), ["store", "ldap", "scim"]);
+  assertEquals(scim.credentials.length, 1);
+});
+
+Deno.test("configurationPage() names every key", () => {
+  const page = configurationPage();
+  const tables = [CLIENT_ROWS, ADMIN_ROWS, TARGET_ROWS, CREDENTIAL_ROWS, ...Object.values(BACKEND_ROWS)];
+  for (const key of tables.flatMap((rows) => Object.keys(rows))) {
+    assertStringIncludes(page, key);
+  }
+  for (const [key, row] of Object.entries(GENERAL_ROWS)) {
+    const name = "later" in row ? key : key.slice(key.lastIndexOf(".") + 1);
+    assertStringIncludes(page, `\`${name}\``);
+  }
+});
+
+Deno.test("docs/configuration.md is what configurationPage() writes", () => {
+  const written = Deno.readTextFileSync(new URL("../../../docs/configuration.md", import.meta.url));
+  assertEquals(written, configurationPage());
+});
+
+Deno.test("nearKey() finds the key that was meant, and none when nothing is near", () => {
+  const known = ["server.log_level", "http.listen", "radius.listen", "radius.state"];
+  assertEquals(suggestKey("server.loglevel", known), "server.log_level");
+  assertEquals(suggestKey("radius.listn", known), "radius.listen");
+  assertEquals(suggestKey("udp.state", known), "radius.state");
+  assertEquals(suggestKey("something.else", known), null);
+  assertEquals(suggestKey("x".repeat(100_000), known), null);
+});

@@ -1,0 +1,300 @@
+// The SCIM handlers: their calls of the target and their responses.
+
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { ScimRefusal } from "../../../scim/http/refusals.ts";
+import { LIST_SCHEMA, USER_SCHEMA } from "../../../scim/schema/attribute_table.ts";
+import { REPORT, userContent } from "../../fakes/scim_target.ts";
+import { createManualClock } from "../../upstream/manual_clock.ts";
+import { type Call, openSite } from "./site.ts";
+
+const RECEIPT = '"local";outcome=done, "directory";outcome=queued';
+
+Deno.test("POST answers 201 with Location, ETag, receipt and the resource, and passes the actor on", async () => {
+  await using site = await openSite();
+  const answer = await site.call("/Users", {
+    method: "POST",
+    body: {
+      userName: "Ann Lee",
+      password: "planted-secret",
+      name: { givenName: "Ann" },
+      emails: [{ value: "a@x.test" }],
+    },
+  });
+  assertEquals(answer.status, 201);
+  const location = `${site.console.origin}/idm/scim/default/Users/Ann%20Lee`;
+  assertEquals(answer.headers.get("location"), location);
+  assertEquals(answer.headers.get("etag"), 'W/"v1"');
+  assertEquals(answer.headers.get("backends-receipt"), RECEIPT);
+  const { schemas, id, externalId, userName, active, name, emails, meta } = answer.json;
+  assertEquals(
+    { schemas, id, externalId, userName, active, name, emails },
+    {
+      schemas: [USER_SCHEMA],
+      id: "Ann Lee",
+      externalId: "Ann Lee",
+      userName: "Ann Lee",
+      active: true,
+      name: { givenName: "Ann", familyName: "" },
+      emails: [{ value: "a@x.test" }],
+    },
+  );
+  const { location: said, version, resourceType } = meta as Record<string, unknown>;
+  assertEquals([said, version, resourceType], [location, 'W/"v1"', "User"]);
+  assertEquals(answer.text.includes("planted-secret"), false);
+  const [call] = site.target.calls;
+  assertEquals(call?.options, {
+    actor: { name: "scim:provisioner", source: "127.0.0.1" },
+    backends: undefined,
+    password: "planted-secret",
+  });
+});
+
+Deno.test("POST without a userName creates a UUID as the name", async () => {
+  await using site = await openSite();
+  const { json } = await site.call("/Users", { method: "POST", body: {} });
+  assertMatch(
+    String(json["userName"]),
+    /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+  );
+});
+
+Deno.test("PUT answers 200, keeps the name of the path, and passes the version of If-Match on", async () => {
+  await using site = await openSite();
+  site.target.put(userContent("ann"));
+  const answer = await site.call("/Users/ANN", {
+    method: "PUT",
+    body: { title: "Dr" },
+    headers: { "if-match": 'W/"v1"' },
+  });
+  assertEquals([answer.status, answer.json["title"]], [200, "Dr"]);
+  assertEquals(answer.headers.get("backends-receipt"), RECEIPT);
+  const [call] = site.target.calls;
+  assertEquals([call?.name, call?.options?.ifVersion], ["ANN", "v1"]);
+});
+
+Deno.test("DELETE answers 204 without a body, with the receipt", async () => {
+  await using site = await openSite();
+  site.target.put(userContent("ann"));
+  const { status, text, headers } = await site.call("/Users/ann", { method: "DELETE" });
+  assertEquals([status, text, headers.get("backends-receipt")], [204, "", RECEIPT]);
+  assertEquals((await site.call("/Users/ann")).status, 404);
+});
+
+const write = (method: string, headers: Record<string, string>): Call => ({
+  method,
+  headers,
+  ...method === "PUT" ? { body: {} } : {},
+});
+const read = (tag: string, method = "GET"): Call => ({ method, headers: { "if-none-match": tag } });
+/** Conditional requests, their status, and the versions that reach the target. */
+const CONDITIONS: readonly (readonly [string, Call, status: number, insisted?: readonly unknown[]])[] = [
+  ["PUT If-Match of another version", write("PUT", { "if-match": 'W/"v0"' }), 412],
+  ["DELETE If-Match of another version", write("DELETE", { "if-match": '"v0"' }), 412],
+  ["PUT If-Match that is no tag", write("PUT", { "if-match": "v1" }), 412],
+  ["PUT If-Match of one among several", write("PUT", { "if-match": 'W/"v0", W/"v1"' }), 200, ["v1"]],
+  ["PUT If-Match *", write("PUT", { "if-match": "*" }), 200, [undefined]],
+  ["PUT If-None-Match *", write("PUT", { "if-none-match": "*" }), 412],
+  ["PUT If-None-Match of another version", write("PUT", { "if-none-match": 'W/"v0"' }), 200, [undefined]],
+  ["GET If-None-Match of this version", read('W/"v1"'), 304],
+  ["GET If-None-Match, strong", read('"v1"'), 304],
+  ["GET If-None-Match *", read("*"), 304],
+  ["GET If-None-Match of another", read('W/"v0"'), 200],
+  ["HEAD If-None-Match of this version", read('W/"v1"', "HEAD"), 304],
+];
+for (const [title, call, status, insisted = []] of CONDITIONS) {
+  Deno.test(`${title} answers ${status}`, async () => {
+    await using site = await openSite();
+    site.target.put(userContent("ann"));
+    const answer = await site.call("/Users/ann", call);
+    assertEquals(answer.status, status, answer.text);
+    assertEquals(site.target.calls.map(({ options }) => options?.ifVersion), [...insisted]);
+    if (status === 304) assertEquals([answer.text, answer.headers.get("etag")], ["", 'W/"v1"']);
+  });
+}
+
+Deno.test("PUT with If-Match answers 404 for a missing resource", async () => {
+  await using site = await openSite();
+  const answer = await site.call("/Users/ann", { method: "PUT", body: {}, headers: { "if-match": "*" } });
+  assertEquals(answer.status, 404);
+});
+
+Deno.test("GET of a collection answers a page, its position, and an ETag that changes with the content", async () => {
+  await using site = await openSite();
+  for (let at = 0; at < 250; at++) site.target.put(userContent(`user${at}`));
+  const first = await site.call("/Users");
+  const { schemas, totalResults, startIndex, itemsPerPage, Resources } = first.json;
+  assertEquals([schemas, totalResults, startIndex, itemsPerPage], [[LIST_SCHEMA], 250, 1, 100]);
+  const [resource] = Resources as Record<string, unknown>[];
+  for (const field of ["schemas", "meta", "externalId", "id", "name", "userName"]) {
+    assert(resource?.[field] !== undefined, field);
+  }
+  const third = await site.call("/Users?page=3");
+  assertEquals([third.json["startIndex"], third.json["itemsPerPage"]], [201, 50]);
+  const past = await site.call("/Users?page=4");
+  assertEquals([past.status, past.json["itemsPerPage"], past.json["Resources"]], [200, 0, []]);
+
+  const etag = first.headers.get("etag") ?? "";
+  assertMatch(etag, /^W\/"[\w-]{22}"$/);
+  const again = await site.call("/Users", { headers: { "if-none-match": etag } });
+  assertEquals([again.status, again.text], [304, ""]);
+  site.target.put(userContent("user1", { title: "Dr" }));
+  assertEquals((await site.call("/Users", { headers: { "if-none-match": etag } })).status, 200);
+});
+
+Deno.test("GET with q searches, and a refused search answers the scimType of RFC 7644", async () => {
+  await using site = await openSite();
+  site.target.put(userContent("ann"));
+  site.target.put(userContent("bob"));
+  assertEquals((await site.call("/Users?q=an&page=1")).json["totalResults"], 1);
+  assertEquals(site.target.calls, [{ verb: "search", q: "an", page: { page: 1, size: 100 } }]);
+  assertEquals((await site.call("/Users?q=")).json["totalResults"], 2);
+  for (const kind of ["tooMany", "invalidFilter"] as const) {
+    site.target.searches({ ok: false, problem: { kind, detail: "Make it narrower." } });
+    const { status, json } = await site.call("/Users?q=x");
+    assertEquals([status, json["scimType"], json["detail"]], [400, kind, "Make it narrower."]);
+  }
+});
+
+Deno.test("refresh=true reads the backends first, for one resource and for all", async () => {
+  await using site = await openSite();
+  site.target.put(userContent("ann"));
+  assertEquals((await site.call("/Users/ann?refresh=true")).status, 200);
+  assertEquals((await site.call("/Users/nobody?refresh=true")).status, 404);
+  assertEquals((await site.call("/Users?refresh=true")).status, 200);
+  assertEquals((await site.call("/Users?refresh=false")).status, 200);
+  const verbs = ["refreshOne", "refreshOne", "refreshAll", "page", "page"];
+  assertEquals(site.target.calls.map(({ verb }) => verb), verbs);
+});
+
+Deno.test("refresh=true names the backend that could not be read", async () => {
+  await using site = await openSite();
+  const fault = { backend: "directory", detail: "It does not answer." };
+  const cases = [[undefined, 503], ["unreachable", 503], ["refused", 502], ["brake", 502]] as const;
+  for (const [kind, status] of cases) {
+    const faults = [kind === undefined ? fault : { ...fault, kind }];
+    site.target.refreshes(Promise.resolve({ ...REPORT, faults }));
+    const answer = await site.call("/Users?refresh=true");
+    assertEquals(answer.status, status);
+    assertStringIncludes(String(answer.json["detail"]), '"directory": It does not answer.');
+    assertEquals(answer.headers.has("retry-after"), status === 503);
+  }
+});
+
+Deno.test("refresh=true that takes over two minutes is answered 503 while it goes on", async () => {
+  const clock = createManualClock();
+  await using site = await openSite({ clock });
+  const { promise, resolve } = Promise.withResolvers<typeof REPORT>();
+  site.target.refreshes(promise);
+  const asked = site.call("/Users?refresh=true");
+  while (clock.timers() === 0) await new Promise((done) => setTimeout(done, 1));
+  clock.advance(120_000);
+  const answer = await asked;
+  assertEquals([answer.status, answer.headers.get("retry-after")], [503, "30"]);
+  resolve(REPORT);
+});
+
+interface Bad {
+  readonly path: string;
+  readonly call?: Call;
+  readonly scimType?: string;
+  readonly says?: RegExp;
+}
+const post = (body: unknown): Call => ({ method: "POST", body });
+const BAD: readonly Bad[] = [
+  ...["True", "TRUE", "1", "yes", ""].map((value) => ({ path: `/Users?refresh=${value}` })),
+  ...["0", "-1", "1.5", "x", "", "1e3", "99999999999999999"].map((value) => ({
+    path: `/Users?page=${value}`,
+  })),
+  { path: `/Users?q=${"x".repeat(2049)}`, says: /2,048/ },
+  { path: "/Users?page=1&page=2", says: /twice/ },
+  { path: "/Users/ann?refresh=true&refresh=true", says: /twice/ },
+  { path: "/Users?backends=", call: post({}), says: /empty/ },
+  { path: "/Users?backends=local,", call: post({}), says: /empty/ },
+  { path: "/Users?backends=nothing", call: post({}), says: /It has "local", "directory"\./ },
+  { path: "/Users?backends=LOCAL", call: post({}) },
+  ...[
+    ...["", "{", "null", "[]", '"text"', "{}{}", '{"a":}', "\ufffd", "[".repeat(100)],
+    new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
+  ].map((body) => ({ path: "/Users", call: post(body), scimType: "invalidSyntax" })),
+  { path: "/Users", call: post({ active: "perhaps" }) },
+  { path: "/Users", call: post({ userName: "a/b" }) },
+  { path: "/Users/ann", call: { method: "PUT", body: { userName: "bob" } }, scimType: "mutability" },
+  { path: "/Users/a%2Fb", says: /names nothing/ },
+  { path: "/Users/%ff", says: /names nothing/ },
+  { path: "/Users/a%0Ab", call: { method: "DELETE" } },
+  { path: `/Users/${"x".repeat(257)}`, call: { method: "PUT", body: {} } },
+];
+Deno.test("An invalid request is answered 400 with a scimType and reaches no target", async (t) => {
+  await using site = await openSite();
+  for (const { path, call, scimType = "invalidValue", says = /./ } of BAD) {
+    await t.step(
+      `${call?.method ?? "GET"} ${path.slice(0, 60)} ${String(call?.body ?? "").slice(0, 20)}`,
+      async () => {
+        const answer = await site.call(path, call);
+        assertEquals([answer.status, answer.json["scimType"]], [400, scimType], answer.text);
+        assertMatch(String(answer.json["detail"]), says);
+      },
+    );
+  }
+  assertEquals(site.target.calls, []);
+});
+
+const IGNORED: readonly (readonly [path: string, call?: Call])[] = [
+  ["/Users?backends=nothing&unknown=1&unknown=2"],
+  ["/Users/ann?page=x&q=&backends="],
+  ["/Users?refresh=perhaps", post({})],
+  ["/Users/ann?page=0&refresh=x", { method: "PUT", body: {} }],
+  ["/Users/ann?q=x&q=y", { method: "DELETE" }],
+];
+Deno.test("Parameters that an operation does not list are ignored, whatever their value", async () => {
+  await using site = await openSite();
+  for (const [path, call] of IGNORED) {
+    site.target.put(userContent("ann"));
+    const { status } = await site.call(path, call);
+    assertEquals(status < 300, true, path);
+  }
+});
+
+Deno.test("backends restricts an operation; names are trimmed and counted once", async () => {
+  await using site = await openSite();
+  const answer = await site.call("/Users?backends=%20local%20,local", post({ userName: "ann" }));
+  assertEquals(answer.headers.get("backends-receipt"), '"local";outcome=done');
+  assertEquals(site.target.calls[0]?.options?.backends, ["local"]);
+});
+
+Deno.test("A body is read with any Content-Type", async () => {
+  await using site = await openSite();
+  for (const type of ["application/scim+json", "application/json; charset=utf-8", "text/plain", "nonsense"]) {
+    assertEquals((await site.call("/Users", { ...post({}), headers: { "content-type": type } })).status, 201);
+  }
+});
+
+Deno.test("A refusal of the target is answered with its status and its receipt", async () => {
+  await using site = await openSite();
+  site.target.failNext(
+    new ScimRefusal("backend_failed", {
+      detail: "The backend says no.",
+      receipt: {
+        entries: [{ backend: "local", outcome: "undone" }, { backend: 'a"b\\ü', outcome: "failed" }],
+      },
+    }),
+  );
+  const answer = await site.call("/Users", post({}));
+  assertEquals([answer.status, answer.json["detail"]], [502, "The backend says no."]);
+  assertEquals(
+    answer.headers.get("backends-receipt"),
+    '"local";outcome=undone, "a\\"b\\\\?";outcome=failed',
+  );
+});
+
+Deno.test("An unexpected error is answered 500 with an id that the log contains, and without the cause", async () => {
+  await using site = await openSite();
+  for (const fault of [new Error("planted detail"), "planted text"]) {
+    site.target.failNext(fault);
+    const { status, text, json } = await site.call("/Users", post({}));
+    assertEquals([status, /planted|\.ts:/.test(text)], [500, false]);
+    const id = /Look for ([0-9a-f]{8})\./.exec(String(json["detail"]))?.[1] ?? "no id";
+    await site.console.log.flush();
+    assertStringIncludes(site.console.lines.join(""), id);
+  }
+});

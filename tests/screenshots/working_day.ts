@@ -1,0 +1,257 @@
+// A console in the middle of a working day, for the screenshots: people with factors and departments,
+// clients, logins under way and over, two days of counts, a backend that owes something, changes by several hands.
+
+import type { Dist } from "../../console/assets.ts";
+import { ChartStore } from "../../console/api/charts/chart_store.ts";
+import {
+  bucketOf,
+  encodeLoginRecord,
+  historyKey,
+  TIME_BUCKETS,
+} from "../../radius/conversation/login_record.ts";
+import type { ConversationOutcome, PacketRecord } from "../../radius/ports.ts";
+import { copyRedacted, dissectPacket } from "../../radius/protocol/dissect_packet.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { buildRequest, CODES, type RequestParts } from "../support/radius_packets.ts";
+import { CLIENT_RULES } from "../fakes/client_rules.ts";
+import { createManualClock, PASSWORD } from "../fakes/console_app.ts";
+import { apiCaller } from "../fakes/console_caller.ts";
+import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
+import { approval, conversation, createFakeWatch, ended } from "../fakes/console_gateway.ts";
+import { ADA, TOWN_GROUPS, TOWN_LOGINS, TOWN_PEOPLE, type TownLogin } from "./working_day_rows.ts";
+
+const API = "/console/api";
+const HOUR_MS = 3_600_000;
+const CHART_HOURS = 47;
+const SETTINGS = `[[radius.client]]
+name = "wifi-office"
+address = ["10.2.0.0/16"]
+secret = "the secret of the file"
+
+[radius.reply.group.remote]
+"Filter-Id" = "vpn-remote"
+"Session-Timeout" = 28800
+`;
+const RULES = { ...CLIENT_RULES, messageAuthenticator: "require", unknownUsers: "reject" };
+const CLIENTS = [
+  { name: "vpn-1", address: ["198.51.100.0/24"] },
+  { name: "vpn-2", address: ["203.0.113.0/24"] },
+  { name: "citrix", address: ["10.9.0.12"] },
+];
+
+export type WorkingDay = Awaited<ReturnType<typeof startWorkingDay>>;
+
+export async function startWorkingDay({ dist }: { dist?: Dist } = {}) {
+  const site = await startConnectConsole({
+    ...(dist === undefined ? {} : { dist }),
+    toml: SETTINGS,
+    shape: { local: "store", ldap: "sync", crm: "async" },
+  });
+  await fillPeople(site);
+  await fillChanges(site);
+  fillTraffic(site);
+  await fillHistory(site);
+  await fillCharts(site);
+  return site;
+}
+
+async function fillPeople({ people }: ConnectConsole): Promise<void> {
+  for (const { user, given, family, title, department, factors } of TOWN_PEOPLE) {
+    await people.put(user, {
+      displayName: `${given} ${family}`,
+      name: { givenName: given, familyName: family },
+      title,
+      emails: [{ value: `${user}@example.org`, type: "work", primary: true }],
+      "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User": { department },
+    });
+    for (const factor of factors) {
+      const { mutation, pairing } = people.pairings.prepare({ canonical: user, shown: user }, factor);
+      await people.store.commit({ mutations: [mutation] });
+      people.pairings.adopt(pairing);
+    }
+  }
+  for (const [name, members] of Object.entries(TOWN_GROUPS)) await people.putGroup(name, members);
+}
+
+/** What several hands did this morning, through the API: the audit has it. */
+async function fillChanges(site: ConnectConsole): Promise<void> {
+  const owner = apiCaller(site, await site.signIn("owner"));
+  for (const client of CLIENTS) {
+    const json = { ...RULES, ...client, secret: "a-secret-of-16-octets" };
+    await owner(`${API}/clients`, { method: "POST", json });
+  }
+  for (const name of ["hr", "helpdesk"]) {
+    const json = { name, targets: ["default"], access: name === "hr" ? "write" : "read" };
+    await owner(`${API}/credentials`, { method: "POST", json });
+  }
+  await owner(`${API}/tokens`, { method: "POST", json: { name: "backup", role: "viewer", days: 90 } });
+  for (const [name, role] of [["grace", "user_manager"], ["linus", "operator"]]) {
+    const json = { name, role };
+    const { url } = await owner<{ url: string }>(`${API}/administrators`, { method: "POST", json });
+    const joined = await site.call(`${API}/setup`, {
+      method: "POST",
+      json: { token: new URL(url).hash.slice(1), name, password: PASSWORD },
+    });
+    if (!joined.ok) throw new Error(`Cannot join: ${await joined.text()}`);
+    await joined.body?.cancel();
+  }
+  await owner(`${API}/administrators`, { method: "POST", json: { name: "margaret", role: "viewer" } });
+}
+
+/** The last changes before the picture: a client's rules, a title while a backend is away. */
+export async function changeThings(site: ConnectConsole): Promise<void> {
+  const grace = apiCaller(site, await site.signIn("user_manager"));
+  const owner = apiCaller(site, await site.signIn("owner"));
+  const { client: { version } } = await owner<{ client: { version: number } }>(`${API}/clients/vpn-2`);
+  const json = { ...RULES, address: CLIENTS[1]?.address, device: "hold", appendMode: true, version };
+  await owner(`${API}/clients/vpn-2`, { method: "PUT", json });
+  site.people.backend("crm").trouble({
+    operation: "put",
+    how: "before",
+    fault: { kind: "unreachable", detail: "connection refused", unsure: false, retry: true },
+  });
+  const path = `${API}/users/${ADA}`;
+  const { record } = await grace<{ record: { attributes: object; version: string } }>(path);
+  const user = { ...record.attributes, title: "Head of analysis" };
+  await grace(path, { method: "PUT", json: { user, version: record.version } });
+}
+
+/** The packets of the login that was denied: asked, sent again, answered by a challenge, continued, refused. */
+function packetsOf({ agoMs, user, place, client }: TownLogin): PacketRecord[] {
+  const startedMs = Date.now() - agoMs;
+  const text = (type: number, value: string) => ({ type, value: new TextEncoder().encode(value) });
+  const record = (atMs: number, parts: RequestParts, values: Partial<PacketRecord> = {}): PacketRecord => {
+    const target = new Uint8Array(4096);
+    const octets = target.subarray(0, copyRedacted(buildRequest("secret", parts).bytes, target, 0));
+    return {
+      ...{ inbound: true, atMs: startedMs + atMs, copies: 1, verdict: "signed", hex: octets.toHex() },
+      rows: dissectPacket(octets),
+      ...values,
+    };
+  };
+  const asked = { userName: user, password: "x", callingStationId: place, more: [text(32, client)] };
+  const state = new TextEncoder().encode("SECONDFACTOR_AWAIT_DEVICE_APPROVAL:Zm9y");
+  return [
+    record(0, { ...asked, identifier: 81 }, { copies: 2 }),
+    record(60, {
+      code: CODES.accessChallenge,
+      identifier: 81,
+      state,
+      more: [
+        text(18, "Authorize this login on your device with the number 47, then press continue or type ok."),
+      ],
+    }, { inbound: false, verdict: "pushed" }),
+    record(8900, { ...asked, identifier: 82, state }),
+    record(8960, {
+      code: CODES.accessReject,
+      identifier: 82,
+      more: [text(18, "The approval was not given.")],
+    }, { inbound: false, verdict: "not_approved" }),
+  ];
+}
+
+function fillTraffic(site: ConnectConsole): void {
+  const nowMs = Date.now();
+  for (const [at, login] of TOWN_LOGINS.entries()) {
+    const { agoMs, user, client, place, source, step, factor, moments, end } = login;
+    const startedMs = nowMs - agoMs;
+    const view = conversation(at + 1, {
+      ...{ user, client, place, source, step, factor, startedMs },
+      passwordRight: true,
+      moments: moments.map(([afterMs, step, row]) => ({ atMs: startedMs + afterMs, step, row })),
+    });
+    const atMs = startedMs + (end?.afterMs ?? 0);
+    site.watch.put(end === null ? view : ended(view, { outcome: end.outcome, row: end.row, atMs }));
+    if (end?.row === "not_approved") site.watch.packetsOf(view.id, packetsOf(login));
+    if (end === null && factor === "device") {
+      const waiting = approval(`r${at}`, { userName: user, createdMs: startedMs });
+      site.secondFactorAdmin.wait({ ...waiting, client, place, deadlineMs: startedMs + 300_000 });
+    }
+    if (end === null && factor === "sms") {
+      const times = { createdMs: startedMs, deadlineMs: startedMs + 300_000 };
+      site.outbox.put(
+        { id: `m${at}`, kind: "text", to: `+49151876543${at}`, ...times },
+        "Your passcode is 0000",
+      );
+    }
+  }
+}
+
+/** The newest login ends well, and another begins. */
+export function comeAndGo({ watch, secondFactorAdmin }: ConnectConsole): void {
+  const nowMs = Date.now();
+  const [newest] = watch.conversations(1);
+  if (newest === undefined) throw new Error("Cannot end a login: there is none");
+  watch.put(ended(newest, { outcome: "accepted", row: "approved", atMs: nowMs }));
+  void secondFactorAdmin.cancel(`r${TOWN_LOGINS.length - 1}`, {});
+  const gate = { client: "vpn-1", source: "198.51.100.4", place: "203.0.113.57" };
+  watch.put(conversation(TOWN_LOGINS.length + 1, { user: "radia.perlman", ...gate, startedMs: nowMs }));
+}
+
+/** A stranger knocks, as a new client does before anybody added it. */
+export function hearStranger(site: ConnectConsole): void {
+  const { bytes } = buildRequest("secret", {
+    userName: "ada.lovelace",
+    password: "x",
+    more: [{ type: 32, value: new TextEncoder().encode("vpn-of-the-branch") }],
+  });
+  site.clientDiscovery.list();
+  site.clientDiscovery.record({
+    octets: bytes,
+    source: "192.0.2.77",
+    reason: "unknown_client",
+    client: null,
+  });
+}
+
+async function fillHistory({ store }: ConnectConsole): Promise<void> {
+  const nowMs = Date.now();
+  const rows = Array.from({ length: 60 }, (_, at) => {
+    const ends = TOWN_LOGINS.filter(({ end }) => end !== null);
+    return { login: ends[(at * 7) % ends.length], agoMs: 130_000 + at * 431_000 };
+  });
+  await store.commit({
+    mutations: rows.flatMap(({ login, agoMs }, at) => {
+      const end = login?.end;
+      if (login === undefined || end === undefined || end === null) return [];
+      const { user, client, place, source, factor, moments } = login;
+      const startedMs = nowMs - agoMs;
+      const endedMs = startedMs + end.afterMs + at * 37;
+      const value = encodeLoginRecord({
+        ...{ user, client, place, source, factor, startedMs, endedMs, outcome: end.outcome },
+        ...{ refusedFor: null, passwordRight: true, target: "default" },
+        moments: [
+          ...moments.map(([afterMs, step, row]) => ({ atMs: startedMs + afterMs, step, row })),
+          { atMs: endedMs, step: end.outcome, row: end.row },
+        ],
+      });
+      const id = `${(startedMs * 1024).toString(36).padStart(11, "0")}abcdef`;
+      return [{ type: "set" as const, key: historyKey(id), value }];
+    }),
+  });
+}
+
+/** Two days by the hour: few at night, most in the morning, more refusals in one hour. */
+async function fillCharts({ store, log }: ConnectConsole): Promise<void> {
+  const startMs = Math.floor(Date.now() / HOUR_MS - CHART_HOURS) * HOUR_MS;
+  const clock = createManualClock(startMs);
+  const watch = createFakeWatch();
+  const charts = new ChartStore({ watch, store, clock, random: createSystemRandom(), log });
+  for (let at = 0; at <= CHART_HOURS; at += 1) {
+    const hour = new Date(startMs + at * HOUR_MS).getUTCHours();
+    const busy = Math.max(0, Math.sin(((hour - 5) / 14) * Math.PI));
+    const accepted = Math.round(12 + 240 * busy + (at * 29) % 23);
+    const outcomes: Partial<Record<ConversationOutcome, number>> = {
+      accepted,
+      rejected: Math.round(accepted / 14) + (at === CHART_HOURS - 6 ? 45 : 0),
+      expired: Math.round(accepted / 40),
+    };
+    const times = new Array<number>(TIME_BUCKETS).fill(0);
+    times[bucketOf(3000 + 1400 * busy)] = accepted;
+    times[bucketOf(11_000 + 9000 * busy)] = Math.round(accepted / 9);
+    watch.finish({ client: "vpn-1", outcomes, times });
+    watch.finish({ client: "wifi-office", outcomes: { accepted: Math.round(accepted / 3) }, times });
+    await charts.flush();
+    clock.advance(HOUR_MS);
+  }
+}

@@ -1,0 +1,285 @@
+// Starts the real program for a test: on free ports, in a scratch data directory, with its log kept.
+
+import { TextLineStream } from "./lines.ts";
+import { endChild, type Ended, runProgram, signal } from "./child.ts";
+import { type GatewayPaths, prepareSettings, type ToldListeners } from "./gateway_settings.ts";
+import { openRadiusClient, type RadiusClient } from "./radius_client.ts";
+
+/** What {@link startProgram} takes; nothing has to be given. */
+export interface ProgramOptions {
+  /** Settings as in the operating page; they are laid over those of the scratch directory, table by table. */
+  readonly toml?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Kept when it is given; otherwise a scratch directory is made, and removed by `dispose()`. */
+  readonly dataDir?: string;
+  /** Another program than `main.ts`, for tests of this file. */
+  readonly program?: string;
+  /** The most file descriptors that the process may open (hard limit); needs `prlimit` of util-linux. */
+  readonly maxDescriptors?: number;
+  /** How long the start may take; 60 s by default. */
+  readonly readyTimeoutMs?: number;
+}
+
+/** A gateway that answers. Declare it with `await using`, or call `dispose()`. */
+export interface RunningProgram extends AsyncDisposable {
+  readonly radiusPort: number;
+  /** 0 if the gateway has no accounting port of its own. */
+  readonly accountingPort: number;
+  readonly httpUrl: string;
+  readonly secret: string;
+  readonly pid: number;
+  readonly dataDir: string;
+  readonly configPath: string;
+  /** From the start of the process to its word that it is ready. */
+  readonly startedInMs: number;
+  /** Everything that it wrote, both streams, in the order of arrival; the oldest lines go after 20,000. */
+  logLines(): readonly string[];
+  /** The first line that holds `text`, waited for (30 s): the log is written after the answer. Throws without one. */
+  logged(text: string): Promise<string>;
+  /** A value of /metrics, named without the prefix `countersign_`; 0 if it is absent. */
+  metric(name: string): Promise<number>;
+  /** Opens a client with the gateway's secret. */
+  client(): RadiusClient;
+  /** Runs `cli/pair.ts` with the same settings. */
+  pair(...args: string[]): Promise<Ended>;
+  /** SIGTERM; SIGKILL after 10 s. The data stays. */
+  stop(): Promise<Deno.CommandStatus>;
+  /** SIGKILL. The data stays. */
+  kill9(): Promise<void>;
+  /** Stops it unless it has ended, and starts it again with the same settings, data and ports. */
+  restart(): Promise<void>;
+  /** Stops it and removes its scratch directory. */
+  dispose(): Promise<void>;
+}
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+/** What `deno task start` gives the program, and no more. */
+export const PROGRAM_FLAGS = [
+  "--v8-flags=--heap-growing-percent=30,--max-semi-space-size=8",
+  "--allow-net",
+  "--allow-read",
+  "--allow-write",
+  "--allow-env",
+  "--cached-only",
+  "--no-remote",
+  "--deny-run",
+  "--deny-ffi",
+  "--deny-sys",
+] as const;
+const BANNER_RULE = "─".repeat(20);
+const MAX_LINES = 20_000;
+const STOP_GRACE_MS = 10_000;
+const LOG_WAIT_MS = 30_000;
+/** How long a restart waits for a port that another process got meanwhile. */
+const PORT_WAIT_MS = 60_000;
+const PORT_TAKEN = /Cannot listen|Address already in use/;
+
+interface Process {
+  readonly child: Deno.ChildProcess;
+  readonly drained: Promise<unknown>;
+  readonly startedInMs: number;
+}
+
+/** Starts the gateway and waits until it says that it is up. Throws with the end of its log when it does not come up. */
+export async function startProgram(options: ProgramOptions = {}): Promise<RunningProgram> {
+  const prepared = await prepareSettings(options);
+  const { paths } = prepared;
+  const lines: string[] = [];
+  const launched = await launch(options, { paths, lines }).catch(async (fault: unknown) => {
+    await Deno.remove(prepared.scratch, { recursive: true });
+    throw fault;
+  });
+  let { process, told } = launched;
+
+  const stop = async () => {
+    const status = await endChild(process.child, STOP_GRACE_MS);
+    await process.drained;
+    return status;
+  };
+  const dispose = async () => {
+    await stop();
+    await Deno.remove(prepared.scratch, { recursive: true });
+  };
+  return {
+    get radiusPort() {
+      return told.radius[0]?.port ?? 0;
+    },
+    get accountingPort() {
+      return told.accounting[0]?.port ?? 0;
+    },
+    get httpUrl() {
+      return `http://127.0.0.1:${told.http.port}`;
+    },
+    get pid() {
+      return process.child.pid;
+    },
+    get startedInMs() {
+      return process.startedInMs;
+    },
+    secret: prepared.secret,
+    dataDir: paths.dataDir,
+    configPath: paths.config,
+    logLines: () => lines,
+    logged: (text) => findLine(lines, text),
+    metric: (name) => readMetric(told.http.port, name),
+    client: () => openRadiusClient({ port: told.radius[0]?.port ?? 0, secret: prepared.secret }),
+    pair: (...args) => runCommand("cli/pair.ts", { args, paths, env: options.env }),
+    stop,
+    async kill9() {
+      signal(process.child, "SIGKILL");
+      await process.child.status;
+      await process.drained;
+    },
+    async restart() {
+      await stop();
+      await prepared.pinPorts(told);
+      ({ process, told } = await launchAgain(options, { paths, lines }));
+    },
+    dispose,
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+async function launch(
+  options: ProgramOptions,
+  { paths, lines }: { paths: GatewayPaths; lines: string[] },
+): Promise<{ process: Process; told: ToldListeners }> {
+  await removeIfThere(paths.ready);
+  const startedMs = performance.now();
+  const { maxDescriptors } = options;
+  const run = ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, options.program ?? `${ROOT}main.ts`];
+  // prlimit sets the limit on itself and then becomes the program, so the process id is the program's.
+  const [command, args] = maxDescriptors === undefined
+    ? [Deno.execPath(), run]
+    : ["prlimit", [`--nofile=${maxDescriptors}:${maxDescriptors}`, Deno.execPath(), ...run]];
+  const child = new Deno.Command(command, {
+    args,
+    cwd: ROOT,
+    env: { ...options.env, ...environment(paths) },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const banner = createBannerWait();
+  const drained = Promise.all([
+    keep(child.stdout, (line) => {
+      addLine(lines, line);
+      banner.see(line);
+    }),
+    keep(child.stderr, (line) => addLine(lines, line)),
+  ]);
+  const told = await waitForReady(child, paths.ready, options.readyTimeoutMs ?? 60_000);
+  const startedInMs = performance.now() - startedMs;
+  if (told === null) {
+    signal(child, "SIGKILL");
+    await child.status;
+    await drained;
+    throw new Error(`The gateway did not come up:\n${lines.slice(-30).join("\n")}`);
+  }
+  // The banner is written before the ready file, but read from a pipe: without this wait its lines arrive among those of the test.
+  if (options.program === undefined) await Promise.race([banner.whole, drained]);
+  return { process: { child, drained, startedInMs }, told };
+}
+
+/** Starts the program on the ports that it had. While it was stopped, another process may have got one of them; then it tries again. */
+async function launchAgain(
+  options: ProgramOptions,
+  where: { paths: GatewayPaths; lines: string[] },
+): ReturnType<typeof launch> {
+  for (const end = performance.now() + PORT_WAIT_MS;;) {
+    try {
+      return await launch(options, where);
+    } catch (fault) {
+      const isTaken = fault instanceof Error && PORT_TAKEN.test(fault.message);
+      if (!isTaken || performance.now() > end) throw fault;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** Resolves `whole` at the banner's second rule, which is its last line. */
+function createBannerWait(): { whole: Promise<void>; see: (line: string) => void } {
+  const { promise: whole, resolve } = Promise.withResolvers<void>();
+  let rules = 0;
+  return {
+    whole,
+    see(line) {
+      if (line.startsWith(BANNER_RULE)) rules += 1;
+      if (rules === 2) resolve();
+    },
+  };
+}
+
+function environment(paths: GatewayPaths): Record<string, string> {
+  return { COUNTERSIGN_CONFIG: paths.config, COUNTERSIGN_READY_FILE: paths.ready, NO_COLOR: "1" };
+}
+
+/** Runs one of the program's commands with the settings of a running gateway. */
+function runCommand(
+  path: string,
+  { args, paths, env }: {
+    args: readonly string[];
+    paths: GatewayPaths;
+    env: Readonly<Record<string, string>> | undefined;
+  },
+): Promise<Ended> {
+  return runProgram(Deno.execPath(), {
+    args: ["run", "--quiet", "--no-prompt", ...PROGRAM_FLAGS, `${ROOT}${path}`, ...args],
+    cwd: ROOT,
+    env: { ...env, ...environment(paths) },
+  });
+}
+
+/** The listeners that the program wrote into its ready file; `null` when it ended or took too long. */
+async function waitForReady(
+  child: Deno.ChildProcess,
+  path: string,
+  timeoutMs: number,
+): Promise<ToldListeners | null> {
+  let ended = false;
+  void child.status.then(() => {
+    ended = true;
+  });
+  for (const end = performance.now() + timeoutMs; performance.now() < end && !ended;) {
+    try {
+      return JSON.parse(await Deno.readTextFile(path));
+    } catch (fault) {
+      // The file appears whole, by a rename; until then it is not there.
+      if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  return null;
+}
+
+async function readMetric(port: number, name: string): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const line = text.split("\n").find((one) => one.startsWith(`countersign_${name} `));
+  return Number(line?.split(" ")[1] ?? 0);
+}
+
+async function findLine(lines: readonly string[], text: string): Promise<string> {
+  for (const end = performance.now() + LOG_WAIT_MS; performance.now() < end;) {
+    const line = lines.find((one) => one.includes(text));
+    if (line !== undefined) return line;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error(`The log has no "${text}" but:\n${lines.slice(-20).join("\n")}`);
+}
+
+async function keep(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<void> {
+  for await (const line of stream.pipeThrough(new TextLineStream())) onLine(line);
+}
+
+function addLine(lines: string[], line: string): void {
+  lines.push(line);
+  if (lines.length > MAX_LINES) lines.shift();
+}
+
+async function removeIfThere(path: string): Promise<void> {
+  try {
+    await Deno.remove(path);
+  } catch (fault) {
+    if (!(fault instanceof Deno.errors.NotFound)) throw fault;
+  }
+}
