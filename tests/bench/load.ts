@@ -22,11 +22,11 @@ export interface LoadResult {
   readonly generatorCpuSeconds: number;
 }
 
-/** The generator's words on the command line, by name. */
+/** The generator's options on the command line, by name; times in seconds. */
 export type LoadOptions = Readonly<
   Partial<
     Record<
-      "mode" | "in-flight" | "rate" | "seconds" | "warm-up" | "count" | "garbage" | "burst",
+      "mode" | "in-flight" | "rate" | "seconds" | "warm-up" | "give-up" | "count" | "garbage" | "burst",
       string | number
     >
   >

@@ -20,7 +20,6 @@
 
 enum { SOCKETS = 8, IDENTIFIERS = 256, BATCH = 64 };
 static const uint64_t SECOND_NS = 1000000000ull;
-static const uint64_t GIVE_UP_NS = 1000000000ull;
 
 // A request on its way; the answer is found by its Identifier and checked with its authenticator.
 typedef struct {
@@ -41,6 +40,7 @@ static Peer peers[SOCKETS];
 static Source source;
 static Counts counts;
 static bool probes_status;
+static uint64_t give_up_ns;
 static struct mmsghdr outgoing[BATCH], incoming[BATCH];
 static struct iovec outgoing_parts[BATCH], incoming_parts[BATCH];
 static Packet packets[BATCH];
@@ -167,7 +167,7 @@ static int receive_all(Peer *peer) {
 static void give_up_old(uint64_t now) {
   for (Peer *peer = peers; peer < peers + SOCKETS; peer++) {
     for (Slot *slot = peer->slots; slot < peer->slots + IDENTIFIERS; slot++) {
-      if (slot->waiting && now > slot->due_ns + GIVE_UP_NS) give_up(peer, slot);
+      if (slot->waiting && now > slot->due_ns + give_up_ns) give_up(peer, slot);
     }
   }
 }
@@ -230,7 +230,7 @@ static double run_loop(const Options *options, int epoll) {
   }
   double seconds = (double)(now_ns() - measured_from) / 1e9;
   // What is still on its way gets its time, so that "lost" means lost.
-  for (uint64_t until = now_ns() + GIVE_UP_NS; in_flight_now() > 0 && now_ns() < until;) {
+  for (uint64_t until = now_ns() + give_up_ns; in_flight_now() > 0 && now_ns() < until;) {
     wait_and_receive(epoll, 1000000);
   }
   for (Peer *peer = peers; peer < peers + SOCKETS; peer++) {
@@ -271,7 +271,7 @@ static double run_garbage(const Options *options) {
       give_up_old(now_ns());
     }
   }
-  for (uint64_t until = now_ns() + GIVE_UP_NS; peer->in_flight > 0 && now_ns() < until;) receive_all(peer);
+  for (uint64_t until = now_ns() + give_up_ns; peer->in_flight > 0 && now_ns() < until;) receive_all(peer);
   double seconds = (double)(now_ns() - begun) / 1e9;
   give_up_old(UINT64_MAX / 2);
   return seconds;
@@ -280,6 +280,7 @@ static double run_garbage(const Options *options) {
 int main(int count, char **words) {
   Options options = read_options(count, words);
   int epoll = epoll_create1(0);
+  give_up_ns = (uint64_t)(options.give_up_seconds * 1e9);
   source_init(&source, options.secret, 1000);
   prepare_messages();
   for (uint32_t i = 0; i < SOCKETS; i++) {

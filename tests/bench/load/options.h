@@ -18,6 +18,7 @@ typedef struct {
   double rate_per_second;
   double seconds;
   double warm_up_seconds;
+  double give_up_seconds;
   uint64_t count;
   GarbageKind garbage;
   int burst;
@@ -33,9 +34,9 @@ static Options read_options(int count, char **words) {
   static const struct option names[] = {
       {"port", 1, 0, 'p'},     {"secret", 1, 0, 's'}, {"mode", 1, 0, 'm'},  {"in-flight", 1, 0, 'n'},
       {"rate", 1, 0, 'r'},     {"seconds", 1, 0, 'd'}, {"warm-up", 1, 0, 'w'}, {"count", 1, 0, 'c'},
-      {"garbage", 1, 0, 'g'},  {"burst", 1, 0, 'b'},  {0, 0, 0, 0}};
+      {"garbage", 1, 0, 'g'},  {"burst", 1, 0, 'b'},  {"give-up", 1, 0, 'u'}, {0, 0, 0, 0}};
   Options options = {.port = 1812, .secret = "", .mode = "closed", .in_flight = 64, .seconds = 3,
-                     .garbage = GARBAGE_MIXED, .burst = 96};
+                     .give_up_seconds = 1, .garbage = GARBAGE_MIXED, .burst = 96};
   for (int name; (name = getopt_long(count, words, "", names, NULL)) != -1;) switch (name) {
       case 'p': options.port = atoi(optarg); break;
       case 's': options.secret = optarg; break;
@@ -47,6 +48,7 @@ static Options read_options(int count, char **words) {
       case 'c': options.count = strtoull(optarg, NULL, 10); break;
       case 'g': options.garbage = garbage_kind(optarg); break;
       case 'b': options.burst = atoi(optarg) < MAX_BURST ? atoi(optarg) : MAX_BURST; break;
+      case 'u': options.give_up_seconds = atof(optarg); break;
       default: exit(2);
     }
   return options;

@@ -151,19 +151,19 @@ function failureWalk(look: LookName): void {
     const { page } = tab;
     await using site = await startFullConsole({ dist: await currentDist() });
     const walk = { ...tab, site, look };
+    // The fault lasts for the whole walk: a page that another row shows too must not recover in between.
+    await failApi(page, how);
     await forEachRow(context, { rows: ROWS, complaints: tab.complaints }, async (row, mustLoad) => {
       const { role, says } = row.fails ?? { role: "alert", says: /\w{3}/ };
-      await failApi(page, how);
       // Nothing is shown but the failure, so there is nothing to wait for besides it.
       const there = { ...row, shows: () => /./, heading: () => /./ };
       await reach(walk, there, mustLoad);
       if (row.asks !== undefined) await take(page, row.asks);
       await page.locator("main").getByRole(role).filter({ hasText: says }).filter({ visible: true }).first()
         .waitFor();
-      const problems = await findPageProblems(page);
-      await page.unrouteAll({ behavior: "wait" });
-      return problems;
+      return await findPageProblems(page);
     });
+    await page.unrouteAll({ behavior: "wait" });
   }, { look });
 }
 
