@@ -171,8 +171,9 @@ export async function copyChanges(
     if (before.get(backend) === content) continue;
     mutations.push(...await copies.set({ backend, kind, canonical }, content));
   }
-  for (const backend of before.keys()) {
-    if (!after.has(backend)) mutations.push(...await copies.drop({ backend, kind, canonical }));
+  const dropped = [...before.keys()].filter((backend) => !after.has(backend));
+  for (const backend of dropped) {
+    mutations.push(...await copies.drop({ backend, kind, canonical }));
   }
   return mutations;
 }

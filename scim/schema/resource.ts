@@ -87,7 +87,7 @@ export interface MappingRow {
   readonly frontEnd: string;
 }
 
-/** The mapping of one target between SCIM attributes and front-end attributes; see pure/mapping.ts. */
+/** The mapping of one target between SCIM attributes and front-end attributes; see mapping.ts. */
 export interface Mapping {
   readonly user: readonly MappingRow[];
   readonly group: readonly MappingRow[];

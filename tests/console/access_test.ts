@@ -191,7 +191,7 @@ Deno.test("createConsoleApi() lets each role do what its permission says, and re
     for (const who of [null, ...ROLES]) {
       const allowed = row.needs === "anyone" || (who !== null && isAllowed(who, row.needs));
       const expected = allowed ? ALLOWED_STATUS[`${row.method} ${row.path}`] : who === null ? 401 : 403;
-      await t.step(`${row.method} ${row.path} for ${who ?? "nobody"}: ${expected}`, async () => {
+      await t.step(`${row.method} ${row.path} for ${who ?? "no session"}: ${expected}`, async () => {
         const cookie = who === null ? undefined : await site.signIn(who);
         const response = await site.call(CONSOLE_API_PATH + row.path.replace(":id", "some-id"), {
           method: row.method,

@@ -138,9 +138,9 @@ Deno.test("GET /audit refuses what is no filter, and those without a session", a
   const cookie = await site.signIn("viewer");
   const bad = await site.call("/console/api/audit?from=yesterday", { cookie });
   assertEquals([bad.status, (await bad.json()).error.code], [400, "bad_query"]);
-  const nobody = await site.call("/console/api/audit");
-  await nobody.body?.cancel();
-  assertEquals(nobody.status, 401);
+  const anonymous = await site.call("/console/api/audit");
+  await anonymous.body?.cancel();
+  assertEquals(anonymous.status, 401);
 });
 
 Deno.test("GET /audit finds parts of names, details and labels without case, and earlier actions under today's names", async () => {

@@ -67,7 +67,7 @@ for (
 const SERVER = { address: "192.0.2.20:1812", timeoutMs: 2000 };
 const SERVER_SECRET = "right";
 
-Deno.test("PUT /clients/:id keeps the first-factor server's secret, shows it nowhere, and asks for it anew with another address", async () => {
+Deno.test("PUT /clients/:id keeps the secret of the first-factor server, never shows it, and asks for it again when the address changes", async () => {
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
   const radius = { firstFactor: "radius", firstFactorServer: { ...SERVER, secret: SERVER_SECRET } };
   const made = await ask(site, "/clients", { method: "POST", json: { ...CLIENT, ...radius } });

@@ -215,7 +215,7 @@ Deno.test("createOidcAdmins() leaves the last owner the role, and says so in the
   ]);
 });
 
-Deno.test("createOidcRoutes() takes a factor to be as fresh as the provider says, and asks anew where one is wanted", async () => {
+Deno.test("createOidcRoutes() uses the provider's time of the factor, and asks for a new one where it is too old", async () => {
   await using provider = await startOidcProvider();
   await using site = await trusting(provider);
   /** 1: the factor is fresh; -1: it is too old. */

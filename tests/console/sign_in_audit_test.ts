@@ -1,7 +1,7 @@
 // What the audit has of signing in: who came and went, from where and by which means, and who was not let in, folded.
 
 import { assert, assertEquals } from "@std/assert";
-import { createRejectedSignIns } from "../../console/api/auth/sign_in.ts";
+import { createRejectedSignIns, UNKNOWN_ACTOR, UNKNOWN_NAME } from "../../console/api/auth/sign_in.ts";
 import { createLog } from "../../platform/log.ts";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
@@ -88,14 +88,14 @@ Deno.test("createSignIn() records the first owner's sign-in by the one-time link
   ]);
 });
 
-Deno.test("createRefusedSignIns() folds the refusals of a name in one minute, with how often and from where", async () => {
+Deno.test("createRejectedSignIns() folds the refusals of a name in one minute, with how often and from where", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   for (let at = 1; at <= 7; at += 1) assertEquals(await tryAs(site, { source: `192.0.2.${at}` }), 401);
   const [record, ...more] = await records(site);
   assertEquals(more, []);
   const { actor, action, object, count, because, source, sources } = record ?? {};
-  assertEquals([actor, action, object], ["nobody", "administrator.refused", OWN]);
+  assertEquals([actor, action, object], [UNKNOWN_ACTOR, "administrator.refused", OWN]);
   assertEquals([count, because, source], [7, ["wrong_sign_in"], "192.0.2.1"]);
   assertEquals(sources, [1, 2, 3, 4, 5].map((at) => `192.0.2.${at}`));
   clock.advance(60_000);
@@ -103,11 +103,11 @@ Deno.test("createRefusedSignIns() folds the refusals of a name in one minute, wi
   assertEquals((await records(site)).length, 2);
 });
 
-Deno.test("createRefusedSignIns() keeps no unknown name: it may be a password", async () => {
+Deno.test("createRejectedSignIns() keeps no unknown name: it may be a password", async () => {
   await using site = await startConsole();
   const typed = ["planted-password-1", "planted-password-2", '"><img src=x onerror=alert(1)>'];
   for (const name of typed) await tryAs(site, { name });
-  assertEquals(await told(site), [["nobody", "administrator.refused", "sign-in:unknown-name"].join(" ")]);
+  assertEquals(await told(site), [`${UNKNOWN_ACTOR} administrator.refused ${UNKNOWN_NAME}`]);
   assertEquals((await records(site))[0]?.count, 3);
   for await (const { key, value } of site.store.list([])) {
     const kept = JSON.stringify(
@@ -118,7 +118,7 @@ Deno.test("createRefusedSignIns() keeps no unknown name: it may be a password", 
   }
 });
 
-Deno.test("createRefusedSignIns() writes nothing for an address that has to wait", async () => {
+Deno.test("createRejectedSignIns() writes nothing for an address that has to wait", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const statuses: number[] = [];
@@ -127,7 +127,7 @@ Deno.test("createRefusedSignIns() writes nothing for an address that has to wait
   assertEquals((await records(site)).map(({ count }) => count), [5]);
 });
 
-Deno.test("createRefusedSignIns() counts many at once, and goes on after the store has failed", async () => {
+Deno.test("createRejectedSignIns() counts many at once, and goes on after the store has failed", async () => {
   await using site = await startConsole();
   const lines: string[] = [];
   const log = createLog({

@@ -42,8 +42,8 @@ Deno.test("POST /targets/:id/preview shows a mapping on a real user and writes n
   assertEquals([row?.now, row?.then], [[], ["Countess"]]);
   assertEquals(await site.people.target.directory.read("user", "ada"), before);
   assertEquals((await site.audits()).filter(({ actor }) => actor === "viewer"), []);
-  const nobody = { ...json, user: "nobody" };
-  const refused = await ask(site, "/targets/default/preview", { method: "POST", json: nobody });
+  const unknown = { ...json, user: "unknown" };
+  const refused = await ask(site, "/targets/default/preview", { method: "POST", json: unknown });
   assertEquals(refused.body.error.code, "unknown_object");
 });
 

@@ -55,8 +55,8 @@ Deno.test("users: a read of pending writes is a request of its own, and does not
   const view = await whenDelivered(() => apiCaller(site, cookie)<UserView>(`${USERS}/ada`));
   const now = await apiCaller(site, cookie)<Pick<UserView, "backends">>(`${USERS}/ada/backends`);
   assertEquals(now, { backends: view.backends });
-  const nobody = await apiCaller(site, cookie)<Pick<UserView, "backends">>(`${USERS}/nobody/backends`);
-  assertEquals(nobody.backends.map(({ state }) => state), [null, null]);
+  const unknown = await apiCaller(site, cookie)<Pick<UserView, "backends">>(`${USERS}/unknown/backends`);
+  assertEquals(unknown.backends.map(({ state }) => state), [null, null]);
   const route = CONSOLE_ROUTES.find(({ method, path }) => `${method} ${path}` === "GET /users/:id/backends");
   assertEquals(route?.countsAsUse, false);
 });

@@ -122,7 +122,7 @@ const FORMS: Readonly<Record<string, FormRow>> = {
 
 type Typed = readonly { readonly element: ElementHandle; readonly value: string; readonly label: string }[];
 
-/** Types, and keeps hold of the very fields: one that was drawn anew has lost what was in it. */
+/** Types into fields and keeps a reference to each: a field that is rendered again loses its input. */
 async function type(within: Locator, fields: FormRow["typed"]): Promise<Typed> {
   const typed: { element: ElementHandle; value: string; label: string }[] = [];
   for (const [label, value] of Object.entries(fields)) {

@@ -118,7 +118,7 @@ programTest(
     await note.waitFor({ state: "detached", timeout: 30_000 });
     await login(site, "after-the-start");
     await page.getByRole("link", { name: "after-the-start" }).waitFor();
-    // Its ids are new ones: nothing can be said of what was missed, and everything was fetched anew.
+    // The new process has new ids. The page cannot know what it missed, so it fetches everything again.
     assertEquals(await page.getByText("Reconnected.").count(), 0);
   },
 );

@@ -249,7 +249,7 @@ browserTest("the page speaks German to a browser that asks for it, and hostile n
 
 browserTest("the page has no problem wide in light and at 320 px in dark, whatever it says", async () => {
   await using world = await startWorld(
-    "a-very-long-name-of-somebody-who-works-in-a-department@example.org",
+    "a-very-long-user-name-with-a-department-behind-it@research.example.org",
   );
   const open = await login(world);
   const answered = await login(world);

@@ -29,7 +29,7 @@ async function askInspector(): Promise<string | null> {
       signal: AbortSignal.timeout(2000),
     });
     return await answer.text();
-  } catch (_nobodyAnswers) {
+  } catch (_noAnswer) {
     return null;
   }
 }

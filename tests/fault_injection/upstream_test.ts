@@ -150,11 +150,11 @@ Deno.test("a service that hangs for all delays no other user's login", async () 
   hasty.secondFactor.failAlways({ kind: "hang" });
   try {
     using dora = login(hasty, "dora");
-    using nobody = login(hasty, "nobody");
+    using unknown = login(hasty, "nobody");
     let isAnswered = false;
     const held = dora.start();
     void held.then(() => isAnswered = true);
-    assertChallenge(await nobody.start(), "CHOOSE_WHICH_MULTIFACTOR", "Choose");
+    assertChallenge(await unknown.start(), "CHOOSE_WHICH_MULTIFACTOR", "Choose");
     assertEquals(isAnswered, false, "the other login was answered first");
     assertChallenge(await held, DEVICE, "could not be sent");
   } finally {

@@ -100,7 +100,7 @@ const ROWS: readonly Row[] = [
     calls: "sent sent sent 500",
   },
   {
-    title: "starts a row anew after the window",
+    title: "starts a new row after the window",
     breaker: WINDOWED,
     steps: "down down +1001 down down ok",
     calls: "sent sent sent sent sent",

@@ -130,7 +130,7 @@ Deno.test("encodeReplyAttribute() takes names in any case, as other dictionaries
 });
 
 const REFUSED: readonly (readonly [string, string | number, string])[] = [
-  ["Nobody-Knows-This", "x", "not in the dictionary"],
+  ["Unknown-Attribute", "x", "not in the dictionary"],
   ["constructor", "x", "not in the dictionary"],
   ["26.9.999", "x", "with a type of 1 to 255"],
   ["Session-Timeout", -1, "whole number"],

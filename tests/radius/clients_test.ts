@@ -68,7 +68,7 @@ const FOUND: readonly (readonly [string, string | null])[] = [
   ["not an address", null],
 ];
 for (const [hostname, name] of FOUND) {
-  Deno.test(`createClients() takes the longest prefix: "${hostname}" is ${name ?? "nobody"}`, () => {
+  Deno.test(`createClients() takes the longest prefix: "${hostname}" is ${name ?? "unknown"}`, () => {
     // Twice, because the second answer comes from memory.
     for (let i = 0; i < 2; i++) assertEquals(namesBehind(NETWORKS, hostname), name === null ? [] : [name]);
   });

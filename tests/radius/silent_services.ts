@@ -21,7 +21,7 @@ export const silentSecondFactor: SecondFactorService = {
 export const silentTelephony: TelephonyService = { embedded: false, text: refused, call: refused };
 
 /** Has no people. */
-export const nobodyKnown: LoginDirectory = {
+export const emptyDirectory: LoginDirectory = {
   prepare: () => null,
   lookUp: (name) => ({ status: "unknown", name, phoneNumbers: [], groups: [] }),
 };

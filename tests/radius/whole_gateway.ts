@@ -10,7 +10,7 @@ import type { CommitOutcome } from "../../platform/commit_queue.ts";
 import { createVault } from "../../platform/vault.ts";
 import { configOf } from "../platform/config/samples.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
-import { nobodyKnown, silentSecondFactor, silentTelephony } from "./silent_services.ts";
+import { emptyDirectory, silentSecondFactor, silentTelephony } from "./silent_services.ts";
 
 /** Where a datagram comes from. */
 export interface Source {
@@ -81,7 +81,7 @@ export async function openWholeGateway(
     createRadius({
       ...{ config: configOf(toml), store, clock, random, log },
       vault: createVault(random.bytes(32), random),
-      directory: nobodyKnown,
+      directory: emptyDirectory,
       ...(passwords === undefined ? {} : { passwords }),
       secondFactor: silentSecondFactor,
       telephony: silentTelephony,

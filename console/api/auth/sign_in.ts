@@ -182,7 +182,7 @@ export interface RejectedSignInDeps {
   readonly admins: Pick<AdminStore, "find">;
 }
 
-/** The actor of a rejected sign-in. */
+/** The actor of a rejected sign-in. Stored audit records contain this value, so it must not change. */
 export const UNKNOWN_ACTOR = "nobody";
 /** The object of a rejected sign-in with an unknown name. */
 export const UNKNOWN_NAME = "sign-in:unknown-name";

@@ -84,7 +84,7 @@ function PageFailed({ why }: { why: "page_unloaded" | "page_broken" }) {
   );
 }
 
-/** Shows the error of a page and keeps the sidebar. Another path renders anew. */
+/** Shows the error of a page and keeps the sidebar. Navigation to another path renders the page again. */
 class ErrorBoundary extends Component<{ children: ComponentChildren }, { broken: boolean }> {
   override state = { broken: false };
 

@@ -144,7 +144,7 @@ export const OPERATIONS = {
 
 export type OperationName = keyof typeof OPERATIONS;
 
-/** The members' text is the same each time, and making it anew would be the generator's time. */
+/** The text of the members is built once: building it for each request would be measured as time of the server. */
 let written: { readonly users: number; readonly text: string } | null = null;
 
 function groupBody(users: number, { more }: { more: string | null }): string {

@@ -14,7 +14,7 @@ export interface SecondFactorSetup {
   readonly pairingId: string;
   /** A request to ada's phone; with a prompt, so a number must be matched. */
   ask(options?: { hasPrompt?: boolean; pairingId?: string }): Promise<ApprovalRequest>;
-  /** The same store under a service that starts anew. */
+  /** Starts another service on the same store. */
   restart(): Promise<EmbeddedSecondFactor>;
   [Symbol.asyncDispose](): Promise<void>;
 }

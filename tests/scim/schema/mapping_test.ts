@@ -1,4 +1,4 @@
-// The mapping between SCIM attributes and front-end attributes: the document's tables row by row, settings, and what maps by its own name.
+// The mapping between SCIM attributes and front-end attributes: each row of the specified tables, the settings, and attributes of the same name.
 
 import { assert, assertEquals } from "@std/assert";
 import {

@@ -1,4 +1,4 @@
-// Hostile and harmless bodies.
+// The limits of a JSON body: size, depth, number of members and values, and the forms that are refused.
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";

@@ -1,4 +1,4 @@
-// Which texts are valid names.
+// Which texts are valid names of resources.
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";

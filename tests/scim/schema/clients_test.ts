@@ -1,4 +1,4 @@
-// Bodies as provisioning programs send them, and what is made of them.
+// The bodies that Okta, Microsoft Entra and other provisioning clients send, and the resources that they become.
 
 import { assertEquals } from "@std/assert";
 import type { JsonObject, ResourceKind } from "../../../scim/schema/resource.ts";

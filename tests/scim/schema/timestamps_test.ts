@@ -1,4 +1,4 @@
-// Times as texts.
+// Timestamps as texts.
 
 import fc from "../../packages/fast_check.ts";
 import { assertEquals, assertThrows } from "@std/assert";

@@ -11,7 +11,7 @@ import {
   pathText,
   type ScimFilter,
 } from "../../../scim/filter/filter.ts";
-import { refused, taken } from "./bodies.ts";
+import { refused, taken } from "../schema/bodies.ts";
 
 /** A tree as a line, fully bracketed. */
 function line(filter: ScimFilter): string {

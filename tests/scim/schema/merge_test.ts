@@ -1,4 +1,4 @@
-// What a backend says, laid over what is known.
+// Merging the answer of a backend into a stored resource.
 
 import { assertEquals } from "@std/assert";
 import type { JsonObject, UserContent } from "../../../scim/schema/resource.ts";

@@ -1,4 +1,4 @@
-// Resources, lists and errors as they are answered, and back.
+// Rendering resources, lists and errors as SCIM answers, and parsing them again.
 
 import { assertEquals } from "@std/assert";
 import { isDeceptiveName } from "../../../platform/canonical_name.ts";

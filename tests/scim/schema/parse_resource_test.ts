@@ -1,4 +1,4 @@
-// Bodies as content: naming, types, spellings, members, passwords.
+// Parsing a request body into a resource: spelling of names, types, members and passwords.
 
 import { assert, assertEquals } from "@std/assert";
 import type { JsonObject, JsonValue, ResourceKind } from "../../../scim/schema/resource.ts";

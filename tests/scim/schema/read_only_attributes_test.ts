@@ -1,4 +1,4 @@
-// What backends keep for themselves: how it is spelled, what it leaves of a write, and when clients may not change it.
+// Read-only attributes of backends: their spelling, how they reduce a write, and when a client may not change them.
 
 import { assert, assertEquals } from "@std/assert";
 import type { JsonObject, UserContent } from "../../../scim/schema/resource.ts";

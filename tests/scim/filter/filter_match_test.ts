@@ -6,8 +6,8 @@ import { createMapping } from "../../../scim/schema/mapping.ts";
 import { parseFilter } from "../../../scim/filter/filter.ts";
 import { filterView, matchesFilter } from "../../../scim/filter/filter_match.ts";
 import { renderResource } from "../../../scim/schema/render_resource.ts";
-import { bodyOf, contentOf, DOCUMENT_MAPPING, stored, taken } from "./bodies.ts";
-import { ENTERPRISE_USER } from "./rfc7643_examples.ts";
+import { bodyOf, contentOf, DOCUMENT_MAPPING, stored, taken } from "../schema/bodies.ts";
+import { ENTERPRISE_USER } from "../schema/rfc7643_examples.ts";
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 const USER = stored(contentOf("user", { ...bodyOf(ENTERPRISE_USER), badge: 7, empty: "" }), {
