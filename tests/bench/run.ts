@@ -2,7 +2,14 @@
 
 import { parseArgs } from "node:util";
 import { installHint, missingPeers } from "../support/peers.ts";
-import { type Durations, type Figures, measureThroughput, measureWaiting } from "./figures.ts";
+import {
+  type Durations,
+  type Figures,
+  measureChallenges,
+  measureGarbage,
+  measureManyAtOnce,
+  measureWaiting,
+} from "./figures.ts";
 import { runIdentityBench } from "./identity/run.ts";
 import { compileLoad, VoidMeasurement } from "./load.ts";
 import { reportLines, type Rounds } from "./report.ts";
@@ -14,7 +21,7 @@ const HELP = `Measures Countersign beside FreeRADIUS on this host, over loopback
   deno task bench identity ...    Measure SCIM instead. See deno task bench identity --help.
 
   --rounds <n>   Rounds for each server, 1 to 50 (default: 5).
-  --seconds <s>  Length of each measurement in a round, 0.5 to 60 (default: 3).
+  --seconds <s>  Length of each measurement in a round, 0.5 to 60 (default: 3). Challenges end at 60,000.
   --quick        Run two rounds of one second, to check that the benchmark works.
   --help         Show this help.
 
@@ -31,6 +38,14 @@ const SERVERS: Readonly<Record<ServerKey, StartServer>> = {
   countersign: startCountersign,
   freeradius: startFreeradius,
 };
+
+/** Each is made on a fresh server. */
+const MEASUREMENTS: readonly Measure[] = [
+  measureChallenges,
+  measureManyAtOnce,
+  measureGarbage,
+  measureWaiting,
+];
 
 function readOptions(args: string[]): { help: boolean; rounds: number; durations: Durations } {
   const { values } = parseArgs({
@@ -95,10 +110,10 @@ async function measureAll(
       ? ["countersign", "freeradius"]
       : ["freeradius", "countersign"];
     for (const key of order) {
-      const figures = {
-        ...await onFresh(SERVERS[key], measureThroughput, options),
-        ...await onFresh(SERVERS[key], measureWaiting, options),
-      };
+      const figures: Figures = {};
+      for (const measure of MEASUREMENTS) {
+        Object.assign(figures, await onFresh(SERVERS[key], measure, options));
+      }
       results[key].push(figures);
       console.log(
         `round ${round}/${rounds} ${key.padEnd(11)}  ${Math.round(figures.challenges ?? 0)} challenges/s  ` +

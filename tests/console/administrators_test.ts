@@ -80,7 +80,7 @@ Deno.test("createInvitations() accepts no other name or role than the link's", a
   assertEquals([made.body.session.name, made.body.session.role], ["Grace", "viewer"]);
 });
 
-Deno.test("createAdministrators() refuses names that are taken, invited or in the settings", async () => {
+Deno.test("AdminStore refuses names that are taken, invited or in the settings", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("owner");
   const invite = (name: string) =>
@@ -94,7 +94,7 @@ Deno.test("createAdministrators() refuses names that are taken, invited or in th
   assertEquals(await invite("a\u202eb"), "bad_name");
 });
 
-Deno.test("createAdministrators() changes a role, which ends the sessions made with the old one, and their tokens' reach", async () => {
+Deno.test("AdminStore changes a role, which ends the sessions made with the old one, and their tokens' reach", async () => {
   await using site = await startConsole({ admins: [] });
   const by = await withOwner(site);
   const grace = await join(site, { by, name: "Grace", role: "owner" });
@@ -120,7 +120,7 @@ Deno.test("createAdministrators() changes a role, which ends the sessions made w
   assertEquals([list.status, live.status], [403, 200]);
 });
 
-Deno.test("createAdministrators() disables: no sign-in, no session, no token, until enabled again", async () => {
+Deno.test("AdminStore disables: no sign-in, no session, no token, until enabled again", async () => {
   await using site = await startConsole({ admins: [] });
   const by = await withOwner(site);
   const grace = await join(site, { by, name: "Grace", role: "owner" });
@@ -142,7 +142,7 @@ Deno.test("createAdministrators() disables: no sign-in, no session, no token, un
   assertEquals((await signIn()).status, 200);
 });
 
-Deno.test("createAdministrators() keeps the last owner, whatever is tried, and of two at once", async () => {
+Deno.test("AdminStore keeps the last owner, whatever is tried, and of two at once", async () => {
   await using site = await startConsole({ admins: [] });
   const ada = await withOwner(site);
   const change = (name: string, json: unknown, cookie: string) =>
@@ -165,7 +165,7 @@ Deno.test("createAdministrators() keeps the last owner, whatever is tried, and o
   assertEquals(items.filter(({ role }: { role: Role }) => role === "owner").length, 1);
 });
 
-Deno.test("createAdministrators() removes for good: a new account of the name has none of the old one's", async () => {
+Deno.test("AdminStore removes for good: a new account of the name has none of the old one's", async () => {
   await using site = await startConsole({ admins: [] });
   const by = await withOwner(site);
   const first = await join(site, { by, name: "Grace", role: "viewer" });
@@ -175,7 +175,7 @@ Deno.test("createAdministrators() removes for good: a new account of the name ha
   assertEquals((await ask(site, ADMINISTRATORS, { cookie: first.cookie })).code, "not_signed_in");
 });
 
-Deno.test("createAdministrators() gives new sign-in methods by a link, and the old ones work until it is used", async () => {
+Deno.test("AdminStore gives new sign-in methods by a link, and the old ones work until it is used", async () => {
   await using site = await startConsole({ admins: [] });
   const by = await withOwner(site);
   const grace = await join(site, { by, name: "Grace", role: "operator" });
@@ -229,7 +229,7 @@ Deno.test("isAdminName() leaves the names of other actors to them", () => {
   assertEquals(["Ada", "radius admin", "a:b"].filter(isAdminName).length, 3);
 });
 
-Deno.test("createAdministrators() leaves those of the settings file alone, and records every other change", async () => {
+Deno.test("AdminStore leaves those of the settings file alone, and records every other change", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("owner");
   const call = (path: string, method: string, json?: unknown) => ask(site, path, { method, json, cookie });

@@ -114,7 +114,7 @@ Deno.test("toClientRequest() sends lists of domains and realms, a separator, and
   assertEquals(toClientRequest(draft({ ...change, appendSeparator: " " })).appendSeparator, ",");
 });
 
-Deno.test("draftOf() gives back what toClientRequest() sends, with the signature of the server's answers", () => {
+Deno.test("toClientDraft() gives back what toClientRequest() sends, with the signature of the server's answers", () => {
   const change = {
     firstFactor: "radius",
     "firstFactorServer.address": "[2001:db8::1]:1812",

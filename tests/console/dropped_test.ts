@@ -40,7 +40,7 @@ Deno.test("droppedTotal() adds up what was dropped and nothing else", () => {
   assertEquals(droppedTotal({ requests: 9, dropped_unknown_client: 2, dropped_malformed: 3 }), 5);
 });
 
-Deno.test("createFollower() fetches once for many changes, and not without one", async () => {
+Deno.test("createAutoRefresh() fetches once for many changes, and not without one", async () => {
   const { newest, pass, fetched, timers } = setUp();
   await pass();
   assertEquals([fetched(), timers()], [0, 0]);
@@ -53,7 +53,7 @@ Deno.test("createFollower() fetches once for many changes, and not without one",
   assertEquals(fetched(), 2);
 });
 
-Deno.test("createFollower() held says that something waits, and fetches it when it is let go or asked", async () => {
+Deno.test("createAutoRefresh() held says that something waits, and fetches it when it is let go or asked", async () => {
   const { newest, follower, pass, fetched } = setUp();
   follower.pause(true);
   newest.value = 1;
@@ -71,7 +71,7 @@ Deno.test("createFollower() held says that something waits, and fetches it when 
   assertEquals(fetched(), 2);
 });
 
-Deno.test("createFollower() stopped fetches nothing more", async () => {
+Deno.test("createAutoRefresh() stopped fetches nothing more", async () => {
   const { newest, follower, pass, fetched, timers } = setUp();
   newest.value = 1;
   follower.stop();

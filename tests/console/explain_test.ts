@@ -103,13 +103,13 @@ Deno.test("explainStray() counts what the source sent in this streak, since its 
 const { nodes, edges } = flowLayout();
 const has = (from: string, to: string) => edges.some((edge) => edge.from === from && edge.to === to);
 
-Deno.test("flowPicture() places every step and both ends, no two at one place", () => {
+Deno.test("flowLayout() places every step and both ends, no two at one place", () => {
   const expected = ["start", ...Object.keys(STEPS), "accepted", "rejected"];
   assertEquals(nodes.map(({ name }) => name as string).toSorted(), expected.toSorted());
   assertEquals(new Set(nodes.map(({ column, line }) => `${column} ${line}`)).size, nodes.length);
 });
 
-Deno.test("flowPicture() draws the ways of the table through its passages, and none that it lacks", () => {
+Deno.test("flowLayout() draws the ways of the table through its passages, and none that it lacks", () => {
   assert(has("start", "CHOOSE_WHICH_MULTIFACTOR"));
   assert(has("start", "SECONDFACTOR_AWAIT_DEVICE_APPROVAL"));
   assert(has("SECONDFACTOR_AWAIT_DEVICE_APPROVAL", "accepted"));

@@ -88,7 +88,7 @@ Deno.test("createSignIn() says nothing about codes to a client that does not kno
   }
 });
 
-Deno.test("createFactors() locks codes for 15 minutes after five wrong ones, from wherever, and says how long", async () => {
+Deno.test("AdminFactors locks codes for 15 minutes after five wrong ones, from wherever, and says how long", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const { code, recovery } = await withApp(site, clock);
@@ -111,7 +111,7 @@ Deno.test("createFactors() locks codes for 15 minutes after five wrong ones, fro
   assertEquals((await from("192.0.2.9", code())).status, 200);
 });
 
-Deno.test("createFactors() takes each recovery code once, in any writing, and keeps none in clear", async () => {
+Deno.test("AdminFactors takes each recovery code once, in any writing, and keeps none in clear", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const { recovery, cookie } = await withApp(site, clock);

@@ -34,7 +34,7 @@ for (const [address, query] of QUERIES) {
   });
 }
 
-Deno.test("takeOff() takes off the filters that it is given and goes back to the first page", () => {
+Deno.test("clearFilters() takes off the filters that it is given and goes back to the first page", () => {
   const { models, put } = routerOf("user=ada&outcome=accepted&page=2");
   clearFilters(models, FILTERS.slice(0, 1));
   assertEquals(put, [{ page: "", user: "" }]);

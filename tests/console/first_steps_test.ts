@@ -81,7 +81,7 @@ Deno.test("GET /first-steps names the newest active user and the address that a 
   assertEquals((await trial()).user, "zoe");
 });
 
-Deno.test("tryCommand() quotes a name for the shell", () => {
+Deno.test("radtestCommand() quotes a name for the shell", () => {
   const at = "127.0.0.1:51812";
   assertEquals(radtestCommand({ at, user: "zoe" }), "deno task try 127.0.0.1:51812 --user zoe");
   assertEquals(radtestCommand({ at, user: null }), "deno task try 127.0.0.1:51812 --user NAME");

@@ -15,7 +15,7 @@ import { PAGE_IMPORTS } from "../../console/web/app/page_imports.ts";
 
 const ROWS: readonly [string, PageRoute][] = Object.entries(PAGE_ROUTES);
 
-Deno.test("visitOf() finds every place by its own pattern, and the home page at the root", () => {
+Deno.test("matchRoute() finds every place by its own pattern, and the home page at the root", () => {
   for (const [name, { pattern }] of ROWS) {
     const path = pattern.replace(/:\w+/g, "x%20y");
     assertEquals(matchRoute(path)?.name, name, path);
@@ -24,7 +24,7 @@ Deno.test("visitOf() finds every place by its own pattern, and the home page at 
   assertEquals(matchRoute("/")?.name, "live");
 });
 
-Deno.test("visitOf() takes no empty segment, no longer path, and survives a bad escape", () => {
+Deno.test("matchRoute() takes no empty segment, no longer path, and survives a bad escape", () => {
   assertEquals([matchRoute("/users/"), matchRoute("/users/a/b/c/d"), matchRoute("/nowhere")], [
     null,
     null,
@@ -166,7 +166,7 @@ Deno.test("createToasts() shows four at most, each for its time, and longer whil
   assertEquals(toasts.list.value, []);
 });
 
-Deno.test("matchingOffers() wants every word, and puts what begins so first", () => {
+Deno.test("matchingItems() wants every word, and puts what begins so first", () => {
   const offer = (label: string): PaletteItem => ({ id: label, kind: "go", label, run: () => {} });
   const offers = ["RADIUS clients", "Clients of today", "Users"].map(offer);
   const labels = (typed: string) => matchingItems(offers, typed).map(({ label }) => label);

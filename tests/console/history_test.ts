@@ -46,7 +46,7 @@ async function ask(site: TestConsole, query: string) {
 }
 const usersOf = (body: { items: { user: string }[] }) => body.items.map(({ user }) => user);
 
-Deno.test("unpackFinished() gives back what packFinished() took, and null for anything else", () => {
+Deno.test("decodeLoginRecord() gives back what encodeLoginRecord() took, and null for anything else", () => {
   assertEquals(decodeLoginRecord(encodeLoginRecord(login())), login());
   for (const other of [null, "x", 5, new Uint8Array(3), new TextEncoder().encode("[1,2]")]) {
     assertEquals(decodeLoginRecord(other), null);
@@ -86,7 +86,7 @@ Deno.test("GET /history and its export name the administrator who denied a login
   assertEquals([cells.get("reason"), cells.get("decided_by")], ["denied_by_administrator", "root-owner"]);
 });
 
-Deno.test("unpackFinished() reads a record of 0.1.0, which has no cause", () => {
+Deno.test("decodeLoginRecord() reads a record of 0.1.0, which has no cause", () => {
   const list = JSON.parse(new TextDecoder().decode(encodeLoginRecord(login())));
   const old = new TextEncoder().encode(JSON.stringify(list.slice(0, 12)));
   assertEquals(decodeLoginRecord(old)?.denial, undefined);

@@ -174,7 +174,7 @@ Deno.test("LiveFeed counts dropped packets by reason", () => {
   assertEquals(page.last()?.message.drops, { bad_authenticator: 2, unknown_client: 1 });
 });
 
-Deno.test("createHistory() keeps the newest `limit` and no more", () => {
+Deno.test("ReplayBuffer keeps the newest `limit` and no more", () => {
   const history = new ReplayBuffer<number>(3);
   history.restart("e");
   for (let number = 1; number <= 5; number += 1) history.add(number);

@@ -95,7 +95,7 @@ function message(upTo: string, numbers: number[], values: Partial<LiveMessage> =
   };
 }
 
-Deno.test("createLiveModel() takes a snapshot, follows from it, and shows what arrives four times a second", async () => {
+Deno.test("LiveStream takes a snapshot, follows from it, and shows what arrives four times a second", async () => {
   const { model, board, settle, newest } = setUp();
   model.start();
   await settle();
@@ -114,7 +114,7 @@ for (
     ["is of another epoch", message("f.101", [1])],
   ] as const
 ) {
-  Deno.test(`createLiveModel() takes a new snapshot when a message ${what}`, async () => {
+  Deno.test(`LiveStream takes a new snapshot when a message ${what}`, async () => {
     const { model, settle, newest, snapshots } = setUp();
     model.start();
     await settle();
@@ -124,7 +124,7 @@ for (
   });
 }
 
-Deno.test("createLiveModel() takes a new snapshot when the server has no history for it", async () => {
+Deno.test("LiveStream takes a new snapshot when the server has no history for it", async () => {
   const { model, settle, newest, channels, snapshots } = setUp();
   model.start();
   await settle();
@@ -133,7 +133,7 @@ Deno.test("createLiveModel() takes a new snapshot when the server has no history
   assertEquals([snapshots(), channels[0]?.closed], [2, true]);
 });
 
-Deno.test("createLiveModel() says after a lost connection how many logins changed meanwhile, until it is told to forget", async () => {
+Deno.test("LiveStream says after a lost connection how many logins changed meanwhile, until it is told to forget", async () => {
   const { model, settle, newest } = setUp();
   model.start();
   await settle();
@@ -148,7 +148,7 @@ Deno.test("createLiveModel() says after a lost connection how many logins change
   assertEquals(model.missed.value, null);
 });
 
-Deno.test("createLiveModel() says since when it is cut off, and is live again by itself", async () => {
+Deno.test("LiveStream says since when it is cut off, and is live again by itself", async () => {
   const { model, settle, newest, clock, channels } = setUp();
   model.start();
   await settle();
@@ -160,7 +160,7 @@ Deno.test("createLiveModel() says since when it is cut off, and is live again by
   assertEquals([model.connection.value.kind, channels.length], ["live", 1]);
 });
 
-Deno.test("createLiveModel() probes and comes back with its last id when the browser gave up", async () => {
+Deno.test("LiveStream probes and comes back with its last id when the browser gave up", async () => {
   const { model, settle, newest, clock, channels, snapshots } = setUp();
   model.start();
   await settle();
@@ -171,7 +171,7 @@ Deno.test("createLiveModel() probes and comes back with its last id when the bro
   assertEquals([channels.length, newest()?.after, snapshots()], [2, "e.101", 1]);
 });
 
-Deno.test("createLiveModel() waits longer each time, and stops asking when the session has ended", async () => {
+Deno.test("LiveStream waits longer each time, and stops asking when the session has ended", async () => {
   let standing = true;
   const { model, settle, newest, clock, channels } = setUp({ probe: () => Promise.resolve(standing) });
   model.start();
@@ -193,7 +193,7 @@ Deno.test("createLiveModel() waits longer each time, and stops asking when the s
   assertEquals(channels.length, before);
 });
 
-Deno.test("createLiveModel() takes silence for a lost connection", async () => {
+Deno.test("LiveStream takes silence for a lost connection", async () => {
   const { model, settle, newest, clock, channels } = setUp();
   model.start();
   await settle();
@@ -207,7 +207,7 @@ Deno.test("createLiveModel() takes silence for a lost connection", async () => {
   assertEquals([model.connection.value.kind, channels[0]?.closed], ["reconnecting", true]);
 });
 
-Deno.test("createLiveModel() tries the first snapshot again until the server is there", async () => {
+Deno.test("LiveStream tries the first snapshot again until the server is there", async () => {
   const { model, settle, clock, failSnapshots, channels } = setUp({
     probe: () => Promise.reject(new Error("away")),
   });
@@ -221,7 +221,7 @@ Deno.test("createLiveModel() tries the first snapshot again until the server is 
   assertEquals([model.connection.value.kind, channels.length], ["live", 1]);
 });
 
-Deno.test("createLiveModel() stopped and started again resumes where it was", async () => {
+Deno.test("LiveStream stopped and started again resumes where it was", async () => {
   const { model, settle, newest, channels, snapshots } = setUp();
   model.start();
   await settle();
@@ -233,7 +233,7 @@ Deno.test("createLiveModel() stopped and started again resumes where it was", as
   assertEquals([newest()?.after, snapshots()], ["e.103", 1]);
 });
 
-Deno.test("createLiveModel() started again waits for the server as long as for any other event", async () => {
+Deno.test("LiveStream started again waits for the server as long as for any other event", async () => {
   const { model, settle, newest, clock, channels } = setUp();
   model.start();
   await settle();

@@ -75,7 +75,7 @@ Deno.test("a sentence names no value that explanations do not carry", () => {
   }
 });
 
-Deno.test("nodeOf() and placeName() put every place of the gateway into the picture", () => {
+Deno.test("findNode() and stepLabel() put every place of the gateway into the picture", () => {
   for (const place of Object.keys(PASSAGES)) {
     assert(findNode(place) === "start" || isStep(findNode(place)), place);
   }
@@ -87,7 +87,7 @@ Deno.test("nodeOf() and placeName() put every place of the gateway into the pict
   ]);
 });
 
-Deno.test("stateWords() shows an outcome over the step, and momentWords() reads both", () => {
+Deno.test("stateLabel() shows an outcome over the step, and momentLabel() reads both", () => {
   const step = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
   assertEquals(stateLabel({ step, outcome: null }).tone, "wait");
   assertEquals(stateLabel({ step, outcome: "rejected" }).tone, "bad");

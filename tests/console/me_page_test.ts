@@ -48,7 +48,7 @@ const meOf = ({ session }: ReturnType<typeof setUp>) => {
   return state.kind === "ready" ? state.value.me?.userName ?? null : state.kind;
 };
 
-Deno.test("tokenIn() takes the token of a whole link or the token itself, and nothing else", () => {
+Deno.test("parseLinkToken() takes the token of a whole link or the token itself, and nothing else", () => {
   assertEquals(
     [`https://gate.example.org/me#${TOKEN}`, `  #${TOKEN} `, TOKEN].map(parseLinkToken),
     [TOKEN, TOKEN, TOKEN],

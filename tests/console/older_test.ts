@@ -28,7 +28,7 @@ function openOlder() {
 
 const itemsOf = (pages: readonly Page[]) => pages.flatMap(({ items }) => items);
 
-Deno.test("createOlder() reads page after page until there is none", async () => {
+Deno.test("createOlderPages() reads page after page until there is none", async () => {
   const { asked, older, read } = openOlder();
   assertEquals(older.olderPages(FIRST).pages, []);
   for (let round = 0; round < 3; round += 1) await older.loadMore(FIRST, read);
@@ -36,7 +36,7 @@ Deno.test("createOlder() reads page after page until there is none", async () =>
   assertEquals(asked, ["before c", "before b"]);
 });
 
-Deno.test("createOlder() asks once while an answer is on its way", async () => {
+Deno.test("createOlderPages() asks once while an answer is on its way", async () => {
   const { asked, older, read } = openOlder();
   const both = [older.loadMore(FIRST, read), older.loadMore(FIRST, read)];
   assertEquals(older.isBusy(), true);
@@ -44,7 +44,7 @@ Deno.test("createOlder() asks once while an answer is on its way", async () => {
   assertEquals([older.isBusy(), asked], [false, ["before c"]]);
 });
 
-Deno.test("createOlder() keeps what it read when the next page fails, and tries again", async () => {
+Deno.test("createOlderPages() keeps what it read when the next page fails, and tries again", async () => {
   const { older, read } = openOlder();
   await older.loadMore(FIRST, read);
   await older.loadMore(FIRST, () => Promise.reject(new Error("broken")));
@@ -54,7 +54,7 @@ Deno.test("createOlder() keeps what it read when the next page fails, and tries 
   assertEquals([itemsOf(older.olderPages(FIRST).pages), older.olderPages(FIRST).problem], [["b", "a"], null]);
 });
 
-Deno.test("createOlder() forgets what was behind another first page, also what comes late", async () => {
+Deno.test("createOlderPages() forgets what was behind another first page, also what comes late", async () => {
   const { older, read } = openOlder();
   const newer: Page = { items: ["d"], next: null };
   const late = older.loadMore(FIRST, read);

@@ -55,7 +55,7 @@ function stageOf(store: Store) {
   };
 }
 
-Deno.test("createOwnHistory() gives the user's own logins, newest first, and no similar name's", () =>
+Deno.test("createAccountHistory() gives the user's own logins, newest first, and no similar name's", () =>
   withHistory(async ({ history, finish, clock }) => {
     await finish("Ada", 3 * MINUTE_MS);
     await finish("adalbert", 2 * MINUTE_MS);
@@ -65,7 +65,7 @@ Deno.test("createOwnHistory() gives the user's own logins, newest first, and no 
     assertEquals((await history.of("ada"))[0]?.startedMs, clock.nowMs() - MINUTE_MS);
   }));
 
-Deno.test("createOwnHistory() reads the old part once, and finds what ended since, once each", () =>
+Deno.test("createAccountHistory() reads the old part once, and finds what ended since, once each", () =>
   withHistory(async ({ history, finish, clock, reads }) => {
     for (let count = 0; count < 30; count += 1) await finish("ada", DAY_MS + count * MINUTE_MS);
     assertEquals((await history.of("ada")).length, 30);
@@ -78,7 +78,7 @@ Deno.test("createOwnHistory() reads the old part once, and finds what ended sinc
     assertEquals(reads(), 32);
   }));
 
-Deno.test("createOwnHistory() gives fifty at most, and nothing older than 90 days", () =>
+Deno.test("createAccountHistory() gives fifty at most, and nothing older than 90 days", () =>
   withHistory(async ({ history, finish, clock }) => {
     for (let count = 0; count < 55; count += 1) await finish("ada", count * MINUTE_MS);
     await finish("bert", 89 * DAY_MS);

@@ -92,7 +92,7 @@ function attacked() {
   return { clock, attempts, isRefused };
 }
 
-Deno.test("createAccountAttempts() gives each source one wrong sign-in in 15 minutes for an account under attack", () => {
+Deno.test("createAccountRateLimit() gives each source one wrong sign-in in 15 minutes for an account under attack", () => {
   const { clock, attempts, isRefused } = attacked();
   assertEquals([isRefused("203.0.113.1"), isRefused("198.51.100.3")], [false, true]);
   assertEquals(isRefused("198.51.100.3", "bob"), false);
@@ -102,7 +102,7 @@ Deno.test("createAccountAttempts() gives each source one wrong sign-in in 15 min
   assertEquals(isRefused("203.0.113.1"), false);
 });
 
-Deno.test("createAccountAttempts() does not limit a source from which the account signed in", () => {
+Deno.test("createAccountRateLimit() does not limit a source from which the account signed in", () => {
   const { attempts, isRefused } = attacked();
   attempts.failed({ name: "ada", source: "2001:db8::1" });
   assertEquals(isRefused("2001:db8::2"), true);
@@ -111,7 +111,7 @@ Deno.test("createAccountAttempts() does not limit a source from which the accoun
   assertEquals(isRefused("2001:db8::1"), false);
 });
 
-Deno.test("createAccountAttempts() forgets an attack after an hour", () => {
+Deno.test("createAccountRateLimit() forgets an attack after an hour", () => {
   const { clock, isRefused } = attacked();
   clock.advance(ACCOUNT_WINDOW_MS);
   assertEquals(isRefused("198.51.100.3"), false);

@@ -47,7 +47,7 @@ const ROWS: readonly (readonly [string, BrowserIdentity])[] = [
 ];
 
 for (const [name, told] of ROWS) {
-  Deno.test(`proposedName() calls it ${JSON.stringify(name)} (${told.userAgent.slice(-20)})`, () => {
+  Deno.test(`proposePhoneName() calls it ${JSON.stringify(name)} (${told.userAgent.slice(-20)})`, () => {
     assertEquals(proposePhoneName(told), name);
   });
 }

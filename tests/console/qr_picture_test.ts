@@ -16,7 +16,7 @@ function modulesOf({ size, path }: QrMatrix): boolean[][] {
   return rows;
 }
 
-Deno.test("qrPicture() covers the dark modules and no others", () => {
+Deno.test("createQrMatrix() covers the dark modules and no others", () => {
   for (
     const text of ["https://id.example/device#invite=abc", "otpauth://totp/Ada?secret=GEZDGNBV", "Zoë 7"]
   ) {
@@ -26,11 +26,11 @@ Deno.test("qrPicture() covers the dark modules and no others", () => {
   }
 });
 
-Deno.test("qrPicture() is made of nothing but lengths, whatever the text", () => {
+Deno.test("createQrMatrix() is made of nothing but lengths, whatever the text", () => {
   assert(/^[Mhvz0-9 -]+$/.test(createQrMatrix(`"><img src=x onerror=alert(1)>`)?.path ?? ""));
 });
 
-Deno.test("qrPicture() draws the longest text that a code holds, and none beyond", () => {
+Deno.test("createQrMatrix() draws the longest text that a code holds, and none beyond", () => {
   assertEquals(createQrMatrix("x".repeat(MOST_OCTETS))?.size, 177 + 2 * 4);
   assertEquals(createQrMatrix("x".repeat(MOST_OCTETS + 1)), null);
   assertEquals(createQrMatrix("ä".repeat(MOST_OCTETS / 2 + 1)), null, "octets count, not characters");

@@ -80,7 +80,7 @@ Deno.test("whileSignedIn() does not ask for another sign-in because of an older 
   }
 });
 
-Deno.test("leaveStepUp() gives up every call that waited, and nothing was done", async () => {
+Deno.test("SessionModel.cancelStepUp() gives up every call that waited, and nothing was done", async () => {
   const model = createModel();
   const calls = [failing("step_up"), failing("step_up")];
   const results = calls.map((call) => assertRejects(() => model.whileSignedIn(call), ApiFailure));

@@ -113,7 +113,7 @@ Deno.test("jsonBody() answers 400 to what is not the JSON that a route takes", a
   }
 });
 
-Deno.test("createAttempts() stops a source after five failures a minute, and lets others in", async () => {
+Deno.test("createSignInRateLimit() stops a source after five failures a minute, and lets others in", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const from = async (remoteAddress: string, password: string) => {

@@ -34,7 +34,7 @@ Deno.test("attributesOf() gives what it was given when nothing was changed, what
   }));
 });
 
-Deno.test("formOf() has a field for the full name, as LDAP gives it, and no bare rest of the name is left", () => {
+Deno.test("toUserForm() has a field for the full name, as LDAP gives it, and no bare rest of the name is left", () => {
   const harry: JsonObject = { name: { formatted: "Harry Potter", familyName: "Potter", givenName: "Harry" } };
   assertEquals([toUserForm(harry).formatted, toUserForm(harry).displayName], ["Harry Potter", ""]);
   assertEquals(otherAttributes(harry), []);

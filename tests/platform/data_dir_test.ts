@@ -165,7 +165,7 @@ Deno.test("openDataDir() restores the permissions of its own directory that no u
   assertEquals(((await Deno.stat(place.path)).mode ?? 0) & 0o777, 0o700);
 });
 
-Deno.test("sharedSecret() makes a secret once, keeps it sealed, and another directory has another", async () => {
+Deno.test("loadSharedSecret() makes a secret once, keeps it sealed, and another directory has another", async () => {
   await using place = await scratch();
   await using other = await scratch();
   const first = await open(place.path);

@@ -16,7 +16,7 @@ const TAKEN = [
 ] as const;
 
 for (const [given, name] of TAKEN) {
-  Deno.test(`readPhoneName() takes ${JSON.stringify(given.slice(0, 30))}`, () => {
+  Deno.test(`parseDeviceLabel() takes ${JSON.stringify(given.slice(0, 30))}`, () => {
     assertEquals(parseDeviceLabel(given), name);
   });
 }
@@ -37,5 +37,5 @@ const REFUSED = {
 };
 
 for (const [what, given] of Object.entries(REFUSED)) {
-  Deno.test(`readPhoneName() refuses ${what}`, () => assertEquals(parseDeviceLabel(given), null));
+  Deno.test(`parseDeviceLabel() refuses ${what}`, () => assertEquals(parseDeviceLabel(given), null));
 }

@@ -156,7 +156,7 @@ Deno.test("a client that signs with its old secret must sign with both from then
   await until(() => gateway.radius.signingClients.names.has("vpn-1"));
 });
 
-Deno.test("createEar() records nothing until discovery is on, then unknown senders and other secrets", async () => {
+Deno.test("createClientDiscovery() records nothing until discovery is on, then unknown senders and other secrets", async () => {
   await using gateway = await openWholeGateway(FILE_CLIENT);
   const { clientDiscovery } = gateway.radius;
   await replies(gateway, { secret: OLD });
@@ -179,7 +179,7 @@ Deno.test("createEar() records nothing until discovery is on, then unknown sende
   assertEquals(clientDiscovery.list(), []);
 });
 
-Deno.test("createEar() keeps at most a hundred senders", async () => {
+Deno.test("createClientDiscovery() keeps at most a hundred senders", async () => {
   await using gateway = await openWholeGateway(FILE_CLIENT);
   const { clientDiscovery } = gateway.radius;
   clientDiscovery.list();

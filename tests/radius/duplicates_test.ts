@@ -27,7 +27,7 @@ const OTHERS: Readonly<Record<string, PacketPlace>> = {
   "with another authenticator": packet({ authenticator: 2 }),
 };
 
-Deno.test("createDuplicates() finds the same packet again, without a reply until there is one", () => {
+Deno.test("DuplicateCache finds the same packet again, without a reply until there is one", () => {
   const duplicates = new DuplicateCache();
   assertEquals(duplicates.find(packet()), null);
   const slot = duplicates.add(packet(), 0);
@@ -37,7 +37,7 @@ Deno.test("createDuplicates() finds the same packet again, without a reply until
 });
 
 for (const [what, other] of Object.entries(OTHERS)) {
-  Deno.test(`createDuplicates() takes a packet ${what} for a new one`, () => {
+  Deno.test(`DuplicateCache takes a packet ${what} for a new one`, () => {
     const duplicates = new DuplicateCache();
     duplicates.add(packet(), 0);
     assertEquals(duplicates.find(other), null);
@@ -45,7 +45,7 @@ for (const [what, other] of Object.entries(OTHERS)) {
   });
 }
 
-Deno.test("createDuplicates() compares all sixteen octets of the authenticator", () => {
+Deno.test("DuplicateCache compares all sixteen octets of the authenticator", () => {
   const duplicates = new DuplicateCache();
   duplicates.add(packet(), 0);
   for (let at = 4; at < 20; at++) {
@@ -55,7 +55,7 @@ Deno.test("createDuplicates() compares all sixteen octets of the authenticator",
   }
 });
 
-Deno.test("createDuplicates() lets a new authenticator take the place of the old one", () => {
+Deno.test("DuplicateCache lets a new authenticator take the place of the old one", () => {
   const duplicates = new DuplicateCache();
   const old = duplicates.add(packet(), 0);
   const fresh = duplicates.add(packet({ authenticator: 2 }), 1);
@@ -68,7 +68,7 @@ Deno.test("createDuplicates() lets a new authenticator take the place of the old
   assertEquals(duplicates.size, 1);
 });
 
-Deno.test("createDuplicates() forgets on demand, and twice does no harm", () => {
+Deno.test("DuplicateCache forgets on demand, and twice does no harm", () => {
   const duplicates = new DuplicateCache();
   const slot = duplicates.add(packet(), 0);
   duplicates.forget(slot);
@@ -76,7 +76,7 @@ Deno.test("createDuplicates() forgets on demand, and twice does no harm", () => 
   assertEquals([duplicates.find(packet()), duplicates.size], [null, 0]);
 });
 
-Deno.test("createDuplicates() keeps answers 30 s and then makes room as new packets come", () => {
+Deno.test("DuplicateCache keeps answers 30 s and then makes room as new packets come", () => {
   const duplicates = new DuplicateCache();
   for (let identifier = 0; identifier < 8; identifier++) duplicates.add(packet({ identifier }), 0);
   duplicates.add(packet({ port: 1 }), REPLY_RETENTION_MS - 1);
@@ -88,7 +88,7 @@ Deno.test("createDuplicates() keeps answers 30 s and then makes room as new pack
   assertEquals(duplicates.size, 5);
 });
 
-Deno.test("createDuplicates() keeps 65,535 packets at the most, the newest ones", () => {
+Deno.test("DuplicateCache keeps 65,535 packets at the most, the newest ones", () => {
   const duplicates = new DuplicateCache();
   for (let i = 0; i < 70_000; i++) {
     duplicates.add(packet({ port: i >> 8, identifier: i & 0xff, hostname: `h${i % 3}` }), 0);
@@ -99,7 +99,7 @@ Deno.test("createDuplicates() keeps 65,535 packets at the most, the newest ones"
   assertNotEquals(duplicates.find(last), null);
 });
 
-Deno.test("createDuplicates() agrees with a plain table, whatever is noted, found and forgotten", () => {
+Deno.test("DuplicateCache agrees with a plain table, whatever is noted, found and forgotten", () => {
   const step = fc.record({
     act: fc.constantFrom("note", "find", "forget"),
     port: fc.integer({ min: 1, max: 2 }),

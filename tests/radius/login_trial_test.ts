@@ -76,7 +76,7 @@ const CASES: readonly Case[] = [
 ];
 
 for (const { says, client = "", status = "active", pairings: given = [], request, expect } of CASES) {
-  Deno.test(`createLoginTrials(): ${says}`, async () => {
+  Deno.test(`createLoginDryRun(): ${says}`, async () => {
     const toml =
       `[[radius.client]]\nname = "vpn"\naddress = ["127.0.0.1"]\nsecret = "a secret of a trial"\n${client}\n`;
     const { radius, factors } = configOf(toml);

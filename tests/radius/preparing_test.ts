@@ -43,7 +43,7 @@ function stage() {
   return { clock, preparing, inMemory, went, written, come, arrive, flush: log.flush };
 }
 
-Deno.test("createPreparing() lets packets of one name go in the order in which they came", async () => {
+Deno.test("DirectoryWaitQueue lets packets of one name go in the order in which they came", async () => {
   const { come, arrive, went, preparing, inMemory } = stage();
   await come("first");
   inMemory.add("anna");
@@ -55,7 +55,7 @@ Deno.test("createPreparing() lets packets of one name go in the order in which t
   assertEquals([went, preparing.waiting], [["first", "second", "third"], 0]);
 });
 
-Deno.test("createPreparing() waits again for a user who is out of memory again", async () => {
+Deno.test("DirectoryWaitQueue waits again for a user who is out of memory again", async () => {
   const { come, arrive, went, preparing } = stage();
   await come("first");
   await arrive();
@@ -64,7 +64,7 @@ Deno.test("createPreparing() waits again for a user who is out of memory again",
   assertEquals([went, preparing.waiting], [["first"], 0]);
 });
 
-Deno.test("createPreparing() gives up after five seconds in all, however often it waited again", async () => {
+Deno.test("DirectoryWaitQueue gives up after five seconds in all, however often it waited again", async () => {
   const { clock, come, arrive, went, preparing } = stage();
   await come("first");
   clock.advance(3000);
@@ -76,7 +76,7 @@ Deno.test("createPreparing() gives up after five seconds in all, however often i
   assertEquals(went.length, 2);
 });
 
-Deno.test("createPreparing() lets no name wait for another", async () => {
+Deno.test("DirectoryWaitQueue lets no name wait for another", async () => {
   const { come, went, inMemory } = stage();
   inMemory.add("bert");
   await come("anna's");
@@ -84,7 +84,7 @@ Deno.test("createPreparing() lets no name wait for another", async () => {
   assertEquals(went, ["bert's"]);
 });
 
-Deno.test("createPreparing() goes on behind a packet that fails", async () => {
+Deno.test("DirectoryWaitQueue goes on behind a packet that fails", async () => {
   const { come, arrive, went, written, preparing, flush } = stage();
   await come("first", "anna", () => {
     throw new Error("a bug");

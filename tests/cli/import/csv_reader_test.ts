@@ -70,7 +70,7 @@ Deno.test("detectSeparator() finds comma, semicolon and tab, and looks at nothin
   );
 });
 
-Deno.test("unguard() undoes guard(), and no guarded cell is a formula", () => {
+Deno.test("unescapeFormula() undoes escapeFormula(), and no escaped cell is a formula", () => {
   for (const text of ["=1+1", "+49", "-1", "@x", "\tx", "\rx", "'=x", "''+1"]) {
     assertEquals(/^[=+\-@\t\r]/.test(escapeFormula(text)), false, text);
     assertEquals(unescapeFormula(escapeFormula(text)), text);

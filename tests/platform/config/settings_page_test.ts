@@ -45,7 +45,7 @@ Deno.test("docs/configuration.md is what configurationPage() writes", () => {
   assertEquals(written, configurationPage());
 });
 
-Deno.test("nearKey() finds the key that was meant, and none when nothing is near", () => {
+Deno.test("suggestKey() finds the key that was meant, and none when nothing is near", () => {
   const known = ["server.log_level", "http.listen", "radius.listen", "radius.state"];
   assertEquals(suggestKey("server.loglevel", known), "server.log_level");
   assertEquals(suggestKey("radius.listn", known), "radius.listen");

@@ -8,7 +8,7 @@ import { pairPhone } from "../rows/phone.ts";
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 
-Deno.test("createDuplicates() keeps no more than 24 MiB of packets, the newest among them", () => {
+Deno.test("DuplicateCache keeps no more than 24 MiB of packets, the newest among them", () => {
   const duplicates = new DuplicateCache();
   const largest = (number: number) => ({
     socket: 0,

@@ -50,7 +50,7 @@ Deno.test("countPush() and countSend() for two hundred thousand other users evic
   assertEquals(limits.limitOf({ ...send, user: "bert" }), "number_limit");
 });
 
-Deno.test("failStranger() stores nothing, has a bound, and evicts no user", async () => {
+Deno.test("Limits.countStrangerFailure() stores nothing, has a bound, and evicts no user", async () => {
   await using world = await startInProcess();
   const { limits } = world.radius;
   for (let count = 0; count < 9; count++) limits.countFailure("anna");
@@ -62,7 +62,7 @@ Deno.test("failStranger() stores nothing, has a bound, and evicts no user", asyn
   assertEquals(limits.figures().failures, 9 + 9 + 20_000);
 });
 
-Deno.test("failStranger() locks, and a name that becomes a user takes its failures along", async () => {
+Deno.test("Limits.countStrangerFailure() locks, and a name that becomes a user takes its failures along", async () => {
   await using world = await startInProcess();
   const { limits } = world.radius;
   for (let count = 0; count < 9; count++) limits.countStrangerFailure("ghost");

@@ -44,7 +44,7 @@ Deno.test("encodeUnicodePassword() quotes and writes UTF-16, low octet first", (
   assertEquals([...encodeUnicodePassword("n€")], [0x22, 0, 0x6e, 0, 0xac, 0x20, 0x22, 0]);
 });
 
-Deno.test("layoutOf() puts the settings' attributes in place of the schema's, and drops what is set to nothing", () => {
+Deno.test("createLdapLayout() puts the settings' attributes in place of the schema's, and drops what is set to nothing", () => {
   const layout = createLdapLayout({
     schema: "openldap",
     usersDn: "ou=p",

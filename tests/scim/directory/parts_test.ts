@@ -132,10 +132,10 @@ const WORDS = {
 } as const;
 
 for (const [what, { words, are }] of Object.entries(WORDS)) {
-  Deno.test(`wordsOfUser(), wordsOfGroup(), queryWords(): ${what}`, () => assertEquals(words, [...are]));
+  Deno.test(`userWords(), groupWords(), queryWords(): ${what}`, () => assertEquals(words, [...are]));
 }
 
-Deno.test("wordsOfUser() ends soon and stays bounded for hostile attributes", () => {
+Deno.test("userWords() ends soon and stays bounded for hostile attributes", () => {
   const value = "a.".repeat(200_000);
   const words = userWords({
     name: "a".repeat(256),

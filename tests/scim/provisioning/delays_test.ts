@@ -30,7 +30,7 @@ for (const { title, fault, attempts, fromMs, toMs } of DELAYS) {
   });
 }
 
-Deno.test("isHopeless() gives up on what is refused for good, and on the fiftieth attempt unless the backend is away", () => {
+Deno.test("isPermanent() gives up on what is refused for good, and on the fiftieth attempt unless the backend is away", () => {
   assertEquals(isPermanent({ ...FAULT, retry: false }, 1), true);
   assertEquals([49, 50].map((attempts) => isPermanent(FAULT, attempts)), [false, true]);
   assertEquals(isPermanent(AWAY, 5000), false);

@@ -45,7 +45,7 @@ Deno.test("createKeyedLocks() releases after a task that throws", async () => {
   assertEquals(await locks.run("a", () => Promise.resolve("yes")), "yes");
 });
 
-Deno.test("createTurns() goes on after a run that fails", async () => {
+Deno.test("createSingleFlight() goes on after a run that fails", async () => {
   const turn = createSingleFlight<string>();
   const first = turn(() => Promise.reject(new Error("no"))).catch((fault: Error) => fault.message);
   const second = turn(() => Promise.resolve("second"));

@@ -18,7 +18,7 @@ function user(attributes: JsonObject): UserContent {
   return { kind: "user", name: "ada", active: true, attributes: { name, ...attributes } };
 }
 
-Deno.test("keptAttributes() spells paths as coverage does, and readOnlyNames() as people do", () => {
+Deno.test("toReadOnlyAttributes() spells paths as coverage does, and readOnlyNames() as people do", () => {
   const kept = toReadOnlyAttributes(PATHS);
   assertEquals([...kept].toSorted(), [
     "emails",
@@ -72,13 +72,13 @@ const LAID: readonly (readonly [string, JsonObject, JsonObject | null, JsonObjec
 ];
 
 for (const [path, wanted, held, laid] of LAID) {
-  Deno.test(`layKept() of ${path}: ${JSON.stringify(wanted)} over ${JSON.stringify(held)}`, () => {
+  Deno.test(`withReadOnly() of ${path}: ${JSON.stringify(wanted)} over ${JSON.stringify(held)}`, () => {
     const before = held === null ? null : user(held);
     assertEquals(withReadOnly(user(wanted), before, toReadOnlyAttributes([path])), user(laid));
   });
 }
 
-Deno.test("layKept() leaves active and groups to the writer, and everything where nothing is kept", () => {
+Deno.test("withReadOnly() leaves active and groups to the writer, and everything where nothing is kept", () => {
   const wanted = { ...user({ title: "new" }), active: false };
   assertEquals(withReadOnly(wanted, user({}), toReadOnlyAttributes([])), wanted);
   assertEquals(withReadOnly(wanted, user({ title: "old" }), toReadOnlyAttributes(["title"])), {
@@ -110,12 +110,12 @@ const BY_ALL = [
 ] as const;
 
 for (const [what, backends, names] of BY_ALL) {
-  Deno.test(`keptByAll() where ${what}: ${names.join(", ") || "nothing"}`, () => {
+  Deno.test(`commonReadOnly() where ${what}: ${names.join(", ") || "nothing"}`, () => {
     assertEquals(readOnlyNames(commonReadOnly(backends)), [...names]);
   });
 }
 
-Deno.test("isFrontEndKept() follows the mapping", () => {
+Deno.test("isFrontEndReadOnly() follows the mapping", () => {
   const mapping = createMapping({ user: { title: "jobTitle" }, group: {} });
   const asked = ["jobTitle", "title", "mail", "familyName"].map((name) =>
     isFrontEndReadOnly(name, mapping, both)

@@ -15,7 +15,7 @@ Deno.test("A phone that never paired is forgotten", async () => {
   assertEquals((await setup.embedded.phone.newPhrase(token)).ok, false);
 });
 
-Deno.test("DeviceService.lookAtInvitation() shows whom it is for, and uses nothing up", async () => {
+Deno.test("DeviceService.viewInvitation() shows whom it is for, and uses nothing up", async () => {
   await using setup = await startSecondFactor();
   const { invitation, deadlineMs } = await setup.embedded.admin.invite("bob");
   assertMatch(invitation, /^[\w-]{22}$/);
