@@ -1,155 +1,260 @@
-// The live stream over HTTP: resumed, bounded, ended.
+// The page's end of the stream: snapshot, resume, loss, sign-out, and coming back.
 
-import { assert, assertEquals, assertMatch } from "@std/assert";
-import { createEventStreams, eventChunk } from "../../console/api/conversations/event_stream.ts";
+import { assertEquals } from "@std/assert";
+import { signal } from "@preact/signals";
+import { LoginList } from "../../console/web/pages/live/login_list.ts";
+import { type EventSourceLike, hasGap, LiveStream } from "../../console/web/app/live_stream.ts";
+import type { LiveMessage, LiveSnapshot } from "../../console/api/api_types.ts";
 import { conversation } from "../fakes/console_gateway.ts";
-import { createManualClock, startConsole } from "../fakes/console_app.ts";
+import { createManualClock } from "../fakes/console_app.ts";
 
-/** Reads a stream's text until it holds `mark`. */
-async function readUntil(reader: ReadableStreamDefaultReader<Uint8Array>, mark: string): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  while (!text.includes(mark)) {
-    const { done, value } = await reader.read();
-    if (done) return `${text}<end>`;
-    text += decoder.decode(value, { stream: true });
-  }
-  return text;
+interface FakeChannel extends EventSourceLike {
+  readyState: number;
+  readonly after: string;
+  closed: boolean;
+  say(type: string, data?: unknown): void;
+  fail(readyState: number): void;
 }
 
-function readerOf(response: Response): ReadableStreamDefaultReader<Uint8Array> {
-  if (response.body === null) throw new Error("the answer has no body");
-  return response.body.getReader();
-}
-
-function idsOf(text: string): string[] {
-  return [...text.matchAll(/^id: (.+)$/gm)].map((match) => match[1] ?? "");
-}
-
-Deno.test("createLiveRoutes() streams from the snapshot on, and resumes by Last-Event-ID without a gap", async () => {
-  await using site = await startConsole();
-  const cookie = await site.signIn("viewer");
-  const { at } = await (await site.call("/console/api/live", { cookie })).json();
-  const first = await site.call(`/console/api/live/stream?after=${at}`, { cookie });
-  assertEquals(first.headers.get("content-type"), "text/event-stream; charset=utf-8");
-  assertEquals(first.headers.get("cache-control"), "no-store");
-  const reader = readerOf(first);
-  site.watch.put(conversation(1, { user: "first" }));
-  const text = await readUntil(reader, '"first"');
-  assertMatch(text, /^retry: 1000$/m);
-  const lastId = idsOf(text).at(-1) ?? "";
-  await reader.cancel();
-  for (let number = 2; number <= 40; number += 1) {
-    site.watch.put(conversation(number, { user: `missed-${number}` }));
-  }
-  // EventSource keeps its first address and sends the header besides: the header is the newer one.
-  const second = await site.call(`/console/api/live/stream?after=${at}`, {
-    cookie,
-    headers: { "last-event-id": lastId },
-  });
-  const again = readerOf(second);
-  const resumed = await readUntil(again, '"missed-40"');
-  assertEquals(resumed.includes('"first"'), false);
-  for (let number = 2; number <= 40; number += 1) assert(resumed.includes(`"missed-${number}"`), `${number}`);
-  assertEquals(Number(idsOf(resumed).at(-1)?.split(".")[1]), 40);
-  await again.cancel();
-});
-
-Deno.test("createLiveRoutes() refuses a thirteenth stream of one session, and frees a place that is left", async () => {
-  await using site = await startConsole();
-  const cookie = await site.signIn("viewer");
-  const open = () => site.call("/console/api/live/stream", { cookie });
-  const streams = [];
-  for (let number = 0; number < 12; number += 1) streams.push(await open());
-  const refused = await open();
-  assertEquals([refused.status, (await refused.json()).error.code], [503, "too_many_streams"]);
-  assertEquals(refused.headers.get("retry-after"), "10");
-  for (const stream of streams) await stream.body?.cancel();
-  // The server learns of it when the connection closes, which is soon, but not at once.
-  let again = await open();
-  for (const endMs = performance.now() + 10_000; again.status !== 200 && performance.now() < endMs;) {
-    await again.body?.cancel();
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    again = await open();
-  }
-  assertEquals(again.status, 200);
-  await again.body?.cancel();
-});
-
-function streamsWith(deps: { maxOpen?: number; maxBufferedOctets?: number } = {}) {
+function setUp({ probe = () => Promise.resolve(true) }: { probe?: () => Promise<boolean> } = {}) {
   const clock = createManualClock();
+  const channels: FakeChannel[] = [];
+  let snapshots = 0;
+  let fails = false;
+  const board = new LoginList(signal({ text: "", state: "", client: "", target: "" }));
+  const model = new LiveStream({
+    board,
+    fetchSnapshot() {
+      if (fails) return Promise.reject(new Error("away"));
+      snapshots += 1;
+      return Promise.resolve(
+        {
+          at: `e.${snapshots * 100}`,
+          nowMs: 0,
+          conversations: [],
+          steps: {},
+          counters: {},
+          newestStray: 0,
+          approvals: null,
+          outbox: null,
+        } satisfies LiveSnapshot,
+      );
+    },
+    openChannel(after) {
+      const listeners = new Map<string, (event: MessageEvent<string>) => void>();
+      const channel: FakeChannel = {
+        after,
+        readyState: 1,
+        closed: false,
+        onerror: null,
+        addEventListener: (type, listener) => void listeners.set(type, listener),
+        close() {
+          channel.closed = true;
+        },
+        say: (type, data = {}) =>
+          listeners.get(type)?.(new MessageEvent(type, { data: JSON.stringify(data) })),
+        fail(readyState) {
+          channel.readyState = readyState;
+          channel.onerror?.(new Event("error"));
+        },
+      };
+      channels.push(channel);
+      return channel;
+    },
+    checkSession: probe,
+    onServerTime: () => undefined,
+    localNowMs: clock.nowMs,
+    later: clock.after,
+  });
+  /** Lets promises that are ready run. */
+  const settle = async () => {
+    for (let round = 0; round < 10; round += 1) await Promise.resolve();
+  };
   return {
     clock,
-    streams: createEventStreams({ clock, maxOpen: deps.maxOpen ?? 4, maxPerOwner: 4, ...deps }),
+    board,
+    model,
+    channels,
+    settle,
+    newest: () => channels.at(-1),
+    snapshots: () => snapshots,
+    failSnapshots: (next: boolean) => {
+      fails = next;
+    },
   };
 }
 
-Deno.test("createEventStreams() sends a comment and a beat every 15 s", async () => {
-  const { clock, streams } = streamsWith();
-  const response = streams.open({
-    owner: "a",
-    start: () => () => undefined,
-    isStillAllowed: () => Promise.resolve(true),
+function message(upTo: string, numbers: number[], values: Partial<LiveMessage> = {}): LiveMessage {
+  return {
+    upTo,
+    nowMs: 0,
+    conversations: numbers.map((number) => conversation(number)),
+    steps: { A: numbers.length },
+    drops: {},
+    ...values,
+  };
+}
+
+Deno.test("LiveStream takes a snapshot, follows from it, and shows what arrives four times a second", async () => {
+  const { model, board, settle, newest } = setUp();
+  model.start();
+  await settle();
+  assertEquals([newest()?.after, model.connection.value.kind], ["e.100", "live"]);
+  assertEquals(board.rows.value.length, 0);
+  newest()?.say("live", message("e.102", [1, 2]));
+  assertEquals(board.rows.value.length, 0);
+  model.show();
+  assertEquals([board.rows.value.length, model.steps.value], [2, { A: 2 }]);
+});
+
+for (
+  const [what, next] of [
+    ["says that changes were lost", message("e.103", [1], { lost: 7 })],
+    ["skips an id", message("e.105", [1])],
+    ["is of another epoch", message("f.101", [1])],
+  ] as const
+) {
+  Deno.test(`LiveStream takes a new snapshot when a message ${what}`, async () => {
+    const { model, settle, newest, snapshots } = setUp();
+    model.start();
+    await settle();
+    newest()?.say("live", next);
+    await settle();
+    assertEquals([snapshots(), newest()?.after], [2, "e.200"]);
   });
-  const reader = readerOf(response);
-  clock.advance(15_000);
-  assertMatch(await readUntil(reader, "beat"), /\n:\n\nevent: beat\n/);
-  clock.advance(15_000);
-  assertMatch(await readUntil(reader, "beat"), /^:\n\nevent: beat\n/);
-  await reader.cancel();
-  assertEquals(streams.openCount(), 0);
+}
+
+Deno.test("LiveStream takes a new snapshot when the server has no history for it", async () => {
+  const { model, settle, newest, channels, snapshots } = setUp();
+  model.start();
+  await settle();
+  newest()?.say("reset");
+  await settle();
+  assertEquals([snapshots(), channels[0]?.closed], [2, true]);
 });
 
-Deno.test("createEventStreams() ends a stream whose reader may not read any more", async () => {
-  const { clock, streams } = streamsWith();
-  let stopped = 0;
-  const response = streams.open({
-    owner: "a",
-    start: () => () => stopped += 1,
-    isStillAllowed: () => Promise.reject(new Error("the store is away")),
+Deno.test("LiveStream says after a lost connection how many logins changed meanwhile, until it is told to forget", async () => {
+  const { model, settle, newest } = setUp();
+  model.start();
+  await settle();
+  assertEquals(model.missed.value, null);
+  newest()?.fail(0);
+  newest()?.say("live", message("e.103", [1, 2, 3]));
+  newest()?.say("live", message("e.103", []));
+  newest()?.say("live", message("e.104", [4]));
+  assertEquals(model.missed.value, 3);
+  model.clearMissed();
+  newest()?.say("live", message("e.105", [5]));
+  assertEquals(model.missed.value, null);
+});
+
+Deno.test("LiveStream says since when it is cut off, and is live again by itself", async () => {
+  const { model, settle, newest, clock, channels } = setUp();
+  model.start();
+  await settle();
+  const lastMs = clock.nowMs();
+  clock.advance(5000);
+  newest()?.fail(0);
+  assertEquals(model.connection.value, { kind: "reconnecting", sinceMs: lastMs });
+  newest()?.say("live", message("e.100", []));
+  assertEquals([model.connection.value.kind, channels.length], ["live", 1]);
+});
+
+Deno.test("LiveStream probes and comes back with its last id when the browser gave up", async () => {
+  const { model, settle, newest, clock, channels, snapshots } = setUp();
+  model.start();
+  await settle();
+  newest()?.say("live", message("e.101", [1]));
+  newest()?.fail(2);
+  await settle();
+  clock.advance(1000);
+  assertEquals([channels.length, newest()?.after, snapshots()], [2, "e.101", 1]);
+});
+
+Deno.test("LiveStream waits longer each time, and stops asking when the session has ended", async () => {
+  let standing = true;
+  const { model, settle, newest, clock, channels } = setUp({ probe: () => Promise.resolve(standing) });
+  model.start();
+  await settle();
+  for (const waitMs of [1000, 2000, 4000, 8000, 15_000, 15_000]) {
+    const before = channels.length;
+    newest()?.fail(2);
+    await settle();
+    clock.advance(waitMs - 1);
+    assertEquals(channels.length, before);
+    clock.advance(1);
+    assertEquals(channels.length, before + 1);
+  }
+  standing = false;
+  const before = channels.length;
+  newest()?.fail(2);
+  await settle();
+  clock.advance(600_000);
+  assertEquals(channels.length, before);
+});
+
+Deno.test("LiveStream takes silence for a lost connection", async () => {
+  const { model, settle, newest, clock, channels } = setUp();
+  model.start();
+  await settle();
+  clock.advance(34_000);
+  newest()?.say("beat");
+  clock.advance(34_000);
+  model.show();
+  assertEquals(model.connection.value.kind, "live");
+  clock.advance(2000);
+  model.show();
+  assertEquals([model.connection.value.kind, channels[0]?.closed], ["reconnecting", true]);
+});
+
+Deno.test("LiveStream tries the first snapshot again until the server is there", async () => {
+  const { model, settle, clock, failSnapshots, channels } = setUp({
+    probe: () => Promise.reject(new Error("away")),
   });
-  clock.advance(15_000);
-  const text = await readUntil(readerOf(response), "<never>");
-  assertMatch(text, /event: signed_out\ndata: {}\n\n<end>$/);
-  assertEquals([stopped, streams.openCount()], [1, 0]);
+  failSnapshots(true);
+  model.start();
+  await settle();
+  assertEquals(model.connection.value.kind, "reconnecting");
+  failSnapshots(false);
+  clock.advance(1000);
+  await settle();
+  assertEquals([model.connection.value.kind, channels.length], ["live", 1]);
 });
 
-Deno.test("createEventStreams() cuts off a reader that lets too much pile up", async () => {
-  const { streams } = streamsWith({ maxBufferedOctets: 10_000 });
-  let stopped = 0;
-  let send: (chunk: Uint8Array<ArrayBuffer>) => void = () => undefined;
-  const response = streams.open({
-    owner: "a",
-    start: (sink) => {
-      send = sink.send;
-      return () => stopped += 1;
-    },
-    isStillAllowed: () => Promise.resolve(true),
-  });
-  for (let round = 0; round < 12; round += 1) send(eventChunk("live", JSON.stringify("x".repeat(1000))));
-  assertEquals([stopped, streams.openCount()], [1, 0]);
-  const fault = await readUntil(readerOf(response), "<never>").catch((error: Error) => error.message);
-  assertEquals(fault, "the reader is too slow");
+Deno.test("LiveStream stopped and started again resumes where it was", async () => {
+  const { model, settle, newest, channels, snapshots } = setUp();
+  model.start();
+  await settle();
+  newest()?.say("live", message("e.103", [1, 2, 3]));
+  model.stop();
+  assertEquals(channels[0]?.closed, true);
+  channels[0]?.say("live", message("e.104", [4]));
+  model.start();
+  assertEquals([newest()?.after, snapshots()], ["e.103", 1]);
 });
 
-Deno.test("closeAll() ends every stream and lets none be opened", async () => {
-  await using site = await startConsole();
-  const cookie = await site.signIn("viewer");
-  const reader = readerOf(await site.call("/console/api/live/stream", { cookie }));
-  site.app.close();
-  assertMatch(await readUntil(reader, "<never>"), /<end>$/);
-  const refused = await site.call("/console/api/live/stream", { cookie });
-  await refused.body?.cancel();
-  assertEquals(refused.status, 503);
+Deno.test("LiveStream started again waits for the server as long as for any other event", async () => {
+  const { model, settle, newest, clock, channels } = setUp();
+  model.start();
+  await settle();
+  model.stop();
+  clock.advance(3_600_000);
+  model.start();
+  assertEquals(model.connection.value.kind, "connecting");
+  model.show();
+  assertEquals([model.connection.value.kind, newest()?.closed], ["connecting", false]);
+  newest()?.say("live", message("e.101", [1]));
+  assertEquals([model.connection.value.kind, model.missed.value], ["live", null]);
+  model.stop();
+  model.start();
+  clock.advance(35_001);
+  model.show();
+  assertEquals([model.connection.value.kind, channels.at(-1)?.closed], ["reconnecting", true]);
 });
 
-Deno.test("createLiveRoutes() ends the stream of an administrator who signed out, at the next beat", async () => {
-  const clock = createManualClock();
-  await using site = await startConsole({ clock });
-  const cookie = await site.signIn("viewer");
-  const reader = readerOf(await site.call("/console/api/live/stream", { cookie }));
-  await readUntil(reader, "reset");
-  await (await site.call("/console/api/session", { method: "DELETE", cookie })).body?.cancel();
-  clock.advance(15_000);
-  assertMatch(await readUntil(reader, "<never>"), /signed_out[^]*<end>$/);
+Deno.test("hasGap() is true exactly when ids are missing", () => {
+  assertEquals(hasGap("e.5", message("e.7", [6, 7])), false);
+  assertEquals(hasGap("e.5", message("e.6", [6, 7])), false, "a repeat is no gap");
+  assertEquals(hasGap("e.5", message("e.8", [7, 8])), true);
+  assertEquals(hasGap("e.5", message("f.6", [6])), true);
 });
