@@ -1,4 +1,4 @@
-// Every route of the console's API: its permission, and how it answers each role and a caller without a session.
+// Every route of the console API: its permission, and its answer to each role and to a caller without a session.
 
 import { assertEquals } from "@std/assert";
 import { Hono } from "hono";
@@ -13,7 +13,7 @@ import { approval } from "../fakes/console_gateway.ts";
 import { startConsole } from "../fakes/console_app.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 
-/** What the call answers to a permitted caller; the bodies are as small as they may be. */
+/** The status that a permitted caller receives. The bodies are as small as possible. */
 const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "GET /session": 200,
   "POST /session": 400,
@@ -61,7 +61,7 @@ const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "GET /history": 200,
   "GET /history/export": 200,
   "GET /charts": 200,
-  // Without a directory, so what is well-formed is told that there is none.
+  // Without a directory: the answer to a well-formed request is that there is no directory.
   "GET /group-names": 404,
   "GET /users": 404,
   "POST /users": 400,
@@ -148,7 +148,7 @@ const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "POST /outbox/:id/reveal": 410,
 };
 
-Deno.test("every route of the console API declares its permission, as the vector lists it", async () => {
+Deno.test("every route of the console API declares the permission that the vector lists", async () => {
   const vector = await Deno.readTextFile(new URL("../vectors/console_permissions.txt", import.meta.url));
   const listed = vector.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   const declared = CONSOLE_ROUTES.map(({ method, path, needs, countsAsUse, stepUp, browserOnly }) =>
@@ -185,7 +185,7 @@ Deno.test("createAuthMiddleware() refuses a route whose first handler declares n
   assertEquals(undeclared.map(({ path }) => path), ["/undeclared", "/late"]);
 });
 
-Deno.test("createConsoleApi() lets each role do what its permission says, and refuses the rest", async (t) => {
+Deno.test("createConsoleApi() allows each role what its permission includes, and refuses everything else", async (t) => {
   for (const row of CONSOLE_ROUTES) {
     await using site = await startConsole();
     for (const who of [null, ...ROLES]) {
@@ -205,7 +205,7 @@ Deno.test("createConsoleApi() lets each role do what its permission says, and re
   }
 });
 
-Deno.test("createConsoleApi() knows no path that only looks like a route's", async () => {
+Deno.test("createConsoleApi() serves no path that only resembles a route", async () => {
   await using site = await startConsole();
   const ask = async (path: string, method = "GET") => {
     const response = await site.call(CONSOLE_API_PATH + path, { method });
@@ -219,7 +219,7 @@ Deno.test("createConsoleApi() knows no path that only looks like a route's", asy
   assertEquals(await ask("/live", "HEAD"), 401);
 });
 
-Deno.test("createApprovalRoutes() denies and cancels, once, and writes who did it", async () => {
+Deno.test("createApprovalRoutes() denies and cancels a login once, and records the actor", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("operator");
   site.secondFactorAdmin.wait(approval("r1"));
@@ -239,7 +239,7 @@ Deno.test("createApprovalRoutes() denies and cancels, once, and writes who did i
   ]);
 });
 
-Deno.test("createOutboxRoutes() shows a text to an owner alone, records it, and never logs it", async () => {
+Deno.test("createOutboxRoutes() shows a text message to owners only, records the view, and never logs the text", async () => {
   await using site = await startConsole();
   site.outbox.put(
     { id: "m1", kind: "text", to: "+15550100", createdMs: 0, deadlineMs: 1e15 },

@@ -1,4 +1,4 @@
-// How a person's last logins ended: found once, and then only what is newer.
+// The recent logins of a user on the account page: the first read, and later reads of newer logins only.
 
 import { assertEquals } from "@std/assert";
 import { auditIdAt } from "../../platform/audit.ts";
@@ -32,7 +32,7 @@ function stageOf(store: Store) {
     clock,
     history: createAccountHistory({ store: counted, clock }),
     reads: () => reads,
-    /** A login that began so long ago and ended just now. */
+    /** A login that began the given time ago and ended just now. */
     async finish(user: string, agoMs = 0): Promise<void> {
       const startedMs = clock.nowMs() - agoMs;
       const value = encodeLoginRecord({
@@ -55,7 +55,7 @@ function stageOf(store: Store) {
   };
 }
 
-Deno.test("createAccountHistory() gives the user's own logins, newest first, and no similar name's", () =>
+Deno.test("createAccountHistory() returns the user's own logins, newest first, and none of a similar name", () =>
   withHistory(async ({ history, finish, clock }) => {
     await finish("Ada", 3 * MINUTE_MS);
     await finish("adalbert", 2 * MINUTE_MS);
@@ -65,20 +65,20 @@ Deno.test("createAccountHistory() gives the user's own logins, newest first, and
     assertEquals((await history.of("ada"))[0]?.startedMs, clock.nowMs() - MINUTE_MS);
   }));
 
-Deno.test("createAccountHistory() reads the old part once, and finds what ended since, once each", () =>
+Deno.test("createAccountHistory() reads old logins once, and returns each newer login once", () =>
   withHistory(async ({ history, finish, clock, reads }) => {
     for (let count = 0; count < 30; count += 1) await finish("ada", DAY_MS + count * MINUTE_MS);
     assertEquals((await history.of("ada")).length, 30);
     assertEquals(reads(), 30);
     clock.advance(5 * MINUTE_MS);
-    // It began before the last look.
+    // It began before the last read.
     await finish("ada", 6 * MINUTE_MS);
     assertEquals((await history.of("ada")).length, 31);
     assertEquals((await history.of("ada")).length, 31);
     assertEquals(reads(), 32);
   }));
 
-Deno.test("createAccountHistory() gives fifty at most, and nothing older than 90 days", () =>
+Deno.test("createAccountHistory() returns at most fifty logins, and none older than 90 days", () =>
   withHistory(async ({ history, finish, clock }) => {
     for (let count = 0; count < 55; count += 1) await finish("ada", count * MINUTE_MS);
     await finish("bert", 89 * DAY_MS);

@@ -1,4 +1,4 @@
-// A browser that uses the account API, for tests of it.
+// A browser that calls the account API, for tests.
 
 import { assertEquals } from "@std/assert";
 import type { CallOptions } from "../fakes/console_app.ts";
@@ -9,7 +9,7 @@ import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.
 export const ACCOUNT_API = "/me/api";
 export const PHONE_COOKIE = `countersign-phone=${FAKE_TOKEN}`;
 
-/** A browser with its cookie. `ask` expects success, `refused` a refusal. */
+/** A browser with its cookie. `ask` expects success, `refused` expects an error. */
 export function visitor(site: PeopleConsole, extra = "") {
   let cookie = "";
   const send = async (path: string, options: CallOptions = {}): Promise<Response> => {
@@ -51,7 +51,7 @@ export async function enteredByLink(site: PeopleConsole, user: string) {
   return browser;
 }
 
-/** Pairs the fake phone for ada, here and at its service. */
+/** Pairs the fake phone for ada, in the gateway and in its service. */
 export async function pairPhone(site: PeopleConsole): Promise<void> {
   site.phone.startWithPhrase("192.0.2.1");
   site.phone.typePhrase();

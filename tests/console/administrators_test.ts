@@ -1,4 +1,4 @@
-// Administrators: invited, changed, disabled, removed; the last owner stays; what changes ends sessions.
+// Administrators: invite, change, disable and remove them; the last owner stays; changes end sessions.
 
 import { assertEquals, assertRejects } from "@std/assert";
 import { isAdminName, type Role } from "../../console/api/auth/admin_records.ts";
@@ -33,7 +33,7 @@ async function join(site: TestConsole, { by, name, role }: { by: string; name: s
   return { token, cookie: made.cookie, answer: made };
 }
 
-/** A console whose owner came by the set-up link, so that owners can be changed. */
+/** A console whose owner was created with the set-up link, so that owners can be changed. */
 async function withOwner(site: TestConsole): Promise<string> {
   const token = (await site.admins.setupLink() ?? "").split("#")[1] ?? "";
   const made = await ask(site, `${API}/setup`, {
@@ -43,7 +43,7 @@ async function withOwner(site: TestConsole): Promise<string> {
   return made.cookie;
 }
 
-Deno.test("createInvitations() makes a link that gives its name and role, once, for a day", async () => {
+Deno.test("createInvitations() creates a link for one name and role that works once, for a day", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ admins: [], clock });
   const by = await withOwner(site);
@@ -64,7 +64,7 @@ Deno.test("createInvitations() makes a link that gives its name and role, once, 
   assertEquals((await ask(site, `${API}/setup/link`, { method: "POST", json })).code, "bad_invitation");
 });
 
-Deno.test("createInvitations() accepts no other name or role than the link's", async () => {
+Deno.test("createInvitations() accepts only the name and role of the link", async () => {
   await using site = await startConsole({ admins: [] });
   const by = await withOwner(site);
   const invited = await ask(site, ADMINISTRATORS, {
@@ -80,7 +80,7 @@ Deno.test("createInvitations() accepts no other name or role than the link's", a
   assertEquals([made.body.session.name, made.body.session.role], ["Grace", "viewer"]);
 });
 
-Deno.test("AdminStore refuses names that are taken, invited or in the settings", async () => {
+Deno.test("AdminStore refuses names that are taken, invited or in the settings file", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("owner");
   const invite = (name: string) =>
@@ -94,7 +94,7 @@ Deno.test("AdminStore refuses names that are taken, invited or in the settings",
   assertEquals(await invite("a\u202eb"), "bad_name");
 });
 
-Deno.test("AdminStore changes a role, which ends the sessions made with the old one, and their tokens' reach", async () => {
+Deno.test("AdminStore changes a role, ends the sessions with the old role, and limits the account's tokens", async () => {
   await using site = await startConsole({ admins: [] });
   const by = await withOwner(site);
   const grace = await join(site, { by, name: "Grace", role: "owner" });
@@ -120,7 +120,7 @@ Deno.test("AdminStore changes a role, which ends the sessions made with the old 
   assertEquals([list.status, live.status], [403, 200]);
 });
 
-Deno.test("AdminStore disables: no sign-in, no session, no token, until enabled again", async () => {
+Deno.test("AdminStore disables an account: no sign-in, no session and no token until it is enabled again", async () => {
   await using site = await startConsole({ admins: [] });
   const by = await withOwner(site);
   const grace = await join(site, { by, name: "Grace", role: "owner" });
@@ -142,7 +142,7 @@ Deno.test("AdminStore disables: no sign-in, no session, no token, until enabled 
   assertEquals((await signIn()).status, 200);
 });
 
-Deno.test("AdminStore keeps the last owner, whatever is tried, and of two at once", async () => {
+Deno.test("AdminStore keeps the last owner, also when two changes run at once", async () => {
   await using site = await startConsole({ admins: [] });
   const ada = await withOwner(site);
   const change = (name: string, json: unknown, cookie: string) =>
@@ -165,7 +165,7 @@ Deno.test("AdminStore keeps the last owner, whatever is tried, and of two at onc
   assertEquals(items.filter(({ role }: { role: Role }) => role === "owner").length, 1);
 });
 
-Deno.test("AdminStore removes for good: a new account of the name has none of the old one's", async () => {
+Deno.test("AdminStore removes an account for good: a new account of the same name inherits nothing", async () => {
   await using site = await startConsole({ admins: [] });
   const by = await withOwner(site);
   const first = await join(site, { by, name: "Grace", role: "viewer" });
@@ -175,7 +175,7 @@ Deno.test("AdminStore removes for good: a new account of the name has none of th
   assertEquals((await ask(site, ADMINISTRATORS, { cookie: first.cookie })).code, "not_signed_in");
 });
 
-Deno.test("AdminStore gives new sign-in methods by a link, and the old ones work until it is used", async () => {
+Deno.test("AdminStore replaces sign-in methods by a link, and the old ones work until the link is used", async () => {
   await using site = await startConsole({ admins: [] });
   const by = await withOwner(site);
   const grace = await join(site, { by, name: "Grace", role: "operator" });
@@ -193,7 +193,7 @@ Deno.test("AdminStore gives new sign-in methods by a link, and the old ones work
   assertEquals(old.code, "wrong_sign_in");
 });
 
-Deno.test("setUp() does not give back a role that was taken away while the new password was hashed", async () => {
+Deno.test("setUp() does not restore a role that was removed while the new password was hashed", async () => {
   await using site = await startConsole({ admins: [] });
   const by = await withOwner(site);
   await join(site, { by, name: "Grace", role: "owner" });
@@ -223,13 +223,13 @@ Deno.test("setUp() does not give back a role that was taken away while the new p
   assertEquals([fault.code, (await admins.find("Grace"))?.role], ["changed_meanwhile", "viewer"]);
 });
 
-Deno.test("isAdminName() leaves the names of other actors to them", () => {
+Deno.test("isAdminName() refuses the names of other actors", () => {
   const refused = ["token:x", "user:ada", "Scim:hr", "console:Ada", "RADIUS", "command", "refresh"];
   assertEquals(refused.filter(isAdminName), []);
   assertEquals(["Ada", "radius admin", "a:b"].filter(isAdminName).length, 3);
 });
 
-Deno.test("AdminStore leaves those of the settings file alone, and records every other change", async () => {
+Deno.test("AdminStore does not change administrators of the settings file, and records every other change", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("owner");
   const call = (path: string, method: string, json?: unknown) => ask(site, path, { method, json, cookie });
@@ -261,7 +261,7 @@ Deno.test("AdminStore leaves those of the settings file alone, and records every
   assertEquals(new Set(records.map(({ value }) => value?.object)), new Set(["administrator:Grace"]));
 });
 
-Deno.test("createSessionListRoutes() lists one's own sessions alone, and ends no other's", async () => {
+Deno.test("createSessionListRoutes() lists only the caller's own sessions, and ends no other ones", async () => {
   await using site = await startConsole();
   const [mine, alsoMine, theirs] = await Promise.all([
     site.signIn("viewer"),

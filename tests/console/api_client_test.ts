@@ -1,4 +1,4 @@
-// The typed client: a value in a path stays one segment of it.
+// The typed API client: the value of a path parameter stays in one path segment.
 
 import { assertEquals } from "@std/assert";
 import { hc } from "hono/client";

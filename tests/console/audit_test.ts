@@ -1,4 +1,4 @@
-// The audit's API: every writer's records in one order, found by object and actor, paged without a gap.
+// The audit API: records of all writers in one order, filters by object and actor, paging without gaps.
 
 import { assertEquals } from "@std/assert";
 import { auditIdAt } from "../../platform/audit.ts";
@@ -28,7 +28,7 @@ async function ask(site: TestConsole, query: string, cookie: string): Promise<Au
 }
 const actions = ({ items }: AuditPage) => items.map(({ action }) => action);
 
-Deno.test("GET /audit has records of all writers, newest first, narrowed by object, actor and time", async () => {
+Deno.test("GET /audit returns records of all writers, newest first, filtered by object, actor and time", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   await keep(site, [
@@ -45,7 +45,7 @@ Deno.test("GET /audit has records of all writers, newest first, narrowed by obje
   assertEquals([changed?.before, changed?.after, changed?.objects], ["x", "y", ["user:ada"]]);
 });
 
-Deno.test("GET /audit filters by action and source, and knows an administrator under either name", async () => {
+Deno.test("GET /audit filters by action and source, and finds an administrator by either name", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   await keep(site, [
@@ -75,7 +75,7 @@ Deno.test("GET /audit pages by id without a gap", async () => {
   assertEquals(seen, Array.from({ length: 120 }, (_, at) => String(119 - at)));
 });
 
-Deno.test("GET /audit/export has what the filters let through, in cells that no spreadsheet calculates, and is recorded", async () => {
+Deno.test("GET /audit/export has the filtered records, in cells that no spreadsheet calculates, and is recorded", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   await keep(site, [
@@ -99,13 +99,13 @@ Deno.test("GET /audit/export has what the filters let through, in cells that no 
   assertEquals(asJson?.after, "json, object user:ada");
 });
 
-Deno.test("auditLines() ends after 50,000 records, however many fit", async () => {
+Deno.test("auditLines() ends after 50,000 records, however many match", async () => {
   const KEPT = 50_200;
   const value = { actor: "owner", action: "a" };
   let read = 0;
   const endless = {
     async *range() {
-      // As the store does: what is asked for next begins where the page before ended.
+      // As in the store, the next page begins where the page before ended.
       for (; read < KEPT; read += 1) yield { key: ["audit", String(KEPT - read)], value, versionstamp: "1" };
     },
   } as unknown as Store;
@@ -123,7 +123,7 @@ Deno.test("auditLines() ends after 50,000 records, however many fit", async () =
   assertEquals(lines.length, 1 + MAX_EXPORTED_RECORDS + 1);
 });
 
-Deno.test("GET /audit/export needs a factor shown lately, and records nothing without", async () => {
+Deno.test("GET /audit/export requires a recent factor, and records nothing without one", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const cookie = await site.signIn("owner");
@@ -133,7 +133,7 @@ Deno.test("GET /audit/export needs a factor shown lately, and records nothing wi
   assertEquals((await ask(site, "?action=audit.export", cookie)).items, []);
 });
 
-Deno.test("GET /audit refuses what is no filter, and those without a session", async () => {
+Deno.test("GET /audit refuses invalid filters, and requests without a session", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   const bad = await site.call("/console/api/audit?from=yesterday", { cookie });
@@ -143,7 +143,7 @@ Deno.test("GET /audit refuses what is no filter, and those without a session", a
   assertEquals(anonymous.status, 401);
 });
 
-Deno.test("GET /audit finds parts of names, details and labels without case, and earlier actions under today's names", async () => {
+Deno.test("GET /audit finds parts of names, details and labels in any case, and earlier actions by their present names", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   await keep(site, [
@@ -168,7 +168,7 @@ Deno.test("GET /audit finds parts of names, details and labels without case, and
   assertEquals([items[0]?.action, items[0]?.details.factor], ["pairing.add", "sms"]);
 });
 
-Deno.test("auditPage() compares a bounded number of records, and goes on from there", async () => {
+Deno.test("auditPage() compares a limited number of records, and the next page continues from there", async () => {
   const KEPT = MAX_COMPARED + 10;
   const page = async (before: string | null) => {
     let read = 0;

@@ -1,4 +1,4 @@
-// What the audit and a user's timeline have of logins that timed out, of members of groups, and of phone numbers.
+// The audit log and the user timeline: logins that timed out, members of groups, and phone numbers.
 
 import { assertEquals } from "@std/assert";
 import type { AuditItem, AuditPage } from "../../console/api/audit/audit_log.ts";
@@ -15,7 +15,7 @@ import { pairPhone } from "../radius/rows/phone.ts";
 
 const API = "/console/api";
 
-Deno.test("userTimeline() has a login that timed out, with its client and why the push ended", async () => {
+Deno.test("userTimeline() shows a login that timed out, with its client and the reason why the push ended", async () => {
   await using world = await startInProcess({ embedded: true, toml: "[radius]\nconversation_ttl_s = 60" });
   await pairPhone(world, "anna");
   await world.login({ user: "Anna" }).start();
@@ -27,7 +27,7 @@ Deno.test("userTimeline() has a login that timed out, with its client and why th
   assertEquals([client, factor, because, conversation !== undefined], ["any", "device", "expired", true]);
 });
 
-/** A console with the call of a user manager, and its audit records about an object. */
+/** A console with the API calls of a user manager, and its audit records about an object. */
 async function startAudited(shape: Parameters<typeof startPeopleConsole>[0] = {}) {
   const site = await startPeopleConsole(shape);
   const ask = apiCaller(site, await site.signIn("user_manager"));
@@ -47,7 +47,7 @@ const USER_SHAPES: readonly Shape[] = [{ local: "store" }, { ldap: "sync" }];
 
 for (const shape of GROUP_SHAPES) {
   const backends = Object.keys(shape).join(" and ");
-  Deno.test(`GET /audit names the members that a group got and lost (${backends})`, async () => {
+  Deno.test(`GET /audit lists the added and removed members of a group (${backends})`, async () => {
     const { site, ask, items } = await startAudited({ shape });
     await using _site = site;
     await site.putGroup("ops", ["ada"]);
@@ -68,7 +68,7 @@ for (const shape of GROUP_SHAPES) {
   });
 }
 
-Deno.test("GET /audit shows 20 names of members as a whole, however long, and counts the others", async () => {
+Deno.test("GET /audit shows 20 full names of members, however long, and counts the others", async () => {
   const { site, ask, items } = await startAudited();
   await using _site = site;
   await site.putGroup("ops");
@@ -102,7 +102,7 @@ const numbersOf = ({ before, after }: Pick<AuditItem, "before" | "after">) =>
 
 for (const shape of USER_SHAPES) {
   const [backend] = Object.values(shape);
-  Deno.test(`GET /audit has the phone numbers before and after an import, masked (${backend})`, async () => {
+  Deno.test(`GET /audit has the masked phone numbers before and after an import (${backend})`, async () => {
     const audited = await startAudited({ shape });
     await using site: PeopleConsole = audited.site;
     await site.put("ada", { phoneNumbers: [{ value: "+4915112345678", type: "mobile" }] });

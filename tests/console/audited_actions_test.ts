@@ -1,4 +1,4 @@
-// Every route that changes something leaves a record of who did what to whom, in the commit of the change.
+// Every route that changes data records the actor, the action and the object in the commit of the change.
 
 import { assert, assertEquals } from "@std/assert";
 import { auditActor, auditObjects } from "../../platform/audit.ts";
@@ -24,7 +24,7 @@ async function recordsOf({ site }: Stage): Promise<Map<string, AuditRecord>> {
   return found;
 }
 
-/** What was written since, as "who action whom". */
+/** The new records, as "actor action object". */
 async function writtenSince(stage: Stage, before: ReadonlyMap<string, AuditRecord>): Promise<string[]> {
   const now = await recordsOf(stage);
   return [...now].filter(([id]) => !before.has(id)).flatMap(([, record]) =>
@@ -32,7 +32,7 @@ async function writtenSince(stage: Stage, before: ReadonlyMap<string, AuditRecor
   );
 }
 
-Deno.test("ACTIONS has an entry for each route that is not a question, and no other", () => {
+Deno.test("ACTIONS has an entry for each route with another method than GET, and no other", () => {
   const routes = CONSOLE_ROUTES.filter(({ method }) => method !== "GET").map(({ method, path }) =>
     `${method} ${path}`
   );
@@ -64,7 +64,7 @@ for (const { route, method, row } of AUDITED) {
   });
 }
 
-/** A store that fails when told to, as a full disk does. */
+/** A store that fails on demand, as with a full disk. */
 function createFailingStore() {
   let isFailing = false;
   return {
@@ -79,7 +79,7 @@ function createFailingStore() {
   };
 }
 
-/** Everything that is kept, with the version of each. */
+/** All stored keys, each with its version. */
 async function everythingIn({ site }: Stage): Promise<string[]> {
   const kept: string[] = [];
   for await (const { key, versionstamp } of site.store.list([])) {
@@ -88,7 +88,7 @@ async function everythingIn({ site }: Stage): Promise<string[]> {
   return kept;
 }
 
-/** A action of each kind of writer, and where its effect would be seen. */
+/** An action of each kind of writer, and the place where its effect is visible. */
 const WHERE_SEEN: Readonly<Record<string, string>> = {
   "PATCH /administrators/:id": "/administrators",
   "DELETE /sessions/:id": "/sessions",
@@ -130,13 +130,13 @@ function auditedAction(route: string): AuditedAction {
   return action;
 }
 
-/** What an answer says besides the time. */
+/** The content of an answer, without the time. */
 function withoutClock(answer: unknown): unknown {
   if (typeof answer !== "object" || answer === null) return answer;
   return { ...answer, nowMs: 0 };
 }
 
-Deno.test("the page of the audit has a word in each language for what these actions are called", () => {
+Deno.test("the audit page has a label in each language for every action", () => {
   for (const { row: { action } } of AUDITED) {
     const key = `govern.event_${action.replaceAll(".", "_")}`;
     assert(Object.hasOwn(en, key) && Object.hasOwn(de, key), key);

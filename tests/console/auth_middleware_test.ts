@@ -1,4 +1,4 @@
-// Fresh factors and API tokens at the one gate: who is asked again, which tokens are taken, and which are not.
+// Authentication middleware: which calls require a fresh factor, and which API tokens are accepted.
 
 import { assertEquals } from "@std/assert";
 import { SignJWT, UnsecuredJWT } from "jose";
@@ -31,7 +31,7 @@ async function makeToken(site: TestConsole, { cookie, role = "viewer", days = 30
 
 const asToken = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
-Deno.test("createAuthMiddleware() asks for a fresh factor after five minutes, on every row that wants one and on no other", async (t) => {
+Deno.test("createAuthMiddleware() requires a fresh factor after five minutes, on the rows that declare it and on no other", async (t) => {
   for (const row of CONSOLE_ROUTES.filter(({ needs }) => needs !== "anyone")) {
     await t.step(`${row.method} ${row.path}: ${row.stepUp ? "asks" : "does not ask"}`, async () => {
       const clock = createManualClock();
@@ -48,7 +48,7 @@ Deno.test("createAuthMiddleware() asks for a fresh factor after five minutes, on
   }
 });
 
-/** Requests of routes without `stepUp` in their row, and whether they ask for a fresh factor because of what they change. */
+/** Requests of routes without `stepUp`, and whether their change requires a fresh factor. */
 const GRANTS: readonly (readonly [method: string, path: string, json: unknown, asks: boolean])[] = [
   ["POST", "/users", { user: { userName: "new" } }, false],
   ["POST", "/users", { user: { userName: "new2", phoneNumbers: [] } }, false],
@@ -67,7 +67,7 @@ const GRANTS: readonly (readonly [method: string, path: string, json: unknown, a
   ["POST", "/bulk", { choice: { names: ["gone"] }, action: "deactivate" }, false],
 ];
 
-Deno.test("a request that gives a person a way to sign in asks for a fresh factor, whatever route it takes", async (t) => {
+Deno.test("a request that gives a user a sign-in method requires a fresh factor, on every route", async (t) => {
   const now = createManualClock(Date.now());
   await using site = await startPeopleConsole({ clock: now });
   await site.put("ada", { phoneNumbers: [{ value: "+14155550123" }] });
@@ -85,7 +85,7 @@ Deno.test("a request that gives a person a way to sign in asks for a fresh facto
   }
 });
 
-Deno.test("createSessionRoutes() makes a factor fresh for the same person alone, and by the right password alone", async () => {
+Deno.test("createSessionRoutes() makes a factor fresh only for the same user, and only with the right password", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const cookie = await site.signIn("owner");
@@ -102,7 +102,7 @@ Deno.test("createSessionRoutes() makes a factor fresh for the same person alone,
   assertEquals(await ask(), "step_up");
 });
 
-Deno.test("createSessionRoutes() counts wrong factors like wrong sign-ins", async () => {
+Deno.test("createSessionRoutes() counts wrong factors like failed sign-ins", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   const show = () =>
@@ -112,7 +112,7 @@ Deno.test("createSessionRoutes() counts wrong factors like wrong sign-ins", asyn
   assertEquals(said, [...Array<string>(5).fill("wrong_sign_in"), "too_many_attempts"]);
 });
 
-Deno.test("ApiTokens lets a token do what its role may, without an Origin, and nothing more", async () => {
+Deno.test("ApiTokens gives a token the rights of its role, without an Origin, and no others", async () => {
   await using site = await startConsole();
   const { token } = await makeToken(site, { role: "operator" });
   assertEquals(
@@ -128,7 +128,7 @@ Deno.test("ApiTokens lets a token do what its role may, without an Origin, and n
   assertEquals(await site.call(`${API}/tokens`, asToken(token)).then(code), "role");
 });
 
-Deno.test("ApiTokens keeps tokens out of all that wants a fresh factor or a browser, even an owner's", async () => {
+Deno.test("ApiTokens refuses tokens, also an owner's, where a fresh factor or a browser is required", async () => {
   await using site = await startConsole();
   const { token } = await makeToken(site, { role: "owner" });
   for (const row of CONSOLE_ROUTES.filter(({ stepUp, browserOnly }) => stepUp || browserOnly)) {
@@ -142,7 +142,7 @@ Deno.test("ApiTokens keeps tokens out of all that wants a fresh factor or a brow
   }
 });
 
-Deno.test("ApiTokens refuses what it did not sign so: no algorithm, another key, another type, audience or issuer", async () => {
+Deno.test("ApiTokens refuses tokens with no algorithm, or another key, type, audience or issuer", async () => {
   await using site = await startConsole();
   const { item, token } = await makeToken(site, { role: "owner" });
   const key = createVault(new Uint8Array(32).fill(7), createSystemRandom()).deriveKey(
@@ -184,7 +184,7 @@ Deno.test("ApiTokens refuses what it did not sign so: no algorithm, another key,
   }
 });
 
-Deno.test("ApiTokens refuses a token when it is revoked, at its end, and when its maker loses the account", async () => {
+Deno.test("ApiTokens refuses a token that is revoked or expired, or whose creator lost the account", async () => {
   const clock = createManualClock(Date.now());
   await using site = await startConsole({ clock });
   const cookie = await site.signIn("owner");
@@ -198,7 +198,7 @@ Deno.test("ApiTokens refuses a token when it is revoked, at its end, and when it
   assertEquals(await ask(short.token), "bad_api_token");
 });
 
-Deno.test("createAuthMiddleware() leaves another scheme's Authorization to the proxy that sent it", async () => {
+Deno.test("createAuthMiddleware() ignores an Authorization header of another scheme, which a proxy may add", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   const response = await site.call(`${API}/live`, { cookie, headers: { authorization: "Basic eDp5" } });

@@ -1,4 +1,4 @@
-// The build: skipped when nothing changed, whole when two run at once, and within the bars for size.
+// The build: it is skipped without changes, is safe to run twice at once, and keeps the size limits.
 
 import { assert, assertEquals } from "@std/assert";
 import { loadDist } from "../../console/assets.ts";
@@ -9,7 +9,10 @@ import en from "../../console/web/i18n/en.json" with { type: "json" };
 
 const DIST = decodeURIComponent(new URL("../../console/dist", import.meta.url).pathname);
 const MAX_SCRIPT_OCTETS = BARS.routeScriptKb * 1024;
-/** A page needs besides: its HTML, styles, icons, words, the session and its own data, sixteen in all. */
+/**
+ * Scripts and preloads. A page also needs HTML, styles, icons, messages, the session and its data: sixteen files in
+ * total.
+ */
 const MAX_FILES_OF_PAGE = 9;
 const MAX_STYLE_OCTETS = 15 * 1024;
 
@@ -23,7 +26,7 @@ Deno.test("build() does nothing when nothing changed", async () => {
   assertEquals(await build(), false);
 });
 
-Deno.test("build() leaves whole files when two run at once, and no drafts", async () => {
+Deno.test("build() leaves complete files and no drafts when two builds run at once", async () => {
   const task = () =>
     new Deno.Command(Deno.execPath(), { args: ["task", "--quiet", "build", "--force"], stdout: "null" })
       .output();
@@ -38,7 +41,7 @@ Deno.test("build() leaves whole files when two run at once, and no drafts", asyn
   assert(read(manifest.icon) !== null);
 });
 
-Deno.test("build() keeps each page of the console, all scripts, styles and icons within their bars", async () => {
+Deno.test("build() keeps the scripts, styles and icons of each console page within their size limits", async () => {
   await build();
   const dist = await loadDist(DIST);
   const { routes, allScriptOctets, styleOctets, spriteOctets } = weighConsole(dist);
@@ -48,7 +51,7 @@ Deno.test("build() keeps each page of the console, all scripts, styles and icons
       scriptOctets > 15_000 && scriptOctets <= MAX_SCRIPT_OCTETS,
       `${name}: ${scriptOctets} octets of script`,
     );
-    // Browsers take gzip over plain http alone; it may not run away from brotli.
+    // Browsers accept only gzip over plain HTTP. Its sizes must stay near those of brotli.
     assert(gzipOctets <= 1.2 * scriptOctets, `${name}: ${gzipOctets} octets by gzip`);
   }
   const maxOctets = 1024 * BARS.allScriptKb;
@@ -57,7 +60,7 @@ Deno.test("build() keeps each page of the console, all scripts, styles and icons
   assert(spriteOctets > 500 && spriteOctets <= 1024 * BARS.spriteKb, `${spriteOctets} octets of icons`);
 });
 
-Deno.test("build() has each page of the console fetch few files, shared code in one", async () => {
+Deno.test("build() makes each page of the console fetch few files, with shared code in one", async () => {
   await build();
   const { manifest } = await loadDist(DIST);
   const { scripts = [], preloads = [] } = manifest.pages.web ?? {};
@@ -69,7 +72,7 @@ Deno.test("build() has each page of the console fetch few files, shared code in 
   }
 });
 
-Deno.test("build() notices a change of any source that a page uses, wherever it is", async () => {
+Deno.test("build() notices a change of any source that a page uses", async () => {
   await build();
   const { manifest: { inputs } } = await loadDist(DIST);
   const needed = [
@@ -88,7 +91,7 @@ Deno.test("build() notices a change of any source that a page uses, wherever it 
   assertEquals([...needed, ...outside].filter((path) => !inputs.files.includes(path)), []);
 });
 
-Deno.test("build() packs every file that is worth it, so that no visitor waits for that", async () => {
+Deno.test("build() compresses every file that benefits, so that no request waits for compression", async () => {
   await build();
   const { manifest, read } = await loadDist(DIST);
   const { scripts = [], styles = [] } = manifest.pages.web ?? {};
@@ -102,7 +105,7 @@ Deno.test("build() packs every file that is worth it, so that no visitor waits f
   }
 });
 
-Deno.test("build() keeps the phone page within 45 KB of script and 15 KB of styles, packed", async () => {
+Deno.test("build() keeps the phone page within 45 KB of script and 15 KB of styles, compressed", async () => {
   await build();
   const { manifest, read } = await loadDist(DIST);
   const weigh = async (names: readonly string[] = []) => {
@@ -119,7 +122,7 @@ Deno.test("build() keeps the phone page within 45 KB of script and 15 KB of styl
   assert(style > 0 && style <= MAX_STYLE_OCTETS, `${style} octets of styles`);
 });
 
-Deno.test("build() keeps the account page within 45 KB of script and 15 KB of styles, packed", async () => {
+Deno.test("build() keeps the account page within 45 KB of script and 15 KB of styles, compressed", async () => {
   await build();
   const { manifest, read } = await loadDist(DIST);
   const weigh = async (names: readonly string[] = []) => {
@@ -138,7 +141,7 @@ const AREAS = new Set(Object.keys(en).map((key) => key.split(".", 1)[0]));
 /** A message key in a script, or the start of a template of one. */
 const MESSAGE_AREA = /["'`]([a-z]+)\.(?:\w+["'`]|\w*\$\{)/g;
 for (const page of ["web", "me", "device"] as const) {
-  Deno.test(`build() has each message that the scripts of "${page}" name in the catalogue of that page`, async () => {
+  Deno.test(`build() includes each message that the scripts of "${page}" name in the catalogue of that page`, async () => {
     await build();
     const { manifest, read } = await loadDist(DIST);
     const files = [...manifest.pages[page]?.scripts ?? [], ...manifest.pages[page]?.preloads ?? []];
@@ -153,13 +156,13 @@ for (const page of ["web", "me", "device"] as const) {
   });
 }
 
-Deno.test("build() writes no inline map, no address of elsewhere and no eval", async () => {
+Deno.test("build() writes no inline source map, no address of another host, and no eval", async () => {
   const { manifest, read } = await loadDist(DIST);
   for (const { scripts, preloads, styles } of Object.values(manifest.pages)) {
     for (const name of [...scripts, ...preloads, ...styles]) {
       const text = new TextDecoder().decode(read(name)?.body);
       for (const foreign of text.match(/https?:\/\/[a-z0-9.-]+/g) ?? []) {
-        // Names of XML namespaces, and the base that a URL is parsed against; nothing is fetched from them.
+        // These are XML namespaces, and the base for parsing a URL. Nothing is fetched from them.
         assert(["http://www.w3.org", "http://localhost"].includes(foreign), `${name}: ${foreign}`);
       }
       assertEquals(/sourceMappingURL|\beval\(|new Function\(/.test(text), false, name);

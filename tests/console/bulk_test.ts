@@ -1,4 +1,4 @@
-// API actions on many users, imports and exports, over the API.
+// Bulk jobs on users, imports and exports, through the API.
 
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import type { BulkPreview, ImportView, JobItems, JobView } from "../../console/api/api_types.ts";
@@ -14,7 +14,7 @@ const IMPORTS = "/console/api/imports";
 const NO_FILTERS = { q: "", status: "", enrolled: "", backend: "", sync: "" };
 type Ask = ReturnType<typeof apiCaller>;
 
-/** Asks until it is so; each question is a request, so others get their turn. */
+/** Polls until the condition holds. Each poll is a request, so other requests can run. */
 async function until<T>(ask: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
   for (let tries = 0; tries < 500; tries += 1) {
     const value = await ask();
@@ -32,7 +32,7 @@ async function isActive(ask: Ask, name: string): Promise<boolean | undefined> {
   return (await ask<UserView>(`/console/api/users/${name}`)).record?.active;
 }
 
-Deno.test("bulk: chosen users are deactivated, one failure does not stop the others, and it is taken back", async () => {
+Deno.test("bulk: selected users are deactivated, one failure does not stop the others, and the job is undone", async () => {
   await using site = await startPeopleConsole();
   for (const name of ["ada", "bob"]) await site.put(name);
   await site.put("eve", { active: false });
@@ -56,7 +56,7 @@ Deno.test("bulk: chosen users are deactivated, one failure does not stop the oth
   assertEquals(await codeOf(again), "cannot_undo");
 });
 
-Deno.test("bulk: all that match are put into a group in one change, as many as were seen", async () => {
+Deno.test("bulk: all matching users join a group in one change, as many as were counted before", async () => {
   await using site = await startPeopleConsole();
   for (const name of ["ada", "adam", "bob"]) await site.put(name, { displayName: name });
   await site.putGroup("ops", ["adam"]);
@@ -75,7 +75,7 @@ Deno.test("bulk: all that match are put into a group in one change, as many as w
   assertEquals(records.length, 1);
 });
 
-Deno.test("bulk: a stopped operation ends after the user that is worked on, and all that it changed is taken back", async () => {
+Deno.test("bulk: a stopped job ends after the current user, and all its changes are undone", async () => {
   await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" } });
   const names = ["ada", "bob", "cy", "dot"];
   for (const name of names) await site.put(name);
@@ -96,7 +96,7 @@ Deno.test("bulk: a stopped operation ends after the user that is worked on, and 
   for (const name of names) assertEquals(await isActive(ask, name), true, name);
 });
 
-Deno.test("bulk: undo of a deactivation asks for a fresh factor, undo of an activation does not", async () => {
+Deno.test("bulk: undo of a deactivation requires a fresh factor, undo of an activation does not", async () => {
   const now = createManualClock(Date.now());
   await using site = await startPeopleConsole({ clock: now });
   await site.put("ada");
@@ -118,7 +118,7 @@ Deno.test("bulk: undo of a deactivation asks for a fresh factor, undo of an acti
   assertEquals((await undo(deactivation)).status, 200);
 });
 
-Deno.test("bulk: undo takes back memberships of users that are as the job left them", async () => {
+Deno.test("bulk: undo restores memberships only of users who did not change after the job", async () => {
   await using site = await startPeopleConsole();
   for (const name of ["ada", "bob", "cy"]) await site.put(name);
   for (const name of ["ops", "dev"]) await site.putGroup(name);
@@ -139,7 +139,7 @@ Deno.test("bulk: undo takes back memberships of users that are as the job left t
   assertEquals(ops?.content.kind === "group" && ops.content.members, ["bob"]);
 });
 
-Deno.test("bulk: a deletion is counted before it is done, and cannot be taken back", async () => {
+Deno.test("bulk: the users of a deletion are counted first, and a deletion cannot be undone", async () => {
   await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" } });
   for (const name of ["ada", "bob"]) await site.put(name);
   await site.putGroup("ops", ["ada", "bob"]);
@@ -168,7 +168,7 @@ Deno.test("jobs and imports belong to the administrator who began them", async (
   assertEquals(await codeOf(await site.call(`${IMPORTS}/${begun.id}`, { cookie })), "unknown_import");
 });
 
-/** Begins an import of a text, sent in two pieces, and waits for the dry run. */
+/** Begins an import of a text that is sent in two parts, and waits for the dry run. */
 async function checked(ask: Ask, { file, text }: { file: string; text: string }): Promise<ImportView> {
   const { id } = await ask<ImportView>(IMPORTS, { method: "POST", json: { file } });
   const middle = Math.floor(text.length / 2);
@@ -192,7 +192,7 @@ eve,Eve,eve@example.org,,
 ADA,Twice,,,
 `;
 
-Deno.test("import: a dry run judges each row and writes nothing; a row is put right, one skipped, then it is applied", async () => {
+Deno.test("import: a dry run checks each row and writes nothing; one row is corrected, one is skipped, and the rest is applied", async () => {
   await using site = await startPeopleConsole();
   await site.put("eve", { displayName: "Eve", emails: [{ value: "eve@example.org", type: "work" }] });
   const ask = apiCaller(site, await site.signIn("user_manager"));
@@ -217,7 +217,7 @@ Deno.test("import: a dry run judges each row and writes nothing; a row is put ri
   assert(await site.target.directory.readPassword("ada") !== null);
 });
 
-Deno.test("import: a row that stays refused is counted, and a bad address or number is refused with its line", async () => {
+Deno.test("import: a row that stays invalid is counted, and a bad address or number is reported with its line", async () => {
   await using site = await startPeopleConsole();
   await site.put("old", { emails: [{ value: "not-a-mail", type: "work" }] });
   const ask = apiCaller(site, await site.signIn("user_manager"));
@@ -242,7 +242,7 @@ old,Older,not-a-mail,
   assertEquals([applied.created, applied.updated, applied.unchanged, applied.refused], [1, 1, 0, 2]);
 });
 
-Deno.test("import: what is no table is refused with its reason, and so is what is too large", async () => {
+Deno.test("import: a file that is no table or is too large is refused with the reason", async () => {
   await using site = await startPeopleConsole();
   const cookie = await site.signIn("user_manager");
   const ask = apiCaller(site, cookie);
@@ -263,7 +263,7 @@ Deno.test("import: what is no table is refused with its reason, and so is what i
   assertEquals(await codeOf(last), "import_too_large");
 });
 
-Deno.test("export: the filtered list as a table that no spreadsheet calculates, and as JSON, with a record", async () => {
+Deno.test("export: the filtered list as JSON and as a table that no spreadsheet calculates, with an audit record", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada", { displayName: "=HYPERLINK(1)" });
   await site.put("bob", { active: false });

@@ -1,4 +1,4 @@
-// Which modules share one chunk: what the page itself imports, what many lazy modules import, and small modules of two.
+// Which modules share a chunk: imports of the page, imports of many lazy modules, and small modules that two import.
 
 import { assertEquals } from "@std/assert";
 import type { Metafile } from "esbuild";

@@ -1,4 +1,4 @@
-// Charts: counts add up, percentiles come out of buckets, and what was counted survives in bounded steps.
+// Charts: sums of counts, percentiles of buckets, and stored counts.
 
 import { assert, assertEquals } from "@std/assert";
 import { addTallies, percentileMs, seriesOf } from "../../console/api/charts/chart_series.ts";
@@ -24,7 +24,7 @@ function tally(client: string, outcomes: Record<string, number>, tookMs = 1000) 
   return { client, outcomes, times };
 }
 
-Deno.test("percentileMs() is within the width of a bucket of the time that was put in", () => {
+Deno.test("percentileMs() differs from the exact time by less than the width of a bucket", () => {
   for (const tookMs of [1, 5, 40, 900, 6200, 60_000, 300_000]) {
     const times = new Array<number>(TIME_BUCKETS).fill(0);
     times[bucketOf(tookMs)] = 10;
@@ -34,13 +34,13 @@ Deno.test("percentileMs() is within the width of a bucket of the time that was p
   assertEquals(percentileMs([], 0.5), null);
 });
 
-Deno.test("addTallies() adds up what is of one client", () => {
+Deno.test("addTallies() adds up the counts of one client", () => {
   const [sum] = addTallies([tally("a", { accepted: 1 }), tally("a", { accepted: 2, rejected: 1 })]);
   assertEquals(sum?.outcomes, { accepted: 3, rejected: 1 });
   assertEquals(sum?.times.reduce((total, count) => total + count, 0), 4);
 });
 
-Deno.test("seriesOf() has a step for every minute, joins steps of a long range, and narrows to a client", () => {
+Deno.test("seriesOf() has a point for every minute, merges points of a long range, and filters by client", () => {
   const records = [
     { atMs: 0, tallies: [tally("a", { accepted: 1 }), tally("b", { rejected: 5 })] },
     { atMs: 2 * MINUTE_MS, tallies: [tally("a", { accepted: 3 })] },
@@ -55,7 +55,7 @@ Deno.test("seriesOf() has a step for every minute, joins steps of a long range, 
   assertEquals(long.outcomes.accepted[0], 4);
 });
 
-Deno.test("seriesOf() narrows to a target, and has figures of each target that is known", () => {
+Deno.test("seriesOf() filters by target, and has figures of each known target", () => {
   const records = [{
     atMs: 0,
     tallies: [
@@ -75,7 +75,7 @@ Deno.test("seriesOf() narrows to a target, and has figures of each target that i
   assertEquals(ofA.targets.map(({ target, accepted }) => [target, accepted]), [["guests", 2], ["staff", 1]]);
 });
 
-Deno.test("ChartStore keeps the target of what it counts", async () => {
+Deno.test("ChartStore stores the target of each count", async () => {
   const clock = createManualClock();
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
@@ -93,7 +93,7 @@ Deno.test("ChartStore keeps the target of what it counts", async () => {
   await store.close();
 });
 
-Deno.test("ChartStore writes a minute once however often it grows, and reads it back by another process", async () => {
+Deno.test("ChartStore writes each minute once, however large it is, and another process reads it", async () => {
   const clock = createManualClock();
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
@@ -119,7 +119,7 @@ Deno.test("ChartStore writes a minute once however often it grows, and reads it 
   await store.close();
 });
 
-Deno.test("GET /charts answers for an hour by itself, and refuses a range that ends before it begins", async () => {
+Deno.test("GET /charts returns one hour by default, and refuses a range that ends before it begins", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   site.watch.finish(tally("vpn-1", { accepted: 2 }));
@@ -153,7 +153,7 @@ async function sums(charts: ChartStore, { fromMs, toMs }: { fromMs: number; toMs
   };
 }
 
-Deno.test("ChartStore rebuilds from the history what the last process counted and did not write", async () => {
+Deno.test("ChartStore rebuilds from the history the counts that the last process did not write", async () => {
   const clock = createManualClock(1_800_000_000_000);
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
@@ -179,7 +179,7 @@ Deno.test("ChartStore rebuilds from the history what the last process counted an
   for (let number = 0; number < 5; number++) {
     clock.advance(7 * MINUTE_MS);
     await ends(first.watch, { number });
-    // The first three are written, the last two are lost with the process.
+    // The first three are written. The last two are lost when the process ends.
     if (number === 2) await first.charts.flush();
     if (number === 2) first.charts.stop();
   }
@@ -206,7 +206,7 @@ Deno.test("ChartStore rebuilds from the history what the last process counted an
   await store.close();
 });
 
-Deno.test("ChartStore rebuilds the counts of 0.1.0, which had no watermark, over all that is stored", async () => {
+Deno.test("ChartStore rebuilds the counts of version 0.1.0, which have no watermark, from the whole history", async () => {
   const clock = createManualClock(1_800_000_000_000);
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
@@ -216,7 +216,7 @@ Deno.test("ChartStore rebuilds the counts of 0.1.0, which had no watermark, over
     { length: 50 },
     (_, number) => finished(nowMs - number * 20 * hourMs, {}, number),
   );
-  // What 0.1.0 had counted, too little.
+  // The counts of version 0.1.0 are too low.
   const counted = JSON.stringify([tally("vpn-1", { accepted: 1 })]);
   mutations.push({
     type: "set",

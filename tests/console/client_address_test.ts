@@ -11,7 +11,7 @@ const CASES: readonly (readonly [peer: string, forwarded: string | null, client:
   ["127.0.0.1", null, "127.0.0.1"],
   ["127.0.0.1", "198.51.100.7", "198.51.100.7"],
   ["::ffff:127.0.0.1", "198.51.100.7", "198.51.100.7"],
-  // What the client sent itself stands to the left of what the proxy added.
+  // The entry of the client itself is to the left of the entry that the proxy added.
   ["127.0.0.1", "203.0.113.9, 198.51.100.7", "198.51.100.7"],
   ["127.0.0.1", "203.0.113.9, 198.51.100.7, 10.1.2.3", "198.51.100.7"],
   ["2001:db8::5", "2001:db9::1", "2001:db9::1"],

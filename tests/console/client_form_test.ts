@@ -1,4 +1,4 @@
-// The form of a RADIUS client: what it sends, what differs, and two editors' changes put together.
+// The form of a RADIUS client: its request, its changed settings, and the merge of two editors' changes.
 
 import { assertEquals } from "@std/assert";
 import type { ClientRow } from "../../console/api/clients/client_types.ts";
@@ -16,7 +16,7 @@ const draft = (change: Partial<ClientDraft> = {}): ClientDraft => ({
   address: "192.0.2.1",
   ...change,
 });
-/** What a client of the list has besides its rules. */
+/** The fields of a listed client besides its rules. */
 const ROW = {
   name: "vpn-1",
   from: "console",
@@ -56,7 +56,7 @@ for (
     ]],
   ] as const
 ) {
-  Deno.test(`toClientRequest() sends for ${what} what it needs and nothing else`, () => {
+  Deno.test(`toClientRequest() sends only the required fields for ${what}`, () => {
     const form = toClientRequest(draft(change));
     assertEquals([form.firstFactorServer, form.firstFactorBackend], [...sent]);
   });
@@ -88,7 +88,7 @@ for (
     ["two rules", { disabled: true, device: "hold" }, ["device", "disabled"]],
   ] as const
 ) {
-  Deno.test(`changedSettings() names ${what}`, () => {
+  Deno.test(`changedSettings() lists ${what}`, () => {
     assertEquals(changedSettings(draft(), draft(change)), [...fields]);
   });
 }
@@ -114,7 +114,7 @@ Deno.test("toClientRequest() sends lists of domains and realms, a separator, and
   assertEquals(toClientRequest(draft({ ...change, appendSeparator: " " })).appendSeparator, ",");
 });
 
-Deno.test("toClientDraft() gives back what toClientRequest() sends, with the signature of the server's answers", () => {
+Deno.test("toClientDraft() reverses toClientRequest(), including the signature rule of the server's answers", () => {
   const change = {
     firstFactor: "radius",
     "firstFactorServer.address": "[2001:db8::1]:1812",
@@ -140,7 +140,7 @@ Deno.test("toClientDraft() gives back what toClientRequest() sends, with the sig
   assertEquals(changedSettings(draft(change), toClientDraft(row)), []);
 });
 
-Deno.test("mergeDrafts() keeps theirs where I changed nothing, and mine where I did", () => {
+Deno.test("mergeDrafts() keeps their value where I changed nothing, and mine where I did", () => {
   const merged = mergeDrafts({
     base: draft(),
     mine: draft({ device: "hold", nasIdentifier: "mine", "firstFactorServer.secret": "typed" }),

@@ -1,5 +1,5 @@
-// The API of a RADIUS client's rules: values that are refused and why, what the audit records of a change, and what Health says of
-// unsigned requests.
+// The API of a RADIUS client's rules: refused values, the audit record of a change, and the Health rows about unsigned
+// requests.
 
 import { assertEquals } from "@std/assert";
 import type { HealthReport } from "../../console/api/targets/target_types.ts";
@@ -24,7 +24,7 @@ const NO_AFFIX =
 const NO_SEPARATOR =
   "A separator is one punctuation mark. A hyphen, a letter, a digit or a space is not allowed.";
 
-/** Changes of the rules, and the code and the message of the refusal. */
+/** Changes of the rules, and the code and message of each refusal. */
 const REFUSED: Readonly<
   Record<string, readonly [change: Record<string, unknown>, code: string, message: string]>
 > = {
@@ -90,7 +90,7 @@ for (const [what, [change, code, message]] of Object.entries(REFUSED)) {
   });
 }
 
-/** A change of one rule, with what the audit has before and after. */
+/** A change of one rule, and the values of its audit record before and after. */
 const CHANGES: Readonly<
   Record<
     string,
@@ -133,7 +133,7 @@ for (const [field, { rules = {}, change, before, after }] of Object.entries(CHAN
     const values = (side: unknown) => (side as Record<string, unknown>)[field];
     assertEquals([values(record?.before), values(record?.after)], [before, after]);
     assertEquals(JSON.stringify(record).includes(SERVER.secret), false);
-    // The gateway takes the values from the next packet on.
+    // The gateway uses the values from the next packet on.
     const known = site.clients.findByAddress("198.51.100.9")?.[0]?.policy as unknown as Record<
       string,
       unknown
@@ -148,7 +148,7 @@ address = ["192.0.2.1"]
 secret = "the secret of the file"
 `;
 
-Deno.test("radius.message_authenticator is the rule of any address, and of no client that has an entry of its own", async () => {
+Deno.test("radius.message_authenticator applies to any address, and not to clients with an entry of their own", async () => {
   const toml = `[radius]\nmessage_authenticator = "require"\n${OF_FILE}`;
   const { site, ask } = await startWithClient({ messageAuthenticator: "auto" }, toml);
   await using _site = site;
@@ -169,7 +169,7 @@ async function unsignedRows(site: ConnectConsole): Promise<Record<string, string
   return Object.fromEntries(rows.map(({ name, state }) => [name, state]));
 }
 
-/** As the gateway does when it accepts an unsigned Access-Request. */
+/** Does what the gateway does when it accepts an unsigned Access-Request. */
 function acceptUnsigned({ clients }: ConnectConsole, name: string): void {
   const client = clients.all.find((one) => one.name === name);
   if (client !== undefined) client.use.unsignedMs = Date.now();
@@ -178,7 +178,7 @@ function acceptUnsigned({ clients }: ConnectConsole, name: string): void {
 const SIGNED_FROM = { name: "vpn-1", onlyAddress: "198.51.100.9" };
 type Learning = Parameters<ConnectConsole["signing"]["learn"]>[0];
 
-/** The rules of the client vpn-1, what happened, and the state of its row. */
+/** The rules of the client vpn-1, the events, and the state of its row. */
 const STATES: Readonly<
   Record<
     string,
@@ -215,7 +215,7 @@ for (const [what, { rules, then, rows }] of Object.entries(STATES)) {
   });
 }
 
-/** radius.message_authenticator without any client: whether a request was accepted unsigned, and the row of "any". */
+/** radius.message_authenticator without clients: whether a request was accepted unsigned, and the row of "any". */
 const ANY_STATES = [
   ["auto", false, { any: "ok" }],
   ["auto", true, { any: "warning" }],
@@ -231,7 +231,7 @@ for (const [mode, wasUnsigned, rows] of ANY_STATES) {
   });
 }
 
-Deno.test("PUT /clients/:id records the values before and after, and of a secret only that it changed", async () => {
+Deno.test("PUT /clients/:id records the values before and after, and only that a secret changed", async () => {
   await using site = await startConnectConsole({});
   const ask = apiCaller(site, await site.signIn("owner"));
   await ask("/console/api/clients", { method: "POST", json: { ...CLIENT_RULES, name: "vpn-1" } });

@@ -1,4 +1,4 @@
-// The table of client settings: each row has its messages, and every part of the product that lists the settings takes them from it.
+// The table of client settings: each row has its messages, and every list of settings uses the table.
 
 import { assertEquals } from "@std/assert";
 import { CLIENT_ROWS } from "../../platform/config/client_rows.ts";
@@ -10,7 +10,7 @@ import { findAuditedSetting } from "../../platform/client_values.ts";
 
 const ROWS = Object.entries<ClientSettingRow>(CLIENT_SETTINGS);
 
-/** The messages of a setting: those that it needs, and those that it can have. */
+/** The messages of a setting: the required and the optional ones. */
 function messagesOf([name, { type, choices = [], console }]: typeof ROWS[number]) {
   if (console === undefined) return { needed: [], possible: [] };
   const key = `clients.${name.replace(".", "_")}`;
@@ -21,7 +21,7 @@ function messagesOf([name, { type, choices = [], console }]: typeof ROWS[number]
   };
 }
 
-Deno.test("CLIENT_SETTINGS has the messages of its labels and choices, and no others are in the catalogue", () => {
+Deno.test("CLIENT_SETTINGS has the messages of its labels and choices, and the catalogue has no others", () => {
   const messages = ROWS.map(messagesOf);
   const inCatalogue = Object.keys(en).filter((key) => key.startsWith("clients."));
   const needed = messages.flatMap((of) => of.needed);
@@ -30,14 +30,14 @@ Deno.test("CLIENT_SETTINGS has the messages of its labels and choices, and no ot
   assertEquals(inCatalogue.filter((key) => !allowed.includes(key)), []);
 });
 
-Deno.test("findAuditedSetting() finds the setting of each name of the audit log", () => {
+Deno.test("findAuditedSetting() finds the setting of each name in the audit log", () => {
   assertEquals(findAuditedSetting("firstFactorServerTimeout"), "firstFactorServer.timeoutMs");
   assertEquals(findAuditedSetting("device"), "device");
   assertEquals(findAuditedSetting("firstFactorServer.timeoutMs"), null);
   assertEquals(findAuditedSetting("constructor"), null);
 });
 
-Deno.test("the settings file, the API and the form have the settings of the table", () => {
+Deno.test("the settings file, the API and the form have exactly the settings of the table", () => {
   const keys = ROWS.flatMap(([, { key }]) => key ?? []);
   assertEquals(Object.keys(CLIENT_ROWS), keys);
   const ofConsole = ROWS.filter(([, { console }]) => console !== undefined).map(([name]) => name);

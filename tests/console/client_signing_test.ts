@@ -10,7 +10,7 @@ secret = "a secret of this length"
 `;
 const ADDRESS = "192.0.2.1";
 
-/** A gateway that learnt that an address of that client signs. */
+/** A gateway that learned that an address of the client signs its requests. */
 async function openWith({ learnt }: { learnt: string | null }): Promise<TestComposition> {
   const gateway = await openComposition(CLIENT);
   if (learnt !== null) {
@@ -25,13 +25,16 @@ const requires = ({ radius }: TestComposition, name: string) =>
   radius.signingClients.requires({ client: { name, onlyAddress: ADDRESS }, source: ADDRESS });
 const forget = ({ ask }: TestComposition, name: string) => ask("DELETE", `/clients/${name}/signing`);
 
-/** Which client was learnt, which is forgotten, and the response. A client that was removed can still be known to sign. */
+/**
+ * The client that was learned, the client in the request, and the response. A removed client can still be known to
+ * sign.
+ */
 const FORGOTTEN = [
   { learnt: "vpn", name: "vpn", response: { hasSigned: true, isKnown: true } },
   { learnt: "old", name: "old", response: { hasSigned: true, isKnown: false } },
 ] as const;
 for (const { learnt, name, response } of FORGOTTEN) {
-  Deno.test(`DELETE /clients/${name}/signing forgets in store and memory, with a record`, async () => {
+  Deno.test(`DELETE /clients/${name}/signing removes the addresses from store and memory, with a record`, async () => {
     await using gateway = await openWith({ learnt });
     assertEquals(requires(gateway, name), true);
     assertEquals(JSON.parse((await forget(gateway, name)).text), response);
@@ -43,19 +46,19 @@ for (const { learnt, name, response } of FORGOTTEN) {
   });
 }
 
-Deno.test("DELETE /clients/:id/signing changes and records nothing for a client of which nothing was learnt", async () => {
+Deno.test("DELETE /clients/:id/signing changes and records nothing for a client without learned addresses", async () => {
   await using gateway = await openWith({ learnt: null });
   assertEquals(JSON.parse((await forget(gateway, "vpn")).text), { hasSigned: false, isKnown: true });
   assertEquals(await gateway.dump(), "");
 });
 
-Deno.test("DELETE /clients/:id/signing refuses a client that is neither known nor learnt", async () => {
+Deno.test("DELETE /clients/:id/signing refuses a client that does not exist and has no learned addresses", async () => {
   await using gateway = await openWith({ learnt: null });
   assertEquals((await forget(gateway, "nas")).code, "unknown_client");
   assertEquals(await gateway.dump(), "");
 });
 
-Deno.test("DELETE /clients/:id/signing forgets nothing when the store fails", async () => {
+Deno.test("DELETE /clients/:id/signing removes nothing when the store fails", async () => {
   await using gateway = await openWith({ learnt: "vpn" });
   gateway.breakStore();
   assertEquals((await forget(gateway, "vpn")).status, 500);

@@ -1,4 +1,4 @@
-// Components with an outdated or a missing answer: what they show, and what they refuse.
+// Components whose data is outdated or missing: what they show, and which actions they refuse.
 
 import { signal } from "@preact/signals";
 import { assertEquals } from "@std/assert";
@@ -72,7 +72,7 @@ Deno.test("FirstFactorFields shows the result of a test only for the values that
   assertEquals(page.root.textContent.includes("connect.backend_answers"), false);
 });
 
-Deno.test("InvitePhoneDialog reports a phone that paired after the invitation, not one that the page did not list yet", async () => {
+Deno.test("InvitePhoneDialog reports a phone that paired after the invitation, not an earlier one that the page did not list yet", async () => {
   await using page = openFakePage();
   const phone = (id: string) => ({ id, kind: "device", name: id });
   const login = (...ids: string[]) => ({ pairings: ids.map(phone) });
@@ -95,7 +95,7 @@ Deno.test("InvitePhoneDialog reports a phone that paired after the invitation, n
   assertEquals(isPaired(), true);
 });
 
-Deno.test("ConversationList says that there are no logins only while it is connected", async () => {
+Deno.test("ConversationList reports that there are no logins only while it is connected", async () => {
   await using page = openFakePage();
   const connection = signal<{ kind: string }>({ kind: "reconnecting" });
   const models = {
@@ -114,7 +114,7 @@ Deno.test("ConversationList says that there are no logins only while it is conne
   }
 });
 
-Deno.test("ImportModel continues to poll after a lost answer, and shows the end of the import", async () => {
+Deno.test("ImportModel continues to poll after a lost answer, and shows the result of the import", async () => {
   const clock = createManualClock();
   const view = (state: string) => ({ id: "i", state });
   const answers: (() => Promise<Response>)[] = [

@@ -1,4 +1,4 @@
-// The API of clients, targets, credentials and health: by role and by rule, with what is audited, and no secret in any answer.
+// The API of clients, targets, credentials and health: permissions, rules, audit records, and no secrets in answers.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { buildRequest } from "../support/radius_packets.ts";
@@ -7,7 +7,7 @@ import { startConnectConsole } from "../fakes/console_connect.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { ask, CLIENT, FILE_CLIENT, LDAP, SECRET } from "../fakes/connect_calls.ts";
 
-Deno.test("POST /clients makes a client with its audit record, and no answer shows the secret", async () => {
+Deno.test("POST /clients creates a client with its audit record, and no answer contains the secret", async () => {
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
   const made = await ask(site, "/clients", { method: "POST", json: CLIENT });
   assertEquals([made.status, made.body.secret], [200, null]);
@@ -22,7 +22,7 @@ Deno.test("POST /clients makes a client with its audit record, and no answer sho
   assert(!JSON.stringify(audit).includes(SECRET));
 });
 
-Deno.test("POST /clients without a secret makes one, which works and is told once", async () => {
+Deno.test("POST /clients without a secret generates one, which works and is shown once", async () => {
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
   const { secret: _none, ...rest } = CLIENT;
   const { body } = await ask(site, "/clients", { method: "POST", json: rest });
@@ -67,7 +67,7 @@ for (
 const SERVER = { address: "192.0.2.20:1812", timeoutMs: 2000 };
 const SERVER_SECRET = "right";
 
-Deno.test("PUT /clients/:id keeps the secret of the first-factor server, never shows it, and asks for it again when the address changes", async () => {
+Deno.test("PUT /clients/:id keeps the hidden secret of the first-factor server, and requires it again when the address changes", async () => {
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
   const radius = { firstFactor: "radius", firstFactorServer: { ...SERVER, secret: SERVER_SECRET } };
   const made = await ask(site, "/clients", { method: "POST", json: { ...CLIENT, ...radius } });
@@ -98,7 +98,7 @@ Deno.test("PUT /clients/:id keeps the secret of the first-factor server, never s
   assert(!JSON.stringify(await site.audits()).includes("another-one"));
 });
 
-Deno.test("PUT /clients/:id drops what another first factor needed", async () => {
+Deno.test("PUT /clients/:id removes the settings of the previous first factor", async () => {
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
   const radius = { firstFactor: "radius", firstFactorServer: { ...SERVER, secret: SERVER_SECRET } };
   await ask(site, "/clients", { method: "POST", json: { ...CLIENT, ...radius } });
@@ -111,7 +111,7 @@ Deno.test("PUT /clients/:id drops what another first factor needed", async () =>
   assertEquals(site.register.firstFactorServer("vpn-1"), null);
 });
 
-Deno.test("POST /clients/first-factor tries a server, a kept one and a backend; only an owner may", async () => {
+Deno.test("POST /clients/first-factor tests a new server, a stored one and a backend, for owners only", async () => {
   await using site = await startConnectConsole({ toml: LDAP });
   const test = async (json: unknown, role = "owner") => {
     const { body } = await ask(site, "/clients/first-factor", { role, method: "POST", json });
@@ -129,7 +129,7 @@ Deno.test("POST /clients/first-factor tries a server, a kept one and a backend; 
   assertEquals(await test({ backend: "ldap" }, "user_manager"), "role");
 });
 
-Deno.test("POST /clients takes an LDAP backend of the settings as the first factor", async () => {
+Deno.test("POST /clients accepts an LDAP backend of the settings as the first factor", async () => {
   await using site = await startConnectConsole({ toml: LDAP });
   const json = { ...CLIENT, firstFactor: "ldap", firstFactorBackend: "ldap" };
   const { body } = await ask(site, "/clients", { method: "POST", json });
@@ -138,7 +138,7 @@ Deno.test("POST /clients takes an LDAP backend of the settings as the first fact
   assertEquals([policy?.firstFactor, policy?.firstFactorBackend], ["ldap", "ldap"]);
 });
 
-Deno.test("PUT /clients/:id refuses who saw an older one, and those of the settings", async () => {
+Deno.test("PUT /clients/:id refuses an edit of an older version, and clients of the settings file", async () => {
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
   await ask(site, "/clients", { method: "POST", json: CLIENT });
   const json = { ...CLIENT_RULES, disabled: true, version: 1 };
@@ -150,7 +150,7 @@ Deno.test("PUT /clients/:id refuses who saw an older one, and those of the setti
   assertEquals(third.body.error.code, "settings_client");
 });
 
-Deno.test("POST /clients/:id/secret keeps the old one for its overlap, and DELETE /overlap ends it", async () => {
+Deno.test("POST /clients/:id/secret keeps the old secret for its overlap, and DELETE /overlap ends it", async () => {
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
   await ask(site, "/clients", { method: "POST", json: CLIENT });
   const json = { secret: "another-secret-of-it", overlapMs: 3_600_000 };
@@ -167,7 +167,7 @@ Deno.test("POST /clients/:id/secret keeps the old one for its overlap, and DELET
   assertEquals(JSON.stringify(records).includes(json.secret), false);
 });
 
-Deno.test("GET /clients/:id counts who is logging in through it now", async () => {
+Deno.test("GET /clients/:id counts the logins in progress of the client", async () => {
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
   site.watch.put({
     id: "1",
@@ -187,7 +187,7 @@ Deno.test("GET /clients/:id counts who is logging in through it now", async () =
   assertEquals([body.blast.open, body.blast.openUsers], [1, ["ada"]]);
 });
 
-Deno.test("POST /clients/heard tells who knocks and whether a candidate fits, and a new client is not heard any more", async () => {
+Deno.test("POST /clients/heard lists unknown senders and tests a secret, and does not list a new client any more", async () => {
   await using site = await startConnectConsole({ toml: FILE_CLIENT });
   await ask(site, "/clients/heard", { method: "POST", json: {} });
   const { bytes } = buildRequest(SECRET, { userName: "ada", password: "pw" });
@@ -203,7 +203,7 @@ Deno.test("POST /clients/heard tells who knocks and whether a candidate fits, an
   assertEquals((await ask(site, "/clients/heard", { method: "POST", json: {} })).body.items, []);
 });
 
-Deno.test("routes of clients and credentials that concern a secret need the owner role and a fresh factor", () => {
+Deno.test("client and credential routes that concern a secret require the owner role and a fresh factor", () => {
   const secret = CONSOLE_ROUTES.filter(({ method, path }) =>
     method !== "GET" && ["/clients", "/clients/:id/secret", "/credentials"].includes(path)
   );

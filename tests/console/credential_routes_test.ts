@@ -1,4 +1,4 @@
-// POST, GET and DELETE /credentials, as the operator's command uses them.
+// POST, GET and DELETE /credentials, as the CLI command uses them.
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { apiValue } from "../../cli/admin_connection.ts";
@@ -13,7 +13,7 @@ access = "write"
 const ADDED = { name: "saas", targets: ["default"], access: "write" as const };
 const SOURCE = "192.0.2.1";
 
-Deno.test("POST /credentials gives the generated password once, and stores and records it nowhere", async () => {
+Deno.test("POST /credentials returns the generated password once, and neither stores nor records it", async () => {
   await using gateway = await openComposition();
   const { api, identity: { credentials } } = gateway;
   const { password, url } = await apiValue(api.credentials.$post({ json: ADDED }));
@@ -29,7 +29,7 @@ Deno.test("POST /credentials gives the generated password once, and stores and r
   assertEquals(listed.text.includes(password), false);
 });
 
-Deno.test("POST /credentials takes a password, which works and is stored nowhere in clear", async () => {
+Deno.test("POST /credentials accepts a password, which works and is not stored in clear", async () => {
   await using gateway = await openComposition();
   const password = "a password of this length";
   await apiValue(gateway.api.credentials.$post({ json: { ...ADDED, password } }));
@@ -37,7 +37,7 @@ Deno.test("POST /credentials takes a password, which works and is stored nowhere
   assertEquals((await gateway.dump()).includes(password), false);
 });
 
-Deno.test("DELETE /credentials/:id ends a credential at once, with a record", async () => {
+Deno.test("DELETE /credentials/:id ends a credential at once, with an audit record", async () => {
   await using gateway = await openComposition();
   const { api, identity: { credentials } } = gateway;
   const { password } = await apiValue(api.credentials.$post({ json: ADDED }));
@@ -51,7 +51,7 @@ Deno.test("DELETE /credentials/:id ends a credential at once, with a record", as
 });
 
 const POST = ["POST", "/credentials"] as const;
-/** Requests that are refused, and the code of the refusal. */
+/** Requests that are refused, and the code of each refusal. */
 const REFUSED: readonly (readonly [code: string, method: string, path: string, json?: unknown])[] = [
   ["bad_credential_name", ...POST, { ...ADDED, name: "a b" }],
   ["bad_credential_name", ...POST, { ...ADDED, name: "" }],
@@ -78,7 +78,7 @@ for (const [code, method, path, json] of REFUSED) {
   });
 }
 
-Deno.test("POST /credentials quotes no password in a refusal, and adds nothing when the store fails", async () => {
+Deno.test("POST /credentials quotes no password in a refusal, and creates nothing when the store fails", async () => {
   await using gateway = await openComposition();
   const bad = await gateway.ask(...POST, { ...ADDED, password: "planted\tpassword" });
   assertEquals([bad.code, bad.text.includes("planted")], ["bad_credential_password", false]);

@@ -1,4 +1,4 @@
-// The phone page's API: two ways to pair, decisions, the cookie, and who is told no.
+// The API of the phone page: pairing by invitation and by phrase, decisions, the cookie, and refused calls.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { FAKE_INVITATION, FAKE_NUMBER, FAKE_TOKEN, phoneRequest } from "../fakes/console_phone.ts";
@@ -19,7 +19,7 @@ async function post(
   };
 }
 
-Deno.test("createDeviceApi() pairs by invitation: looking changes nothing, accepting sets the cookie", async () => {
+Deno.test("createDeviceApi() pairs by invitation: viewing it changes nothing, accepting it sets the cookie", async () => {
   await using site = await startConsole();
   const invitation = { invitation: FAKE_INVITATION };
   for (let round = 0; round < 2; round += 1) {
@@ -37,7 +37,7 @@ Deno.test("createDeviceApi() pairs by invitation: looking changes nothing, accep
   assertEquals([again.status, again.body.error.code], [410, "already_used"]);
 });
 
-Deno.test("createDeviceApi() pairs by phrase: the login's question is confirmed on the phone", async () => {
+Deno.test("createDeviceApi() pairs by phrase: the phone confirms the question of the login", async () => {
   await using site = await startConsole();
   const started = await post(site, "/phrase", { cookie: "" });
   assertEquals(started.body.phrase, "amber fox river stone");
@@ -51,7 +51,7 @@ Deno.test("createDeviceApi() pairs by phrase: the login's question is confirmed 
   assertEquals((await post(site, "/pairings/p1/passcode")).body.code, "492817");
 });
 
-Deno.test("createDeviceApi() takes a name for the phone, and refuses what cannot be shown", async () => {
+Deno.test("createDeviceApi() accepts a name for the phone, and refuses names that cannot be shown", async () => {
   await using site = await startConsole();
   const accept = (name: string) =>
     post(site, "/invitation/accept", { json: { invitation: FAKE_INVITATION, name }, cookie: "" });
@@ -66,7 +66,7 @@ Deno.test("createDeviceApi() takes a name for the phone, and refuses what cannot
   assertEquals(site.phone.named(), null);
 });
 
-Deno.test("createDeviceApi() approves with the number, denies without, and tells a wrong number", async () => {
+Deno.test("createDeviceApi() approves with the number, denies without it, and reports a wrong number", async () => {
   await using site = await startConsole();
   await post(site, "/phrase", { cookie: "" });
   for (const id of ["r1", "r2", "r3"]) site.phone.ask(phoneRequest(id));
@@ -85,7 +85,7 @@ Deno.test("createDeviceApi() approves with the number, denies without, and tells
   assertEquals([late.status, late.body.error.code], [409, "already_decided"]);
 });
 
-Deno.test("createDeviceApi() needs the phone's own cookie for everything that decides", async () => {
+Deno.test("createDeviceApi() requires the cookie of the phone for every decision", async () => {
   await using site = await startConsole();
   await post(site, "/phrase", { cookie: "" });
   site.phone.ask(phoneRequest("r1"));
@@ -110,7 +110,7 @@ Deno.test("createDeviceApi() needs the phone's own cookie for everything that de
   assertEquals(site.phone.decided, []);
 });
 
-Deno.test("createDeviceApi() takes no decision from another site, nor by GET", async () => {
+Deno.test("createDeviceApi() accepts no decision from another site, nor by GET", async () => {
   await using site = await startConsole();
   await post(site, "/phrase", { cookie: "" });
   site.phone.ask(phoneRequest("r1"));
@@ -127,7 +127,7 @@ Deno.test("createDeviceApi() takes no decision from another site, nor by GET", a
   assertEquals(site.phone.decided, []);
 });
 
-Deno.test("createDeviceApi() streams the view, and again after each change", async () => {
+Deno.test("createDeviceApi() streams the view, and sends it again after each change", async () => {
   await using site = await startConsole();
   await post(site, "/phrase", { cookie: "" });
   const response = await site.call("/device/api/stream", { cookie: COOKIE });
@@ -146,7 +146,7 @@ Deno.test("createDeviceApi() streams the view, and again after each change", asy
   await reader?.cancel();
 });
 
-Deno.test("createDeviceApi() forgets the cookie with the last pairing", async () => {
+Deno.test("createDeviceApi() deletes the cookie with the last pairing", async () => {
   await using site = await startConsole();
   await post(site, "/invitation/accept", { json: { invitation: FAKE_INVITATION }, cookie: "" });
   const gone = await site.call("/device/api/pairings/p1", { method: "DELETE", cookie: COOKIE });
@@ -154,7 +154,7 @@ Deno.test("createDeviceApi() forgets the cookie with the last pairing", async ()
   assertMatch(gone.headers.get("set-cookie") ?? "", /^countersign-phone=; Max-Age=0/);
 });
 
-Deno.test("createHttpApp() answers 404 with a sentence at /device when an external service is used", async () => {
+Deno.test("createHttpApp() answers 404 with a message at /device when an external service is used", async () => {
   await using site = await startConsole({ change: (deps) => ({ ...deps, phone: null }) });
   const page = await site.call("/device");
   assertEquals(page.status, 404);

@@ -1,4 +1,4 @@
-// The list of dropped packets: fetched again at most once a second, and not while it is in use.
+// The list of dropped packets: fetched at most once a second, and not while the user works with it.
 
 import { signal } from "@preact/signals";
 import { assertEquals } from "@std/assert";
@@ -21,7 +21,7 @@ function setUp() {
       return () => timers = timers.filter((one) => one !== task);
     },
   });
-  /** A second goes by. */
+  /** Lets one second pass. */
   const pass = async () => {
     timers.splice(0).forEach((task) => task());
     await Promise.resolve();
@@ -36,11 +36,11 @@ function setUp() {
   };
 }
 
-Deno.test("droppedTotal() adds up what was dropped and nothing else", () => {
+Deno.test("droppedTotal() adds up the dropped packets and nothing else", () => {
   assertEquals(droppedTotal({ requests: 9, dropped_unknown_client: 2, dropped_malformed: 3 }), 5);
 });
 
-Deno.test("createAutoRefresh() fetches once for many changes, and not without one", async () => {
+Deno.test("createAutoRefresh() fetches once for many changes, and never without a change", async () => {
   const { newest, pass, fetched, timers } = setUp();
   await pass();
   assertEquals([fetched(), timers()], [0, 0]);
@@ -53,7 +53,7 @@ Deno.test("createAutoRefresh() fetches once for many changes, and not without on
   assertEquals(fetched(), 2);
 });
 
-Deno.test("createAutoRefresh() held says that something waits, and fetches it when it is let go or asked", async () => {
+Deno.test("createAutoRefresh() reports a waiting change while it is held, and fetches it on release or on request", async () => {
   const { newest, follower, pass, fetched } = setUp();
   follower.pause(true);
   newest.value = 1;
@@ -71,7 +71,7 @@ Deno.test("createAutoRefresh() held says that something waits, and fetches it wh
   assertEquals(fetched(), 2);
 });
 
-Deno.test("createAutoRefresh() stopped fetches nothing more", async () => {
+Deno.test("createAutoRefresh() fetches nothing after stop()", async () => {
   const { newest, follower, pass, fetched, timers } = setUp();
   newest.value = 1;
   follower.stop();
@@ -80,7 +80,7 @@ Deno.test("createAutoRefresh() stopped fetches nothing more", async () => {
   assertEquals([fetched(), timers()], [0, 0]);
 });
 
-Deno.test("createAutoRefresh() does not fetch while the answer before is pending, and fetches soon after it", async () => {
+Deno.test("createAutoRefresh() does not fetch while a request is pending, and fetches soon after it", async () => {
   const { newest, pass, fetched, answers } = setUp();
   const late = Promise.withResolvers<void>();
   answers(late.promise);

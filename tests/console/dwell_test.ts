@@ -1,4 +1,4 @@
-// Where logins stand longer than usual, and what of a packet may be played again by hand.
+// Steps at which logins wait longer than usual, and the packet attributes that can be copied for a replay.
 
 import { signal } from "@preact/signals";
 import { assert, assertEquals } from "@std/assert";
@@ -7,23 +7,23 @@ import { radclientText } from "../../console/web/pages/live/packets_view.tsx";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 
 const PHONE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
-/** Logins that stood at the phone for five seconds each. */
+/** Logins that were at the phone step for five seconds each. */
 const usual = Array.from(
   { length: 30 },
   (_, at) => ended(conversation(at, { startedMs: 0 }), { outcome: "accepted", row: "approved", atMs: 5040 }),
 );
 
-Deno.test("findSlowSteps() names a step where most stand longer than 95 of 100 did", () => {
+Deno.test("findSlowSteps() returns a step where most logins wait longer than the usual 95th percentile", () => {
   const waiting = conversation(100, { startedMs: 0 });
   assertEquals([...findSlowSteps([...usual, waiting], 60_000)], [PHONE]);
   assertEquals([...findSlowSteps([...usual, waiting], 3000)], []);
 });
 
-Deno.test("findSlowSteps() says nothing before it knows what is usual", () => {
+Deno.test("findSlowSteps() returns nothing before it knows the usual times", () => {
   assertEquals([...findSlowSteps([...usual.slice(0, 5), conversation(100, { startedMs: 0 })], 60_000)], []);
 });
 
-Deno.test("LoginList takes a thousand changes a second, ten times over, and holds 5,000", () => {
+Deno.test("LoginList accepts a thousand changes a second ten times, and holds 5,000", () => {
   const board = new LoginList(signal({ text: "ada", state: "", client: "", target: "" }));
   for (let second = 0; second < 10; second++) {
     for (let batch = 0; batch < 10; batch++) {
@@ -41,7 +41,7 @@ Deno.test("LoginList takes a thousand changes a second, ten times over, and hold
   assertEquals(board.rows.value.length, 5000);
 });
 
-Deno.test("LoginList counts what came while it was paused", () => {
+Deno.test("LoginList counts the logins that arrive while it is paused", () => {
   const board = new LoginList(signal({ text: "", state: "", client: "", target: "" }));
   board.pause(true);
   board.take({
@@ -56,7 +56,7 @@ Deno.test("LoginList counts what came while it was paused", () => {
   assertEquals(board.heldBack.value, 0);
 });
 
-Deno.test("radclientText() copies attributes, leaves out what was masked, and lets no value end its line", () => {
+Deno.test("radclientText() copies attributes, omits masked values, and lets no value end its line", () => {
   const row = (name: string, value: string, more = {}) => ({
     ...{ type: 1, name, value, kind: "text" as const, at: 0, lengthOctets: 3, masked: false },
     ...more,

@@ -1,4 +1,4 @@
-// The live feed: batches, ids that can be resumed from, and bounds.
+// The live feed: batches of changes, ids to resume from, and limits.
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { HISTORY_LIMIT, LiveFeed, ReplayBuffer } from "../../console/api/conversations/event_feed.ts";
@@ -23,7 +23,7 @@ function setUp() {
   return { clock, watch, secondFactorAdmin, outbox, feed };
 }
 
-/** Follows and keeps what was sent, as event names and messages. */
+/** Follows the feed and collects event names and messages. */
 function reader(feed: LiveFeed, after: string | null) {
   const events: { event: string; id: string; message: LiveMessage }[] = [];
   const stop = feed.follow(after, (chunk) => {
@@ -40,7 +40,7 @@ function reader(feed: LiveFeed, after: string | null) {
   };
 }
 
-Deno.test("LiveFeed sends changes of one moment together, the newest of each conversation", () => {
+Deno.test("LiveFeed sends changes of the same moment in one message, the newest of each conversation", () => {
   const { feed, watch, clock } = setUp();
   const page = reader(feed, feed.snapshot().at);
   const greeted = page.events.length;
@@ -52,7 +52,7 @@ Deno.test("LiveFeed sends changes of one moment together, the newest of each con
   assertEquals(page.users(), ["v49", "other"]);
 });
 
-Deno.test("LiveFeed resumes from any id without a gap and without a repeat", () => {
+Deno.test("LiveFeed resumes from any id without a gap or a repeat", () => {
   const { feed, watch, clock } = setUp();
   const first = reader(feed, feed.snapshot().at);
   for (let number = 1; number <= 1200; number += 1) {
@@ -68,7 +68,7 @@ Deno.test("LiveFeed resumes from any id without a gap and without a repeat", () 
   }
 });
 
-Deno.test("LiveFeed numbers every change once, over all messages", () => {
+Deno.test("LiveFeed numbers every change once, across all messages", () => {
   const { feed, watch, clock } = setUp();
   const page = reader(feed, feed.snapshot().at);
   for (let number = 1; number <= 30; number += 1) {
@@ -104,7 +104,7 @@ Deno.test("LiveFeed resets a page whose id is older than the history or newer th
   assertEquals(reader(feed, `${epoch}.${HISTORY_LIMIT + 2}`).last()?.event, "reset");
 });
 
-Deno.test("LiveFeed says how many changes were lost when they come faster than it keeps", () => {
+Deno.test("LiveFeed reports how many changes were lost when more arrive than it keeps", () => {
   const { feed, watch, clock } = setUp();
   const at = feed.snapshot().at;
   const page = reader(feed, at);
@@ -114,7 +114,7 @@ Deno.test("LiveFeed says how many changes were lost when they come faster than i
   assertEquals(reader(feed, at).last()?.event, "reset", "and allows no resumption across the loss");
 });
 
-Deno.test("LiveFeed observes nothing while there is no reader", () => {
+Deno.test("LiveFeed observes nothing without readers", () => {
   const { feed, watch, clock } = setUp();
   assertEquals(watch.observers(), 0);
   const at = feed.snapshot().at;
@@ -130,7 +130,7 @@ Deno.test("LiveFeed observes nothing while there is no reader", () => {
   assertNotEquals(feed.snapshot().at, at, "later numbers are of another epoch");
 });
 
-Deno.test("LiveFeed counts live conversations at each step, also earlier ones", () => {
+Deno.test("LiveFeed counts live conversations at each step, including those that began before it", () => {
   const { feed, watch, clock } = setUp();
   watch.put(conversation(1, { step: "A" }));
   watch.put(conversation(2, { step: "B" }));
@@ -144,7 +144,7 @@ Deno.test("LiveFeed counts live conversations at each step, also earlier ones", 
   assertEquals(page.last()?.message.steps, { B: 1 });
 });
 
-Deno.test("LiveFeed sends the waiting approvals and the outbox when they change, a few times a second", () => {
+Deno.test("LiveFeed sends pending approvals and outbox messages when they change, a few times a second", () => {
   const { feed, secondFactorAdmin, outbox, clock } = setUp();
   const page = reader(feed, feed.snapshot().at);
   clock.advance(1000);
@@ -174,7 +174,7 @@ Deno.test("LiveFeed counts dropped packets by reason", () => {
   assertEquals(page.last()?.message.drops, { bad_authenticator: 2, unknown_client: 1 });
 });
 
-Deno.test("ReplayBuffer keeps the newest `limit` and no more", () => {
+Deno.test("ReplayBuffer keeps only the newest `limit` messages", () => {
   const history = new ReplayBuffer<number>(3);
   history.restart("e");
   for (let number = 1; number <= 5; number += 1) history.add(number);

@@ -1,11 +1,11 @@
-// The live stream over HTTP: resumed, bounded, ended.
+// The live stream over HTTP: resuming, limits and its end.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { createEventStreams, eventChunk } from "../../console/api/conversations/event_stream.ts";
 import { conversation } from "../fakes/console_gateway.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
 
-/** Reads a stream's text until it holds `mark`. */
+/** Reads the text of a stream until it contains `mark`. */
 async function readUntil(reader: ReadableStreamDefaultReader<Uint8Array>, mark: string): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -26,7 +26,7 @@ function idsOf(text: string): string[] {
   return [...text.matchAll(/^id: (.+)$/gm)].map((match) => match[1] ?? "");
 }
 
-Deno.test("createLiveRoutes() streams from the snapshot on, and resumes by Last-Event-ID without a gap", async () => {
+Deno.test("createLiveRoutes() streams from the snapshot on, and resumes from Last-Event-ID without a gap", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   const { at } = await (await site.call("/console/api/live", { cookie })).json();
@@ -42,7 +42,7 @@ Deno.test("createLiveRoutes() streams from the snapshot on, and resumes by Last-
   for (let number = 2; number <= 40; number += 1) {
     site.watch.put(conversation(number, { user: `missed-${number}` }));
   }
-  // EventSource keeps its first address and sends the header besides: the header is the newer one.
+  // EventSource repeats its first address and adds the header, so the header is newer.
   const second = await site.call(`/console/api/live/stream?after=${at}`, {
     cookie,
     headers: { "last-event-id": lastId },
@@ -55,7 +55,7 @@ Deno.test("createLiveRoutes() streams from the snapshot on, and resumes by Last-
   await again.cancel();
 });
 
-Deno.test("createLiveRoutes() refuses a thirteenth stream of one session, and frees a place that is left", async () => {
+Deno.test("createLiveRoutes() refuses a thirteenth stream of a session, until one of the others is closed", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   const open = () => site.call("/console/api/live/stream", { cookie });
@@ -65,7 +65,7 @@ Deno.test("createLiveRoutes() refuses a thirteenth stream of one session, and fr
   assertEquals([refused.status, (await refused.json()).error.code], [503, "too_many_streams"]);
   assertEquals(refused.headers.get("retry-after"), "10");
   for (const stream of streams) await stream.body?.cancel();
-  // The server learns of it when the connection closes, which is soon, but not at once.
+  // The server notices the closed connection soon, but not at once.
   let again = await open();
   for (const endMs = performance.now() + 10_000; again.status !== 200 && performance.now() < endMs;) {
     await again.body?.cancel();
@@ -84,7 +84,7 @@ function streamsWith(deps: { maxOpen?: number; maxBufferedOctets?: number } = {}
   };
 }
 
-Deno.test("createEventStreams() sends a comment and a beat every 15 s", async () => {
+Deno.test("createEventStreams() sends a comment and a heartbeat every 15 s", async () => {
   const { clock, streams } = streamsWith();
   const response = streams.open({
     owner: "a",
@@ -100,7 +100,7 @@ Deno.test("createEventStreams() sends a comment and a beat every 15 s", async ()
   assertEquals(streams.openCount(), 0);
 });
 
-Deno.test("createEventStreams() ends a stream whose reader may not read any more", async () => {
+Deno.test("createEventStreams() ends a stream whose reader lost the permission to read", async () => {
   const { clock, streams } = streamsWith();
   let stopped = 0;
   const response = streams.open({
@@ -114,7 +114,7 @@ Deno.test("createEventStreams() ends a stream whose reader may not read any more
   assertEquals([stopped, streams.openCount()], [1, 0]);
 });
 
-Deno.test("createEventStreams() cuts off a reader that lets too much pile up", async () => {
+Deno.test("createEventStreams() disconnects a reader with too much unread data", async () => {
   const { streams } = streamsWith({ maxBufferedOctets: 10_000 });
   let stopped = 0;
   let send: (chunk: Uint8Array<ArrayBuffer>) => void = () => undefined;
@@ -132,7 +132,7 @@ Deno.test("createEventStreams() cuts off a reader that lets too much pile up", a
   assertEquals(fault, "the reader is too slow");
 });
 
-Deno.test("closeAll() ends every stream and lets none be opened", async () => {
+Deno.test("closeAll() ends every stream, and no new stream can be opened", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   const reader = readerOf(await site.call("/console/api/live/stream", { cookie }));
@@ -143,7 +143,7 @@ Deno.test("closeAll() ends every stream and lets none be opened", async () => {
   assertEquals(refused.status, 503);
 });
 
-Deno.test("createLiveRoutes() ends the stream of an administrator who signed out, at the next beat", async () => {
+Deno.test("createLiveRoutes() ends the stream of an administrator who signed out, at the next heartbeat", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const cookie = await site.signIn("viewer");

@@ -1,4 +1,4 @@
-// Explanations: no row of the flow table that rejects and no reason for a drop is without one.
+// Explanations: every flow row that rejects and every drop reason has one.
 
 import { assert, assertEquals } from "@std/assert";
 import {
@@ -18,7 +18,7 @@ import { conversation, ended } from "../fakes/console_gateway.ts";
 import { flowLayout } from "../../console/api/conversations/flow_layout.ts";
 import { STEPS } from "../../radius/protocol/steps.ts";
 
-Deno.test("ROW_REASONS has a reason for every row that rejects, and no row that does not exist", () => {
+Deno.test("ROW_REASONS has a reason for every row that rejects, and no unknown rows", () => {
   const rejecting = FLOW.filter(({ to }) => to === "reject").map(({ name }) => name);
   assertEquals(rejecting.filter((row) => !(row in ROW_REASONS)), []);
   const known = new Set([
@@ -32,12 +32,12 @@ Deno.test("ROW_REASONS has a reason for every row that rejects, and no row that 
   assertEquals(Object.keys(ROW_REASONS).filter((row) => !known.has(row)), []);
 });
 
-Deno.test("STRAY_REASONS has every reason for a drop and every refusal outside a login", () => {
+Deno.test("STRAY_REASONS has every drop reason and every refusal outside a login", () => {
   const expected = [...Object.keys(DROP_REASONS), ...Object.keys(REQUEST_REFUSALS)];
   assertEquals([...STRAY_REASONS].toSorted(), expected.toSorted());
 });
 
-Deno.test("reasonOfRow() tells apart why a user was refused, where that is known", () => {
+Deno.test("reasonOfRow() gives the reason why a user was refused, where it is known", () => {
   assertEquals(reasonOfRow("refused"), "user_refused");
   assertEquals(reasonOfRow("refused", { refusedFor: "locked" }), "user_locked");
   assertEquals(reasonOfRow("code_wrong", { refusedFor: "locked" }), "passcode_wrong");
@@ -46,7 +46,7 @@ Deno.test("reasonOfRow() tells apart why a user was refused, where that is known
   assert(REASON_CODES.includes("user_locked"));
 });
 
-Deno.test("reasonOfRow() names who denied a push, and stays general for a record without a cause", () => {
+Deno.test("reasonOfRow() names the actor who denied a push, and stays general for a record without a cause", () => {
   const reasons = Object.fromEntries(
     Object.keys(DENIAL_CAUSES).map((cause) => [
       cause,
@@ -69,7 +69,7 @@ Deno.test("reasonOfRow() names who denied a push, and stays general for a record
   assertEquals(reasonOfRow("otp_wrong", { denial: { cause: "service" } }), "passcode_wrong");
 });
 
-Deno.test("explainLogin() says after how many seconds the phone denied, and gives the chain", () => {
+Deno.test("explainLogin() gives the seconds until the phone denied, and the steps that led there", () => {
   const view = conversation(1);
   const asked = view.moments[1]?.atMs ?? 0;
   const explanation = explainLogin(
@@ -80,13 +80,13 @@ Deno.test("explainLogin() says after how many seconds the phone denied, and give
   assertEquals(explanation?.evidence.map(({ row }) => row), ["no_first_factor", "pushed", "not_approved"]);
 });
 
-Deno.test("explainLogin() has nothing to explain while a login goes on, or when it was accepted", () => {
+Deno.test("explainLogin() explains nothing for a login in progress or an accepted one", () => {
   const view = conversation(1);
   assertEquals(explainLogin(view), null);
   assertEquals(explainLogin(ended(view, { outcome: "accepted", row: "approved", atMs: 1 })), null);
 });
 
-Deno.test("explainStray() counts what the source sent in this streak, since its beginning", () => {
+Deno.test("explainStray() counts the packets of the source in this streak, and gives its beginning", () => {
   const reason = "wrong_message_authenticator";
   const stray = {
     ...{ id: 1, reason, source: "192.0.2.1", client: "vpn-1", answered: false, lastMs: 900, inbound: true },
@@ -103,13 +103,13 @@ Deno.test("explainStray() counts what the source sent in this streak, since its 
 const { nodes, edges } = flowLayout();
 const has = (from: string, to: string) => edges.some((edge) => edge.from === from && edge.to === to);
 
-Deno.test("flowLayout() places every step and both ends, no two at one place", () => {
+Deno.test("flowLayout() places every step and both ends, no two at the same place", () => {
   const expected = ["start", ...Object.keys(STEPS), "accepted", "rejected"];
   assertEquals(nodes.map(({ name }) => name as string).toSorted(), expected.toSorted());
   assertEquals(new Set(nodes.map(({ column, line }) => `${column} ${line}`)).size, nodes.length);
 });
 
-Deno.test("flowLayout() draws the ways of the table through its passages, and none that it lacks", () => {
+Deno.test("flowLayout() draws the transitions of the table through its passages, and no others", () => {
   assert(has("start", "CHOOSE_WHICH_MULTIFACTOR"));
   assert(has("start", "SECONDFACTOR_AWAIT_DEVICE_APPROVAL"));
   assert(has("SECONDFACTOR_AWAIT_DEVICE_APPROVAL", "accepted"));

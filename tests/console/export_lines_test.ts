@@ -1,4 +1,4 @@
-// GET /export/{users,groups}?format=jsonl: all resources of a target, one a line, as the export command reads them.
+// GET /export/{users,groups}?format=jsonl: all resources of a target, one per line, as the export command reads them.
 
 import { assert, assertEquals } from "@std/assert";
 import { apiValue, readLines } from "../../cli/admin_connection.ts";
@@ -31,7 +31,7 @@ async function linesOf(
   return (await Array.fromAsync(readLines(call))).flat().map((line) => JSON.parse(line));
 }
 
-Deno.test("GET /export/users?format=jsonl gives each user as a line, without the password", async () => {
+Deno.test("GET /export/users?format=jsonl returns each user as a line, without the password", async () => {
   await using gateway = await openComposition();
   await fill(gateway);
   const users = await linesOf(gateway, "users");
@@ -41,7 +41,7 @@ Deno.test("GET /export/users?format=jsonl gives each user as a line, without the
   assertEquals((anna?.groups as { display: string }[]).map(({ display }) => display), ["staff"]);
 });
 
-Deno.test("GET /export/groups?format=jsonl gives each group as a line, with its members", async () => {
+Deno.test("GET /export/groups?format=jsonl returns each group as a line, with its members", async () => {
   await using gateway = await openComposition();
   await fill(gateway);
   const [staff, ...others] = await linesOf(gateway, "groups");
@@ -63,13 +63,13 @@ Deno.test("GET /export/groups?format=jsonl writes a large group in lines of 1,00
   assertEquals(shown, [["big", "x", 1000], ["big", undefined, 1000], ["big", undefined, 500]]);
 });
 
-Deno.test("GET /export/users?format=jsonl with a filter gives the users who match", async () => {
+Deno.test("GET /export/users?format=jsonl with a filter returns the matching users", async () => {
   await using gateway = await openComposition();
   await fill(gateway);
   assertEquals((await linesOf(gateway, "users", { q: "bob" })).map(({ userName }) => userName), ["Bob"]);
 });
 
-Deno.test("GET /export/users?format=jsonl of an empty target is empty, and is recorded all the same", async () => {
+Deno.test("GET /export/users?format=jsonl of an empty target is empty, and is also recorded", async () => {
   await using gateway = await openComposition();
   assertEquals(await linesOf(gateway, "users"), []);
   const records = (await gateway.audits()).map((
@@ -87,7 +87,7 @@ Deno.test("GET /export/users without a filter reads all users of a large directo
   const { directory } = gateway.identity.logins;
   const anna = await directory.read("user", "anna");
   assert(anna !== null);
-  // Stands for a directory of that size.
+  // Represents a directory of that size.
   Object.assign(directory, {
     async *all() {
       for (let at = 0; at < MANY; at++) yield await Promise.resolve(anna);
@@ -114,7 +114,7 @@ for (const [method, path, code] of UNKNOWN) {
 
 type Site = Awaited<ReturnType<typeof startPeopleConsole>>;
 
-/** What a spreadsheet takes for the beginning of a formula, or for a cell of its own before one. */
+/** What a spreadsheet accepts as the start of a formula, or of another cell before a formula. */
 const BEGINNINGS = {
   "=": "=",
   "+": "+",
@@ -124,7 +124,7 @@ const BEGINNINGS = {
   "a line's return": "\r",
 } as const;
 
-/** Exports, each with how a hostile text gets into it. */
+/** Exports, each with the place of a hostile text in it. */
 const EXPORTS: Readonly<
   Record<string, { path: string; plant: (site: Site, text: string) => Promise<unknown> }>
 > = {
@@ -157,7 +157,7 @@ const EXPORTS: Readonly<
 };
 
 for (const [name, { path, plant }] of Object.entries(EXPORTS)) {
-  Deno.test(`GET /${path} defuses cells that begin like a formula`, async (step) => {
+  Deno.test(`GET /${path} escapes cells that begin like a formula`, async (step) => {
     for (const [what, beginning] of Object.entries(BEGINNINGS)) {
       await step.step(what, async () => {
         await using site = await startPeopleConsole();
@@ -172,7 +172,7 @@ for (const [name, { path, plant }] of Object.entries(EXPORTS)) {
   });
 }
 
-Deno.test("cellsOf() reads cells as a spreadsheet does", () => {
+Deno.test("cellsOf() reads cells like a spreadsheet", () => {
   assertEquals(cellsOf('a,"b ""x""\r\n,",\r\n\t=1,d\r\n'), ["a", 'b "x"\r\n,', "", "\t=1", "d"]);
 });
 

@@ -1,4 +1,4 @@
-// Codes of administrators: asked for after the password, counted once, locked after five wrong ones; recovery codes.
+// Second factors of administrators: codes after the password, used once, locked after five failures; recovery codes.
 
 import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { decodeBase32, encodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
@@ -26,7 +26,7 @@ const signIn = (site: TestConsole, code?: string) =>
     json: { name: "owner", password: PASSWORD, ...(code === undefined ? {} : { code }) },
   });
 
-/** Sets an app up for the owner; returns what it shows at a time, and the recovery codes. */
+/** Sets up an app for the owner; returns its code at a time, and the recovery codes. */
 async function withApp(site: TestConsole, clock: ManualClock) {
   const cookie = await site.signIn("owner");
   const { body } = await post(site, `${FACTORS}/totp`, { cookie });
@@ -38,7 +38,7 @@ async function withApp(site: TestConsole, clock: ManualClock) {
   return { cookie, code, uri: String(body.uri), recovery: confirmed.body.codes as string[] };
 }
 
-Deno.test("encodeBase32() writes the vectors of RFC 4648 §10 and is what decodeBase32() reads", () => {
+Deno.test("encodeBase32() writes the vectors of RFC 4648 §10, and decodeBase32() reads them", () => {
   const vectors = [["f", "MY"], ["fo", "MZXQ"], ["foo", "MZXW6"], ["foob", "MZXW6YQ"], [
     "foobar",
     "MZXW6YTBOI",
@@ -50,7 +50,7 @@ Deno.test("encodeBase32() writes the vectors of RFC 4648 §10 and is what decode
   assertEquals(decodeBase32(encodeBase32(octets)), octets);
 });
 
-Deno.test("createSignIn() asks for a code once an app is set up, and takes each code once", async () => {
+Deno.test("createSignIn() requires a code after an app is set up, and accepts each code once", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const { code, uri } = await withApp(site, clock);
@@ -69,7 +69,7 @@ Deno.test("createSignIn() asks for a code once an app is set up, and takes each 
   assertEquals((await signIn(site, code())).status, 200);
 });
 
-Deno.test("createSignIn() lets one of the same code twice at once in", async () => {
+Deno.test("createSignIn() accepts one of two simultaneous sign-ins with the same code", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const { code } = await withApp(site, clock);
@@ -78,7 +78,7 @@ Deno.test("createSignIn() lets one of the same code twice at once in", async () 
   assertEquals(answers.map(({ status }) => status).toSorted(), [200, 401, 401]);
 });
 
-Deno.test("createSignIn() says nothing about codes to a client that does not know the password", async () => {
+Deno.test("createSignIn() does not mention codes to a client that does not know the password", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const { code } = await withApp(site, clock);
@@ -88,7 +88,7 @@ Deno.test("createSignIn() says nothing about codes to a client that does not kno
   }
 });
 
-Deno.test("AdminFactors locks codes for 15 minutes after five wrong ones, from wherever, and says how long", async () => {
+Deno.test("AdminFactors locks codes for 15 minutes after five wrong ones from any source, and returns the remaining time", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const { code, recovery } = await withApp(site, clock);
@@ -111,7 +111,7 @@ Deno.test("AdminFactors locks codes for 15 minutes after five wrong ones, from w
   assertEquals((await from("192.0.2.9", code())).status, 200);
 });
 
-Deno.test("AdminFactors takes each recovery code once, in any writing, and keeps none in clear", async () => {
+Deno.test("AdminFactors accepts each recovery code once, in any spelling, and stores none in clear", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const { recovery, cookie } = await withApp(site, clock);
@@ -125,7 +125,7 @@ Deno.test("AdminFactors takes each recovery code once, in any writing, and keeps
   assertEquals((await signIn(site, ` ${first.toUpperCase().replace("-", " ")} `)).status, 200);
   assertEquals((await signIn(site, first)).body.error.code, "wrong_code");
   const renewed = await post(site, `${FACTORS}/recovery-codes`, { cookie });
-  // The session has become old enough to be asked for a factor again.
+  // The session is old enough that a factor is required again.
   assertEquals([renewed.status, renewed.body.factors?.recoveryCodesLeft ?? renewed.body.error.code], [
     200,
     10,
@@ -134,7 +134,7 @@ Deno.test("AdminFactors takes each recovery code once, in any writing, and keeps
   assertEquals((await signIn(site, renewed.body.codes[0])).status, 200);
 });
 
-Deno.test("createFactorRoutes() puts no app in force whose code was not typed, nor one that waited too long", async () => {
+Deno.test("createFactorRoutes() activates no app without a typed code, nor one that waited too long", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const cookie = await site.signIn("owner");

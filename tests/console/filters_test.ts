@@ -1,4 +1,4 @@
-// Filters of lists: what of the address is asked of the API, and how they are taken off.
+// Filters of lists: their place in the address, the API query that they make, and how they are cleared.
 
 import { assertEquals } from "@std/assert";
 import { clearFilters, type ListFilter, pageNumber, toFilterQuery } from "../../console/web/app/filters.ts";
@@ -9,7 +9,7 @@ const FILTERS: readonly ListFilter[] = [
   { name: "from", label: "From", control: "moment" },
 ];
 
-/** An address, and what was put into it. */
+/** An address, and the query that it gives. */
 function routerOf(address: string) {
   const given = new URLSearchParams(address);
   const put: Readonly<Record<string, string>>[] = [];
@@ -29,12 +29,12 @@ const QUERIES: readonly (readonly [address: string, query: Readonly<Record<strin
 ];
 
 for (const [address, query] of QUERIES) {
-  Deno.test(`queryOf() asks of "${address}" for ${JSON.stringify(query)}`, () => {
+  Deno.test(`queryOf() of "${address}" is ${JSON.stringify(query)}`, () => {
     assertEquals(toFilterQuery(routerOf(address).models, FILTERS), query);
   });
 }
 
-Deno.test("clearFilters() takes off the filters that it is given and goes back to the first page", () => {
+Deno.test("clearFilters() removes the given filters and returns to the first page", () => {
   const { models, put } = routerOf("user=ada&outcome=accepted&page=2");
   clearFilters(models, FILTERS.slice(0, 1));
   assertEquals(put, [{ page: "", user: "" }]);

@@ -1,4 +1,4 @@
-// What is left after the set-up: known by the server, done by doing, skipped by owners and on record.
+// The first steps after the set-up: known to the server, completed by actions, or skipped by owners with a record.
 
 import { assertEquals } from "@std/assert";
 import { encodeLoginRecord, historyKey } from "../../radius/conversation/login_record.ts";
@@ -45,7 +45,7 @@ address = ["192.0.2.1"]
 secret = "a secret of a test"
 `;
 
-Deno.test("GET /first-steps says what is left, and each is done by what there is", async () => {
+Deno.test("GET /first-steps lists the open steps, and each is completed by existing data", async () => {
   await using bare = await startConnectConsole({ shape: { local: "store" } });
   assertEquals(await left(bare), ["client open", "target open", "login open"]);
   await finish(bare, "rejected");
@@ -54,7 +54,7 @@ Deno.test("GET /first-steps says what is left, and each is done by what there is
   assertEquals((await left(bare))?.at(-1), "login done");
 });
 
-Deno.test("radiusAddress() is where a login of this machine goes, and the port that clients are told", () => {
+Deno.test("radiusAddress() is the address for a login from this machine, and the port for clients", () => {
   const rows: readonly (readonly [address: string, tryAt: string, port: number])[] = [
     ["[::]:1812", "127.0.0.1", 1812],
     ["0.0.0.0:18129", "127.0.0.1:18129", 18129],
@@ -65,7 +65,7 @@ Deno.test("radiusAddress() is where a login of this machine goes, and the port t
   for (const [address, tryAt, port] of rows) assertEquals(radiusAddress(address), { tryAt, port }, address);
 });
 
-Deno.test("GET /first-steps names the newest active user and the address that a login is tried with", async () => {
+Deno.test("GET /first-steps has the newest active user and the address for a test login", async () => {
   await using site = await startConnectConsole({ shape: { local: "store" } });
   const trial = async () => {
     const response = await site.call("/console/api/first-steps", { cookie: await site.signIn("viewer") });
@@ -88,17 +88,17 @@ Deno.test("radtestCommand() quotes a name for the shell", () => {
   assertEquals(radtestCommand({ at, user: "o'neil $(x)" }), `deno task try ${at} --user 'o'\\''neil $(x)'`);
 });
 
-Deno.test("GET /first-steps counts a client and a backend of the settings as done", async () => {
+Deno.test("GET /first-steps counts a client and a backend of the settings file as completed", async () => {
   await using site = await startConnectConsole({ toml: CLIENT, shape: { local: "store", ldap: "sync" } });
   assertEquals(await left(site), ["client done", "target done", "login open"]);
 });
 
-Deno.test("GET /first-steps says nothing where there is no gateway beside the console", async () => {
+Deno.test("GET /first-steps is empty when the console runs without a gateway", async () => {
   await using site = await startConsole();
   assertEquals(await left(site), null);
 });
 
-Deno.test("PUT /first-steps/:name skips for everybody, on record, until it is taken up; then nothing is left", async () => {
+Deno.test("PUT /first-steps/:name skips a step for all administrators, with a record, until it is resumed", async () => {
   await using site = await startConnectConsole({ shape: { local: "store" } });
   assertEquals(await skip(site, { name: "client" }), 200);
   assertEquals(await left(site), ["client skipped", "target open", "login open"]);
@@ -115,14 +115,14 @@ Deno.test("PUT /first-steps/:name skips for everybody, on record, until it is ta
   );
 });
 
-Deno.test("PUT /first-steps/:name is for owners, and knows its steps", async () => {
+Deno.test("PUT /first-steps/:name is for owners only, and refuses unknown steps", async () => {
   await using site = await startConnectConsole({ shape: { local: "store" } });
   assertEquals(await skip(site, { name: "client", role: "user_manager" }), 403);
   assertEquals(await skip(site, { name: "coffee" }), 404);
   assertEquals((await left(site))?.[0], "client open");
 });
 
-Deno.test("GET /session brings what is left, to those who are signed in", async () => {
+Deno.test("GET /session includes the open steps for signed-in administrators", async () => {
   await using site = await startConnectConsole({ shape: { local: "store" } });
   const ask = async (cookie?: string) =>
     await (await site.call("/console/api/session", cookie === undefined ? {} : { cookie })).json() as {

@@ -1,4 +1,4 @@
-// What the frame knows, without a browser: places, the way between pages, selections, messages, the palette's order.
+// Models of the page frame, without a browser: routes, navigation, selections, messages, and the order of the palette.
 
 import { assert, assertEquals } from "@std/assert";
 import { matchingItems, type PaletteItem } from "../../console/web/app/palette.tsx";
@@ -15,7 +15,7 @@ import { PAGE_IMPORTS } from "../../console/web/app/page_imports.ts";
 
 const ROWS: readonly [string, PageRoute][] = Object.entries(PAGE_ROUTES);
 
-Deno.test("matchRoute() finds every place by its own pattern, and the home page at the root", () => {
+Deno.test("matchRoute() finds every route by its own pattern, and the home page at the root", () => {
   for (const [name, { pattern }] of ROWS) {
     const path = pattern.replace(/:\w+/g, "x%20y");
     assertEquals(matchRoute(path)?.name, name, path);
@@ -24,7 +24,7 @@ Deno.test("matchRoute() finds every place by its own pattern, and the home page 
   assertEquals(matchRoute("/")?.name, "live");
 });
 
-Deno.test("matchRoute() takes no empty segment, no longer path, and survives a bad escape", () => {
+Deno.test("matchRoute() accepts no empty segment and no longer path, and survives a bad escape", () => {
   assertEquals([matchRoute("/users/"), matchRoute("/users/a/b/c/d"), matchRoute("/nowhere")], [
     null,
     null,
@@ -33,7 +33,7 @@ Deno.test("matchRoute() takes no empty segment, no longer path, and survives a b
   assertEquals(matchRoute("/users/%ZZ")?.params, { id: "%ZZ" });
 });
 
-Deno.test("PLACES gives no two places one address or one key, and the small screen's bar at most four", () => {
+Deno.test("PLACES gives each place its own address and key, and the navigation bar of small screens at most four", () => {
   const patterns = ROWS.map(([, { pattern }]) => pattern.replace(/:\w+/g, ":"));
   assertEquals(new Set(patterns).size, patterns.length);
   const keys = sidebarRoutes().flatMap(([, { sidebar }]) => sidebar.key ?? []);
@@ -67,7 +67,7 @@ function setUpRouter(prepare: (path: string) => Promise<void> | null) {
   return { router: new Router(bar, { prepare }), bar, at, entries };
 }
 
-Deno.test("Router keeps the old page until the new one is here, and the last click wins", async () => {
+Deno.test("Router keeps the old page until the new one is loaded, and the last click wins", async () => {
   const gates: (() => void)[] = [];
   const { router, entries } = setUpRouter(() => new Promise((resolve) => gates.push(resolve)));
   router.go("/users");
@@ -80,7 +80,7 @@ Deno.test("Router keeps the old page until the new one is here, and the last cli
   assertEquals(entries.length, 1);
 });
 
-Deno.test("Router knows how far down a page was when the user comes back", () => {
+Deno.test("Router restores the scroll position of a page when the user comes back", () => {
   const { router, bar, at } = setUpRouter(() => null);
   bar.scrollY = 700;
   router.go("/users/ada");
@@ -92,7 +92,7 @@ Deno.test("Router knows how far down a page was when the user comes back", () =>
   assertEquals([router.path.value, router.scrollTopPx.value], ["/live", 700]);
 });
 
-Deno.test("createPageLoader() fetches once, says what failed, and tries again", async () => {
+Deno.test("createPageLoader() fetches once, reports a failure, and tries again", async () => {
   let calls = 0;
   let works = false;
   const page = { default: () => null };
@@ -115,7 +115,7 @@ Deno.test("createPageLoader() fetches once, says what failed, and tries again", 
   ]);
 });
 
-Deno.test("preloadPage() adds a link for each file of the page that the HTML names", () => {
+Deno.test("preloadPage() adds a link for each file of the page that the HTML lists", () => {
   const links: { rel: string; href: string }[] = [];
   const document = {
     getElementById: () => ({ dataset: { pages: '{"users":["a.js","b.js"]}' } }),
@@ -130,7 +130,7 @@ Deno.test("preloadPage() adds a link for each file of the page that the HTML nam
   ]);
 });
 
-Deno.test("createSelection() toggles, extends from the last one both ways, and chooses everything", () => {
+Deno.test("createSelection() toggles, extends from the last item in both directions, and selects all", () => {
   const keys = ["a", "b", "c", "d", "e"];
   const selection = createSelection();
   selection.toggle("d");
@@ -148,7 +148,7 @@ Deno.test("createSelection() toggles, extends from the last one both ways, and c
   assertEquals([...selection.selected.value], ["b"]);
 });
 
-Deno.test("createToasts() shows four at most, each for its time, and longer while the pointer is on them", () => {
+Deno.test("createToasts() shows at most four, each for its time, and longer while the pointer is over them", () => {
   const due: (() => void)[] = [];
   const toasts = createToasts({
     later: (_delayMs, task) => {
@@ -166,7 +166,7 @@ Deno.test("createToasts() shows four at most, each for its time, and longer whil
   assertEquals(toasts.list.value, []);
 });
 
-Deno.test("matchingItems() wants every word, and puts what begins so first", () => {
+Deno.test("matchingItems() requires every word, and lists items that begin with them first", () => {
   const offer = (label: string): PaletteItem => ({ id: label, kind: "go", label, run: () => {} });
   const offers = ["RADIUS clients", "Clients of today", "Users"].map(offer);
   const labels = (typed: string) => matchingItems(offers, typed).map(({ label }) => label);

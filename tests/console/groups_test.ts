@@ -1,4 +1,4 @@
-// The API of groups and of all devices: pages, members, replies of the settings, receipts, audit, and who may do what.
+// The API of groups and devices: lists, members, reply attributes, backend results, audit records and permissions.
 
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import type {
@@ -24,7 +24,7 @@ async function staffOf(site: PeopleConsole, size: number): Promise<void> {
   await site.putGroup("staff", names);
 }
 
-Deno.test("groups: the list has pages, a search, members counted and what the settings give", async () => {
+Deno.test("groups: the list has pages, a search, member counts, and reply attributes of the settings", async () => {
   await using site = await startPeopleConsole({ toml: REPLIES });
   await staffOf(site, 3);
   await site.putGroup(HOSTILE);
@@ -45,7 +45,7 @@ Deno.test("groups: the list has pages, a search, members counted and what the se
   }]);
 });
 
-Deno.test("groups: members come in pages, are searched, and say whether the directory knows them", async () => {
+Deno.test("groups: members have pages and a search, and show whether the directory knows them", async () => {
   await using site = await startPeopleConsole();
   await staffOf(site, 25);
   await site.target.changeMembers("staff", { add: ["nobody"], remove: [] }, {
@@ -60,7 +60,7 @@ Deno.test("groups: members come in pages, are searched, and say whether the dire
   assertEquals(user?.displayName, "The user007");
 });
 
-Deno.test("groups: a group is made, filled, emptied and deleted, each with its receipt and its record", async () => {
+Deno.test("groups: create, fill, empty and delete a group; each change has its results and its record", async () => {
   await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" } });
   await site.put("ada");
   const ask = apiCaller(site, await site.signIn("user_manager"));
@@ -78,7 +78,7 @@ Deno.test("groups: a group is made, filled, emptied and deleted, each with its r
   assert(records.every(({ actor }) => String(actor).includes("user_manager")));
 });
 
-Deno.test("groups: members that a backend does not store are in the receipt, the sync status and the list", async () => {
+Deno.test("groups: members that a backend does not store appear in the results, the sync status and the list", async () => {
   await using site = await startPeopleConsole({
     shape: { local: "store", ldap: "sync" },
     knownMembersOnly: true,
@@ -99,7 +99,7 @@ Deno.test("groups: members that a backend does not store are in the receipt, the
   assertEquals([toResultMessage("Saved", whole.receipt).tone, await marks()], ["ok", [undefined, undefined]]);
 });
 
-Deno.test("groups: a backend that fails is said, by name, and nothing is made", async () => {
+Deno.test("groups: a backend that fails is named, and no group is created", async () => {
   await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" } });
   site.backend("ldap").trouble({ operation: "put", how: "before", fault: { kind: "refused", retry: false } });
   const cookie = await site.signIn("user_manager");
@@ -113,7 +113,7 @@ Deno.test("groups: a backend that fails is said, by name, and nothing is made", 
   assertEquals(await site.target.directory.read("group", "ops"), null);
 });
 
-Deno.test("groups: a new name that looks like another one is refused; a group that has such a name is read, changed and deleted", async () => {
+Deno.test("groups: a new name that resembles another one is refused; a group with such a name can be read, changed and deleted", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");
   await site.putGroup("v\u200bpn");
@@ -130,7 +130,7 @@ Deno.test("groups: a new name that looks like another one is refused; a group th
   assertEquals(await site.target.directory.read("group", "v\u200bpn"), null);
 });
 
-Deno.test("groups and devices: viewers and operators change nothing", async () => {
+Deno.test("groups and devices: viewers and operators can change nothing", async () => {
   await using site = await startPeopleConsole();
   await site.putGroup("ops");
   const changes = [
@@ -151,7 +151,7 @@ Deno.test("groups and devices: viewers and operators change nothing", async () =
   }
 });
 
-Deno.test("devices: all pairings are listed masked, narrowed by name and kind, and revoked with a record", async () => {
+Deno.test("devices: all pairings are listed masked, filtered by name and kind, and revoked with a record", async () => {
   await using site = await startPeopleConsole();
   for (const name of ["ada", "bob"]) {
     const user = { canonical: name, shown: name };
@@ -172,7 +172,7 @@ Deno.test("devices: all pairings are listed masked, narrowed by name and kind, a
   assertEquals(record?.object, "user:ada");
 });
 
-Deno.test("devices: a use before the pairing was of another factor, and an old unused factor says since when", async () => {
+Deno.test("devices: a use before the pairing belongs to another factor, and an old unused factor shows its age", async () => {
   await using site = await startPeopleConsole();
   for (const user of ["ada", "bob"]) {
     await site.pairings.addDevice({ id: `phone of ${user}`, userName: user, totpLength: 6 });
@@ -197,7 +197,7 @@ Deno.test("devices: a use before the pairing was of another factor, and an old u
   ]);
 });
 
-Deno.test("groups: an owner gives reply attributes; the view says what counts, and the record says before and after", async () => {
+Deno.test("groups: an owner sets reply attributes; the view shows the effective ones, and the record the values before and after", async () => {
   await using site = await startPeopleConsole({ toml: '[radius.reply.default]\n"Session-Timeout" = 600\n' });
   await site.putGroup("ops");
   const ask = apiCaller(site, await site.signIn("owner"));
@@ -219,7 +219,7 @@ Deno.test("groups: an owner gives reply attributes; the view says what counts, a
   assertEquals((await ask<GroupView>(`${GROUPS}/ops`)).replies, []);
 });
 
-Deno.test("groups: one that anybody deletes takes its reply attributes along in the same commit", async () => {
+Deno.test("groups: a deleted group loses its reply attributes in the same commit, whichever way it is deleted", async () => {
   await using site = await startPeopleConsole();
   const ask = apiCaller(site, await site.signIn("owner"));
   const target = site.target;
@@ -238,7 +238,7 @@ Deno.test("groups: one that anybody deletes takes its reply attributes along in 
   }
 });
 
-Deno.test("groups: one that begins does not inherit what a crash or an older version left", async () => {
+Deno.test("groups: a new group does not inherit reply attributes that a crash or an older version left", async () => {
   await using site = await startPeopleConsole();
   const value = { group: "ops", attributes: { Class: "left over" }, version: 3 };
   await site.store.commit({ mutations: [{ type: "set", key: ["reply_group", "ops"], value }] });
@@ -270,7 +270,7 @@ for (
   });
 }
 
-Deno.test("groups: reply attributes of the settings are changed there", async () => {
+Deno.test("groups: reply attributes of the settings file can only be changed there", async () => {
   await using site = await startPeopleConsole({ toml: REPLIES });
   await site.putGroup("staff");
   const cookie = await site.signIn("owner");

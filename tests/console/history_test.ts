@@ -1,4 +1,4 @@
-// The history's API: narrowed, paged by key, and exported so that a spreadsheet runs nothing.
+// The history API: filters, paging by key, and exports that are safe to open in a spreadsheet.
 
 import { assert, assertEquals } from "@std/assert";
 import { csvCell } from "../../console/api/file_export.ts";
@@ -46,14 +46,14 @@ async function ask(site: TestConsole, query: string) {
 }
 const usersOf = (body: { items: { user: string }[] }) => body.items.map(({ user }) => user);
 
-Deno.test("decodeLoginRecord() gives back what encodeLoginRecord() took, and null for anything else", () => {
+Deno.test("decodeLoginRecord() reverses encodeLoginRecord(), and returns null for anything else", () => {
   assertEquals(decodeLoginRecord(encodeLoginRecord(login())), login());
   for (const other of [null, "x", 5, new Uint8Array(3), new TextEncoder().encode("[1,2]")]) {
     assertEquals(decodeLoginRecord(other), null);
   }
 });
 
-Deno.test("GET /history is newest first, with the reason, and pages by key without a gap", async () => {
+Deno.test("GET /history lists the newest first, with the reason, and pages by key without a gap", async () => {
   await using site = await startConsole();
   await keep(site, [{ user: "a" }, { user: "b", outcome: "accepted" }, { user: "c" }]);
   const first = await ask(site, "?limit=2");
@@ -93,7 +93,7 @@ Deno.test("decodeLoginRecord() reads a record of 0.1.0, which has no cause", () 
   assertEquals(decodeLoginRecord(old)?.user, "ada");
 });
 
-Deno.test("GET /history narrows by outcome, user, client and time", async () => {
+Deno.test("GET /history filters by outcome, user, client and time", async () => {
   await using site = await startConsole();
   await keep(site, [
     { user: "Ada", client: "wifi" },
@@ -108,14 +108,14 @@ Deno.test("GET /history narrows by outcome, user, client and time", async () => 
   assertEquals(usersOf((await ask(site, `?from=${START_MS + 9000}&to=${START_MS}`)).body), []);
 });
 
-Deno.test("GET /history refuses what is no filter", async () => {
+Deno.test("GET /history refuses invalid filters", async () => {
   await using site = await startConsole();
   for (const query of ["?outcome=won", "?from=yesterday", "?limit=0", "?limit=999", "?before=../x"]) {
     assertEquals((await ask(site, query)).body.error?.code, "bad_query", query);
   }
 });
 
-Deno.test("GET /history/export is a file of all that match, and defuses what a spreadsheet would run", async () => {
+Deno.test("GET /history/export is a file of all matches, and escapes text that a spreadsheet would calculate", async () => {
   await using site = await startConsole();
   await keep(site, [{ user: "=cmd|' /C calc'!A0" }, { user: 'a"b,c\nd' }, {
     user: "grace",
@@ -134,7 +134,7 @@ Deno.test("GET /history/export is a file of all that match, and defuses what a s
   assertEquals(csvCell("-1+1"), "'-1+1");
 });
 
-Deno.test("GET /history/export of nothing is an empty list", async () => {
+Deno.test("GET /history/export without matches is an empty list", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("viewer");
   const json = await site.call("/console/api/history/export?format=json", { cookie });

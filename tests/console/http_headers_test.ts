@@ -1,4 +1,4 @@
-// Every answer of the HTTP application against the headers that it must carry: each route of the tables, and what no route answers.
+// The headers of every HTTP answer: of each route, and of addresses without a route.
 
 import { assert, assertEquals } from "@std/assert";
 import { PAGE_ROUTES } from "../../console/web/app/routes.ts";
@@ -9,7 +9,7 @@ import { basic, openSite, WRITER } from "../scim/http/site.ts";
 
 type Kind = "page" | "asset" | "answer";
 
-/** What is the same on all of them. */
+/** The same on all answers. */
 const ALWAYS: readonly (readonly [name: string, value: RegExp])[] = [
   ["x-content-type-options", /^nosniff$/],
   ["x-frame-options", /^DENY$/],
@@ -23,7 +23,7 @@ const ALWAYS: readonly (readonly [name: string, value: RegExp])[] = [
   ["content-security-policy", /require-trusted-types-for 'script'/],
 ];
 const NEVER = ["server", "x-powered-by", "access-control-allow-origin", "access-control-allow-credentials"];
-/** What may be kept, and what may run, by what is answered. */
+/** The cache and content security policy of each kind of answer. */
 const BY_KIND: Readonly<Record<Kind, { readonly cache: RegExp; readonly runs: boolean }>> = {
   page: { cache: /^no-cache$/, runs: true },
   asset: { cache: /^public, max-age=31536000, immutable$/, runs: false },
@@ -52,7 +52,7 @@ function problemsOf(headers: Headers, kind: Kind): string[] {
   ];
 }
 
-/** An address of a pattern: each named segment is something that is not there. */
+/** An address of a pattern: each named segment gets a value that does not exist. */
 const filled = (pattern: string) => pattern.replace(/:\w+/g, "nobody");
 
 interface Asked {
@@ -193,7 +193,7 @@ async function look(
   return { status: response.status, problems: problemsOf(response.headers, kind) };
 }
 
-Deno.test("the HTTP application puts its headers on every answer to an unknown client", async (t) => {
+Deno.test("the HTTP application sets its headers on every answer to an unknown client", async (t) => {
   await using site = await openSite();
   for (const asked of [...API, ...PAGES, ...DEVICE, ...OTHERS]) {
     await t.step(asked.what, async () => {
@@ -205,7 +205,7 @@ Deno.test("the HTTP application puts its headers on every answer to an unknown c
   }
 });
 
-Deno.test("the HTTP application puts its headers on every answer to an owner", async (t) => {
+Deno.test("the HTTP application sets its headers on every answer to an owner", async (t) => {
   await using site = await startFullConsole();
   // Calls that end the session come last.
   const calls = API.toSorted((a, b) => Number(endsIt(a)) - Number(endsIt(b)));
@@ -224,7 +224,7 @@ Deno.test("the HTTP application puts its headers on every answer to an owner", a
 
 const endsIt = ({ path, method }: Asked) => path === "/console/api/session" && method !== "GET";
 
-Deno.test("the HTTP application puts its headers on an answer that failed", async () => {
+Deno.test("the HTTP application sets its headers on an answer that failed", async () => {
   await using site = await startConsole({
     change: (deps) => ({
       ...deps,
@@ -236,7 +236,7 @@ Deno.test("the HTTP application puts its headers on an answer that failed", asyn
   assertEquals(await look(site, { what: "broken", path: "/readyz" }), { status: 500, problems: [] });
 });
 
-Deno.test("the HTTP application tells browsers to stay with TLS, and only over TLS", async () => {
+Deno.test("the HTTP application sends HSTS over TLS, and only over TLS", async () => {
   await using site = await startConsole();
   for (const path of ["/live", "/console/api/session", "/nothing", "/assets/web.js", "/metrics"]) {
     const response = await site.app(
@@ -248,7 +248,7 @@ Deno.test("the HTTP application tells browsers to stay with TLS, and only over T
   }
 });
 
-Deno.test("problemsOf() sees a header that is missing, one too many, an open policy and an open cookie", () => {
+Deno.test("problemsOf() finds a missing header, an extra header, a weak policy and a weak cookie", () => {
   const seen = problemsOf(
     new Headers([
       ["access-control-allow-origin", "*"],

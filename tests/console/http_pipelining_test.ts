@@ -1,4 +1,4 @@
-// One request of a connection at a time, and the limits of unread responses.
+// HTTP pipelining: one request of a connection at a time, and limits on unread responses.
 
 import { assert, assertEquals } from "@std/assert";
 import { createRequestQueue, type HttpApp } from "../../platform/http/http_server.ts";
@@ -52,7 +52,7 @@ Deno.test("createUnsentOctets() closes the response that made no progress for th
   assertEquals([closed, unsent.total()], [["second"], 500]);
 });
 
-/** A reader that takes nothing for so long is disconnected. */
+/** A reader that reads nothing for this time is disconnected. */
 const STALLED_MS = 300;
 
 const start = (body: Uint8Array<ArrayBuffer>, clock: Clock) => {
@@ -66,12 +66,12 @@ const start = (body: Uint8Array<ArrayBuffer>, clock: Clock) => {
     clock,
     maxConnections: 10,
     stalledMs: STALLED_MS,
-    // Real connections do not keep pace with a clock that a test moves.
+    // Real connections do not follow a clock that a test moves.
     probe: () => Promise.resolve({ outcome: "unknown" }),
   });
 };
 
-Deno.test("serveHttp() answers two requests that arrive at once, one after the other", async () => {
+Deno.test("serveHttp() answers two requests that arrive together, one after the other", async () => {
   const listener = await start(new TextEncoder().encode("<body>"), createManualClock());
   const connection = await Deno.connect({ hostname: "127.0.0.1", port: listener.address.port });
   const head = "GET / HTTP/1.1\r\nHost: x\r\n";
@@ -81,10 +81,10 @@ Deno.test("serveHttp() answers two requests that arrive at once, one after the o
   await listener.stop({ deadlineMs: 200 });
 });
 
-/** A listener with one large response; the kernel takes some MB of it. */
+/** A listener with one large response; the kernel buffers some MB of it. */
 async function startLarge() {
   const clock = createManualClock();
-  /** How often the response began to wait for its reader. */
+  /** How often the response waited for its reader. */
   let waits = 0;
   const counting: Clock = {
     ...clock,
@@ -112,7 +112,7 @@ async function startLarge() {
           afterEach();
         }
       } catch (_reset) {
-        // A reset is a close.
+        // A reset also counts as a close.
       }
       return octets;
     },
@@ -124,7 +124,7 @@ async function startLarge() {
   };
 }
 
-Deno.test("writeResponse() disconnects a client that reads nothing of a whole response", async () => {
+Deno.test("writeResponse() disconnects a client that reads nothing of a response that is sent at once", async () => {
   await using site = await startLarge();
   await site.untilItWaits();
   site.clock.advance(STALLED_MS);
@@ -137,7 +137,7 @@ Deno.test("writeResponse() sends everything to a client that reads slowly", asyn
   let seen = 0;
   let passedMs = 0;
   const octets = await site.readAll(() => {
-    // The reader took some since the last time: it may be slow again, for nearly as long as is allowed.
+    // The reader read some data since the last time, so its deadline starts again.
     if (site.waits() === seen) return;
     seen = site.waits();
     site.clock.advance(STALLED_MS - 1);

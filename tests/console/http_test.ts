@@ -1,4 +1,4 @@
-// What every answer carries, pages and their files, and what monitoring asks.
+// The HTTP application: security headers, static files, and monitoring.
 
 import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { Hono } from "hono";
@@ -65,7 +65,7 @@ Deno.test("createHttpApp() puts the security headers on every answer", async (t)
   }
 });
 
-Deno.test("createHttpApp() logs the cause of a failure under the id that the answer shows", async () => {
+Deno.test("createHttpApp() logs the cause of a failure under the id in the answer", async () => {
   await using site = await startConsole({
     change: (deps) => ({
       ...deps,
@@ -93,7 +93,7 @@ Deno.test("createHttpApp() answers an unknown address with the console's page to
   assertEquals((await program.json()).error.code, "not_found");
 });
 
-Deno.test("assetResponse() lets a file be kept for ever, and answers 304 to its ETag", async () => {
+Deno.test("assetResponse() lets browsers cache a file for ever, and answers 304 to its ETag", async () => {
   await using site = await startConsole();
   const first = await site.call("/assets/web.js");
   await first.body?.cancel();
@@ -110,7 +110,7 @@ Deno.test("assetResponse() lets a file be kept for ever, and answers 304 to its 
   assertEquals(/ style=| on\w+=|<script>|<style/.test(html), false);
 });
 
-Deno.test("assetResponse() packs as the browser can take it, under a tag of its own", async () => {
+Deno.test("assetResponse() uses a compression that the browser accepts, with an ETag of its own", async () => {
   const body = new TextEncoder().encode("export const words = {};\n".repeat(100));
   const asset = {
     body,
@@ -140,7 +140,7 @@ Deno.test("assetResponse() packs as the browser can take it, under a tag of its 
   assertEquals((await ask({ "accept-encoding": "gzip", "if-none-match": '"e1-br"' })).status, 200);
 });
 
-Deno.test("consolePreload() names what an address fetches, by session and language", () => {
+Deno.test("consolePreload() lists the files that an address needs, by session and language", () => {
   const of = (path: string, headers: Record<string, string> = {}) =>
     consolePreload(new Request(`http://x${path}`, { headers }));
   assertEquals(of("/live", { cookie: "a=1; countersign=x" }), {
@@ -173,7 +173,7 @@ for (const [header, language] of Object.entries(ACCEPTED_LANGUAGES)) {
   });
 }
 
-Deno.test("createMonitoringRoutes() says alive, ready and how many, without a name", async () => {
+Deno.test("createMonitoringRoutes() reports liveness, readiness and counts, without user names", async () => {
   let ok = true;
   await using site = await startConsole({
     change: (deps) => ({ ...deps, ready: () => ({ ok, parts: { store: ok ? "ok" : "does not answer" } }) }),
@@ -197,7 +197,7 @@ Deno.test("createMonitoringRoutes() says alive, ready and how many, without a na
   assertEquals([not.status, (await not.json()).ok], [503, false]);
 });
 
-Deno.test("createHttpApp() gives SCIM everything below its prefix, with body and peer, and nothing else", async () => {
+Deno.test("createHttpApp() passes everything below the SCIM prefix to SCIM, with body and peer, and nothing else", async () => {
   const seen: string[] = [];
   await using site = await startConsole({
     change: (deps) => ({
@@ -221,7 +221,7 @@ Deno.test("createHttpApp() gives SCIM everything below its prefix, with body and
   assertEquals(seen, ['PUT /idm/scim/a/Users/b 127.0.0.1 {"a":1}']);
 });
 
-Deno.test("serveHttp() says which setting to change when the port is taken", async () => {
+Deno.test("serveHttp() names the setting to change when the port is in use", async () => {
   await using site = await startConsole();
   const port = Number(new URL(site.origin).port);
   await assertRejects(
@@ -259,7 +259,7 @@ Deno.test("serveHttp() stops within its deadline although a stream is open", asy
   await assertRejects(() => fetch(`${origin}/healthz`));
 });
 
-Deno.test("loadDist() says how to build when nothing is built", async () => {
+Deno.test("loadDist() explains how to build when there is no build", async () => {
   const empty = await Deno.makeTempDir();
   await assertRejects(() => loadDist(empty), Error, "deno task build");
   await Deno.remove(empty);

@@ -1,4 +1,4 @@
-// The message catalogues: the same keys and placeholders in each language, and a message for every name of the server.
+// The message catalogues: the same keys and placeholders in each language, and a message for every code of the server.
 
 import { assert, assertEquals } from "@std/assert";
 import { listSettings } from "../../platform/config/settings_view.ts";
@@ -18,9 +18,9 @@ import { REQUEST_REFUSALS } from "../../radius/server/request.ts";
 import { DROP_REASONS } from "../../radius/protocol/drop_reasons.ts";
 
 const CATALOGUES: Readonly<Record<Language, Catalogue>> = { en, de };
-/** English has the sentences of this area in the table of the settings, and the server sends them. */
+/** In English, the table of the settings has the sentences of this area, and the server sends them. */
 const MEANINGS = "meanings.";
-/** English has the messages of these codes in the table of the API. */
+/** In English, the table of the API has the messages of these codes. */
 const TRANSLATED_ERRORS: ReadonlySet<string> = new Set(
   Object.entries<ErrorRow>(ERROR_CODES).filter(([, { isDetailed }]) => !isDetailed)
     .map(([code]) => `errors.${code}`),
@@ -64,7 +64,7 @@ for (const [language, catalogue] of Object.entries(CATALOGUES)) {
     assertEquals(reasons.filter((reason) => !(`explain.title_${reason}` in catalogue)), []);
   });
 
-  Deno.test(`the catalogue ${language}.json names a factor the same wherever it appears`, () => {
+  Deno.test(`the catalogue ${language}.json uses the same name for a factor everywhere`, () => {
     const factors = rows.filter(([key]) => key.startsWith("live.factor_"));
     const both = factors.filter(([key]) => key.replace("live.", "people.") in catalogue);
     assert(both.some(([key]) => key === "live.factor_totp"));
@@ -72,7 +72,7 @@ for (const [language, catalogue] of Object.entries(CATALOGUES)) {
   });
 }
 
-Deno.test("each catalogue but the English one has a sentence for each setting, and for no other", () => {
+Deno.test("each catalogue except the English one has a sentence for each setting, and for nothing else", () => {
   const keys = listSettings({ values: new Map() }).map(({ key }) => MEANINGS + key).toSorted();
   for (const language of LANGUAGES.filter((one) => one !== "en")) {
     const rows = Object.entries(CATALOGUES[language]).filter(([key]) => key.startsWith(MEANINGS));
@@ -83,7 +83,7 @@ Deno.test("each catalogue but the English one has a sentence for each setting, a
   }
 });
 
-/** The names that audit records have beside who, what, whom, before and after; `conversation` is a link. */
+/** The details of audit records besides actor, action, object, before and after; `conversation` is a link. */
 const DETAILS = {
   "a login": ["row", "because", "factor"],
   "a lock": ["hard", "failures", "locks"],
@@ -99,7 +99,7 @@ for (const [what, names] of Object.entries(DETAILS)) {
   });
 }
 
-Deno.test("catalogueJson() has the messages of the page and no others", () => {
+Deno.test("catalogueJson() has exactly the messages of the page", () => {
   const areasOf = (page: "web" | "me" | "device") => [
     ...new Set(Object.keys(JSON.parse(catalogueJson(page, "en"))).map((key) => key.split(".")[0])),
   ];
@@ -110,7 +110,7 @@ Deno.test("catalogueJson() has the messages of the page and no others", () => {
   assert(catalogueJson("device", "de").length < 16_000);
 });
 
-Deno.test("t() shows the key while there is no catalogue, and findMessage() and errorMessage() return null", () => {
+Deno.test("t() shows the key without a catalogue, and findMessage() and errorMessage() return null", () => {
   assertEquals([t("frame.undo"), findMessage("frame.undo"), errorMessage("offline")], [
     "frame.undo",
     null,
@@ -127,7 +127,7 @@ Deno.test("t() shows the key while there is no catalogue, and findMessage() and 
   }
 });
 
-Deno.test("formatMessage() inserts values as they are, and leaves a placeholder without a value", () => {
+Deno.test("formatMessage() inserts values unchanged, and keeps a placeholder without a value", () => {
   const text = (message: Message, values: Record<string, string | number>) =>
     formatMessage(message, { language: "en", values });
   assertEquals(

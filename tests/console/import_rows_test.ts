@@ -1,4 +1,4 @@
-// POST /imports/rows: rows of a file that the import command sends.
+// POST /imports/rows: the rows of a file, as the import command sends them.
 
 import { assert, assertEquals } from "@std/assert";
 import { apiValue } from "../../cli/admin_connection.ts";
@@ -13,7 +13,7 @@ const post = ({ ask }: TestComposition, rows: unknown, more: Record<string, unkn
 const outcomesOf = async (gateway: TestComposition, rows: unknown, more: Record<string, unknown> = {}) =>
   JSON.parse((await post(gateway, rows, more)).text).outcomes;
 
-Deno.test("POST /imports/rows writes users, groups and members, and gives an outcome for each row", async () => {
+Deno.test("POST /imports/rows writes users, groups and members, and returns a result for each row", async () => {
   await using gateway = await openComposition();
   const rows = [
     user("anna", { title: "Dr", password: "a password of hers" }),
@@ -33,7 +33,7 @@ Deno.test("POST /imports/rows writes users, groups and members, and gives an out
   assertEquals((await gateway.identity.logins.directory.read("user", "anna"))?.groups, ["staff"]);
 });
 
-Deno.test("POST /imports/rows is recorded with the actor `command`, and no password is stored or recorded in clear", async () => {
+Deno.test("POST /imports/rows is recorded with the actor `command`, and passwords are never stored or recorded in clear", async () => {
   await using gateway = await openComposition();
   await post(gateway, [user("anna", { password: "a password of hers" }), user("bob")]);
   const records = await gateway.audits();
@@ -51,7 +51,7 @@ Deno.test("POST /imports/rows changes nothing in a dry run", async () => {
   assertEquals(await gateway.dump(), "");
 });
 
-Deno.test("POST /imports/rows replaces a known user only with mayUpdate, and then only the attributes in covers", async () => {
+Deno.test("POST /imports/rows replaces an existing user only with mayUpdate, and then only the attributes in covers", async () => {
   await using gateway = await openComposition();
   await post(gateway, [user("anna", { title: "Dr", displayName: "Anna" })]);
   const again = [user("anna", { displayName: "A." })];
@@ -64,12 +64,12 @@ Deno.test("POST /imports/rows replaces a known user only with mayUpdate, and the
   assertEquals([title, displayName], ["Dr", "A."]);
 });
 
-/** An object of that many levels. */
+/** An object with the given number of levels. */
 function nested(levels: number): unknown {
   return levels === 0 ? "x" : { a: nested(levels - 1) };
 }
 
-Deno.test("POST /imports/rows takes a resource of 32 levels, as files and SCIM do, and no deeper body", async () => {
+Deno.test("POST /imports/rows accepts a resource of 32 levels, like files and SCIM, and no deeper body", async () => {
   await using gateway = await openComposition();
   assertEquals(await outcomesOf(gateway, [user("anna", { x: nested(31) })]), [{ did: "created" }]);
   assertEquals((await post(gateway, [user("bob", { x: nested(32) })])).code, "malformed");

@@ -1,4 +1,4 @@
-// A change that is refused because of an older version: the answer says who made the newest change, and when.
+// A change that is refused because its version is outdated: the answer has the actor and time of the newest change.
 
 import { assert, assertEquals } from "@std/assert";
 import type { GroupView } from "../../console/api/groups/group_types.ts";
@@ -14,7 +14,7 @@ import { changeRows } from "../../console/web/pages/audit/change_text.tsx";
 
 const API = "/console/api";
 
-/** What a refused call says of the newest change, without its time, which must be of this test. */
+/** The newest change in a refused answer, without its time, which must be within this test. */
 async function lastChangeOf(
   site: Pick<PeopleConsole, "call">,
   path: string,
@@ -39,14 +39,14 @@ async function cookiesOf(site: Pick<PeopleConsole, "signIn">): Promise<Record<st
   return { owner: await site.signIn("owner"), user_manager: await site.signIn("user_manager") };
 }
 
-Deno.test("PUT and DELETE /users/:id say who changed the user first, and whether that was the caller", async () => {
+Deno.test("PUT and DELETE /users/:id name the actor of the newest change of the user, and whether that is the caller", async () => {
   await using site = await startPeopleConsole();
   await site.put("Ada");
   const cookies = await cookiesOf(site);
   const ask = apiCaller(site, cookies.owner ?? "");
   const version = (await ask<UserView>(`${API}/users/ada`)).record?.version;
   await ask(`${API}/users/ada`, { method: "PUT", json: { user: { title: "first" }, version } });
-  // A later event of the user that is no change of it.
+  // A later event of the user that is not a change.
   await ask(`${API}/users/ada/unlock`, { method: "POST", json: {} });
   const json = { user: { title: "second" }, version };
   const put = { method: "PUT", json, cookies };
@@ -63,7 +63,7 @@ Deno.test("PUT and DELETE /users/:id say who changed the user first, and whether
   assertEquals(byScim, { actor: "scim:hr", isOwn: false });
 });
 
-Deno.test("PUT /users/:id says nothing of a change that the audit log no longer has", async () => {
+Deno.test("PUT /users/:id does not name a change that the audit log no longer has", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");
   for await (const { key } of site.store.list(["audit_by"])) {
@@ -74,7 +74,7 @@ Deno.test("PUT /users/:id says nothing of a change that the audit log no longer 
   assertEquals(await lastChangeOf(site, "/users/ada", put), null);
 });
 
-Deno.test("DELETE /groups/:id and PUT /groups/:id/replies say who changed the group first", async () => {
+Deno.test("DELETE /groups/:id and PUT /groups/:id/replies name the actor of the newest change of the group", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");
   await site.putGroup("ops");
@@ -93,7 +93,7 @@ Deno.test("DELETE /groups/:id and PUT /groups/:id/replies say who changed the gr
   assertEquals(attributes, { actor: "owner", isOwn: true }, "members are no reply attributes");
 });
 
-Deno.test("PUT /clients/:id says who changed the client first", async () => {
+Deno.test("PUT /clients/:id names the actor of the newest change of the client", async () => {
   await using site = await startConnectConsole();
   const cookies = await cookiesOf(site);
   const call = async (path: string, method: string, json: unknown) => {
@@ -131,7 +131,7 @@ for (const [name, { before, after, rows }] of Object.entries(CHANGES)) {
   Deno.test(`changeRows() of ${name}`, () => assertEquals(changeRows({ before, after }), rows));
 }
 
-Deno.test("auditObjectHref() leads to the page of what has one, and nowhere else", () => {
+Deno.test("auditObjectHref() links to the page of the object if it has one", () => {
   assertEquals(auditObjectHref("user:a/b?c"), "/users/a%2Fb%3Fc");
   assertEquals(auditObjectHref("credential:default/saas"), "/credentials");
   for (const none of ["audit", "message:1", "user:", "javascript:alert(1)", "toString:x", "constructor:x"]) {

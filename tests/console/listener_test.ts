@@ -1,4 +1,4 @@
-// The HTTP listener: connection limits, deadlines for silent connections, and opening it again after a failure.
+// The HTTP listener: connection limits, deadlines for silent connections, and reopening after a failure.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import {
@@ -36,10 +36,10 @@ for (const [what, text] of [["a silent connection", ""], ["an incomplete head", 
   });
 }
 
-Deno.test("serveHttp() opens the listener again when it accepts no connections, on the same port", async () => {
+Deno.test("serveHttp() opens the listener again on the same port when it accepts no connections", async () => {
   let dead = true;
   const listener = await start({
-    // What a listener looks like whose accept loop ended: connected, and never accepted.
+    // A listener whose accept loop ended looks like this: clients connect, and are never accepted.
     probe: () =>
       Promise.resolve<ProbeResult>(
         dead ? { outcome: "connected", port: -1, close: () => undefined } : { outcome: "unknown" },
@@ -75,7 +75,7 @@ Deno.test("createConnectionTable() closes the oldest idle connection when it is 
   assertEquals([closed, table.size()], [[2, 1], 2]);
 });
 
-Deno.test("createConnectionTable() leaves half of the connections to other sources, but a proxy may have all", () => {
+Deno.test("createConnectionTable() reserves half of the connections for other sources, but a proxy may use all", () => {
   const closed: number[] = [];
   const table = createConnectionTable({ maxConnections: 4, isProxy: (address) => address === "10.0.0.1" });
   const of = (address: string, port: number) => ({ address, port, close: () => void closed.push(port) });
@@ -87,7 +87,7 @@ Deno.test("createConnectionTable() leaves half of the connections to other sourc
   assertEquals([closed, table.size()], [[], 4]);
 });
 
-Deno.test("connectionLimit() leaves descriptors to the other parts", () => {
+Deno.test("connectionLimit() leaves file descriptors for the other parts", () => {
   let open = 0;
   const descriptor = () => {
     if (open === 230) throw new Error("Too many open files");
@@ -98,7 +98,7 @@ Deno.test("connectionLimit() leaves descriptors to the other parts", () => {
   assertEquals([connectionLimit(230), connectionLimit(PROBED_DESCRIPTORS)], [130, 2400]);
 });
 
-Deno.test("serveHttp() refuses connections once it was stopped", async () => {
+Deno.test("serveHttp() refuses connections after stop()", async () => {
   const listener = await start({});
   await listener.stop({ deadlineMs: 500 });
   await assertRejects(() => Deno.connect({ hostname: "127.0.0.1", port: listener.address.port }));

@@ -1,4 +1,4 @@
-// The page's end of the stream: snapshot, resume, loss, sign-out, and coming back.
+// The client of the live stream: snapshots, resuming, lost connections, and sign-out.
 
 import { assertEquals } from "@std/assert";
 import { signal } from "@preact/signals";
@@ -66,7 +66,7 @@ function setUp({ probe = () => Promise.resolve(true) }: { probe?: () => Promise<
     localNowMs: clock.nowMs,
     later: clock.after,
   });
-  /** Lets promises that are ready run. */
+  /** Runs all promise callbacks that are ready. */
   const settle = async () => {
     for (let round = 0; round < 10; round += 1) await Promise.resolve();
   };
@@ -95,7 +95,7 @@ function message(upTo: string, numbers: number[], values: Partial<LiveMessage> =
   };
 }
 
-Deno.test("LiveStream takes a snapshot, follows from it, and shows what arrives four times a second", async () => {
+Deno.test("LiveStream loads a snapshot, follows the stream from there, and renders four times a second", async () => {
   const { model, board, settle, newest } = setUp();
   model.start();
   await settle();
@@ -114,7 +114,7 @@ for (
     ["is of another epoch", message("f.101", [1])],
   ] as const
 ) {
-  Deno.test(`LiveStream takes a new snapshot when a message ${what}`, async () => {
+  Deno.test(`LiveStream loads a new snapshot when a message ${what}`, async () => {
     const { model, settle, newest, snapshots } = setUp();
     model.start();
     await settle();
@@ -124,7 +124,7 @@ for (
   });
 }
 
-Deno.test("LiveStream takes a new snapshot when the server has no history for it", async () => {
+Deno.test("LiveStream loads a new snapshot when the server has no history for it", async () => {
   const { model, settle, newest, channels, snapshots } = setUp();
   model.start();
   await settle();
@@ -133,7 +133,7 @@ Deno.test("LiveStream takes a new snapshot when the server has no history for it
   assertEquals([snapshots(), channels[0]?.closed], [2, true]);
 });
 
-Deno.test("LiveStream says after a lost connection how many logins changed meanwhile, until it is told to forget", async () => {
+Deno.test("LiveStream reports after a lost connection how many logins changed, until the user dismisses it", async () => {
   const { model, settle, newest } = setUp();
   model.start();
   await settle();
@@ -148,7 +148,7 @@ Deno.test("LiveStream says after a lost connection how many logins changed meanw
   assertEquals(model.missed.value, null);
 });
 
-Deno.test("LiveStream says since when it is cut off, and is live again by itself", async () => {
+Deno.test("LiveStream shows since when it is disconnected, and reconnects by itself", async () => {
   const { model, settle, newest, clock, channels } = setUp();
   model.start();
   await settle();
@@ -160,7 +160,7 @@ Deno.test("LiveStream says since when it is cut off, and is live again by itself
   assertEquals([model.connection.value.kind, channels.length], ["live", 1]);
 });
 
-Deno.test("LiveStream probes and comes back with its last id when the browser gave up", async () => {
+Deno.test("LiveStream reconnects with its last id when the browser has given up", async () => {
   const { model, settle, newest, clock, channels, snapshots } = setUp();
   model.start();
   await settle();
@@ -171,7 +171,7 @@ Deno.test("LiveStream probes and comes back with its last id when the browser ga
   assertEquals([channels.length, newest()?.after, snapshots()], [2, "e.101", 1]);
 });
 
-Deno.test("LiveStream waits longer each time, and stops asking when the session has ended", async () => {
+Deno.test("LiveStream waits longer after each failure, and stops when the session has ended", async () => {
   let standing = true;
   const { model, settle, newest, clock, channels } = setUp({ probe: () => Promise.resolve(standing) });
   model.start();
@@ -193,7 +193,7 @@ Deno.test("LiveStream waits longer each time, and stops asking when the session 
   assertEquals(channels.length, before);
 });
 
-Deno.test("LiveStream takes silence for a lost connection", async () => {
+Deno.test("LiveStream treats silence as a lost connection", async () => {
   const { model, settle, newest, clock, channels } = setUp();
   model.start();
   await settle();
@@ -207,7 +207,7 @@ Deno.test("LiveStream takes silence for a lost connection", async () => {
   assertEquals([model.connection.value.kind, channels[0]?.closed], ["reconnecting", true]);
 });
 
-Deno.test("LiveStream tries the first snapshot again until the server is there", async () => {
+Deno.test("LiveStream tries the first snapshot again until the server answers", async () => {
   const { model, settle, clock, failSnapshots, channels } = setUp({
     probe: () => Promise.reject(new Error("away")),
   });
@@ -221,7 +221,7 @@ Deno.test("LiveStream tries the first snapshot again until the server is there",
   assertEquals([model.connection.value.kind, channels.length], ["live", 1]);
 });
 
-Deno.test("LiveStream stopped and started again resumes where it was", async () => {
+Deno.test("LiveStream resumes at the same id when it is stopped and started again", async () => {
   const { model, settle, newest, channels, snapshots } = setUp();
   model.start();
   await settle();
@@ -233,7 +233,7 @@ Deno.test("LiveStream stopped and started again resumes where it was", async () 
   assertEquals([newest()?.after, snapshots()], ["e.103", 1]);
 });
 
-Deno.test("LiveStream started again waits for the server as long as for any other event", async () => {
+Deno.test("LiveStream waits for the server after a restart as long as for any other event", async () => {
   const { model, settle, newest, clock, channels } = setUp();
   model.start();
   await settle();

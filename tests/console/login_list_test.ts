@@ -1,4 +1,4 @@
-// The board: what it keeps, how it filters, and that it stands still under the pointer.
+// LoginList: its limits, its filters, and no reordering while the pointer is over it.
 
 import { assert, assertEquals } from "@std/assert";
 import { signal } from "@preact/signals";
@@ -33,7 +33,7 @@ function snapshot(...conversations: ConversationView[]): LiveSnapshot {
   };
 }
 
-Deno.test("LoginList knows since when it counts outcomes: from its oldest login on", () => {
+Deno.test("LoginList counts outcomes since the time of its oldest login", () => {
   const { board, bring } = setUp();
   assertEquals(board.sinceMs.value, null);
   const first = ended(conversation(3), { outcome: "accepted", row: "approved", atMs: 9 });
@@ -43,7 +43,7 @@ Deno.test("LoginList knows since when it counts outcomes: from its oldest login 
   assertEquals(board.sinceMs.value, conversation(2).startedMs);
 });
 
-Deno.test("LoginList shows the newest first, however they arrive", () => {
+Deno.test("LoginList shows the newest login first, in whatever order logins arrive", () => {
   const { board, bring, users } = setUp();
   board.reset(snapshot(conversation(2, { user: "b" }), conversation(5, { user: "e" })));
   bring(conversation(3, { user: "c" }), conversation(9, { user: "z" }), conversation(1, { user: "a" }));
@@ -58,7 +58,7 @@ Deno.test("LoginList changes a row in place", () => {
   assertEquals(board.total.value, 3);
 });
 
-Deno.test("LoginList holds its rows under the pointer and counts what is newer", () => {
+Deno.test("LoginList does not move rows under the pointer, and counts newer logins", () => {
   const { bring, board, users } = setUp();
   bring(conversation(1, { user: "a" }), conversation(2, { user: "b" }));
   board.hold(true);
@@ -72,7 +72,7 @@ Deno.test("LoginList holds its rows under the pointer and counts what is newer",
   assertEquals([users(), board.newer.value], [["e", "d", "c", "b", "a2"], 0]);
 });
 
-Deno.test("LoginList counts as newer only what the filter lets through", () => {
+Deno.test("LoginList counts only newer logins that match the filter", () => {
   const { bring, board } = setUp({ client: "vpn-2" });
   bring(conversation(1, { client: "vpn-2" }));
   board.hold(true);
@@ -80,10 +80,10 @@ Deno.test("LoginList counts as newer only what the filter lets through", () => {
   assertEquals(board.newer.value, 1);
 });
 
-Deno.test("LoginList freezes while paused, keeps filling, and shows everything when it goes on", () => {
+Deno.test("LoginList does not change while it is paused, keeps collecting, and shows everything when it continues", () => {
   const { bring, board, users } = setUp();
   bring(conversation(1, { user: "a" }));
-  // The page has drawn them; a list is computed on its first read.
+  // The page has drawn the list. A list is computed on its first read.
   assertEquals(users(), ["a"]);
   board.pause(true);
   bring(conversation(1, { user: "changed" }), conversation(2, { user: "b" }));
@@ -131,7 +131,7 @@ for (const [filter, expected] of FILTERS) {
   });
 }
 
-Deno.test("LoginList takes 1,000 changes at once, beside as many as it holds", () => {
+Deno.test("LoginList accepts 1,000 changes at once when it is full", () => {
   const { bring, users } = setUp({ text: "user-1" });
   bring(...Array.from({ length: MAX_LOGINS }, (_, at) => conversation(at, { user: `user-${at}` })));
   bring(...Array.from({ length: 1000 }, (_, at) => conversation(MAX_LOGINS + at, { user: `user-${at}` })));

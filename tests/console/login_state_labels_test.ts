@@ -1,4 +1,4 @@
-// The live board's words: every step, outcome, reason and row that the gateway knows has its own in every language.
+// The labels of the live page: every step, outcome, reason and row of the gateway has one in each language.
 
 import { assert, assertEquals } from "@std/assert";
 import { REASON_CODES, ROW_REASONS } from "../../console/api/conversations/explain_login.ts";
@@ -18,13 +18,13 @@ import { isStep, PASSAGES, STEPS } from "../../radius/protocol/steps.ts";
 
 const CATALOGUES = { en, de };
 
-/** Whether a row becomes a moment of a login: it ends a turn, or is claimed inside one. */
+/** Whether a row becomes an event of a login: it ends a turn, or is claimed inside one. */
 function isNoted({ to, then }: FlowRow): boolean {
   return isStep(to) || to === "accept" || to === "reject" ||
     then.some((effect) => "claimed" in EFFECTS[effect]);
 }
 
-Deno.test("the live words name every step and every outcome", () => {
+Deno.test("the live page has labels for every step and every outcome", () => {
   assertEquals(STEP_NAMES.toSorted(), Object.keys(STEPS).toSorted());
   for (const [language, messages] of Object.entries(CATALOGUES)) {
     for (const step of Object.keys(STEPS)) {
@@ -36,7 +36,7 @@ Deno.test("the live words name every step and every outcome", () => {
   }
 });
 
-Deno.test("the explanations have a sentence and a fix for every reason", () => {
+Deno.test("each reason has an explanation and a fix", () => {
   for (const [language, messages] of Object.entries(CATALOGUES)) {
     for (const code of REASON_CODES) {
       for (const key of [`explain.why_${code}`, `explain.fix_${code}`]) {
@@ -46,7 +46,7 @@ Deno.test("the explanations have a sentence and a fix for every reason", () => {
   }
 });
 
-Deno.test("the audit log and the timeline have words for every cause of a denied push", () => {
+Deno.test("the audit log and the timeline have a label for every cause of a denied push", () => {
   for (const messages of Object.values(CATALOGUES)) {
     for (const cause of Object.keys(DENIAL_CAUSES)) {
       for (const area of ["govern", "people"]) assert(`${area}.because_${cause}` in messages, cause);
@@ -54,14 +54,14 @@ Deno.test("the audit log and the timeline have words for every cause of a denied
   }
 });
 
-Deno.test("the explanations have words for every row that a login can pass and that does not reject it", () => {
+Deno.test("every row that a login can pass without a rejection has an explanation", () => {
   const rows = FLOW.filter((row) => isNoted(row) && !(row.name in ROW_REASONS)).map(({ name }) => name);
   for (const [language, messages] of Object.entries(CATALOGUES)) {
     for (const row of rows) assert(`explain.row_${row}` in messages, `${language}: row_${row}`);
   }
 });
 
-Deno.test("a sentence names no value that explanations do not carry", () => {
+Deno.test("an explanation uses only the values that explanations carry", () => {
   const known = new Set(["user", "client", "source", "seconds", "count", "since", "by"]);
   const ofSimilarUser = new Set(["name", "affix", "client"]);
   for (const [language, messages] of Object.entries(CATALOGUES)) {
@@ -75,7 +75,7 @@ Deno.test("a sentence names no value that explanations do not carry", () => {
   }
 });
 
-Deno.test("findNode() and stepLabel() put every place of the gateway into the picture", () => {
+Deno.test("findNode() and stepLabel() find a node and a label for every step of the gateway", () => {
   for (const place of Object.keys(PASSAGES)) {
     assert(findNode(place) === "start" || isStep(findNode(place)), place);
   }
@@ -87,7 +87,7 @@ Deno.test("findNode() and stepLabel() put every place of the gateway into the pi
   ]);
 });
 
-Deno.test("stateLabel() shows an outcome over the step, and momentLabel() reads both", () => {
+Deno.test("stateLabel() prefers the outcome to the step, and momentLabel() reads both", () => {
   const step = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
   assertEquals(stateLabel({ step, outcome: null }).tone, "wait");
   assertEquals(stateLabel({ step, outcome: "rejected" }).tone, "bad");

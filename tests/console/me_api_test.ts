@@ -1,4 +1,4 @@
-// The sign-in of the account API: one-time links, paired phones, cookies, and the end of a visit.
+// Sign-in to the account API: one-time links, paired phones, cookies, and the end of a session.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type {
@@ -19,7 +19,7 @@ import {
   visitor,
 } from "./account_visitor.ts";
 
-Deno.test("me link: it opens one visit, for its user, and looking at it uses nothing up", async () => {
+Deno.test("me link: it opens one session for its user, and viewing it does not use it up", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada", { displayName: "Ada Lovelace" });
   const link = await linkFor(site, "ada");
@@ -41,7 +41,7 @@ Deno.test("me link: it opens one visit, for its user, and looking at it uses not
   assertEquals(await browser.refused("/factors"), [401, "me_over"]);
 });
 
-Deno.test("me link: of two who press at once one gets in", async () => {
+Deno.test("me link: of two simultaneous uses one succeeds", async () => {
   await using site = await startWithAda();
   const link = await linkFor(site, "ada");
   const answers = await Promise.all([1, 2, 3].map(() => visitor(site).send("/session", post({ link }))));
@@ -49,7 +49,7 @@ Deno.test("me link: of two who press at once one gets in", async () => {
   await Promise.all(answers.map(({ body }) => body?.cancel()));
 });
 
-Deno.test("me link: a new one voids the one before, and a deleted user's is void for a later one of the name", async () => {
+Deno.test("me link: a new link voids the one before, and a deleted user's link is void for a later user of that name", async () => {
   await using site = await startWithAda();
   const first = await linkFor(site, "ada");
   const second = await linkFor(site, "ada");
@@ -60,7 +60,7 @@ Deno.test("me link: a new one voids the one before, and a deleted user's is void
   assertEquals(await visitor(site).refused("/session", post({ link: second })), [410, "bad_me_link"]);
 });
 
-Deno.test("me link: only a user manager makes one; it is recorded, and kept as a digest", async () => {
+Deno.test("me link: only a user manager creates one; it is recorded, and stored as a digest", async () => {
   await using site = await startWithAda();
   for (const role of ["viewer", "operator"]) {
     const cookie = await site.signIn(role);
@@ -76,7 +76,7 @@ Deno.test("me link: only a user manager makes one; it is recorded, and kept as a
   assert(!kept.join("\n").includes(link));
 });
 
-Deno.test("me link: guesses are slowed down", async () => {
+Deno.test("me link: guesses are rate limited", async () => {
   await using site = await startPeopleConsole();
   const codes: string[] = [];
   for (let count = 0; count < 6; count += 1) {
@@ -107,7 +107,7 @@ Deno.test("me phone: a paired phone opens only its user's page, until the pairin
   assertEquals((await browser.ask<AccountSessionAnswer>("/session")).phoneUsers, []);
 });
 
-Deno.test("me: the visit is over when its user is deactivated, and no visit is an administrator's session", async () => {
+Deno.test("me: the session ends when its user is deactivated, and is never an administrator's session", async () => {
   await using site = await startWithAda();
   const browser = await enteredByLink(site, "ada");
   const value = browser.cookie().split("=")[1] ?? "";
@@ -130,7 +130,7 @@ Deno.test("me: the visit is over when its user is deactivated, and no visit is a
   assertEquals(await codeOf(refused), "me_inactive");
 });
 
-Deno.test("me: the cookie is HttpOnly, strict and short, and every change comes from our own page", async () => {
+Deno.test("me: the cookie is HttpOnly and SameSite=Strict, and changes are accepted only from the same origin", async () => {
   await using site = await startWithAda();
   const link = await linkFor(site, "ada");
   const response = await site.call(`${ACCOUNT_API}/session`, post({ link }));

@@ -1,4 +1,4 @@
-// The account API after the sign-in: the user's own factors and logins, reports of foreign logins, and notices.
+// The account API after the sign-in: own factors and logins, reports of foreign logins, and notices.
 
 import { assert, assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import type { AccountFactors, AccountLogins } from "../../console/api/account/account_types.ts";
@@ -9,7 +9,7 @@ import { approval, conversation } from "../fakes/console_gateway.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { enteredByLink, pairPhone, post, startWithAda } from "./account_visitor.ts";
 
-Deno.test("me factors: an authenticator app is set up with a code of it, counts at once, and is taken away again", async () => {
+Deno.test("me factors: an authenticator app is enrolled with one of its codes, works at once, and is removed again", async () => {
   await using site = await startWithAda();
   const browser = await enteredByLink(site, "ada");
   assertEquals(await browser.refused("/totp/confirm", post({ code: "123456" })), [410, "no_totp_begun"]);
@@ -21,21 +21,21 @@ Deno.test("me factors: an authenticator app is set up with a code of it, counts 
   const { pairingId } = await browser.ask<{ pairingId: string }>("/totp/confirm", post({ code }));
   const [app] = site.pairings.of("ada");
   assertEquals(app?.id, pairingId);
-  // RFC 6238 §5.2: the code that proved the secret opens no login.
+  // RFC 6238 §5.2: the code that proved the secret cannot be used for a login.
   const lastStep = app?.kind === "totp" ? app.lastStep : -1;
   const open = { seed, code, nowMs: Date.now(), digits: 6, lastStep, toleranceSteps: 1 };
   assertEquals(matchTotp(open), null);
   await browser.ask("/preference", { method: "PUT", json: { factor: "totp" } });
   const factors = await browser.ask<AccountFactors>("/factors");
   assertEquals([factors.totp.length, factors.preference, factors.locked], [1, "totp", null]);
-  // The visit is by a link, so the last one may go.
+  // The session was opened by a link, so the last factor may be removed.
   await browser.ask(`/totp/${pairingId}`, { method: "DELETE" });
   assertEquals(site.pairings.of("ada"), []);
   const done = (await site.audits()).filter(({ actor }) => actor === "user:ada").map(({ action }) => action);
   assertEquals(done, ["user.me_entered", "pairing.add", "preference.set", "pairing.revoke"]);
 });
 
-Deno.test("me factors: a phone is named by its person, and the record says which", async () => {
+Deno.test("me factors: a user names a phone, and the record says which one", async () => {
   await using site = await startWithAda();
   await pairPhone(site);
   const browser = await enteredByLink(site, "ada");
@@ -51,7 +51,7 @@ Deno.test("me factors: a phone is named by its person, and the record says which
   );
 });
 
-Deno.test("me factors: a user cannot change another user's, and an invitation belongs to its user", async () => {
+Deno.test("me factors: a user cannot change another user's factors, and an invitation belongs to its user", async () => {
   await using site = await startWithAda();
   await site.put("bert");
   await site.pairings.addDevice({ id: "of-bert", userName: "bert", totpLength: 6 });
@@ -66,7 +66,7 @@ Deno.test("me factors: a user cannot change another user's, and an invitation be
   assertMatch(url, /\/device#invite=/);
 });
 
-Deno.test("me recovery codes: ten, shown once, recorded without themselves; new ones void them", async () => {
+Deno.test("me recovery codes: ten are shown once and not recorded; new codes void the old ones", async () => {
   await using site = await startWithAda();
   const browser = await enteredByLink(site, "ada");
   assertEquals((await browser.ask<AccountFactors>("/factors")).recovery, { left: 0, createdMs: null });
@@ -83,7 +83,7 @@ Deno.test("me recovery codes: ten, shown once, recorded without themselves; new 
   for (const code of codes) assertNotMatch(records, new RegExp(code));
 });
 
-Deno.test("me logins: one's own alone, those under way and what waits for the phone", async () => {
+Deno.test("me logins: only the user's own, including logins in progress and requests that wait for the phone", async () => {
   await using site = await startWithAda();
   site.watch.put(conversation(1, { user: "ADA" }));
   site.watch.put(conversation(2, { user: "adalbert" }));
@@ -98,7 +98,7 @@ Deno.test("me logins: one's own alone, those under way and what waits for the ph
   assertEquals(logins.recent, []);
 });
 
-Deno.test("not me: denies what waits, locks for an hour, ends other visits and tells the administrators, in one commit", async () => {
+Deno.test("not me: in one commit it denies waiting logins, locks for an hour, ends other sessions and notifies administrators", async () => {
   await using site = await startWithAda();
   const other = await enteredByLink(site, "ada");
   const browser = await enteredByLink(site, "ada");
@@ -129,7 +129,7 @@ Deno.test("not me: denies what waits, locks for an hour, ends other visits and t
   assertEquals(new Set(entries.map(({ versionstamp }) => versionstamp)).size, 1, "one commit");
 });
 
-Deno.test("notices: all roles read them, an operator dismisses one, a viewer does not, and it is recorded", async () => {
+Deno.test("notices: all roles read them, operators can dismiss one, viewers cannot, and the dismissal is recorded", async () => {
   await using site = await startPeopleConsole();
   for (const user of ["ada", "bert"]) {
     await site.put(user);

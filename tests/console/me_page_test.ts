@@ -1,4 +1,4 @@
-// The account page's own machinery: the link's token, the session that ends and comes back, words for what the server says.
+// Models of the account page: the token of a link, the session's end and renewal, and messages for server errors.
 
 import { DENIAL_CAUSES } from "../../radius/conversation/login_record.ts";
 import { assert, assertEquals, assertRejects } from "@std/assert";
@@ -27,7 +27,7 @@ const OUTSIDE: AccountSessionAnswer = { available: true, nowMs: 1_000_000, me: n
 const inside = (me: AccountInfo): AccountSessionAnswer => ({ ...OUTSIDE, me });
 const over = () => Promise.reject(new ApiFailure("me_over"));
 
-/** A session over answers that a test puts. */
+/** A session whose answers the test sets. */
 function setUp(first: AccountSessionAnswer = OUTSIDE) {
   let answer: () => Promise<AccountSessionAnswer> = () => Promise.resolve(first);
   const call = () => answer();
@@ -48,7 +48,7 @@ const meOf = ({ session }: ReturnType<typeof setUp>) => {
   return state.kind === "ready" ? state.value.me?.userName ?? null : state.kind;
 };
 
-Deno.test("parseLinkToken() takes the token of a whole link or the token itself, and nothing else", () => {
+Deno.test("parseLinkToken() accepts a whole link or only its token, and nothing else", () => {
   assertEquals(
     [`https://gate.example.org/me#${TOKEN}`, `  #${TOKEN} `, TOKEN].map(parseLinkToken),
     [TOKEN, TOKEN, TOKEN],
@@ -57,7 +57,7 @@ Deno.test("parseLinkToken() takes the token of a whole link or the token itself,
   assertEquals(none.map(parseLinkToken), none.map(() => null));
 });
 
-Deno.test("AccountSessionModel opens with a link, forgets it, and follows the server's time", async () => {
+Deno.test("AccountSessionModel opens a session with a link, forgets the link, and follows the server's time", async () => {
   const it = setUp();
   await it.session.load();
   it.session.setLink(TOKEN);
@@ -67,7 +67,7 @@ Deno.test("AccountSessionModel opens with a link, forgets it, and follows the se
   assertEquals([meOf(it), it.session.link.value], ["ada", ""]);
 });
 
-Deno.test("AccountSessionModel keeps the link when opening it failed, and says why", async () => {
+Deno.test("AccountSessionModel keeps the link when it could not be opened, and reports why", async () => {
   const it = setUp();
   await it.session.load();
   it.session.setLink(TOKEN);
@@ -76,7 +76,7 @@ Deno.test("AccountSessionModel keeps the link when opening it failed, and says w
   assertEquals([meOf(it), it.session.link.value], [null, TOKEN]);
 });
 
-Deno.test("AccountSessionModel waits with a call while the session is over, and makes it again after", async () => {
+Deno.test("AccountSessionModel holds a call while the session is over, and sends it after the next sign-in", async () => {
   const it = setUp(inside(ADA));
   await it.session.load();
   let tries = 0;
@@ -88,7 +88,7 @@ Deno.test("AccountSessionModel waits with a call while the session is over, and 
   assertEquals([await waiting, tries, it.session.isInterrupted.value], ["done", 2, false]);
 });
 
-Deno.test("AccountSessionModel does not make a waiting call for another user who came in", async () => {
+Deno.test("AccountSessionModel does not send a held call after another user signed in", async () => {
   const it = setUp(inside(ADA));
   await it.session.load();
   let tries = 0;
@@ -105,7 +105,7 @@ Deno.test("AccountSessionModel does not make a waiting call for another user who
   assertEquals([tries, meOf(it)], [1, "grace"]);
 });
 
-Deno.test("AccountSessionModel gives a call up when the user leaves, and after too many tries", async () => {
+Deno.test("AccountSessionModel gives up a call when the user leaves, and after too many attempts", async () => {
   const it = setUp(inside(ADA));
   await it.session.load();
   const given = assertRejects(() => it.session.whileSignedIn(over), ApiFailure);
@@ -126,7 +126,7 @@ Deno.test("AccountSessionModel gives a call up when the user leaves, and after t
   assertEquals(tries, 4);
 });
 
-Deno.test("AccountSessionModel notices by itself that the session ended, and says whether it could be made longer", async () => {
+Deno.test("AccountSessionModel notices that the session ended, and whether it could be extended", async () => {
   const it = setUp(inside(ADA));
   await it.session.load();
   it.answers(inside({ ...ADA, endsMs: ADA.endsMs + 1 }));
@@ -183,7 +183,7 @@ Deno.test("whileSignedIn() repeats a call whose answer is older than the sign-in
   }
 });
 
-Deno.test("AccountSessionModel is signed out also when the server had ended the session before", async () => {
+Deno.test("AccountSessionModel is signed out even if the server ended the session earlier", async () => {
   for (const code of [null, "me_over"]) {
     const it = setUp(inside(ADA));
     await it.session.load();
@@ -197,7 +197,7 @@ Deno.test("AccountSessionModel is signed out also when the server had ended the 
   assertEquals([await it.session.signOut(), meOf(it)], ["offline", "ada"]);
 });
 
-Deno.test("createAccount() keeps the old values while the server is away, and says since when", async () => {
+Deno.test("createAccount() keeps the old values while the server is unreachable, and shows since when", async () => {
   const it = setUp(inside(ADA));
   await it.session.load();
   let isAway = false;
@@ -221,7 +221,7 @@ Deno.test("createAccount() keeps the old values while the server is away, and sa
   assertEquals([await account.reportNotMe(null), account.lockdown.value?.lockedUntilMs], [null, 9]);
 });
 
-Deno.test("the catalogues have a message for every reason that a login ends for, in both languages", () => {
+Deno.test("the catalogues have a message for every reason for which a login ends, in both languages", () => {
   const denials = Object.values(DENIAL_CAUSES).map(({ reason }) => reason);
   for (const reason of new Set([...Object.values(ROW_REASONS), ...denials])) {
     const key = `me.reason_${reason}`;

@@ -1,4 +1,4 @@
-// The client of an OpenID Connect provider, over a provider in memory: bounds, endpoints, issuers and algorithms.
+// The client of an OpenID Connect provider, with a provider in memory: limits, endpoints, issuers and algorithms.
 
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import type { Fetch } from "../../platform/fetch_with_deadline.ts";
@@ -37,7 +37,7 @@ const codeOf = async (promise: Promise<unknown>): Promise<string> => {
   return refusal.code;
 };
 
-Deno.test("OidcProvider.authorizationUrl() sends the challenge of RFC 7636 and keeps the endpoint's own query", async () => {
+Deno.test("OidcProvider.authorizationUrl() sends the challenge of RFC 7636 and keeps the endpoint's query", async () => {
   const asked: string[] = [];
   const provider = providerOf((url) => {
     asked.push(url);
@@ -51,7 +51,7 @@ Deno.test("OidcProvider.authorizationUrl() sends the challenge of RFC 7636 and k
   assertEquals(provider.lastContact()?.ok, true);
 });
 
-Deno.test("OidcProvider takes an issuer that ends with a slash, and no other one", async () => {
+Deno.test("OidcProvider accepts its issuer with a trailing slash, and no other issuer", async () => {
   const url = await describing({ issuer: `${ISSUER}/` }).authorizationUrl({ ...REQUEST, again: false });
   assertMatch(url, /^https:\/\/id\.example\.org\/realm\/authorize/);
   for (const issuer of [`${ISSUER}/x`, `${ISSUER}//`, "https://id.example.org", ISSUER.toUpperCase(), 5]) {
@@ -61,7 +61,7 @@ Deno.test("OidcProvider takes an issuer that ends with a slash, and no other one
   }
 });
 
-Deno.test("OidcProvider takes no endpoint without https from an issuer with https", async () => {
+Deno.test("OidcProvider accepts no endpoint without https from an issuer with https", async () => {
   for (const name of ["authorization_endpoint", "token_endpoint", "jwks_uri"]) {
     for (const value of ["http://id.example.org/x", "javascript:alert(1)", "/x", null]) {
       const wrong = describing({ [name]: value });
@@ -89,7 +89,7 @@ Deno.test("OidcProvider reads at most 256 KiB of a response, and follows no redi
   ]);
 });
 
-Deno.test("OidcProvider.redeem() sends the client's secret form-encoded, and refuses an endless token response", async () => {
+Deno.test("OidcProvider.redeem() sends the client secret form-encoded, and refuses an endless token response", async () => {
   const sent: string[] = [];
   const provider = providerOf((url, init) => {
     if (url !== METADATA.token_endpoint) return Promise.resolve(Response.json(METADATA));
@@ -108,7 +108,7 @@ Deno.test("OidcProvider.redeem() sends the client's secret form-encoded, and ref
   });
 });
 
-/** Queries of the address that the browser comes back to, and the refusal of each. */
+/** Queries of the callback address, and the refusal of each. */
 const RESPONSES: readonly (readonly [Record<string, string>, string])[] = [
   [{ state: "state" }, "oidc_denied"],
   [{ state: "state", code: "x".repeat(2049) }, "oidc_denied"],
@@ -125,7 +125,7 @@ for (const [query, code] of RESPONSES) {
   });
 }
 
-/** What the token endpoint sends besides a sound status, and the refusal. */
+/** What the token endpoint sends with a successful status, and the refusal. */
 const TOKENS: readonly (readonly [string, unknown])[] = [
   ["no ID token", { access_token: "a", token_type: "Bearer" }],
   ["an ID token that is none", { access_token: "a", token_type: "Bearer", id_token: "x.y.z" }],
@@ -141,7 +141,7 @@ for (const [what, body] of TOKENS) {
   });
 }
 
-Deno.test("ownPath() leads nowhere but to this site", () => {
+Deno.test("ownPath() accepts only paths of this site", () => {
   const origin = "https://gate.example.org";
   const cases: readonly (readonly [string, string])[] = [
     ["/access?x=1", "/access?x=1"],
@@ -162,7 +162,7 @@ Deno.test("ownPath() leads nowhere but to this site", () => {
   for (const [asked, expected] of cases) assertEquals(ownPath(asked, origin), expected, asked);
 });
 
-Deno.test("roleOfClaims() gives the highest role, and none to a user without a role", () => {
+Deno.test("roleOfClaims() returns the highest role, and none for a user without a role", () => {
   const settings = {
     ...oidcSettings({ issuer: "https://id", clientId: "", clientSecret: "" } as FakeOidcProvider),
   };
@@ -178,7 +178,7 @@ Deno.test("roleOfClaims() gives the highest role, and none to a user without a r
   for (const [groups, role] of cases) assertEquals(roleOfClaims({ groups }, settings), role);
 });
 
-Deno.test("nameOfClaims() takes the first that can be a name", () => {
+Deno.test("nameOfClaims() returns the first claim that is a valid name", () => {
   assertEquals(nameOfClaims({ preferred_username: "", email: "ada@example.org" }), "ada@example.org");
   assertEquals(nameOfClaims({ preferred_username: "token:ci", name: " Ada " }), "Ada");
   assertEquals(nameOfClaims({ preferred_username: 5, email: ["x"] }), null);

@@ -24,7 +24,7 @@ const cookieOf = (response: Response, name: string) =>
   response.headers.getSetCookie().map((one) => one.split(";")[0] ?? "")
     .find((one) => one.startsWith(`${name}=`) && !one.endsWith("=")) ?? "";
 
-/** Leaves for the provider; returns where it sends the browser back to, and the cookie of the journey. */
+/** Starts a sign-in at the provider; returns the callback address and the cookie of the sign-in. */
 async function leave(site: TestConsole, { returnTo = "/access", again = false } = {}) {
   const start = await site.call(`${OIDC}/start`, { method: "POST", json: { returnTo, again } });
   const { url } = await start.json();
@@ -52,7 +52,7 @@ async function whoIs(site: TestConsole, cookie: string) {
     | null;
 }
 
-Deno.test("createOidcRoutes() lets in whom the provider names, with the role of the claim, and sends them back", async () => {
+Deno.test("createOidcRoutes() signs in the provider's user with the role of the claim, and redirects them back", async () => {
   await using provider = await startOidcProvider();
   await using site = await trusting(provider);
   const left = await leave(site);
@@ -76,7 +76,7 @@ Deno.test("createOidcRoutes() lets in whom the provider names, with the role of 
   for (const secret of secrets) assertEquals(site.lines.join().includes(secret), false);
 });
 
-/** By the code of the refusal, then by what is wrong. */
+/** By the code of the refusal, then by the fault. */
 const WRONG_ANSWERS: Readonly<Record<string, Readonly<Record<string, OidcWishes>>>> = {
   oidc_token: {
     "another nonce": { claims: { nonce: "else" } },
@@ -128,7 +128,7 @@ for (const [code, rows] of Object.entries(WRONG_ANSWERS)) {
   }
 }
 
-Deno.test("createOidcRoutes() takes a journey once, in the browser that began it, and for ten minutes", async () => {
+Deno.test("createOidcRoutes() accepts a sign-in once, in the browser that began it, and for ten minutes", async () => {
   const clock = createManualClock(Date.now());
   await using provider = await startOidcProvider({ nowMs: clock.nowMs });
   await using site = await trusting(provider, { clock });
@@ -143,13 +143,13 @@ Deno.test("createOidcRoutes() takes a journey once, in the browser that began it
   const forged = { back: first.back, journey: "countersign-journey=AAAA" };
   assertEquals((await arrive(site, forged)).location, "/?problem=oidc_state");
   assertEquals((await arrive(site, first)).location, "/access");
-  // The provider takes no code twice.
+  // The provider accepts no code twice.
   assertEquals((await arrive(site, first)).location, "/?problem=oidc_code");
   clock.advance(10 * 60_000 + 1);
   assertEquals((await arrive(site, second)).location, "/?problem=oidc_state");
 });
 
-Deno.test("createOidcRoutes() says when the provider is not there, or describes another one", async () => {
+Deno.test("createOidcRoutes() reports a provider that is unreachable or describes another issuer", async () => {
   await using provider = await startOidcProvider();
   await using site = await trusting(provider);
   const start = async (console: TestConsole) => {
@@ -170,7 +170,7 @@ Deno.test("createOidcRoutes() says when the provider is not there, or describes 
   assertEquals(await start(plain), [404, "no_oidc"]);
 });
 
-Deno.test("createOidcAdmins() follows the provider's role, which ends older sessions, and keeps out whom an owner disabled", async () => {
+Deno.test("createOidcAdmins() follows the provider's role, which ends older sessions, and refuses users whom an owner disabled", async () => {
   await using provider = await startOidcProvider();
   await using site = await trusting(provider);
   const first = await arrive(site, await leave(site));
@@ -194,7 +194,7 @@ Deno.test("createOidcAdmins() follows the provider's role, which ends older sess
   assertEquals((await arrive(site, await leave(site))).location, "/?problem=oidc_denied");
 });
 
-Deno.test("createOidcAdmins() leaves the last owner the role, and says so in the log, until there is another", async () => {
+Deno.test("createOidcAdmins() keeps the role of the last owner, and logs it, until there is another owner", async () => {
   await using provider = await startOidcProvider();
   await using site = await trusting(provider, { admins: [] });
   const roleNow = async () => (await whoIs(site, (await arrive(site, await leave(site))).session))?.role;
@@ -215,7 +215,7 @@ Deno.test("createOidcAdmins() leaves the last owner the role, and says so in the
   ]);
 });
 
-Deno.test("createOidcRoutes() uses the provider's time of the factor, and asks for a new one where it is too old", async () => {
+Deno.test("createOidcRoutes() uses the provider's time of the factor, and requires a new one if it is too old", async () => {
   await using provider = await startOidcProvider();
   await using site = await trusting(provider);
   /** 1: the factor is fresh; -1: it is too old. */
@@ -254,7 +254,7 @@ Deno.test("the OIDC callback counts no failure for a request that another site c
   assertEquals((await arrive(site, await leave(site))).location, "/access");
 });
 
-/** The status of a call with the cookie of a session, and of one with an API token that the session's account made. */
+/** The status of a call with the cookie of a session, and of one with an API token of the session's account. */
 async function reach(site: TestConsole, { session, token }: { session: string; token: string }) {
   const statuses: number[] = [];
   for (const options of [{ cookie: session }, { headers: { authorization: `Bearer ${token}` } }]) {
@@ -284,7 +284,7 @@ Deno.test("the provider's withdrawal of a role ends the sessions and API tokens 
   assertEquals(await reach(site, held), [200, 200]);
 });
 
-Deno.test("a role that the provider does not confirm any more counts for 4 hours in sessions and 7 days in API tokens", async () => {
+Deno.test("a role that the provider no longer confirms counts for 4 hours in sessions and 7 days in API tokens", async () => {
   const clock = createManualClock(Date.now());
   await using provider = await startOidcProvider({ nowMs: clock.nowMs });
   await using site = await trusting(provider, { clock, idleMs: 24 * 3_600_000 });

@@ -1,4 +1,4 @@
-// Lists that are read further back: pages behind the first one, what fails, and what another first page means.
+// Older pages of a list: reading on, failures, and a first page that changes.
 
 import { assertEquals } from "@std/assert";
 import { createOlderPages } from "../../console/web/app/resource.ts";
@@ -28,7 +28,7 @@ function openOlder() {
 
 const itemsOf = (pages: readonly Page[]) => pages.flatMap(({ items }) => items);
 
-Deno.test("createOlderPages() reads page after page until there is none", async () => {
+Deno.test("createOlderPages() reads page after page until the last one", async () => {
   const { asked, older, read } = openOlder();
   assertEquals(older.olderPages(FIRST).pages, []);
   for (let round = 0; round < 3; round += 1) await older.loadMore(FIRST, read);
@@ -36,7 +36,7 @@ Deno.test("createOlderPages() reads page after page until there is none", async 
   assertEquals(asked, ["before c", "before b"]);
 });
 
-Deno.test("createOlderPages() asks once while an answer is on its way", async () => {
+Deno.test("createOlderPages() sends one request while an answer is pending", async () => {
   const { asked, older, read } = openOlder();
   const both = [older.loadMore(FIRST, read), older.loadMore(FIRST, read)];
   assertEquals(older.isBusy(), true);
@@ -44,7 +44,7 @@ Deno.test("createOlderPages() asks once while an answer is on its way", async ()
   assertEquals([older.isBusy(), asked], [false, ["before c"]]);
 });
 
-Deno.test("createOlderPages() keeps what it read when the next page fails, and tries again", async () => {
+Deno.test("createOlderPages() keeps its rows when the next page fails, and tries again", async () => {
   const { older, read } = openOlder();
   await older.loadMore(FIRST, read);
   await older.loadMore(FIRST, () => Promise.reject(new Error("broken")));
@@ -54,7 +54,7 @@ Deno.test("createOlderPages() keeps what it read when the next page fails, and t
   assertEquals([itemsOf(older.olderPages(FIRST).pages), older.olderPages(FIRST).problem], [["b", "a"], null]);
 });
 
-Deno.test("createOlderPages() forgets what was behind another first page, also what comes late", async () => {
+Deno.test("createOlderPages() discards the pages behind another first page, including late answers", async () => {
   const { older, read } = openOlder();
   const newer: Page = { items: ["d"], next: null };
   const late = older.loadMore(FIRST, read);

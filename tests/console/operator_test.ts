@@ -1,4 +1,4 @@
-// The operator's requests through the control socket: which of them are answered, as whom, and that no other request passes as one.
+// Requests of the operator through the control socket: which are answered, under which name, and which are refused.
 
 import { assert, assertEquals } from "@std/assert";
 import { apiValue } from "../../cli/admin_connection.ts";
@@ -16,14 +16,14 @@ const GATE_REFUSALS = new Set([
   "bad_api_token",
   "browser_only",
 ]);
-/** Starts a response that does not end. */
+/** Starts a response that never ends. */
 const STREAM = "/live/stream";
 const ASKED = CONSOLE_ROUTES.filter(({ needs, path }) => needs !== "anyone" && path !== STREAM);
 
 const ask = ({ ask }: TestComposition, { method, path }: ConsoleRoute) =>
   ask(method, path.replaceAll(/:\w+/g, "some-id"), method === "GET" ? undefined : {});
 
-Deno.test("answerOperator() lets the operator do everything without a session and a fresh factor, except what a browser does", async (t) => {
+Deno.test("answerOperator() allows the operator everything without a session and a fresh factor, except browser-only routes", async (t) => {
   await using gateway = await openComposition();
   for (const row of ASKED) {
     const expected = row.browserOnly ? "browser_only" : "answered";
@@ -42,7 +42,7 @@ Deno.test("may() marks every route about the browser's own session and factors a
   assertEquals(CONSOLE_ROUTES.filter(({ browserOnly }) => browserOnly === true), own);
 });
 
-/** What else the listeners have; through the socket it does not exist. */
+/** Other paths of the listeners, which do not exist on the socket. */
 const UNREACHABLE = [
   "/",
   "/users",
@@ -68,7 +68,7 @@ for (const path of UNREACHABLE) {
   });
 }
 
-/** Requests that no operator makes, and how they are refused. */
+/** Requests that an operator never sends, and how they are refused. */
 const REFUSED: readonly (readonly [what: string, path: string, init: RequestInit, code: string])[] = [
   ["an unknown method", "/users", { method: "OPTIONS" }, "method"],
   ["an unknown route", "/user", {}, "not_found"],
@@ -83,7 +83,7 @@ for (const [what, path, init, code] of REFUSED) {
   });
 }
 
-Deno.test("answerOperator() takes a body of 1 MiB and no larger one", async () => {
+Deno.test("answerOperator() accepts a body of 1 MiB and no larger one", async () => {
   await using gateway = await openComposition();
   const post = (displayName: string) =>
     gateway.ask("POST", "/users", { user: { userName: "ann", displayName } });
@@ -91,7 +91,7 @@ Deno.test("answerOperator() takes a body of 1 MiB and no larger one", async () =
   assertEquals((await post("x".repeat(100_000))).code, null);
 });
 
-Deno.test("answerOperator() asks for no Host of this server, for the socket has no name", async () => {
+Deno.test("answerOperator() ignores the Host header, because the socket has no name", async () => {
   await using gateway = await openComposition();
   const url = "http://elsewhere.example/console/api/live";
   const response = await gateway.app.answerOperator(new Request(url));
@@ -99,7 +99,7 @@ Deno.test("answerOperator() asks for no Host of this server, for the socket has 
   assertEquals(response.status, 200);
 });
 
-Deno.test("a request of the HTTP listener never passes as the operator's, whatever its fields say", async () => {
+Deno.test("a request of the HTTP listener is never treated as the operator's, whatever its headers are", async () => {
   await using gateway = await openComposition();
   const headers = { origin: "http://127.0.0.1:8080", host: "127.0.0.1:8080", cookie: "console=command" };
   const known = { remoteAddress: "127.0.0.1", viaControlSocket: true, secure: true };
@@ -112,7 +112,7 @@ Deno.test("a request of the HTTP listener never passes as the operator's, whatev
   }
 });
 
-Deno.test("the audit log names the operator `command`, in the records of the directory as well", async () => {
+Deno.test("the audit log names the operator `command`, also in the records of the directory", async () => {
   await using gateway = await openComposition();
   const { api } = gateway;
   await apiValue(api.users.$post({ json: { user: { userName: "ann" } }, query: {} }));

@@ -1,4 +1,4 @@
-// Parts of the pages of clients, administrators and targets, when an answer is late, refused, or newer than the form.
+// Pages of clients, administrators and targets when an answer is late, refused, or newer than the form.
 
 import { signal } from "@preact/signals";
 import { assertEquals } from "@std/assert";
@@ -128,7 +128,7 @@ const CLIENT = {
   ...{ firstFactor: "default", firstFactorServer: null, firstFactorBackend: "" },
 } as unknown as ClientRow;
 
-Deno.test("EditClient takes a newer version of the client while nothing is typed, and keeps what is typed", async () => {
+Deno.test("EditClient loads a newer version of the client if the form is unchanged, and keeps unsaved changes", async () => {
   await using page = openFakePage();
   const models = { session, router: { block: () => () => undefined } } as unknown as Models;
   const show = (version: number, nasIdentifier: string) => {

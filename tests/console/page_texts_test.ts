@@ -1,4 +1,4 @@
-// Everything that the gateway can say has words here, and the small machinery of the page.
+// Messages for every refusal of the server, number and time formats, clocks and page addresses.
 
 import { assert, assertEquals } from "@std/assert";
 import {
@@ -17,7 +17,7 @@ import { Router } from "../../console/web/app/router.ts";
 import { toReadableName } from "../../console/web/app/login_state_labels.ts";
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
 
-Deno.test("readable() makes words of a name", () => {
+Deno.test("readable() makes readable words of a name", () => {
   assertEquals(toReadableName("pushDenied_twice"), "Push denied twice");
   assertEquals(toReadableName(""), "?");
 });
@@ -37,7 +37,7 @@ Deno.test("the phone page has a message for every refusal of the phone service",
   }
 });
 
-Deno.test("format says counts, spans and countdowns as people read them", () => {
+Deno.test("format shows counts, durations and countdowns as people read them", () => {
   assertEquals(countText(1234567), "1\u202f234\u202f567");
   assertEquals([-5, 0, 999, 6200, 99_999, 100_000, 5_999_999, 6_000_000, 2e8].map(durationText), [
     "0 s",

@@ -1,4 +1,4 @@
-// The factors that an operator gives, lists and revokes through the administration API.
+// The API through which operators add, list and revoke factors.
 
 import { assert, assertEquals } from "@std/assert";
 import { apiValue } from "../../cli/admin_connection.ts";
@@ -11,7 +11,7 @@ const NUMBER = { kind: "sms", number: "+14155550123" } as const;
 const addTo = ({ api }: TestComposition, user: string, json: Added) =>
   api.users[":id"].pairings.$post({ param: { id: encodeURIComponent(user) }, json });
 
-/** A row for each kind of pairing: the request, what is stored, and what the response shows. */
+/** One row for each kind of pairing: the request, the stored pairing, and the response. */
 const ADDED = [
   {
     json: { kind: "device", id: "dev-1" },
@@ -39,7 +39,7 @@ const ADDED = [
     shown: { kind: "totp" },
   },
 ] as const;
-/** @throws when there is nothing. */
+/** @throws when there is none. */
 function present<T>(value: T | null | undefined): T {
   if (value === null || value === undefined) throw new Error("it is not there");
   return value;
@@ -87,7 +87,7 @@ const ANN = "/users/ann/pairings";
 const DEVICE = { kind: "device", id: "d" };
 const nameOf = (user: string) => `/users/${encodeURIComponent(user)}/pairings`;
 
-/** Requests that are refused, and the code of the refusal. */
+/** Requests that are refused, and the code of each refusal. */
 const REFUSED: readonly (readonly [code: string, method: string, path: string, json: unknown])[] = [
   ["malformed", "POST", ANN, { kind: "device", id: "" }],
   ["bad_device_id", "POST", ANN, { kind: "device", id: "a b" }],
@@ -136,13 +136,13 @@ for (const [code, method, path, json] of REFUSED) {
   });
 }
 
-Deno.test("POST /users/:id/pairings takes a user name of 256 characters", async () => {
+Deno.test("POST /users/:id/pairings accepts a user name of 256 characters", async () => {
   await using gateway = await openComposition();
   await apiValue(addTo(gateway, "x".repeat(256), NUMBER));
   assertEquals(gateway.radius.pairings.of("x".repeat(256)).length, 1);
 });
 
-Deno.test("a TOTP secret is in no response, no audit record, and not in clear in the store", async () => {
+Deno.test("a TOTP secret is in no response and no audit record, and is not stored in clear", async () => {
   await using gateway = await openComposition();
   const answers = [
     await gateway.ask("POST", ANN, { kind: "totp", seed: SEED }),
@@ -185,7 +185,7 @@ Deno.test("POST /users/:id/pairings refuses a device of another user, and lets i
   assertEquals([...reloaded.all()].map((one) => [one.user, one.kind]), [["ann", "device"], ["ann", "sms"]]);
 });
 
-/** Requests that are made three times at once, and the refusals among the responses. */
+/** Requests that are sent three times at once, and the refusals among the responses. */
 const AT_ONCE = [
   { json: NUMBER, codes: [null, null, null] },
   { json: { kind: "device", id: "d" }, codes: [null, null, null] },
@@ -207,7 +207,7 @@ Deno.test("POST /users/:id/pairings for two users at once gives a device to one 
   assertEquals((await gateway.reload()).size, 1);
 });
 
-Deno.test("POST /users/:id/pairings refuses a 21st pairing of one user, also when all are asked for at once", async () => {
+Deno.test("POST /users/:id/pairings refuses a 21st pairing of one user, also when all are requested at once", async () => {
   await using gateway = await openComposition();
   const ids = Array.from({ length: 22 }, (_, at) => `d${at}`);
   const answers = await Promise.all(ids.map((id) => gateway.ask("POST", ANN, { kind: "device", id })));
@@ -216,7 +216,7 @@ Deno.test("POST /users/:id/pairings refuses a 21st pairing of one user, also whe
   assertEquals((await gateway.reload()).size, 20);
 });
 
-Deno.test("POST /users/:id/pairings adds nothing to memory that the store did not take", async () => {
+Deno.test("POST /users/:id/pairings adds nothing to memory when the store fails", async () => {
   await using gateway = await openComposition();
   gateway.breakStore();
   const answer = await gateway.ask("POST", ANN, NUMBER);
@@ -247,7 +247,7 @@ Deno.test("DELETE /users/:id/pairings/:pairing revokes in store and memory, reco
   });
 });
 
-Deno.test("DELETE /users/:id/pairings/:pairing ends a device of the embedded service there as well", async () => {
+Deno.test("DELETE /users/:id/pairings/:pairing also removes a device from the embedded service", async () => {
   await using gateway = await openComposition();
   const { api } = gateway;
   const embedded = present(gateway.services.embedded);
@@ -262,7 +262,7 @@ Deno.test("DELETE /users/:id/pairings/:pairing ends a device of the embedded ser
   assertEquals(await embedded.phone.view(token), null);
 });
 
-Deno.test("GET /devices/:id gives the user of a pairing, and GET /devices the digits of its passcodes", async () => {
+Deno.test("GET /devices/:id returns the user of a pairing, and GET /devices the number of digits of its passcodes", async () => {
   await using gateway = await openComposition();
   await apiValue(addTo(gateway, "Ann", { kind: "device", id: "d" }));
   await apiValue(addTo(gateway, "Ann", NUMBER));

@@ -1,4 +1,4 @@
-// Passkeys against an authenticator in software: what signs in, what is forged, and what counts once.
+// Passkeys with a software authenticator: valid sign-ins, forged answers, and replays.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { CHALLENGE_MS, PasskeyChallenges } from "../../console/api/auth/passkeys.ts";
@@ -14,7 +14,7 @@ import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../
 
 const API = "/console/api";
 
-/** Calls the site by its name, because a number has no passkeys. */
+/** Calls the site by its host name, because an IP address has no passkeys. */
 async function ask(
   site: TestConsole,
   path: string,
@@ -52,7 +52,7 @@ async function show(site: TestConsole, { authenticator, lies, path = "/session/p
   return { response, answer: await ask(site, path, { json: { response }, cookie }) };
 }
 
-Deno.test("Passkeys registers a passkey that signs in, and its answer counts once", async () => {
+Deno.test("Passkeys registers a passkey that signs in, and its answer is valid once", async () => {
   await using site = await startConsole();
   const { authenticator, options, made } = await withPasskey(site);
   assertEquals([options.rp.id, options.authenticatorSelection.userVerification], ["localhost", "required"]);
@@ -67,7 +67,7 @@ Deno.test("Passkeys registers a passkey that signs in, and its answer counts onc
   ]);
 });
 
-Deno.test("the password alone is no step-up for an account with a passkey, not even by signing in again", async () => {
+Deno.test("for an account with a passkey the password alone is no step-up, even by signing in again", async () => {
   const clock = createManualClock(Date.now());
   await using site = await startConsole({ clock });
   const { cookie, authenticator } = await withPasskey(site);
@@ -101,7 +101,7 @@ for (const [what, lies] of Object.entries(LIES)) {
   });
 }
 
-Deno.test("Passkeys refuses a copy whose counter goes back, and one that it does not know", async () => {
+Deno.test("Passkeys refuses a copy whose counter goes back, and an unknown passkey", async () => {
   await using site = await startConsole();
   const { authenticator } = await withPasskey(site);
   assertEquals((await show(site, { authenticator, lies: { counter: 90 } })).answer.status, 200);
@@ -110,7 +110,7 @@ Deno.test("Passkeys refuses a copy whose counter goes back, and one that it does
   assertEquals((await show(site, { authenticator: stranger })).answer.code, "passkey_refused");
 });
 
-Deno.test("Passkeys registers nothing for another session's challenge, twice, or with an attestation", async () => {
+Deno.test("Passkeys registers nothing for the challenge of another session, a second time, or with an attestation", async () => {
   await using site = await startConsole();
   const { cookie, authenticator, options } = await withPasskey(site);
   const add = (response: unknown, by = cookie) =>
@@ -126,7 +126,7 @@ Deno.test("Passkeys registers nothing for another session's challenge, twice, or
   assertEquals(await add(await other.register(await fresh())), "let in");
 });
 
-Deno.test("createSessionRoutes() takes a passkey as a fresh factor from its owner alone", async () => {
+Deno.test("createSessionRoutes() accepts a passkey as a fresh factor only from its owner", async () => {
   await using site = await startConsole();
   const { authenticator, cookie } = await withPasskey(site);
   const path = "/session/step-up";
@@ -135,13 +135,13 @@ Deno.test("createSessionRoutes() takes a passkey as a fresh factor from its owne
   assertEquals((await show(site, { authenticator, path, cookie: viewer })).answer.code, "wrong_person");
 });
 
-Deno.test("Passkeys says at a number address why there are none", async () => {
+Deno.test("Passkeys explains at an IP address why there are no passkeys", async () => {
   await using site = await startConsole();
   const response = await site.call(`${API}/session/passkey/options`, { method: "POST", json: {} });
   assertEquals([response.status, (await response.json()).error.code], [400, "passkeys_need_name"]);
 });
 
-Deno.test("PasskeyChallenges knows its own for five minutes, for what they are for, and each is another", () => {
+Deno.test("PasskeyChallenges accepts its own challenges for five minutes and for their purpose, and each challenge is different", () => {
   const clock = createManualClock();
   const random = createSystemRandom();
   const challenges = new PasskeyChallenges({

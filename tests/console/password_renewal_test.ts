@@ -1,4 +1,4 @@
-// A password hash of an earlier version is made again at sign-in, so that every sign-in takes the same work.
+// A password hash with an earlier cost is renewed at sign-in, so that every sign-in takes the same work.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { type Admin, adminKey, type AdminRecord } from "../../console/api/auth/admin_records.ts";
@@ -24,7 +24,7 @@ interface Accounts extends AsyncDisposable {
   record(): Promise<AdminRecord>;
 }
 
-/** A store with the administrator Ada, whose password has a hash of an earlier cost. */
+/** A store with the administrator Ada, whose password hash has an earlier cost. */
 async function openAccounts(changes: Partial<AdminRecord> = {}): Promise<Accounts> {
   const store = createStore(await Deno.openKv(":memory:"), { nowMs: systemClock.nowMs });
   const password = await EARLIER.make(PASSWORD);
@@ -51,7 +51,7 @@ async function openAccounts(changes: Partial<AdminRecord> = {}): Promise<Account
   };
 }
 
-Deno.test("check() makes a hash of an earlier cost again, once, and the password stays right", async () => {
+Deno.test("check() renews a hash of an earlier cost once, and the password stays valid", async () => {
   await using accounts = await openAccounts();
   const admins = accounts.adminsWith(CURRENT);
   const before = await accounts.record();
@@ -64,7 +64,7 @@ Deno.test("check() makes a hash of an earlier cost again, once, and the password
   assertEquals(await admins.check("Ada", "another password"), null);
 });
 
-Deno.test("a renewed hash ends no session: neither an older one nor that of the sign-in", async () => {
+Deno.test("a renewed hash ends no session, neither an older one nor the new one", async () => {
   await using accounts = await openAccounts();
   const admins = accounts.adminsWith(CURRENT);
   const sessions = accounts.sessionsOf(admins);
@@ -83,7 +83,7 @@ Deno.test("a renewed hash ends no session: neither an older one nor that of the 
   }
 });
 
-Deno.test("check() leaves a hash alone after a wrong password and for a disabled administrator", async () => {
+Deno.test("check() does not renew a hash after a wrong password or for a disabled administrator", async () => {
   await using accounts = await openAccounts();
   const before = await accounts.record();
   assertEquals(await accounts.adminsWith(CURRENT).check("Ada", "another password"), null);
@@ -94,7 +94,7 @@ Deno.test("check() leaves a hash alone after a wrong password and for a disabled
   assertEquals(await disabled.record(), kept);
 });
 
-Deno.test("check() does not write over a record that changed while the password was hashed", async () => {
+Deno.test("check() does not overwrite a record that changed while the password was hashed", async () => {
   await using accounts = await openAccounts();
   const admins = accounts.adminsWith({
     ...CURRENT,
@@ -109,7 +109,7 @@ Deno.test("check() does not write over a record that changed while the password 
   assertEquals([role, password?.costLog2], ["viewer", 5]);
 });
 
-Deno.test("check() lets a right password in while too many hashes wait", async () => {
+Deno.test("check() accepts a right password while too many hashes wait", async () => {
   await using accounts = await openAccounts();
   const busy = { ...CURRENT, make: () => Promise.reject(new Refusal("busy")) };
   assertEquals((await accounts.adminsWith(busy).check("Ada", PASSWORD))?.name, "Ada");

@@ -1,4 +1,4 @@
-// Hashes of administrators' passwords: sound, bounded, and off the thread that answers RADIUS.
+// Password hashes of administrators: correctness, limits, and no blocking of the thread that answers RADIUS.
 
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
 import { createAdminPasswordHasher } from "../../console/api/auth/admin_store.ts";
@@ -15,7 +15,7 @@ import { createManualClock } from "../fakes/console_app.ts";
 
 const random = createSystemRandom();
 
-Deno.test("createPasswordHasher() tells the right password from others, in NFC", async () => {
+Deno.test("createPasswordHasher() distinguishes the right password from others, in NFC", async () => {
   const hasher = createAdminPasswordHasher({ random, cost: { costLog2: 4 } });
   const hash = await hasher.make("pa\u00dfwort \u00e9");
   assertEquals(await hasher.check("pa\u00dfwort e\u0301", hash), true);
@@ -34,7 +34,7 @@ Deno.test("createPasswordHasher() checks hashes of another cost", async () => {
   assertEquals(await now.check("other words", hash), false);
 });
 
-Deno.test("createPasswordHasher() lets 2 in and 16 wait, and refuses the rest", async () => {
+Deno.test("createPasswordHasher() runs 2 checks, queues 16, and refuses the rest", async () => {
   const hasher = createAdminPasswordHasher({ random, cost: { costLog2: 10 } });
   const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => hasher.make("x")));
   const refused = outcomes.filter((outcome) => outcome.status === "rejected");
@@ -43,21 +43,21 @@ Deno.test("createPasswordHasher() lets 2 in and 16 wait, and refuses the rest", 
   await hasher.make("room again");
 });
 
-Deno.test("createPasswordHasher() keeps its places when a hash fails", async () => {
+Deno.test("createPasswordHasher() frees its slots when a hash fails", async () => {
   const hasher = createAdminPasswordHasher({ random, cost: { costLog2: 4 } });
   const broken = { algorithm: "scrypt", costLog2: 40, salt: "x", hash: "" } as const;
   for (let round = 0; round < 5; round += 1) await assertRejects(() => hasher.check("x", broken));
   assertEquals(await hasher.check("x", await hasher.make("x")), true);
 });
 
-Deno.test("createPasswordHasher() does not hold the thread at its real cost", async () => {
+Deno.test("createPasswordHasher() does not block the thread at its real cost", async () => {
   const hasher = createAdminPasswordHasher({ random });
   let turns = 0;
   const timer = setInterval(() => turns += 1, 1);
   const { costLog2, parallelization } = await hasher.make("one");
   clearInterval(timer);
   assertEquals([costLog2, parallelization], [15, 3]);
-  // A synchronous hash would leave no turn to a timer.
+  // A synchronous hash would leave no time for a timer.
   assert(turns > 0);
 });
 
@@ -92,7 +92,7 @@ function attacked() {
   return { clock, attempts, isRefused };
 }
 
-Deno.test("createAccountRateLimit() gives each source one wrong sign-in in 15 minutes for an account under attack", () => {
+Deno.test("createAccountRateLimit() allows each source one wrong sign-in in 15 minutes for an account under attack", () => {
   const { clock, attempts, isRefused } = attacked();
   assertEquals([isRefused("203.0.113.1"), isRefused("198.51.100.3")], [false, true]);
   assertEquals(isRefused("198.51.100.3", "bob"), false);

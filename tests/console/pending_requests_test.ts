@@ -25,7 +25,7 @@ Deno.test("canClose() refuses while an action runs, and allows it after 15 secon
   assertEquals(state(), [false, false, true]);
 });
 
-Deno.test("createAction() starts the 15 seconds again with each run", async () => {
+Deno.test("createAction() restarts the 15 seconds with each run", async () => {
   const clock = createManualClock();
   const action = createAction({ later: clock.after });
   await action.run(() => Promise.reject(new ApiFailure("offline")));
@@ -35,7 +35,7 @@ Deno.test("createAction() starts the 15 seconds again with each run", async () =
   assertEquals([action.isSlow.value, canClose(action)], [false, false]);
 });
 
-Deno.test("skipWhilePending() skips a tick until the run before has ended, also with a failure", async () => {
+Deno.test("skipWhilePending() skips a tick until the previous run has ended, also with a failure", async () => {
   const runs: PromiseWithResolvers<void>[] = [];
   const tick = skipWhilePending(() => {
     const run = Promise.withResolvers<void>();
@@ -89,7 +89,7 @@ Deno.test("keepCurrent() sends no second poll while the first one is pending", a
   }
 });
 
-Deno.test("createBrowserFetch() ends a read after 30 s and a write after 5 min, unless the caller brings a signal", async () => {
+Deno.test("createBrowserFetch() ends a read after 30 s and a write after 5 min, unless the caller passes a signal", async () => {
   const own = AbortSignal.abort();
   const seen: (number | AbortSignal | null | undefined)[] = [];
   const asked: number[] = [];
@@ -109,7 +109,7 @@ Deno.test("createBrowserFetch() ends a read after 30 s and a write after 5 min, 
   assertEquals(seen, [30_000, 300_000, own]);
 });
 
-Deno.test("take() calls a body that does not arrive offline, and a body that is no JSON nonsense", async () => {
+Deno.test("take() reports a body that does not arrive as offline, and a body that is not JSON as nonsense", async () => {
   const codes: string[] = [];
   for (const fault of [new DOMException("", "TimeoutError"), new SyntaxError()]) {
     const response = { ok: true, status: 200, headers: new Headers(), json: () => Promise.reject(fault) };

@@ -1,4 +1,4 @@
-// The phone page's state: the stream and its silence, answered questions, and answers that arrive out of order.
+// The state of the phone page: the stream and its silence, answered questions, and answers out of order.
 
 import { assertEquals } from "@std/assert";
 import { PhoneModel } from "../../console/device/phone_model.ts";
@@ -34,7 +34,7 @@ function setUp() {
   let sleptMs = 0;
   const streams: FakeStream[] = [];
   const calls: string[] = [];
-  /** Answers to calls, in the order of the calls; without one the call fails like a lost network. */
+  /** Answers to calls, in order. A call without an answer fails like a lost network. */
   const answers: (() => Promise<Response>)[] = [];
   const model = new PhoneModel({
     clock: createClockModel(clock.nowMs),
@@ -74,7 +74,7 @@ function setUp() {
   const answerView = (view: PhoneView | null) => json({ available: true, nowMs: 0, view, notices: [] });
   return {
     clock,
-    /** The time goes on, and no timer runs. */
+    /** Advances the time without running timers. */
     sleep(ms: number) {
       sleptMs += ms;
     },
@@ -94,7 +94,7 @@ function setUp() {
   };
 }
 
-Deno.test("PhoneModel is online only when the stream was heard", async () => {
+Deno.test("PhoneModel is online only after it received an event of the stream", async () => {
   const { model, streams, load } = setUp();
   assertEquals(model.online.value, false);
   await load(viewOf());
@@ -107,7 +107,7 @@ Deno.test("PhoneModel is online only when the stream was heard", async () => {
   assertEquals(model.online.value, true);
 });
 
-Deno.test("PhoneModel opens the stream again after 35 seconds of silence", async () => {
+Deno.test("PhoneModel reopens the stream after 35 seconds of silence", async () => {
   const { model, streams, clock, load, answers, answerView, settle } = setUp();
   await load(viewOf());
   streams[0]?.say("open");
@@ -125,7 +125,7 @@ Deno.test("PhoneModel opens the stream again after 35 seconds of silence", async
   assertEquals(model.online.value, true);
 });
 
-Deno.test("PhoneModel opens a silent stream again at once when the phone wakes", async () => {
+Deno.test("PhoneModel reopens a silent stream at once when the phone wakes up", async () => {
   const { model, streams, sleep, load, answers, answerView, settle, calls } = setUp();
   await load(viewOf());
   streams[0]?.say("open");
@@ -138,7 +138,7 @@ Deno.test("PhoneModel opens a silent stream again at once when the phone wakes",
   assertEquals([calls.length, streams[0]?.closed, streams.length], [2, true, 2]);
 });
 
-Deno.test("PhoneModel gives up a call that gets no answer, and asks again", async () => {
+Deno.test("PhoneModel gives up a call without an answer, and sends it again", async () => {
   const { clock, load, settle, streams, calls, answers, answerView } = setUp();
   await load(viewOf());
   answers.push(() => new Promise(() => undefined), answerView(viewOf()));
@@ -152,7 +152,7 @@ Deno.test("PhoneModel gives up a call that gets no answer, and asks again", asyn
   assertEquals([calls.length, streams.length], [3, 2]);
 });
 
-Deno.test("PhoneModel takes an approved request off the page before the stream reports it", async () => {
+Deno.test("PhoneModel removes an approved request from the page before the stream reports it", async () => {
   const { model, load, answers, answerView, requests, say } = setUp();
   await load(viewOf("r1", "r2"));
   answers.push(answerView(null));
@@ -162,7 +162,7 @@ Deno.test("PhoneModel takes an approved request off the page before the stream r
   assertEquals(requests(), ["r2"], "a view from before the decision does not bring it back");
 });
 
-Deno.test("PhoneModel takes a request off the page when a refusal ended it", async () => {
+Deno.test("PhoneModel removes a request from the page when a refusal ended it", async () => {
   const { model, load, answers, refuse, requests } = setUp();
   await load(viewOf("r1", "r2"));
   answers.push(refuse("wrong_number"), refuse("too_many_tries"));

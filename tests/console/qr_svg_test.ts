@@ -26,11 +26,11 @@ Deno.test("createQrMatrix() covers the dark modules and no others", () => {
   }
 });
 
-Deno.test("createQrMatrix() is made of nothing but lengths, whatever the text", () => {
+Deno.test("createQrMatrix() contains only lengths, whatever the text is", () => {
   assert(/^[Mhvz0-9 -]+$/.test(createQrMatrix(`"><img src=x onerror=alert(1)>`)?.path ?? ""));
 });
 
-Deno.test("createQrMatrix() draws the longest text that a code holds, and none beyond", () => {
+Deno.test("createQrMatrix() draws the longest text that fits into a code, and no longer one", () => {
   assertEquals(createQrMatrix("x".repeat(MOST_OCTETS))?.size, 177 + 2 * 4);
   assertEquals(createQrMatrix("x".repeat(MOST_OCTETS + 1)), null);
   assertEquals(createQrMatrix("ä".repeat(MOST_OCTETS / 2 + 1)), null, "octets count, not characters");

@@ -1,4 +1,4 @@
-// Request bodies: limited in size and time before and after authentication, and in memory together.
+// Request bodies: limits of size, time and total memory, before and after authentication.
 
 import { assertEquals, assertRejects } from "@std/assert";
 import { Refusal } from "../../console/api/errors.ts";
@@ -39,18 +39,18 @@ for (
   });
 }
 
-Deno.test("createRequestBodies() gives an empty body to a request without one", async () => {
+Deno.test("createRequestBodies() returns an empty body for a request without one", async () => {
   const body = bodiesWith().open(new Request("http://localhost/"), "192.0.2.1");
   assertEquals(await body.read(), new Uint8Array());
 });
 
-Deno.test("createRequestBodies() reads a body once, however often it is asked for", async () => {
+Deno.test("createRequestBodies() reads a body once, however often it is requested", async () => {
   const body = bodiesWith().open(post(new Uint8Array(3)), "192.0.2.1");
   assertEquals(await body.read(), new Uint8Array(3));
   assertEquals(await body.read(), new Uint8Array(3));
 });
 
-Deno.test("createRequestBodies() refuses an announced length without reading", async () => {
+Deno.test("createRequestBodies() refuses a declared length that is too large without reading", async () => {
   let isRead = false;
   const stream = new ReadableStream<Uint8Array>({ pull: () => void (isRead = true) }, { highWaterMark: 0 });
   const request = post(stream, { "content-length": String(MAX_ANONYMOUS_BODY_OCTETS + 1) });
@@ -79,7 +79,7 @@ Deno.test("createRequestBodies() refuses a body that breaks off", async () => {
   assertEquals(await codeOf(bodiesWith().open(post(broken), "192.0.2.1").read()), "body_broken");
 });
 
-Deno.test("createRequestBodies() limits all bodies together, and gives the memory back", async () => {
+Deno.test("createRequestBodies() limits the total memory of all bodies, and frees it", async () => {
   const bodies = bodiesWith({ maxBufferedOctets: 100 });
   const send = () => bodies.open(post(new Uint8Array(60)), "192.0.2.1");
   const first = send();
@@ -89,7 +89,7 @@ Deno.test("createRequestBodies() limits all bodies together, and gives the memor
   assertEquals((await send().read()).length, 60);
 });
 
-Deno.test("createRequestBodies() limits the unauthenticated bodies that are waited for, of each source", async () => {
+Deno.test("createRequestBodies() limits the pending unauthenticated bodies of each source", async () => {
   const clock = createManualClock();
   const bodyWaits = createRequestLimit({ maxRequests: 10, maxPerSource: 1, isProxy: () => false });
   const bodies = bodiesWith({ clock, bodyWaits });

@@ -1,4 +1,4 @@
-// What never reaches a route: odd methods, foreign hosts, absolute targets, bodies too large or too slow.
+// Requests that never reach a route: unusual methods, foreign hosts, absolute targets, large or slow bodies.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { checkRequest, createHostCheck, MAX_BODY_OCTETS } from "../../console/request_gate.ts";
@@ -41,7 +41,7 @@ const RAW: readonly (readonly [what: string, request: string, status: number])[]
   ["an unknown path", "GET /../etc/passwd HTTP/1.1\r\nHost: HERE\r\n", 404],
   ["a known path", "GET /healthz HTTP/1.1\r\nHost: HERE\r\n", 200],
 ];
-Deno.test("createHttpApp() answers odd requests on the wire with a status, and the security headers", async (t) => {
+Deno.test("createHttpApp() answers unusual requests on the wire with a status and the security headers", async (t) => {
   await using site = await startConsole();
   const here = new URL(site.origin);
   for (const [what, request, status] of RAW) {
@@ -57,7 +57,7 @@ Deno.test("createHttpApp() answers odd requests on the wire with a status, and t
   }
 });
 
-Deno.test("createHttpApp() refuses a body over 64 KiB before a sign-in, also when its length is not announced", async () => {
+Deno.test("createHttpApp() refuses a body over 64 KiB before a sign-in, also without a declared length", async () => {
   await using site = await startConsole();
   const chunk = new Uint8Array(64 * 1024).fill(32);
   let sent = 0;
@@ -77,7 +77,7 @@ Deno.test("createHttpApp() refuses a body over 64 KiB before a sign-in, also whe
   assertEquals((await response.json()).error.code, "body_too_large");
 });
 
-Deno.test("createHttpApp() refuses a stranger and an unknown path before it reads the body", async () => {
+Deno.test("createHttpApp() refuses an unauthenticated request and an unknown path before it reads the body", async () => {
   await using site = await startConsole();
   for (const [path, status] of [["/console/api/users", 401], ["/nothing", 404]] as const) {
     let pulled = 0;
@@ -85,7 +85,7 @@ Deno.test("createHttpApp() refuses a stranger and an unknown path before it read
       pull(controller) {
         pulled += 1;
         controller.enqueue(new Uint8Array(64 * 1024));
-        // The sender never ends its body: an answer can only come without it.
+        // The sender never ends its body, so the server must answer without it.
         return new Promise((resolve) => setTimeout(resolve, 50));
       },
     });
@@ -102,7 +102,7 @@ Deno.test("createHttpApp() refuses a stranger and an unknown path before it read
 
 Deno.test("checkRequest() refuses credentials in the address", () => {
   const isOurs = createHostCheck(settings);
-  // The fetch API would refuse to make such a request; a listener could still hand one over.
+  // The fetch API refuses to build such a request, but a listener could receive one.
   const request = {
     method: "GET",
     url: "http://a:b@127.0.0.1/",
@@ -113,7 +113,7 @@ Deno.test("checkRequest() refuses credentials in the address", () => {
   assertEquals(assertThrows(refuse, Refusal).code, "bad_host");
 });
 
-Deno.test("createRequestLimit() leaves room to other sources, but a proxy may have all", () => {
+Deno.test("createRequestLimit() reserves room for other sources, but a proxy may use all", () => {
   const limits = { maxRequests: 4, maxPerSource: 2, isProxy: (address: string) => address === "10.0.0.1" };
   const limit = createRequestLimit(limits);
   const ends = ["2001:db8::1", "2001:db8::2"].map((address) => limit.begin(address));

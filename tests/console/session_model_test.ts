@@ -1,4 +1,4 @@
-// The page's session: calls that wait for a new one or for a fresh factor, and go on by themselves.
+// The session model of the page: calls wait for a new session or a fresh factor, and then continue.
 
 import { assertEquals, assertRejects } from "@std/assert";
 import { type ApiClient, ApiFailure } from "../../console/web/app/api_client.ts";
@@ -25,10 +25,10 @@ function answer(values: { freshForMs?: number; idleForMs?: number } = {}): Sessi
   };
 }
 
-/** No call leaves: these tests hand the answers in. */
+/** No call is sent: these tests supply the answers. */
 const createModel = () => new SessionModel({} as ApiClient, { onServerTime: () => undefined });
 
-/** Fails with each code in turn, then gives "done"; counts how often it ran. */
+/** Fails with each code in turn, then returns "done"; counts its runs. */
 function failing(...codes: readonly string[]) {
   const left = [...codes];
   const call = () => {
@@ -52,7 +52,7 @@ Deno.test("whileSignedIn() waits for a new session and runs the call again", asy
   assertEquals([await result, call.runs, model.isInterrupted.value], ["done", 2, false]);
 });
 
-Deno.test("whileSignedIn() waits for a fresh factor, which an old session is not", async () => {
+Deno.test("whileSignedIn() waits for a fresh factor, which an old session does not have", async () => {
   const model = createModel();
   const call = failing("step_up");
   const result = model.whileSignedIn(call);
@@ -64,7 +64,7 @@ Deno.test("whileSignedIn() waits for a fresh factor, which an old session is not
   assertEquals([await result, call.runs, model.isSteppingUp.value], ["done", 2, false]);
 });
 
-Deno.test("whileSignedIn() does not ask for another sign-in because of an older answer", async () => {
+Deno.test("whileSignedIn() does not request another sign-in because of an older answer", async () => {
   for (const code of ["not_signed_in", "step_up"]) {
     const model = createModel();
     const late = Promise.withResolvers<never>();
@@ -80,7 +80,7 @@ Deno.test("whileSignedIn() does not ask for another sign-in because of an older 
   }
 });
 
-Deno.test("SessionModel.cancelStepUp() gives up every call that waited, and nothing was done", async () => {
+Deno.test("SessionModel.cancelStepUp() gives up every waiting call, and none was run", async () => {
   const model = createModel();
   const calls = [failing("step_up"), failing("step_up")];
   const results = calls.map((call) => assertRejects(() => model.whileSignedIn(call), ApiFailure));
@@ -91,7 +91,7 @@ Deno.test("SessionModel.cancelStepUp() gives up every call that waited, and noth
   assertEquals([calls.map(({ runs }) => runs), model.isSteppingUp.value], [[1, 1], false]);
 });
 
-Deno.test("whileSignedIn() goes through a lost session and a fresh factor, and gives up in the end", async () => {
+Deno.test("whileSignedIn() handles a lost session and a fresh factor, and gives up in the end", async () => {
   const model = createModel();
   const both = model.whileSignedIn(failing("not_signed_in", "step_up"));
   for (let round = 0; round < 2; round += 1) {
@@ -109,14 +109,14 @@ Deno.test("whileSignedIn() goes through a lost session and a fresh factor, and g
   assertEquals(stubborn.runs, 4);
 });
 
-Deno.test("whileSignedIn() lets every other failure through at once", async () => {
+Deno.test("whileSignedIn() passes every other failure on at once", async () => {
   const model = createModel();
   const call = failing("role");
   const fault = await assertRejects(() => model.whileSignedIn(call), ApiFailure);
   assertEquals([fault.code, call.runs, model.isInterrupted.value], ["role", 1, false]);
 });
 
-Deno.test("endsMs follows whichever end comes first, and is gone with the session", () => {
+Deno.test("endsMs is the earlier of the two ends, and is null without a session", () => {
   const model = createModel();
   model.adopt(answer({ idleForMs: 60_000 }));
   assertEquals(model.endsMs.value, NOW_MS + 60_000);
@@ -126,7 +126,7 @@ Deno.test("endsMs follows whichever end comes first, and is gone with the sessio
   assertEquals([model.endsMs.value, model.isSignedIn()], [null, false]);
 });
 
-/** A model whose calls to the session's routes are answered by the test. */
+/** A model whose calls to the session routes are answered by the test. */
 function createPendingModel() {
   const asked: PromiseWithResolvers<Response>[] = [];
   const call = () => {
@@ -138,7 +138,7 @@ function createPendingModel() {
   return { model: new SessionModel(api, { onServerTime: () => undefined }), asked };
 }
 
-Deno.test("check() and extend() do not ask for another sign-in because of an older answer", async () => {
+Deno.test("check() and extend() do not request another sign-in because of an older answer", async () => {
   const { model, asked } = createPendingModel();
   const checked = model.check();
   const extended = model.extend();
@@ -149,7 +149,7 @@ Deno.test("check() and extend() do not ask for another sign-in because of an old
   assertEquals([await checked, model.isInterrupted.value], [true, false]);
 });
 
-Deno.test("check() and extend() ask for a sign-in when no sign-in came between", async () => {
+Deno.test("check() and extend() request a sign-in when none happened in between", async () => {
   for (const method of ["check", "extend"] as const) {
     const { model, asked } = createPendingModel();
     model.adopt(answer());

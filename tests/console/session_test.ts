@@ -1,4 +1,4 @@
-// Signing in, staying in, and every way out.
+// Sessions of the console: sign-in, cookies, timeouts and sign-out.
 
 import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { ADMINS, createManualClock, PASSWORD, startConsole } from "../fakes/console_app.ts";
@@ -9,7 +9,7 @@ function signInBody(values: Record<string, unknown> = {}) {
   return { method: "POST", json: { name: "owner", password: PASSWORD, ...values } };
 }
 
-Deno.test("createSessionRoutes() sets an HttpOnly, SameSite=Strict cookie of 128 bits, new each time", async () => {
+Deno.test("createSessionRoutes() sets a new HttpOnly, SameSite=Strict cookie of 128 bits each time", async () => {
   await using site = await startConsole();
   const cookies: string[] = [];
   for (let round = 0; round < 2; round += 1) {
@@ -45,7 +45,7 @@ Deno.test("createSessionRoutes() uses the __Host- prefix and Secure behind https
   assertMatch(response.headers.get("strict-transport-security") ?? "", /^max-age=\d+$/);
 });
 
-Deno.test("Sessions keeps no token in the store", async () => {
+Deno.test("Sessions stores no token", async () => {
   await using site = await startConsole();
   const token = (await site.signIn("owner")).split("=")[1] ?? "";
   const entries = await Array.fromAsync(site.store.list(["console_session"]));
@@ -63,7 +63,7 @@ const REFUSED: readonly (readonly [what: string, headers: Record<string, string>
   ["text/plain", { "content-type": "text/plain" }, 415],
   ["a JSON type with a parameter", { "content-type": "application/json; charset=utf-8" }, 200],
 ];
-Deno.test("sameOrigin and jsonBody() refuse what another site's page could send", async (t) => {
+Deno.test("sameOrigin and jsonBody() refuse requests that a page of another site could send", async (t) => {
   await using site = await startConsole();
   for (const [what, headers, status] of REFUSED) {
     await t.step(`${what}: ${status}`, async () => {
@@ -97,7 +97,7 @@ const MALFORMED: readonly string[] = [
   "[".repeat(60_000),
   `{"name":${'{"a":'.repeat(40)}1${"}".repeat(40)},"password":"x"}`,
 ];
-Deno.test("jsonBody() answers 400 to what is not the JSON that a route takes", async () => {
+Deno.test("jsonBody() answers 400 to a body that does not match the route", async () => {
   await using site = await startConsole();
   for (const body of MALFORMED) {
     const response = await fetch(site.origin + SESSION, {
@@ -113,7 +113,7 @@ Deno.test("jsonBody() answers 400 to what is not the JSON that a route takes", a
   }
 });
 
-Deno.test("createSignInRateLimit() stops a source after five failures a minute, and lets others in", async () => {
+Deno.test("createSignInRateLimit() stops a source after five failures a minute, and does not limit others", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const from = async (remoteAddress: string, password: string) => {
@@ -131,14 +131,14 @@ Deno.test("createSignInRateLimit() stops a source after five failures a minute, 
   const refused = await from("192.0.2.1", PASSWORD);
   assertEquals([refused.status, refused.headers.get("retry-after")], [429, "60"]);
   assertEquals((await from("192.0.2.2", PASSWORD)).status, 200);
-  // Proven from elsewhere: strangers behind the same address cannot block it.
+  // The account signed in from another source, so strangers at this address cannot block it.
   assertEquals((await from("192.0.2.1", PASSWORD)).status, 200);
   assertEquals((await from("192.0.2.1", "wrong")).status, 429);
   clock.advance(60_001);
   assertEquals((await from("192.0.2.1", "wrong")).status, 401);
 });
 
-Deno.test("createSessionRoutes() lets a live session step up although its address has used up its failures", async () => {
+Deno.test("createSessionRoutes() allows step-up in a live session although its address has used up its failures", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("owner");
   for (let at = 0; at < 40; at++) {
@@ -154,7 +154,7 @@ Deno.test("createSessionRoutes() lets a live session step up although its addres
   assertEquals(shown.status, 200);
 });
 
-Deno.test("createSessionRoutes() says the same of an unknown name and of a wrong password", async () => {
+Deno.test("createSessionRoutes() gives the same answer to an unknown name and to a wrong password", async () => {
   await using site = await startConsole();
   const bodies = [];
   for (const name of ["owner", "nobody"]) {
@@ -183,7 +183,7 @@ Deno.test("Sessions ends a session after its idle time unless the user is active
   assertEquals(await status("/console/api/live"), 401, "but extends no session");
 });
 
-Deno.test("Sessions ends a session at its absolute end, used or not", async () => {
+Deno.test("Sessions ends a session at its absolute limit, used or not", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock, sessionMs: 3_600_000, idleMs: 900_000 });
   const cookie = await site.signIn("viewer");
@@ -210,7 +210,7 @@ Deno.test("createSessionRoutes() ends the session on sign-out, and at the next s
   assertEquals((await (await site.call(SESSION, { cookie: first })).json()).session, null);
 });
 
-Deno.test("Sessions ends sessions when the password or the role changes", async () => {
+Deno.test("Sessions ends the sessions of an account when its password or its role changes", async () => {
   const admins = ADMINS.map((admin) => ({ ...admin }));
   await using site = await startConsole({ admins });
   const token = await site.signIn("owner");

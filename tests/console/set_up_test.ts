@@ -1,4 +1,4 @@
-// The first owner, by a link that works once.
+// The first owner, created by a link that works once.
 
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Refusal } from "../../console/api/errors.ts";
@@ -11,12 +11,12 @@ function tokenOf(link: string | null): string {
   return link?.split("#")[1] ?? "";
 }
 
-Deno.test("setupLink() is null when the configuration names an owner", async () => {
+Deno.test("setupLink() is null when the settings name an owner", async () => {
   await using site = await startConsole();
   assertEquals(await site.admins.setupLink(), null);
 });
 
-Deno.test("setupLink() has 128 bits behind the public address, and the store keeps only their digest", async () => {
+Deno.test("setupLink() has 128 bits after the public address, and the store has only their digest", async () => {
   await using site = await startConsole({ admins: [] });
   const link = await site.admins.setupLink();
   assertMatch(link ?? "", /^http:\/\/127\.0\.0\.1:\d+\/setup#[A-Za-z0-9_-]{22}$/);
@@ -24,7 +24,7 @@ Deno.test("setupLink() has 128 bits behind the public address, and the store kee
   assertEquals(kept.includes(tokenOf(link)), false);
 });
 
-Deno.test("createSetUpRoutes() makes the owner, signs in, and the link is used up", async () => {
+Deno.test("createSetUpRoutes() creates the owner, signs in, and uses up the link", async () => {
   await using site = await startConsole({ admins: [] });
   const before = await (await site.call("/console/api/session")).json();
   assertEquals(before.needsSetUp, true);
@@ -48,7 +48,7 @@ Deno.test("createSetUpRoutes() makes the owner, signs in, and the link is used u
   ]);
 });
 
-Deno.test("setUp() lets one of two claims at once win", async () => {
+Deno.test("setUp() accepts one of two simultaneous claims", async () => {
   await using site = await startConsole({ admins: [] });
   const token = tokenOf(await site.admins.setupLink());
   const claims = ["a", "b", "c"].map((name) =>
@@ -58,7 +58,7 @@ Deno.test("setUp() lets one of two claims at once win", async () => {
   assertEquals(outcomes.filter(({ status }) => status === "fulfilled").length, 1);
 });
 
-Deno.test("setUp() refuses an old link, a voided one, and one that is not there", async () => {
+Deno.test("setUp() refuses an old link, a voided one, and an unknown one", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ admins: [], clock });
   const claim = (token: string) =>
@@ -80,7 +80,7 @@ const WEAK: readonly (readonly [name: string, password: string, code: string])[]
   ["a\r\nb", "a long enough one", "bad_name"],
   ["x".repeat(65), "a long enough one", "bad_name"],
 ];
-Deno.test("setUp() refuses weak passwords and odd names, and the link stays good", async () => {
+Deno.test("setUp() refuses weak passwords and invalid names, and the link stays valid", async () => {
   await using site = await startConsole({ admins: [] });
   const token = tokenOf(await site.admins.setupLink());
   for (const [name, password, code] of WEAK) {

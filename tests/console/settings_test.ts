@@ -1,4 +1,4 @@
-// The settings' API: what it says is what holds, and no secret is in it.
+// The settings API: it shows the effective values, and no secret.
 
 import { assertEquals } from "@std/assert";
 import { LICENCES, passkeysAt, type SettingsAnswer } from "../../console/api/settings/setting_routes.ts";
@@ -8,7 +8,7 @@ import { startPeopleConsole } from "../fakes/console_people.ts";
 
 const SECRET = "a secret that must not be seen";
 
-Deno.test("GET /settings says to a viewer what holds, and shows no secret", async () => {
+Deno.test("GET /settings shows the effective settings to a viewer, and no secret", async () => {
   await using site = await startPeopleConsole({
     toml: `[radius]\nsecret = "${SECRET}"\nunknown_users = "reject"`,
   });
@@ -26,7 +26,7 @@ Deno.test("GET /settings says to a viewer what holds, and shows no secret", asyn
   }
 });
 
-Deno.test("GET /settings has the retention of the audit log that the settings give", async () => {
+Deno.test("GET /settings has the retention of the audit log from the settings", async () => {
   await using site = await startPeopleConsole({ toml: "[console]\naudit_days = 30" });
   const ask = apiCaller(site, await site.signIn("viewer"));
   const { kept } = await ask<SettingsAnswer>("/console/api/settings");
@@ -47,11 +47,11 @@ const ADDRESSES = {
 } as const;
 
 for (const [address, passkeys] of Object.entries(ADDRESSES)) {
-  Deno.test(`passkeysAt() says "${passkeys}" of ${address}`, () =>
+  Deno.test(`passkeysAt() is "${passkeys}" for ${address}`, () =>
     assertEquals(passkeysAt(address), passkeys));
 }
 
-Deno.test("LICENCES names each package of the program with the licence that it comes under", () => {
+Deno.test("LICENCES lists each package of the program with its licence", () => {
   const read = (path: string) => JSON.parse(Deno.readTextFileSync(new URL(`../../${path}`, import.meta.url)));
   const { imports, license }: { imports: Record<string, string>; license: string } = read("deno.json");
   // esbuild runs before the server starts, and only tests use the standard library.

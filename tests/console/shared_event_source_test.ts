@@ -1,4 +1,4 @@
-// One stream for many tabs: one leads, the others follow, latecomers catch up, and the next one goes on where the last one stopped.
+// One stream for many tabs: one tab leads, the others follow, new tabs catch up, and another tab takes over the lead.
 
 import { assert, assertEquals } from "@std/assert";
 import {
@@ -11,7 +11,7 @@ import type { EventSourceLike } from "../../console/web/app/live_stream.ts";
 interface FakeStream extends IdChannel {
   readonly after: string;
   closed: boolean;
-  /** `data` is the id unless given. */
+  /** `data` defaults to the id. */
   say(id: string, options?: { readonly data?: string }): void;
   breakOff(readyState: number): void;
 }
@@ -93,7 +93,7 @@ function setUp() {
   return { tab, streams, settle };
 }
 
-Deno.test("createSharedEventSource() opens one stream for nine tabs, and each hears everything", async () => {
+Deno.test("createSharedEventSource() opens one stream for nine tabs, and each tab receives every event", async () => {
   const { tab, streams, settle } = setUp();
   const tabs = await Promise.all(Array.from({ length: 9 }, () => tab("e.0")));
   assertEquals(streams.length, 1);
@@ -103,7 +103,7 @@ Deno.test("createSharedEventSource() opens one stream for nine tabs, and each he
   for (const { heard } of tabs) assertEquals(heard, ["e.1", "e.2"]);
 });
 
-Deno.test("createSharedEventSource() gives a latecomer what came after its snapshot", async () => {
+Deno.test("createSharedEventSource() sends a new tab the events after its snapshot", async () => {
   const { tab, streams, settle } = setUp();
   await tab("e.0");
   for (const id of ["e.1", "e.2", "e.3"]) streams[0]?.say(id);
@@ -112,7 +112,7 @@ Deno.test("createSharedEventSource() gives a latecomer what came after its snaps
   assertEquals((await tab("e.3")).heard, []);
 });
 
-Deno.test("createSharedEventSource() gives a latecomer the messages that repeat the id of its snapshot", async () => {
+Deno.test("createSharedEventSource() sends a new tab the messages that repeat the id of its snapshot", async () => {
   const { tab, streams, settle } = setUp();
   await tab("e.0");
   streams[0]?.say("e.1");
@@ -121,7 +121,7 @@ Deno.test("createSharedEventSource() gives a latecomer the messages that repeat 
   assertEquals((await tab("e.1")).heard, ["first approvals", "second approvals"]);
 });
 
-Deno.test("createSharedEventSource() sends a latecomer for a new snapshot when its id is not known", async () => {
+Deno.test("createSharedEventSource() makes a new tab load another snapshot when its id is unknown", async () => {
   const { tab, streams, settle } = setUp();
   await tab("e.0");
   streams[0]?.say("e.1");
@@ -129,7 +129,7 @@ Deno.test("createSharedEventSource() sends a latecomer for a new snapshot when i
   assertEquals((await tab("other.7")).heard, ["reset"]);
 });
 
-Deno.test("createSharedEventSource() goes on after the last id when the leading tab closes", async () => {
+Deno.test("createSharedEventSource() continues after the last id when the leading tab closes", async () => {
   const { tab, streams, settle } = setUp();
   const [first, second] = [await tab("e.0"), await tab("e.0")];
   streams[0]?.say("e.1");
@@ -142,7 +142,7 @@ Deno.test("createSharedEventSource() goes on after the last id when the leading 
   assertEquals([first.heard, second.heard], [["e.1"], ["e.1", "e.2"]]);
 });
 
-Deno.test("createSharedEventSource() tells followers that the stream broke, and that it is back", async () => {
+Deno.test("createSharedEventSource() reports to followers that the stream broke and that it is back", async () => {
   const { tab, streams, settle } = setUp();
   const [leader, follower] = [await tab("e.0"), await tab("e.0")];
   streams[0]?.breakOff(0);
@@ -153,7 +153,7 @@ Deno.test("createSharedEventSource() tells followers that the stream broke, and 
   assertEquals([follower.heard, follower.channel.readyState], [["e.1"], 1]);
 });
 
-Deno.test("createSharedEventSource() leaves a tab alone that closed", async () => {
+Deno.test("createSharedEventSource() sends nothing to a closed tab", async () => {
   const { tab, streams, settle } = setUp();
   await tab("e.0");
   const gone = await tab("e.0");
@@ -164,7 +164,7 @@ Deno.test("createSharedEventSource() leaves a tab alone that closed", async () =
   assert(streams.length === 1);
 });
 
-Deno.test("createSharedEventSource() lets tabs that open at the same moment follow the one that gets the lock", async () => {
+Deno.test("createSharedEventSource() lets tabs that open at the same moment follow the one that holds the lock", async () => {
   const { tab, streams, settle } = setUp();
   const both = [tab("e.0"), tab("e.0")];
   const [first, second] = await Promise.all(both);

@@ -1,4 +1,4 @@
-// What the audit has of signing in: who came and went, from where and by which means, and who was not let in, folded.
+// Audit records of sign-ins: user, source and method of sign-ins and sign-outs, and grouped refusals.
 
 import { assert, assertEquals } from "@std/assert";
 import { createRejectedSignIns, UNKNOWN_ACTOR, UNKNOWN_NAME } from "../../console/api/auth/sign_in.ts";
@@ -17,7 +17,7 @@ async function records(site: Pick<TestConsole, "store">): Promise<AuditRecord[]>
   return found;
 }
 
-/** What the records say, without time and random ids. */
+/** The content of the records, without time and random ids. */
 const told = async (site: Pick<TestConsole, "store">) =>
   (await records(site)).map(({ actor, action, object, by }) =>
     [actor, action, object, by].filter((part) => part !== undefined).join(" ")
@@ -40,7 +40,7 @@ async function tryAs(site: TestConsole, { name = "owner", password = "wrong", so
   return response.status;
 }
 
-Deno.test("Sessions records who came, by which means and from where, and who left, once", async () => {
+Deno.test("Sessions records the user, method and source of a sign-in, and the sign-out, once", async () => {
   await using site = await startConsole();
   const cookie = await site.signIn("owner");
   for (let round = 0; round < 2; round += 1) {
@@ -64,7 +64,7 @@ Deno.test("Sessions records that a sign-in of the same browser replaced a sessio
   ]);
 });
 
-Deno.test("Sessions records a session that ran out, once, and until when it held", async () => {
+Deno.test("Sessions records an expired session once, with the time of its end", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock, idleMs: 60_000 });
   const cookie = await site.signIn("owner");
@@ -88,7 +88,7 @@ Deno.test("createSignIn() records the first owner's sign-in by the one-time link
   ]);
 });
 
-Deno.test("createRejectedSignIns() folds the refusals of a name in one minute, with how often and from where", async () => {
+Deno.test("createRejectedSignIns() groups the refusals of a name in one minute, with their number and source", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   for (let at = 1; at <= 7; at += 1) assertEquals(await tryAs(site, { source: `192.0.2.${at}` }), 401);
@@ -103,7 +103,7 @@ Deno.test("createRejectedSignIns() folds the refusals of a name in one minute, w
   assertEquals((await records(site)).length, 2);
 });
 
-Deno.test("createRejectedSignIns() keeps no unknown name: it may be a password", async () => {
+Deno.test("createRejectedSignIns() records no unknown name, because it may be a password", async () => {
   await using site = await startConsole();
   const typed = ["planted-password-1", "planted-password-2", '"><img src=x onerror=alert(1)>'];
   for (const name of typed) await tryAs(site, { name });
@@ -118,7 +118,7 @@ Deno.test("createRejectedSignIns() keeps no unknown name: it may be a password",
   }
 });
 
-Deno.test("createRejectedSignIns() writes nothing for an address that has to wait", async () => {
+Deno.test("createRejectedSignIns() records nothing for an address that is rate limited", async () => {
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const statuses: number[] = [];
@@ -127,7 +127,7 @@ Deno.test("createRejectedSignIns() writes nothing for an address that has to wai
   assertEquals((await records(site)).map(({ count }) => count), [5]);
 });
 
-Deno.test("createRejectedSignIns() counts many at once, and goes on after the store has failed", async () => {
+Deno.test("createRejectedSignIns() counts many refusals at once, and continues after a failure of the store", async () => {
   await using site = await startConsole();
   const lines: string[] = [];
   const log = createLog({

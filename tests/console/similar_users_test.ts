@@ -1,4 +1,4 @@
-// The hint at a user of nearly the same name: for a login of an unknown user, and for a packet whose User-Name was refused.
+// The hint at a user with a similar name: for a login of an unknown user, and for a refused User-Name.
 
 import { assertEquals } from "@std/assert";
 import { buildRequest } from "../support/radius_packets.ts";
@@ -19,7 +19,7 @@ async function get(site: ConnectConsole, path: string) {
   return await response.json();
 }
 
-/** The hint that the details of a login show. */
+/** The hint in the details of a login. */
 async function hintOf(site: ConnectConsole, user: string, { isRejected = true } = {}) {
   const view = conversation(1, { user });
   site.watch.put(
@@ -71,7 +71,7 @@ function refuse(
   });
 }
 
-/** The hints of all packets that were refused, oldest first. */
+/** The hints of all refused packets, oldest first. */
 async function hints(site: ConnectConsole) {
   const { items } = await get(site, "/live/strays");
   return items.map(({ similar }: { similar: unknown }) => similar).toReversed();
@@ -98,7 +98,7 @@ Deno.test("GET /live/strays names the user whose name a refused User-Name resemb
   ]);
 });
 
-Deno.test("GET /live/strays looks up the newest refused names only: anyone can send them", async () => {
+Deno.test("GET /live/strays looks up the newest refused names only, because anyone can send them", async () => {
   await using site = await startConnectConsole({ toml: TOML });
   await site.people.put("alice");
   refuse(site, "alice ");

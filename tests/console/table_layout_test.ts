@@ -1,9 +1,9 @@
-// The columns of a table at every width: names stay readable, and columns of low priority leave first.
+// The columns of a table at every width: names stay readable, and columns of low priority disappear first.
 
 import { assert, assertEquals } from "@std/assert";
 import { type ColumnWidth, layOutColumns } from "../../console/web/components/data_table.tsx";
 
-/** The users' list. */
+/** The list of users. */
 const USERS: readonly ColumnWidth[] = [
   {},
   { wideOnly: true },
@@ -36,7 +36,7 @@ Deno.test("layOutColumns() hides the last columns of low priority first, and the
   assertEquals(at(200).shown, [0]);
 });
 
-Deno.test("layOutColumns() keeps a column of actions longer than one of text", () => {
+Deno.test("layOutColumns() hides a column of text before a column of actions", () => {
   const columns: readonly ColumnWidth[] = [{}, {}, { width: "120px" }];
   assertEquals(at(500, columns).shown, [0, 1, 2]);
   assertEquals(at(390, columns).shown, [0, 2]);
@@ -44,7 +44,7 @@ Deno.test("layOutColumns() keeps a column of actions longer than one of text", (
   assertEquals(at(264, fixed).shown, [0, 2]);
 });
 
-Deno.test("layOutColumns() shares the room that is left by the percentages", () => {
+Deno.test("layOutColumns() distributes the remaining width by the percentages", () => {
   const { widthsPx } = layOutColumns([{}, { width: "60%" }, { width: "100px" }], {
     widthPx: 780,
     isNarrow: false,

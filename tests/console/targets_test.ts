@@ -20,7 +20,7 @@ users_dn = "ou=people"
   assertEquals((await ask(site, "/targets/nobody")).body.error.code, "unknown_target");
 });
 
-Deno.test("GET /targets says what each backend keeps for itself, spelled as the mapping", async () => {
+Deno.test("GET /targets lists the read-only attributes of each backend, spelled as in the mapping", async () => {
   const toml = `[targets.default.backends.ldap]\nkind = "ldap"\nurl = "ldap://127.0.0.1:1"\n` +
     `users_dn = "ou=people"\nread_only = ["title", "emails"]\n`;
   await using site = await startConnectConsole({ toml });
@@ -32,7 +32,7 @@ Deno.test("GET /targets says what each backend keeps for itself, spelled as the 
   assertEquals(body.settings.find(({ name }) => name === "ldap.read_only")?.value, "title, emails");
 });
 
-Deno.test("POST /targets/:id/preview shows a mapping on a real user and writes nothing", async () => {
+Deno.test("POST /targets/:id/preview shows a mapping for a real user and writes nothing", async () => {
   await using site = await startConnectConsole();
   await site.people.put("ada", { title: "Countess" });
   const before = await site.people.target.directory.read("user", "ada");
@@ -47,7 +47,7 @@ Deno.test("POST /targets/:id/preview shows a mapping on a real user and writes n
   assertEquals(refused.body.error.code, "unknown_object");
 });
 
-Deno.test("POST /targets/:id/refresh runs in the background and its report is read afterwards", async () => {
+Deno.test("POST /targets/:id/refresh runs in the background, and its report can be read later", async () => {
   await using site = await startConnectConsole();
   await ask(site, "/targets/default/refresh", { role: "user_manager", method: "POST", json: {} });
   for (let tries = 0; tries < 100; tries += 1) {
@@ -60,7 +60,7 @@ Deno.test("POST /targets/:id/refresh runs in the background and its report is re
   throw new Error("the refresh did not end");
 });
 
-Deno.test("POST /credentials makes one that is told once, refuses its name again, and DELETE ends it", async () => {
+Deno.test("POST /credentials returns a new password once, refuses the same name again, and DELETE ends it", async () => {
   await using site = await startConnectConsole();
   const json = { name: "hr", targets: ["default"], access: "read" };
   const made = await ask(site, "/credentials", { method: "POST", json });
@@ -81,7 +81,7 @@ Deno.test("POST /credentials makes one that is told once, refuses its name again
   assertEquals(refused.body.error.code, "unknown_target");
 });
 
-Deno.test("GET /health says that a backend fails and when it was good last, and a test asks it again", async () => {
+Deno.test("GET /health reports a failing backend and the time of its last success, and a test checks it again", async () => {
   await using site = await startConnectConsole();
   const backend = async () => {
     const { body } = await ask(site, "/health", { role: "viewer" });
@@ -99,7 +99,7 @@ Deno.test("GET /health says that a backend fails and when it was good last, and 
   assertEquals(none.body.error.code, "unknown_part");
 });
 
-Deno.test("GET /health warns that no phone reaches a loopback address, and that the outbox sends nothing", async () => {
+Deno.test("GET /health warns that phones cannot reach a loopback address, and that the outbox sends nothing", async () => {
   const partsOf = async (toml: string) => {
     await using site = await startConnectConsole({ toml });
     const { body } = await ask(site, "/health", { role: "viewer" });

@@ -1,4 +1,4 @@
-// The listener with a certificate: Secure cookies with the __Host- prefix, and a body through it all.
+// The listener with a certificate: Secure cookies with the __Host- prefix, and request bodies over TLS.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { serveHttp } from "../../platform/http/http_listener.ts";
@@ -53,12 +53,12 @@ Deno.test({ name: NAME + reason, ignore: tls === null }, async () => {
     tls,
     app: site.app,
     log: site.log,
-    // A refused body is waited for: on this clock for as long as it takes to be sent.
+    // The server waits for the rest of a refused body, on this clock for as long as the body takes.
     clock: createManualClock(),
   });
   const origin = `https://localhost:${listener.address.port}`;
   const client = Deno.createHttpClient({ caCerts: [tls.certPem], http1: true, http2: false });
-  // Named first: the browser's types, which the console needs, do not know Deno's `client`.
+  // Named first, because the browser types, which the console needs, do not know Deno's `client`.
   const signIn: RequestInit & { client: Deno.HttpClient } = {
     client,
     method: "POST",

@@ -1,4 +1,5 @@
-// Locks and limits of users: unlocking, what the user, the metrics and the health page show; invitations and preferences.
+// Locks and limits of users: unlocking, and their display for the user, in metrics and in health; invitations,
+// preferences.
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { apiValue } from "../../cli/admin_connection.ts";
@@ -24,7 +25,7 @@ async function lockOf({ api }: TestComposition, id: string): Promise<LockView> {
 const unlock = ({ api }: TestComposition, id: string) =>
   apiValue(api.users[":id"].unlock.$post({ param: { id }, json: {} }));
 
-Deno.test("POST /users/:id/unlock forgets failures and lock, in store and memory, with a record", async () => {
+Deno.test("POST /users/:id/unlock clears failures and lock, in store and memory, with a record", async () => {
   await using gateway = await openComposition(LOCKOUT);
   await fail(gateway, 3);
   const { locked, hardLocked, failures, locks } = await lockOf(gateway, "Ann");
@@ -67,7 +68,7 @@ Deno.test("GET /users/:id shows failures and limits, and changes nothing", async
 
 const USERS = "/console/api/users";
 
-Deno.test("users: the push and message limits of a user are shown with their time, and reset", async () => {
+Deno.test("users: the push and message limits of a user are shown with their time, and can be reset", async () => {
   await using site = await startPeopleConsole();
   const number = "+4915112345678";
   await site.put("ada", { phoneNumbers: [{ value: "+49 151 12345678" }] });
@@ -84,13 +85,13 @@ Deno.test("users: the push and message limits of a user are shown with their tim
   assertEquals([lockOf(user)?.pushesBlockedUntilMs, lockOf(user)?.sendsBlockedUntilMs], [null, null]);
   assertEquals(site.limits.limitOf({ user: "ada", number, client: "vpn" }), null);
   assertEquals((await site.audits()).at(-1)?.action, "user.reset_limits");
-  // After a restart they are still reset.
+  // The reset survives a restart.
   const kept = [];
   for await (const { key } of site.store.list(["limit"])) kept.push(key[1]);
   assertEquals(kept.sort(), ["client_sends", "sends"]);
 });
 
-Deno.test("GET /health says how many messages, failures and locks the last hour had, and which limit is reached", async () => {
+Deno.test("GET /health shows the messages, failures and locks of the last hour, and which limit is reached", async () => {
   await using site = await startConnectConsole();
   const parts = async () => {
     const response = await site.call("/console/api/health", { cookie: await site.signIn("viewer") });
@@ -122,7 +123,7 @@ Deno.test("GET /health says how many messages, failures and locks the last hour 
 
 const HOUR_MS = 3_600_000;
 
-Deno.test("POST /users/:id/invitation gives a link for the phone page, its end, and records no part of the invitation", async () => {
+Deno.test("POST /users/:id/invitation returns a link for the phone page and its expiry, and records no part of the link", async () => {
   await using gateway = await openComposition('[http]\npublic_url = "https://vpn.example.com"\n');
   const invited = gateway.api.users[":id"].invitation.$post({ param: { id: "ann" }, json: {} });
   const { link, deadlineMs } = await apiValue(invited);
@@ -133,7 +134,7 @@ Deno.test("POST /users/:id/invitation gives a link for the phone page, its end, 
   assert(!(await gateway.dump()).includes(link.split("=")[1] ?? "missing"));
 });
 
-Deno.test("PUT /users/:id/preference sets and clears the preferred factor, over a restart", async () => {
+Deno.test("PUT /users/:id/preference sets and clears the preferred factor, also after a restart", async () => {
   await using gateway = await openComposition();
   const prefer = (id: string, factor: "voice" | null) =>
     apiValue(gateway.api.users[":id"].preference.$put({ param: { id }, json: { factor } }));

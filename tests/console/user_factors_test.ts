@@ -13,7 +13,7 @@ async function codeOf(response: Response): Promise<string> {
   return body.error?.code ?? "";
 }
 
-/** The step that a login would take the code for, of the user's kept app. */
+/** The time step of the user's stored app that a login would accept. */
 function matchKept(
   site: Awaited<ReturnType<typeof startPeopleConsole>>,
   { user, code }: { user: string; code: string },
@@ -25,7 +25,7 @@ function matchKept(
   return matchTotp({ seed, code, nowMs: Date.now(), digits: 6, lastStep, toleranceSteps: 1 });
 }
 
-Deno.test("users: numbers, an authenticator app and the preference, masked and each once recorded", async () => {
+Deno.test("users: numbers, an authenticator app and the preference are masked, and each is recorded once", async () => {
   await using site = await startPeopleConsole();
   await site.put("Ada");
   const ask = apiCaller(site, await site.signIn("user_manager"));
@@ -54,7 +54,7 @@ Deno.test("users: numbers, an authenticator app and the preference, masked and e
   assertMatch(login?.pairings[0]?.number ?? "", /\*|…|•/);
   assertNotMatch(JSON.stringify(login), /15112345678/);
   assertEquals(login?.preferred, "totp");
-  // RFC 6238 §5.2: the code that proved the secret opens no login.
+  // RFC 6238 §5.2: the code that proved the secret cannot be used for a login.
   const trial = (typed: string) => matchKept(site, { user: "ada", code: typed });
   assertEquals(trial(code), null);
   assertEquals(typeof trial(totpAt(seed, Math.floor(Date.now() / TOTP_STEP_MS) + 1, 6)), "number");
@@ -78,7 +78,7 @@ Deno.test("users: a locked user is shown, found and unlocked", async () => {
   assertEquals((await site.audits()).at(-1)?.action, "user.unlock");
 });
 
-Deno.test("users: groups are joined and left; one that fails leaves the others be", async () => {
+Deno.test("users: a user joins and leaves groups; one failure does not affect the others", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");
   await site.putGroup("staff");
@@ -98,7 +98,7 @@ Deno.test("users: groups are joined and left; one that fails leaves the others b
   assertEquals(found.names, ["staff"]);
 });
 
-Deno.test("users: the timeline is that user's alone, newest first, and pages to its end", async () => {
+Deno.test("users: the timeline has only that user's events, newest first, and pages to its end", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");
   await site.put("grace");
@@ -125,7 +125,7 @@ Deno.test("users: the timeline is that user's alone, newest first, and pages to 
   assertEquals(new Set(seen).size, 61);
 });
 
-Deno.test("users: a trial names the rows that a login would take, and sends nothing", async () => {
+Deno.test("users: a dry run lists the rows that a login would take, and sends nothing", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");
   await site.put("out", { active: false });

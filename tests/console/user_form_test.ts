@@ -1,4 +1,4 @@
-// The profile of a user as a form: what is not changed stays, and two people's changes come together.
+// The form of a user profile: unchanged attributes stay, and the changes of two editors merge.
 
 import { assertEquals } from "@std/assert";
 import {
@@ -23,7 +23,7 @@ const ADA: JsonObject = {
   [ENTERPRISE]: { department: "Engines", costCenter: "7" },
 };
 
-Deno.test("attributesOf() gives what it was given when nothing was changed, whatever the values are", () => {
+Deno.test("attributesOf() returns its input when nothing was changed, whatever the values are", () => {
   const attributes = fc.dictionary(
     fc.constantFrom("displayName", "title", "emails", "phoneNumbers", "name", ENTERPRISE, "x", "__proto__"),
     fc.jsonValue({ maxDepth: 3 }),
@@ -34,7 +34,7 @@ Deno.test("attributesOf() gives what it was given when nothing was changed, what
   }));
 });
 
-Deno.test("toUserForm() has a field for the full name, as LDAP gives it, and no bare rest of the name is left", () => {
+Deno.test("toUserForm() has a field for the full name, as LDAP stores it, and no leftover part of the name", () => {
   const harry: JsonObject = { name: { formatted: "Harry Potter", familyName: "Potter", givenName: "Harry" } };
   assertEquals([toUserForm(harry).formatted, toUserForm(harry).displayName], ["Harry Potter", ""]);
   assertEquals(otherAttributes(harry), []);
@@ -45,7 +45,7 @@ Deno.test("toUserForm() has a field for the full name, as LDAP gives it, and no 
   });
 });
 
-Deno.test("attributesOf() changes one field and leaves its neighbours be", () => {
+Deno.test("attributesOf() changes one field and keeps the related ones", () => {
   const form: UserForm = { ...toUserForm(ADA), familyName: "King", department: "" };
   assertEquals(toAttributes(form, ADA), {
     ...ADA,
@@ -60,7 +60,7 @@ Deno.test("attributesOf() changes one field and leaves its neighbours be", () =>
   assertEquals("emails" in toAttributes({ ...toUserForm(ADA), emails: [] }, ADA), false);
 });
 
-Deno.test("changedFields() and diffRows() name what differs, and blanks around a text do not", () => {
+Deno.test("changedFields() and diffRows() list the differences, and ignore blanks around a text", () => {
   const now = toUserForm(ADA);
   const after: UserForm = { ...now, displayName: " Ada ", title: "Countess", emails: now.emails.slice(1) };
   assertEquals(changedFields(now, after), ["title", "emails"]);
@@ -70,7 +70,7 @@ Deno.test("changedFields() and diffRows() name what differs, and blanks around a
   ]);
 });
 
-Deno.test("mergeForms() keeps theirs where I changed nothing, and mine where I did", () => {
+Deno.test("mergeForms() keeps their value where I changed nothing, and mine where I did", () => {
   const base = toUserForm(ADA);
   const mine: UserForm = { ...base, title: "mine", displayName: "mine" };
   const theirs: UserForm = { ...base, title: "theirs", department: "theirs" };
@@ -78,7 +78,7 @@ Deno.test("mergeForms() keeps theirs where I changed nothing, and mine where I d
   assertEquals([merged.title, merged.displayName, merged.department], ["mine", "mine", "theirs"]);
 });
 
-Deno.test("otherAttributes() shows what no field does, as text", () => {
+Deno.test("otherAttributes() shows the attributes without a field, as text", () => {
   assertEquals(otherAttributes(ADA), [
     { name: "name", text: "honorificPrefix: Lady" },
     { name: "nickName", text: "Enchantress" },

@@ -8,13 +8,13 @@ import { apiCaller, whenDelivered } from "../fakes/console_caller.ts";
 
 const USERS = "/console/api/users";
 
-Deno.test("users: a backend that fails undoes the write, and each backend says what became of it", async () => {
+Deno.test("users: a backend that fails undoes the write, and each backend reports its result", async () => {
   await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync", scim: "async" } });
   await site.put("ada");
   const cookie = await site.signIn("user_manager");
   const fault = { kind: "refused", detail: "the attribute is not allowed", retry: false } as const;
   site.backend("ldap").trouble({ operation: "put", how: "before", fault });
-  // What the outbox still delivers is recorded with the resource, which gives it another version.
+  // A delivery of the outbox changes the version of the resource, so the test waits for it.
   const version = (await whenDelivered(() => apiCaller(site, cookie)<UserView>(`${USERS}/ada`))).record
     ?.version;
   const response = await site.call(`${USERS}/ada`, {
@@ -61,7 +61,7 @@ Deno.test("users: a read of pending writes is a request of its own, and does not
   assertEquals(route?.countsAsUse, false);
 });
 
-Deno.test("users: what every backend keeps is ignored in a change, and the view says what is whose", async () => {
+Deno.test("users: attributes that are read-only in every backend are ignored in a change, and the view lists them by backend", async () => {
   const readOnly = { ldap: ["title", "name.givenName"] };
   await using site = await startPeopleConsole({ shape: { local: "store", ldap: "sync" }, readOnly });
   await site.put("ada", { title: "ours" });

@@ -7,7 +7,7 @@ import { apiCaller } from "../fakes/console_caller.ts";
 
 const USERS = "/console/api/users";
 
-/** Every route that changes something, with a body that would be taken. */
+/** Every route that changes data, with a valid body. */
 const CHANGES: readonly { method: string; path: string; json: unknown }[] = [
   { method: "POST", path: USERS, json: { user: { userName: "grace" } } },
   { method: "PUT", path: `${USERS}/ada`, json: { user: {}, version: "1" } },
@@ -30,7 +30,7 @@ async function codeOf(response: Response): Promise<string> {
   return body.error?.code ?? "";
 }
 
-Deno.test("users: a viewer and an operator read, and change nothing", async () => {
+Deno.test("users: viewers and operators can read, and change nothing", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");
   for (const role of ["viewer", "operator"]) {
@@ -54,7 +54,7 @@ Deno.test("users: a viewer and an operator read, and change nothing", async () =
   );
 });
 
-Deno.test("users: created, read, changed, deactivated and deleted, each with its record", async () => {
+Deno.test("users: create, read, change, deactivate and delete; each change has its record", async () => {
   await using site = await startPeopleConsole();
   const ask = apiCaller(site, await site.signIn("user_manager"));
   const created = await ask<UserChange>(USERS, {
@@ -95,7 +95,7 @@ Deno.test("users: created, read, changed, deactivated and deleted, each with its
   assertNotMatch(JSON.stringify(audits), /a long password/);
 });
 
-Deno.test("users: of two who change the same person the second is told so, and nothing is lost", async () => {
+Deno.test("users: of two simultaneous edits of a user the second is refused, and nothing is lost", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");
   const cookie = await site.signIn("user_manager");
@@ -108,7 +108,7 @@ Deno.test("users: of two who change the same person the second is told so, and n
   assertEquals((await ask<UserView>(`${USERS}/ada`)).record?.attributes.title, "first");
 });
 
-Deno.test("users: bad bodies, names, filters and targets are refused with a reason", async () => {
+Deno.test("users: invalid bodies, names, filters and targets are refused with a reason", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada");
   const cookie = await site.signIn("owner");
@@ -138,7 +138,7 @@ Deno.test("users: bad bodies, names, filters and targets are refused with a reas
   }
 });
 
-Deno.test("users: the list pages, searches, and is narrowed by status, factors and backends", async () => {
+Deno.test("users: the list has pages and a search, and is filtered by status, factors and backends", async () => {
   await using site = await startPeopleConsole({ shape: { local: "store", ldap: "async" } });
   for (let number = 1; number <= 7; number += 1) {
     await site.put(`user${number}`, { active: number !== 2, displayName: `Number ${number}` });
@@ -163,7 +163,7 @@ Deno.test("users: the list pages, searches, and is narrowed by status, factors a
   assertEquals(await list("backend=ldap&sync=absent"), [0, ""]);
 });
 
-Deno.test("users: a number of the directory is shown as a factor, not verified, alike in list, page and filters", async () => {
+Deno.test("users: a number of the directory is an unverified factor, in list, page and filters", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada", { phoneNumbers: [{ value: "+49 151 12345678", type: "work" }] });
   await site.put("bob");
@@ -194,7 +194,7 @@ Deno.test("users: a number of the directory is shown as a factor, not verified, 
   ]]);
 });
 
-Deno.test("users: a number of the directory is no factor where the settings exclude it", async () => {
+Deno.test("users: a number of the directory is no factor if the settings exclude it", async () => {
   for (const toml of ['[factors]\nenabled = ["device", "totp"]', '[factors]\ncountry_codes = ["1"]']) {
     await using site = await startPeopleConsole({ toml });
     await site.put("ada", { phoneNumbers: [{ value: "+4915112345678" }] });
@@ -204,7 +204,7 @@ Deno.test("users: a number of the directory is no factor where the settings excl
   }
 });
 
-Deno.test("users: a new address or number must be one; what is stored already may stay", async () => {
+Deno.test("users: a new address or number must be valid; a stored one may stay", async () => {
   await using site = await startPeopleConsole();
   await site.put("ada", { emails: [{ value: "not-a-mail" }], phoneNumbers: [{ value: "555-CALL-ME" }] });
   const cookie = await site.signIn("user_manager");
@@ -239,7 +239,7 @@ Deno.test("users: a new address or number must be one; what is stored already ma
   assertEquals(await codeOf(created), "bad_contact");
 });
 
-Deno.test("users: a paired name that the directory lacks is found on the first page of the list and of a search", async () => {
+Deno.test("users: a paired name without a directory entry is on the first page of the list and of a search", async () => {
   await using site = await startPeopleConsole();
   await site.put("alovelace", { displayName: "Ada Lovelace" });
   await site.pairings.addDevice({ id: "p1", userName: "Ada", totpLength: 6 });

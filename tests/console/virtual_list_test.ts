@@ -1,4 +1,5 @@
-// Which element draws which row of a list: what stays keeps its own, what left is used again unless it has the focus.
+// Which element draws which row of a list: rows keep their elements, and free elements are reused unless they have the
+// focus.
 
 import { assertEquals } from "@std/assert";
 import { assignSlots, type NextSlots } from "../../console/web/components/virtual_list.tsx";
@@ -23,7 +24,7 @@ for (
   });
 }
 
-Deno.test("NameCounters shows its counts when asked, and the same names as the same array", () => {
+Deno.test("NameCounters returns its counts on request, and the same array for the same names", () => {
   const tally = new NameCounters();
   tally.add("vpn-2", 1);
   tally.add("vpn-1", 2);

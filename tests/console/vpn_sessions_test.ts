@@ -1,4 +1,4 @@
-// Who is connected to the VPN, through the console's API: what a viewer reads, of all users and of one, and the metric.
+// VPN sessions in the console API: what a viewer reads, of all users and of one, and the metric.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type {
@@ -10,7 +10,7 @@ import { SessionTable } from "../../radius/accounting/session_table.ts";
 import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 
-/** A table that stores nothing: the console only reads it. */
+/** A table that stores nothing, because the console only reads it. */
 function createTable() {
   const clock = createManualClock();
   let ids = 0;
@@ -37,7 +37,7 @@ async function viewerOf(site: TestConsole) {
   return apiCaller(site, await site.signIn("viewer"));
 }
 
-Deno.test("a viewer reads who is connected, newest first, of all clients or of one", async () => {
+Deno.test("a viewer reads the connected users, newest first, of all clients or of one", async () => {
   const { table, report } = createTable();
   await using site = await startConsole({ change: (deps) => ({ ...deps, vpnSessions: table }) });
   const call = await viewerOf(site);
@@ -58,7 +58,7 @@ Deno.test("a viewer reads who is connected, newest first, of all clients or of o
   assertStringIncludes(metrics, "countersign_accounting_sessions_connected 2\n");
 });
 
-Deno.test("a viewer reads the sessions of one user, by any form of the name, ended ones after connected ones", async () => {
+Deno.test("a viewer reads the sessions of one user, by any form of the name, connected ones before ended ones", async () => {
   const { table, report } = createTable();
   await using site = await startConsole({ change: (deps) => ({ ...deps, vpnSessions: table }) });
   const call = await viewerOf(site);
@@ -74,7 +74,7 @@ Deno.test("a viewer reads the sessions of one user, by any form of the name, end
   assertEquals(none.sessions, []);
 });
 
-Deno.test("VPN sessions are not shown without a session of the console", async () => {
+Deno.test("VPN sessions are not shown without a console session", async () => {
   await using site = await startConsole();
   for (const path of ["/connected", "/users/ada/sessions"]) {
     assertEquals(await codeOf(await site.call(`/console/api${path}`)), "not_signed_in", path);

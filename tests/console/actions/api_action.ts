@@ -1,4 +1,4 @@
-// One row for each route of the console that changes something: how it is called, and which record it leaves.
+// One row for each console route that changes data: how to call it, and which audit record it writes.
 
 import { CONSOLE_API_PATH } from "../../../console/api/console_api.ts";
 import type { Store } from "../../../platform/store.ts";
@@ -6,35 +6,35 @@ import { PASSWORD } from "../../fakes/console_app.ts";
 import { apiCaller } from "../../fakes/console_caller.ts";
 import { startConnectConsole } from "../../fakes/console_connect.ts";
 
-/** A console with everything in it, the owner signed in. */
+/** A console with data of every kind, and a signed-in owner. */
 export type Stage = Awaited<ReturnType<typeof openStage>>;
 
 export interface Call {
-  /** Below `/console/api`, with everything filled in. */
+  /** Below `/console/api`, with all parameters filled in. */
   readonly path: string;
   readonly json?: unknown;
 }
 
-/** A change: `prepare` brings about what it needs, and tells how it is asked for. */
+/** A change: `prepare` creates what the call needs and returns the call. */
 export interface AuditedAction {
   readonly prepare: (stage: Stage) => Call | Promise<Call>;
   readonly action: string;
   readonly object: string;
-  /** Who the record says did it; the owner unless given. */
+  /** The actor of the record; the default is the owner. */
   readonly actor?: string;
-  /** The work goes on after the answer. */
+  /** The work continues after the answer. */
   readonly isLater?: true;
 }
 
-/** Something that is asked with a verb of changing and deliberately leaves no record. */
+/** A call with a method for changes that deliberately writes no audit record. */
 export interface UnauditedAction {
   readonly silent: string;
 }
 
-/** By method and path, as the table of access has them. */
+/** By method and path, as in the table of permissions. */
 export type ApiActions = Readonly<Record<string, AuditedAction | UnauditedAction>>;
 
-/** @param wrap stands between everything and its store. */
+/** @param wrap wraps the store that every part uses. */
 export async function openStage({ wrap }: { wrap?: (store: Store) => Store } = {}) {
   const site = await startConnectConsole({ ...(wrap === undefined ? {} : { wrap }) });
   const cookie = await site.signIn("owner");
@@ -47,7 +47,7 @@ export async function openStage({ wrap }: { wrap?: (store: Store) => Store } = {
     cookie,
     ask: <T>(path: string, { method = "POST", json = {} }: { method?: string; json?: unknown } = {}) =>
       api<T>(CONSOLE_API_PATH + path, method === "GET" ? {} : { method, json }),
-    /** Asks for a change by the site's name. */
+    /** Sends a change to the host name of the site. */
     async call(method: string, { path, json = {} }: Call): Promise<Response> {
       return await fetch(origin + CONSOLE_API_PATH + path, {
         method,
@@ -55,7 +55,7 @@ export async function openStage({ wrap }: { wrap?: (store: Store) => Store } = {
         body: JSON.stringify(json),
       });
     },
-    /** An administrator of the console's own. */
+    /** An administrator who is stored by the console. */
     async addAdministrator(name: string): Promise<void> {
       const { url } = await this.ask<{ url: string }>("/administrators", { json: { name, role: "viewer" } });
       await site.admins.setUp({ token: linkToken(url), name, password: PASSWORD, source: "" });
@@ -64,7 +64,7 @@ export async function openStage({ wrap }: { wrap?: (store: Store) => Store } = {
   };
 }
 
-/** What stands behind the sign of a link. */
+/** The text after the `#` of a link. */
 export function linkToken(url: string): string {
   return url.slice(url.indexOf("#") + 1);
 }

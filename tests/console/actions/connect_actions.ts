@@ -1,4 +1,4 @@
-// API actions on what the gateway is connected with, and on logins that wait: clients, targets, credentials, approvals, messages.
+// API actions on clients, targets, credentials, approvals and messages.
 
 import { CLIENT_RULES } from "../../fakes/client_rules.ts";
 import { approval } from "../../fakes/console_gateway.ts";
@@ -8,7 +8,7 @@ const VPN = "client:vpn-1";
 const NEW_CLIENT = { path: "/clients", json: { ...CLIENT_RULES, name: "vpn-1" } };
 const HOUR_MS = 3_600_000;
 
-/** The client is there already. */
+/** The client already exists. */
 function withClient(call: Call) {
   return async ({ ask }: Stage): Promise<Call> => {
     await ask(NEW_CLIENT.path, { json: NEW_CLIENT.json });

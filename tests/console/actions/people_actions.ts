@@ -1,4 +1,4 @@
-// API actions on people: users, their factors and locks, groups, devices, many at once, imports.
+// API actions on users, their factors and locks, groups, devices, bulk jobs and imports.
 
 import type { ImportView, JobView } from "../../../console/api/api_types.ts";
 import { createNoticeStore } from "../../../console/api/notices/notices.ts";
@@ -10,7 +10,7 @@ import { codeOf } from "./sign_in_actions.ts";
 const ADA = "user:ada";
 const DRAFT = "a draft of one administrator: no user is changed until it is applied";
 
-/** Ada is there already. */
+/** Ada already exists. */
 function withAda(call: Call) {
   return async ({ site }: Stage): Promise<Call> => {
     await site.people.put("ada");
@@ -52,7 +52,7 @@ async function checkedImport({ ask }: Stage): Promise<string> {
   return id;
 }
 
-/** Ada's phone, added by a phone that was revoked. */
+/** Ada's phone, which was added by a phone that was revoked later. */
 async function withUnconfirmedPhone({ site }: Stage): Promise<string> {
   await site.people.put("ada");
   const addedBy = { id: "revoked-phone", name: "Old phone" };

@@ -1,4 +1,4 @@
-// API actions of signing in: one's own factors and sessions, administrators, invitations, tokens.
+// API actions of sign-in: own factors and sessions, administrators, invitations and API tokens.
 
 import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../../radius/factors/totp.ts";
 import { createAuthenticator } from "../../fakes/authenticator.ts";
@@ -9,7 +9,7 @@ const OWN = "administrator:owner";
 const NOTHING_CHANGES = "changes nothing: only what follows counts";
 const BEFORE_SIGN_IN = "the person is unknown yet, and nothing changes: the sign-in that follows is recorded";
 
-/** The code that an app shows now for what was begun. */
+/** The code that an app shows now for the enrolment in progress. */
 export function codeOf(secret: string): string {
   const seed = decodeBase32(secret);
   if (seed === null) throw new Error("The seed is not base32");
