@@ -1,4 +1,4 @@
-// Reply attributes of groups in the place of the default's, as octets.
+// Reply attributes of groups, which replace those of the default, as octets.
 
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import { AcceptAttributes } from "../../radius/factors/reply_attributes.ts";
@@ -36,13 +36,13 @@ function textOf(octets: Uint8Array): string[] {
   return texts;
 }
 
-Deno.test("AcceptAttributes asks the directory nothing when no group has attributes", () => {
+Deno.test("AcceptAttributes does not query the directory when no group has attributes", () => {
   const { of, looked } = attributes({ Class: "all" }, []);
   assertStrictEquals(of("anna"), of("bert"));
   assertEquals([textOf(of("anna")), looked()], [["25 all"], 0]);
 });
 
-Deno.test("AcceptAttributes gives the same octets to everybody of the same groups", () => {
+Deno.test("AcceptAttributes returns the same octets for all users with the same groups", () => {
   const { of } = attributes({ Class: "all" }, [["a", { Class: "a" }], ["b", { "Filter-Id": "b" }]]);
   assertStrictEquals(of("a+b"), of("b+a+x"));
   assertStrictEquals(of("x"), of("y"));
@@ -58,7 +58,7 @@ const BY_USER: readonly (readonly [user: string, carries: readonly string[]])[] 
   ["Ä", ["25 ä", "26 one", "26 two"]],
 ];
 
-Deno.test("AcceptAttributes lets a group's attribute take the default's place, the first group's between two", () => {
+Deno.test("AcceptAttributes replaces a default attribute by a group's attribute, and of two groups uses the first", () => {
   const { text } = attributes({ Class: "all", "Cisco-AVPair": "one", "26.9.1": "two" }, [
     ["a", { Class: "a" }],
     ["B", { Class: "b", "Filter-Id": "b" }],
@@ -68,6 +68,6 @@ Deno.test("AcceptAttributes lets a group's attribute take the default's place, t
   for (const [user, carries] of BY_USER) assertEquals(text(user), carries, user);
 });
 
-Deno.test("AcceptAttributes refuses what cannot be encoded at the start, not at a login", () => {
+Deno.test("AcceptAttributes refuses an attribute that cannot be encoded at the start, not at a login", () => {
   assertThrows(() => attributes({}, [["a", { "No-Such-Thing": "x" }]]), Error, "No-Such-Thing");
 });

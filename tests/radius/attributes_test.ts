@@ -1,4 +1,4 @@
-// Attributes from settings, row by row, and what of received ones the log shows.
+// Reply attributes from settings, row by row, and which received attributes the log shows.
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
@@ -33,13 +33,13 @@ function problem(name: string, value: string | number): string {
   return outcome.ok ? "" : outcome.problem;
 }
 
-/** Takes the type and length off, which must be right. */
+/** Removes type and length, which must be right. */
 function valueIn(attribute: Uint8Array, type: number): Uint8Array {
   assertEquals([attribute[0], attribute[1]], [type, attribute.length]);
   return attribute.slice(2);
 }
 
-/** The values that a row can have, as a setting and as octets. */
+/** The possible values of a row, as a setting and as octets. */
 function samplesOf(
   row: RadiusAttributeRow,
 ): fc.Arbitrary<{ setting: string | number; expected: Uint8Array }> {
@@ -65,7 +65,7 @@ function samplesOf(
 }
 
 for (const [name, row] of ROWS.filter(([, { inAccept }]) => inAccept === true)) {
-  Deno.test(`encodeReplyAttribute() writes ${name} (${row.kind}) so that it reads back`, () => {
+  Deno.test(`encodeReplyAttribute() writes ${name} (${row.kind}), and the value reads back`, () => {
     fc.assert(
       fc.property(samplesOf(row), ({ setting, expected }) => {
         assertEquals(valueIn(encoded(name, setting), row.type), expected);
@@ -81,7 +81,7 @@ Deno.test("encodeReplyAttribute() refuses every row that cannot be configured fo
   for (const [name] of refused) assert(problem(name, "1").includes("cannot be configured"), name);
 });
 
-Deno.test("encodeReplyAttribute() puts the tag where RFC 2868 has it", () => {
+Deno.test("encodeReplyAttribute() writes the tag in the place of RFC 2868", () => {
   assertEquals(encoded("Tunnel-Type:1", "VLAN"), Uint8Array.of(64, 6, 1, 0, 0, 13));
   assertEquals(encoded("Tunnel-Private-Group-ID:31", "7"), Uint8Array.of(81, 4, 31, 0x37));
   assertEquals(encoded("Tunnel-Private-Group-ID", "7"), Uint8Array.of(81, 3, 0x37));
@@ -120,7 +120,7 @@ Deno.test("encodeReplyAttribute() accepts the named values of integers, and list
   }
 });
 
-Deno.test("encodeReplyAttribute() takes names in any case, as other dictionaries write them", () => {
+Deno.test("encodeReplyAttribute() accepts names in any case, as other dictionaries write them", () => {
   const pairs = [
     ["Tunnel-Private-Group-Id:1", "Tunnel-Private-Group-ID:1", "42"],
     ["tunnel-type:1", "Tunnel-Type:1", "VLAN"],
@@ -176,13 +176,13 @@ Deno.test("parseIpv4() and parseIpv6() never throw, whatever the text", () => {
   }));
 });
 
-Deno.test("readInteger() reads what the encoder wrote, to 32 bits", () => {
+Deno.test("readInteger() reads what the encoder wrote, up to 32 bits", () => {
   fc.assert(fc.property(integers, (value) => {
     assertEquals(readInteger(encoded("Session-Timeout", value).subarray(2)), value);
   }));
 });
 
-Deno.test("describeAttributes() shows no value of a row that is secret", () => {
+Deno.test("describeAttributes() shows no value of a secret row", () => {
   const secret = ROWS.filter(([, row]) => row.secret === true);
   assert(secret.length >= 4);
   for (const [name, { type }] of secret) {
@@ -193,7 +193,7 @@ Deno.test("describeAttributes() shows no value of a row that is secret", () => {
   }
 });
 
-Deno.test("describeAttributes() lists unknown types apart, and bounds both", () => {
+Deno.test("describeAttributes() lists unknown types separately, and limits both lists", () => {
   const more = Array.from({ length: 100 }, () => ({ type: 66, value: Uint8Array.of(1) }));
   const { bytes } = buildRequest("s", { userName: "ada", more });
   const { shown, unknown } = describeAttributes(bytes, bytes.length);
@@ -201,7 +201,7 @@ Deno.test("describeAttributes() lists unknown types apart, and bounds both", () 
   assertEquals(unknown, new Array(16).fill(66));
 });
 
-Deno.test("describeAttributes() never throws, and is short, for random attributes", () => {
+Deno.test("describeAttributes() never throws, and stays short, for random attributes", () => {
   const anything = fc.record({
     type: fc.integer({ min: 81, max: 255 }),
     value: fc.uint8Array({ maxLength: 253 }),

@@ -1,4 +1,4 @@
-// What a shared secret is used for, against the RFCs' packets, against node:crypto by way of the tests' own packets, and by laws.
+// Uses of a shared secret, tested with the packets of the RFCs, with node:crypto, and with laws.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "../packages/fast_check.ts";
@@ -45,7 +45,7 @@ for (const vector of RFC_VECTORS.filter(({ reply_to }) => reply_to !== undefined
   });
 }
 
-Deno.test("SharedSecret.isAuthentic() verifies the Status-Servers of RFC 5997 §6, and no alteration of them", () => {
+Deno.test("SharedSecret.isAuthentic() accepts the Status-Servers of RFC 5997 §6, and no alteration of them", () => {
   const signed = RFC_VECTORS.filter(({ message_authenticator }) => message_authenticator === "valid");
   assertEquals(signed.length, 3);
   for (const { hex, secret = "" } of signed) {
@@ -61,7 +61,7 @@ Deno.test("SharedSecret.isAuthentic() verifies the Status-Servers of RFC 5997 §
   }
 });
 
-Deno.test("SharedSecret.isAuthentic() agrees with node:crypto, first or last, and reads no padding", () => {
+Deno.test("SharedSecret.isAuthentic() agrees with node:crypto, with the attribute first or last, and ignores padding", () => {
   const where = fc.constantFrom("first" as const, "last" as const);
   fc.assert(fc.property(secrets, fc.string({ maxLength: 80 }), where, (secret, userName, place) => {
     const { bytes } = buildRequest(secret, { userName, password: "x", messageAuthenticator: place });
@@ -72,7 +72,7 @@ Deno.test("SharedSecret.isAuthentic() agrees with node:crypto, first or last, an
   }));
 });
 
-Deno.test("SharedSecret.isAuthentic() refuses a signature of any other size than 16", () => {
+Deno.test("SharedSecret.isAuthentic() refuses a signature of any size except 16", () => {
   const shared = new SharedSecret("s");
   const { bytes } = buildRequest("s", { userName: "ada" });
   for (const valueOctets of [0, 1, 15, 17, 253]) {
@@ -80,7 +80,7 @@ Deno.test("SharedSecret.isAuthentic() refuses a signature of any other size than
   }
 });
 
-Deno.test("SharedSecret.signReply() makes replies that the tests' own judge finds without a fault", () => {
+Deno.test("SharedSecret.signReply() makes replies that the reply checker of the tests accepts", () => {
   const writer = new PacketWriter();
   const texts = fc.array(fc.uint8Array({ minLength: 1, maxLength: 253 }), { maxLength: 10 });
   fc.assert(fc.property(secrets, texts, fc.uint8Array({ maxLength: 9 }), (secret, messages, proxyState) => {
@@ -96,7 +96,7 @@ Deno.test("SharedSecret.signReply() makes replies that the tests' own judge find
   }));
 });
 
-Deno.test("SharedSecret.signReply() leaves no octet of the secret behind the packet", () => {
+Deno.test("SharedSecret.signReply() leaves no octet of the secret after the packet", () => {
   const writer = new PacketWriter();
   const shared = new SharedSecret("do-not-leave-me-here");
   shared.beginSigned(writer, 2, 0);
@@ -105,7 +105,7 @@ Deno.test("SharedSecret.signReply() leaves no octet of the secret behind the pac
   assert(writer.octets.subarray(38).every((octet) => octet === 0));
 });
 
-Deno.test("SharedSecret.signRequest() makes requests that verify by node:crypto's word", () => {
+Deno.test("SharedSecret.signRequest() makes requests that node:crypto verifies", () => {
   const writer = new PacketWriter();
   const shared = new SharedSecret("s");
   shared.beginSigned(writer, 1, 9);
@@ -116,7 +116,7 @@ Deno.test("SharedSecret.signRequest() makes requests that verify by node:crypto'
   assertEquals(asBuilt(ours).authenticator, authenticator);
 });
 
-Deno.test("SharedSecret.hidePassword() hides as RFC 2865 §5.2 says, for every length to 128", () => {
+Deno.test("SharedSecret.hidePassword() hides a password as in RFC 2865 §5.2, for every length up to 128", () => {
   const passwords = fc.uint8Array({ maxLength: 128 });
   fc.assert(fc.property(secrets, authenticators, passwords, (secret, authenticator, plain) => {
     const hidden = new SharedSecret(secret).hidePassword(plain, authenticator);
@@ -124,7 +124,7 @@ Deno.test("SharedSecret.hidePassword() hides as RFC 2865 §5.2 says, for every l
   }));
 });
 
-Deno.test("SharedSecret.revealPassword() gives back every password of 0 to 128 octets, a NUL inside too", () => {
+Deno.test("SharedSecret.revealPassword() restores every password of 0 to 128 octets, also with a NUL inside", () => {
   const shared = new SharedSecret("s");
   const authenticator = new Uint8Array(16).fill(9);
   for (let length = 0; length <= 128; length++) {
@@ -135,17 +135,17 @@ Deno.test("SharedSecret.revealPassword() gives back every password of 0 to 128 o
   }
 });
 
-Deno.test("SharedSecret.revealPassword() gives null for every size that is no password's", () => {
+Deno.test("SharedSecret.revealPassword() returns null for every size that a hidden password cannot have", () => {
   const shared = new SharedSecret("s");
   for (let length = 0; length <= 253; length++) {
-    // No octets are an empty password.
+    // Zero octets are an empty password.
     const right = length <= 128 && length % 16 === 0;
     const plain = shared.revealPassword(new Uint8Array(length), new Uint8Array(16));
     assertEquals(plain !== null, right, `length ${length}`);
   }
 });
 
-Deno.test("SharedSecret takes secrets of 1 to 256 octets, and computes with the longest", () => {
+Deno.test("SharedSecret accepts secrets of 1 to 256 octets, and computes with the longest one", () => {
   assertThrows(() => new SharedSecret(""), RangeError);
   assertThrows(() => new SharedSecret("é".repeat(129)), RangeError);
   for (const secret of ["s", "x".repeat(63), "x".repeat(64), "x".repeat(65), "é".repeat(128)]) {

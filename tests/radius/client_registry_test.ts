@@ -1,4 +1,4 @@
-// Clients that are made, changed and ended while the gateway runs, secrets that overlap, and client discovery.
+// Clients that are added, changed and removed while the gateway runs, overlapping secrets, and client discovery.
 
 import { assert, assertEquals } from "@std/assert";
 import type { ClientContent } from "../../platform/client_values.ts";
@@ -34,7 +34,7 @@ const CONTENT: ClientContent = {
   stripRealms: [],
 };
 
-/** How many replies a request made with a secret brings. */
+/** The number of replies to a request with a secret. */
 async function replies(
   gateway: WholeGateway,
   { secret, from = HERE, ...parts }: RequestParts & { secret: string; from?: Source },
@@ -46,7 +46,7 @@ async function replies(
   return gateway.sent.length - before;
 }
 
-Deno.test("ClientRegistry adds a client that is served from the next packet on, with its audit record", async () => {
+Deno.test("ClientRegistry adds a client with its audit record, and serves it from the next packet on", async () => {
   await using gateway = await openWholeGateway(FILE_CLIENT);
   const { register } = gateway.radius;
   assertEquals(await replies(gateway, { secret: OLD }), 0);
@@ -61,7 +61,7 @@ Deno.test("ClientRegistry adds a client that is served from the next packet on, 
   assertEquals(register.find("vpn-1")?.use.packets, 1);
 });
 
-Deno.test("ClientRegistry keeps no secret in clear, and shows none", async () => {
+Deno.test("ClientRegistry stores no secret in clear, and shows none", async () => {
   await using gateway = await openWholeGateway(FILE_CLIENT);
   await gateway.radius.register.add(CONTENT, { secret: OLD, audit: AUDIT });
   const { value } = await gateway.store.get<{ sealed: Uint8Array<ArrayBuffer> }>(["client", "vpn-1"]);
@@ -71,7 +71,7 @@ Deno.test("ClientRegistry keeps no secret in clear, and shows none", async () =>
   assert(!JSON.stringify(gateway.radius.register.list()).includes(OLD));
 });
 
-Deno.test("ClientRegistry ends serving any address with the first client, and opens it with the last", async () => {
+Deno.test("ClientRegistry stops serving any address after the first client is added, and serves it again after the last is removed", async () => {
   await using gateway = await openWholeGateway("");
   const { register } = gateway.radius;
   const elsewhere = { hostname: "203.0.113.5", port: 1024 };
@@ -85,7 +85,7 @@ Deno.test("ClientRegistry ends serving any address with the first client, and op
   assertEquals(await replies(gateway, { secret: "any", from: elsewhere }), 1);
 });
 
-Deno.test("ClientRegistry takes the most specific client, of the file or of the console alike", async () => {
+Deno.test("ClientRegistry selects the most specific client, from the file or from the console", async () => {
   await using gateway = await openWholeGateway(FILE_CLIENT);
   const { register } = gateway.radius;
   await register.add({ ...CONTENT, address: ["192.0.2.0/24"] }, { secret: OLD, audit: AUDIT });
@@ -96,7 +96,7 @@ Deno.test("ClientRegistry takes the most specific client, of the file or of the 
   assertEquals(await replies(gateway, { secret: OLD, from: beside }), 1);
 });
 
-Deno.test("ClientRegistry refuses a name twice, a client of the file, and a change of what was changed", async () => {
+Deno.test("ClientRegistry refuses a name twice, a client of the file, and a change of an outdated version", async () => {
   await using gateway = await openWholeGateway(FILE_CLIENT);
   const { register } = gateway.radius;
   await register.add(CONTENT, { secret: OLD, audit: AUDIT });
@@ -129,7 +129,7 @@ for (const messageAuthenticator of ["first", "none"] as const) {
   });
 }
 
-Deno.test("a secret that was changed is not served after its overlap, nor when that is ended", async () => {
+Deno.test("a replaced secret is not served after its overlap, nor after the overlap is ended early", async () => {
   await using gateway = await openWholeGateway(FILE_CLIENT);
   const { register } = gateway.radius;
   await register.add({ ...CONTENT, messageAuthenticator: "require" }, { secret: OLD, audit: AUDIT });
@@ -145,7 +145,7 @@ Deno.test("a secret that was changed is not served after its overlap, nor when t
   assertEquals(await replies(gateway, { secret: OLD }), 1);
 });
 
-Deno.test("a client that signs with its old secret must sign with both from then on", async () => {
+Deno.test("a client that signs with its old secret must sign with both secrets from then on", async () => {
   await using gateway = await openWholeGateway(FILE_CLIENT);
   const { register } = gateway.radius;
   await register.add(CONTENT, { secret: OLD, audit: AUDIT });
@@ -156,7 +156,7 @@ Deno.test("a client that signs with its old secret must sign with both from then
   await until(() => gateway.radius.signingClients.names.has("vpn-1"));
 });
 
-Deno.test("createClientDiscovery() records nothing until discovery is on, then unknown senders and other secrets", async () => {
+Deno.test("createClientDiscovery() records nothing until discovery is on, and then unknown senders and wrong secrets", async () => {
   await using gateway = await openWholeGateway(FILE_CLIENT);
   const { clientDiscovery } = gateway.radius;
   await replies(gateway, { secret: OLD });

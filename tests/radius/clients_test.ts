@@ -1,4 +1,4 @@
-// Which client a datagram comes from.
+// Client lookup by source address and NAS-Identifier.
 
 import { assert, assertEquals } from "@std/assert";
 import { type Client, createClients, normalAddress } from "../../radius/server/clients.ts";
@@ -68,27 +68,27 @@ const FOUND: readonly (readonly [string, string | null])[] = [
   ["not an address", null],
 ];
 for (const [hostname, name] of FOUND) {
-  Deno.test(`createClients() takes the longest prefix: "${hostname}" is ${name ?? "unknown"}`, () => {
-    // Twice, because the second answer comes from memory.
+  Deno.test(`createClients() selects the longest prefix: "${hostname}" is ${name ?? "unknown"}`, () => {
+    // Twice, because the second answer comes from the cache.
     for (let i = 0; i < 2; i++) assertEquals(namesBehind(NETWORKS, hostname), name === null ? [] : [name]);
   });
 }
 
-Deno.test("createClients() never takes an IPv4 address for an IPv6 one, nor the other way round", () => {
+Deno.test("createClients() never confuses an IPv4 address with an IPv6 address", () => {
   const clients = clientsOf([{ name: "four", address: ["0.0.0.0/0"] }, { name: "six", address: ["::/0"] }]);
   assertEquals(namesBehind(clients, "1.2.3.4"), ["four"]);
   assertEquals(namesBehind(clients, "::1"), ["six"]);
   assertEquals(namesBehind(clients, "::ffff:1.2.3.4"), ["six"]);
 });
 
-Deno.test("normalAddress() gives IPv4 inside IPv6 as IPv4, and everything else as it is", () => {
+Deno.test("normalAddress() returns an IPv4-mapped IPv6 address as IPv4, and any other address unchanged", () => {
   assertEquals(normalAddress("::ffff:192.0.2.1"), "192.0.2.1");
   for (const address of ["192.0.2.1", "::1", "::ffff:0:1", "2001:db8::ffff:1"]) {
     assertEquals(normalAddress(address), address);
   }
 });
 
-Deno.test("createClients() takes an address that the settings write as a mapped one", () => {
+Deno.test("createClients() accepts an IPv4-mapped address in the settings", () => {
   const clients = clientsOf([{ name: "mapped", address: ["::ffff:192.0.2.1", "::ffff:198.51.100.0/120"] }]);
   for (const source of ["::ffff:192.0.2.1", "192.0.2.1", "::ffff:198.51.100.9"]) {
     assertEquals(namesBehind(clients, normalAddress(source)), ["mapped"]);
@@ -113,19 +113,19 @@ const CHOSEN: readonly (readonly [string, PacketView, string])[] = [
   ["a NAS-Identifier that is no UTF-8", viewOf([32, Uint8Array.of(0xff)]), "rest"],
 ];
 for (const [what, view, name] of CHOSEN) {
-  Deno.test(`createClients() chooses "${name}" among several when the request names ${what}`, () => {
+  Deno.test(`createClients() selects "${name}" among several clients when the request has ${what}`, () => {
     const clients = clientsOf(SHARED);
     const behind = clients.findByAddress("192.0.2.1") ?? [];
     assertEquals([behind.length, clients.choose(behind, view)?.name], [4, name]);
   });
 }
 
-Deno.test("createClients() chooses no client when all clients of an address need a NAS-Identifier and none matches", () => {
+Deno.test("createClients() selects no client when all clients of an address need a NAS-Identifier and none matches", () => {
   const clients = clientsOf(SHARED.slice(1));
   assertEquals(clients.choose(clients.findByAddress("192.0.2.1") ?? [], viewOf()), null);
 });
 
-Deno.test("createClients() takes any address while no client is configured, and says so", () => {
+Deno.test("createClients() accepts any address while no client is configured, and reports it", () => {
   const clients = clientsOf([]);
   const [client] = clients.findByAddress("198.51.100.77") ?? [];
   assertEquals([client?.name, client?.anyAddress, client?.learns], ["any", true, false]);
@@ -179,7 +179,7 @@ for (const [entry, expected] of LEARNING) {
   });
 }
 
-Deno.test("createClients() goes on finding clients after more addresses than it remembers", () => {
+Deno.test("createClients() finds clients after more addresses than its cache holds", () => {
   const clients = clientsOf([{ name: "ten", address: ["10.0.0.0/8"] }]);
   for (let i = 0; i < 25_000; i++) clients.findByAddress(`172.${i & 255}.${(i >> 8) & 255}.1`);
   assertEquals(namesBehind(clients, "10.1.1.1"), ["ten"]);

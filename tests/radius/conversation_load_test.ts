@@ -1,4 +1,4 @@
-// The conversations in the store: parked, recorded, and loaded after a restart.
+// Conversations in the store: parked, recorded, and loaded after a restart.
 
 import { assert, assertEquals } from "@std/assert";
 import { ENDED_RETENTION_MS } from "../../radius/conversation/conversation_store.ts";

@@ -1,4 +1,4 @@
-// The record of a conversation: what is written, what is read back, and what the console is shown.
+// The record of a conversation: its encoding, its decoding, and its view in the console.
 
 import { assert, assertEquals } from "@std/assert";
 import { toConversationView } from "../../radius/conversation/conversation.ts";
@@ -51,7 +51,7 @@ for (const [what, value] of Object.entries(UNREADABLE)) {
 }
 
 for (const [name, { afterCrash }] of Object.entries(PASSAGES)) {
-  Deno.test(`decodeRecord() lets a conversation that died at "${name}" go on at ${afterCrash ?? "nothing"}`, () => {
+  Deno.test(`decodeRecord() lets a conversation that crashed at "${name}" continue at ${afterCrash ?? "nothing"}`, () => {
     const back = decode(record({ at: name }));
     assertEquals(back?.at ?? null, afterCrash);
     if (back !== null) assert(back.prompt !== null && back.prompt !== "menu");
@@ -59,13 +59,13 @@ for (const [name, { afterCrash }] of Object.entries(PASSAGES)) {
 }
 
 for (const name of Object.keys(STEPS)) {
-  Deno.test(`decodeRecord() leaves a conversation at ${name} where it is`, () => {
+  Deno.test(`decodeRecord() leaves a conversation at ${name} at that step`, () => {
     const back = decode(new TextEncoder().encode(record({ at: name })));
     assertEquals([back?.at, back?.prompt], [name, "menu"]);
   });
 }
 
-Deno.test("recordText() has no token and no digest of the password; decodeRecord() says whether there is a token", () => {
+Deno.test("recordText() has no token and no digest of the password; decodeRecord() returns whether there is a token", () => {
   const clock = createManualClock();
   for (const hasToken of [true, false]) {
     const lastAnswer = { state: null, identifier: 7, authenticator: "auth", atMs: 1 };
@@ -81,7 +81,7 @@ Deno.test("recordText() has no token and no digest of the password; decodeRecord
   }
 });
 
-/** A record as version 0.1 wrote it: with digests of the password, without an identifier. */
+/** A record of version 0.1: with digests of the password, and without an identifier. */
 function recordOf01(): string {
   const list = JSON.parse(record({ lastAnswer: ["CHOOSE_WHICH_MULTIFACTOR", "other digest", "auth", 5] }));
   list[11] = "digest of the password";
@@ -95,7 +95,7 @@ Deno.test("decodeRecord() reads a record of version 0.1 and drops the digests of
   assert(!JSON.stringify(back).includes("digest of"), JSON.stringify(back));
 });
 
-Deno.test("viewOf() shows no id that stays inside, no token, no digest, no number", () => {
+Deno.test("viewOf() shows no internal id, no token, no digest and no number", () => {
   const planted = conversation("x", {
     clock: createManualClock(),
     hasToken: true,

@@ -1,14 +1,14 @@
-// For tests: a conversation at the menu, and a conversation store over a store in memory.
+// A conversation at the menu, and a conversation store over a store in memory, for tests.
 
 import type { Conversation } from "../../radius/conversation/conversation.ts";
 import { ConversationStore } from "../../radius/conversation/conversation_store.ts";
 import { createStore, type Store } from "../../platform/store.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
 
-/** How long it lives. */
+/** The lifetime of a conversation. */
 export const TTL_MS = 300_000;
 
-/** Makes a conversation that began now. */
+/** Creates a conversation that began now. */
 export function conversation(
   orderedId: string,
   { clock, ...more }: Partial<Conversation> & { clock: ManualClock },
@@ -58,7 +58,7 @@ export interface OpenConversations extends AsyncDisposable {
   make(orderedId: string, more?: Partial<Conversation>): Conversation;
   /** Records a conversation as the gateway does. */
   keep(conversation: Conversation): Promise<boolean>;
-  /** As after a restart. */
+  /** Does what a restart does. */
   again(most?: number): Promise<{ conversations: ConversationStore; alive: number; unreadable: number }>;
 }
 

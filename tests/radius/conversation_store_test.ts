@@ -1,4 +1,4 @@
-// The conversations in memory: found, bounded, and ended at their deadline.
+// The conversations in memory: lookup, limits, and their end at the deadline.
 
 import { assert, assertEquals } from "@std/assert";
 import { ENDED_RETENTION_MS, MAX_ENDED } from "../../radius/conversation/conversation_store.ts";
@@ -6,7 +6,7 @@ import { ids, openConversations, tokenOf, TTL_MS } from "./conversation_sample.t
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 
-Deno.test("ConversationStore finds a conversation by tuple and token, newest first, and counts those alive", async () => {
+Deno.test("ConversationStore finds a conversation by tuple and token, newest first, and counts the live ones", async () => {
   await using at = await openConversations();
   const { conversations } = at;
   conversations.add(at.make("a", { hasToken: true }));
@@ -23,7 +23,7 @@ Deno.test("ConversationStore finds a conversation by tuple and token, newest fir
   assertEquals([conversations.alive, conversations.size], [2, 2]);
 });
 
-Deno.test("end() forgets the oldest ended conversation above 4,096, and none in progress", async () => {
+Deno.test("end() removes the oldest ended conversation above 4,096, and none in progress", async () => {
   await using at = await openConversations(10_000);
   const { conversations } = at;
   conversations.add(at.make("alive"));
@@ -37,7 +37,7 @@ Deno.test("end() forgets the oldest ended conversation above 4,096, and none in 
   assert(conversations.byId("ended0904") !== null && conversations.byId("alive") !== null);
 });
 
-Deno.test("add() of the same tuple hides the older conversation, and forgetting that one hides nothing", async () => {
+Deno.test("add() of the same tuple hides the older conversation, and removing the older one changes nothing", async () => {
   await using at = await openConversations();
   const older = at.make("a", { tuple: "same" });
   at.conversations.add(older);
@@ -57,7 +57,7 @@ Deno.test("remove() removes a conversation, and a second call changes nothing", 
   assertEquals([conversations.alive, conversations.size], [0, 0]);
 });
 
-Deno.test("hasRoom() refuses a login in a full table, and add() forgets ended conversations, never live ones", async () => {
+Deno.test("hasRoom() refuses a login in a full table, and add() removes ended conversations, never live ones", async () => {
   await using at = await openConversations(3);
   const { conversations } = at;
   const [first, second, third] = ["a", "b", "c"].map((id) => at.make(id, { hasToken: true }));
@@ -82,7 +82,7 @@ Deno.test("hasRoom() refuses a login in a full table, and add() forgets ended co
   ]);
 });
 
-Deno.test("hasRoom() leaves half of the table to signed logins", async () => {
+Deno.test("hasRoom() reserves half of the table for signed logins", async () => {
   await using at = await openConversations(4);
   const { conversations } = at;
   const unsigned = at.make("a", { signed: false });
@@ -97,7 +97,7 @@ Deno.test("hasRoom() leaves half of the table to signed logins", async () => {
   assertEquals(conversations.hasRoom({ signed: false }), true);
 });
 
-Deno.test("add() of Cancel in a full table loses no login in progress, however often", async () => {
+Deno.test("add() of Cancel in a full table never removes a login in progress", async () => {
   await using at = await openConversations(3);
   const { conversations } = at;
   let last = at.make("c10");
@@ -113,7 +113,7 @@ Deno.test("add() of Cancel in a full table loses no login in progress, however o
   assertEquals([conversations.alive, conversations.size], [3, 3]);
 });
 
-Deno.test("byToken() finds a conversation by the tokens of its step and of the step before, and by no older one", async () => {
+Deno.test("byToken() finds a conversation by the tokens of its present and its previous step, and by no older token", async () => {
   await using at = await openConversations();
   const { conversations } = at;
   const one = at.make("a", { hasToken: true });
@@ -152,7 +152,7 @@ Deno.test("byLoginPacket() finds each of several logins of one tuple by the pack
   }
 });
 
-Deno.test("bareOn() selects the older login until a newer one behind it claims the tuple", async () => {
+Deno.test("bareOn() selects the older login until a newer one after it claims the tuple", async () => {
   await using at = await openConversations();
   const { conversations } = at;
   conversations.add(at.make("a", { tuple: "same" }));
@@ -167,7 +167,7 @@ Deno.test("bareOn() selects the older login until a newer one behind it claims t
   assertEquals(conversations.bareOn("same")?.orderedId, "b");
 });
 
-Deno.test("end() records outcome and moment once, and clears the passcode", async () => {
+Deno.test("end() records outcome and time once, and clears the passcode", async () => {
   await using at = await openConversations();
   const one = at.make("a", {
     passcode: { factor: "sms", digest: "d", expiresMs: 9, number: "+15005550006" },
@@ -180,7 +180,7 @@ Deno.test("end() records outcome and moment once, and clears the passcode", asyn
   assertEquals(at.conversations.newestOn(one.tuple)?.outcome, "accepted");
 });
 
-Deno.test("sweep() ends conversations at their deadline, to the millisecond, and forgets them a minute later", async () => {
+Deno.test("sweep() ends conversations at their deadline, to the millisecond, and removes them a minute later", async () => {
   await using at = await openConversations();
   at.conversations.add(at.make("a"));
   at.clock.advance(1000);
@@ -201,7 +201,7 @@ Deno.test("sweep() ends conversations at their deadline, to the millisecond, and
   assertEquals([at.conversations.newestOn("tuple of a"), at.conversations.size], [null, 1]);
 });
 
-Deno.test("sweep() forgets a conversation a minute after its early end, although an older one is alive", async () => {
+Deno.test("sweep() removes a conversation a minute after its early end, although an older one is alive", async () => {
   await using at = await openConversations();
   at.conversations.add(at.make("lives"));
   const ended = at.make("ended");

@@ -1,11 +1,11 @@
-// Waiting for the directory: order, users who go out of memory again, and packets that fail.
+// The queue of packets that wait for the directory: order, users who are evicted again, and packets that fail.
 
 import { assertEquals } from "@std/assert";
 import { createLog } from "../../platform/log.ts";
 import { DirectoryWaitQueue } from "../../radius/conversation/directory_wait_queue.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 
-/** A directory that brings users in when it is told to; `go` lists who went on. */
+/** A directory that loads users on demand; `go` lists the packets that continued. */
 function stage() {
   const clock = createManualClock();
   const written: string[] = [];
@@ -43,11 +43,11 @@ function stage() {
   return { clock, preparing, inMemory, went, written, come, arrive, flush: log.flush };
 }
 
-Deno.test("DirectoryWaitQueue lets packets of one name go in the order in which they came", async () => {
+Deno.test("DirectoryWaitQueue continues packets of one name in the order of their arrival", async () => {
   const { come, arrive, went, preparing, inMemory } = stage();
   await come("first");
   inMemory.add("anna");
-  // In memory by now, but the first one has not gone yet.
+  // The user is in memory, but the first packet has not continued yet.
   await come("second");
   assertEquals([went, preparing.waiting], [[], 2]);
   await arrive("anna");
@@ -55,7 +55,7 @@ Deno.test("DirectoryWaitQueue lets packets of one name go in the order in which 
   assertEquals([went, preparing.waiting], [["first", "second", "third"], 0]);
 });
 
-Deno.test("DirectoryWaitQueue waits again for a user who is out of memory again", async () => {
+Deno.test("DirectoryWaitQueue waits again for a user who was evicted again", async () => {
   const { come, arrive, went, preparing } = stage();
   await come("first");
   await arrive();
@@ -64,7 +64,7 @@ Deno.test("DirectoryWaitQueue waits again for a user who is out of memory again"
   assertEquals([went, preparing.waiting], [["first"], 0]);
 });
 
-Deno.test("DirectoryWaitQueue gives up after five seconds in all, however often it waited again", async () => {
+Deno.test("DirectoryWaitQueue gives up after five seconds in total, however often it waited again", async () => {
   const { clock, come, arrive, went, preparing } = stage();
   await come("first");
   clock.advance(3000);
@@ -76,7 +76,7 @@ Deno.test("DirectoryWaitQueue gives up after five seconds in all, however often 
   assertEquals(went.length, 2);
 });
 
-Deno.test("DirectoryWaitQueue lets no name wait for another", async () => {
+Deno.test("DirectoryWaitQueue never makes one name wait for another", async () => {
   const { come, went, inMemory } = stage();
   inMemory.add("bert");
   await come("anna's");
@@ -84,7 +84,7 @@ Deno.test("DirectoryWaitQueue lets no name wait for another", async () => {
   assertEquals(went, ["bert's"]);
 });
 
-Deno.test("DirectoryWaitQueue goes on behind a packet that fails", async () => {
+Deno.test("DirectoryWaitQueue continues after a packet that fails", async () => {
   const { come, arrive, went, written, preparing, flush } = stage();
   await come("first", "anna", () => {
     throw new Error("a bug");

@@ -4,7 +4,7 @@ import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
 import { DuplicateCache, type PacketPlace, REPLY_RETENTION_MS } from "../../radius/server/duplicate_cache.ts";
 
-/** A packet whose authenticator is all `authenticator`. */
+/** A packet whose authenticator has 16 octets of the value `authenticator`. */
 function packet(
   { socket = 0, hostname = "192.0.2.1", port = 1024, identifier = 7, authenticator = 1 }: {
     socket?: number;
@@ -27,7 +27,7 @@ const OTHERS: Readonly<Record<string, PacketPlace>> = {
   "with another authenticator": packet({ authenticator: 2 }),
 };
 
-Deno.test("DuplicateCache finds the same packet again, without a reply until there is one", () => {
+Deno.test("DuplicateCache finds the same packet again, without a reply until one is set", () => {
   const duplicates = new DuplicateCache();
   assertEquals(duplicates.find(packet()), null);
   const slot = duplicates.add(packet(), 0);
@@ -37,7 +37,7 @@ Deno.test("DuplicateCache finds the same packet again, without a reply until the
 });
 
 for (const [what, other] of Object.entries(OTHERS)) {
-  Deno.test(`DuplicateCache takes a packet ${what} for a new one`, () => {
+  Deno.test(`DuplicateCache treats a packet ${what} as a new one`, () => {
     const duplicates = new DuplicateCache();
     duplicates.add(packet(), 0);
     assertEquals(duplicates.find(other), null);
@@ -55,7 +55,7 @@ Deno.test("DuplicateCache compares all sixteen octets of the authenticator", () 
   }
 });
 
-Deno.test("DuplicateCache lets a new authenticator take the place of the old one", () => {
+Deno.test("DuplicateCache replaces the entry of the old authenticator by that of a new one", () => {
   const duplicates = new DuplicateCache();
   const old = duplicates.add(packet(), 0);
   const fresh = duplicates.add(packet({ authenticator: 2 }), 1);
@@ -68,7 +68,7 @@ Deno.test("DuplicateCache lets a new authenticator take the place of the old one
   assertEquals(duplicates.size, 1);
 });
 
-Deno.test("DuplicateCache forgets on demand, and twice does no harm", () => {
+Deno.test("DuplicateCache removes an entry on request, and a second removal is harmless", () => {
   const duplicates = new DuplicateCache();
   const slot = duplicates.add(packet(), 0);
   duplicates.forget(slot);
@@ -76,7 +76,7 @@ Deno.test("DuplicateCache forgets on demand, and twice does no harm", () => {
   assertEquals([duplicates.find(packet()), duplicates.size], [null, 0]);
 });
 
-Deno.test("DuplicateCache keeps answers 30 s and then makes room as new packets come", () => {
+Deno.test("DuplicateCache keeps answers for 30 s, and then frees room when new packets arrive", () => {
   const duplicates = new DuplicateCache();
   for (let identifier = 0; identifier < 8; identifier++) duplicates.add(packet({ identifier }), 0);
   duplicates.add(packet({ port: 1 }), REPLY_RETENTION_MS - 1);
@@ -88,7 +88,7 @@ Deno.test("DuplicateCache keeps answers 30 s and then makes room as new packets 
   assertEquals(duplicates.size, 5);
 });
 
-Deno.test("DuplicateCache keeps 65,535 packets at the most, the newest ones", () => {
+Deno.test("DuplicateCache keeps at most 65,535 packets, the newest ones", () => {
   const duplicates = new DuplicateCache();
   for (let i = 0; i < 70_000; i++) {
     duplicates.add(packet({ port: i >> 8, identifier: i & 0xff, hostname: `h${i % 3}` }), 0);
@@ -99,7 +99,7 @@ Deno.test("DuplicateCache keeps 65,535 packets at the most, the newest ones", ()
   assertNotEquals(duplicates.find(last), null);
 });
 
-Deno.test("DuplicateCache agrees with a plain table, whatever is noted, found and forgotten", () => {
+Deno.test("DuplicateCache agrees with a plain table for any sequence of calls", () => {
   const step = fc.record({
     act: fc.constantFrom("note", "find", "forget"),
     port: fc.integer({ min: 1, max: 2 }),

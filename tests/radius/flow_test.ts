@@ -1,4 +1,4 @@
-// Laws of the flow table: what must hold for every row, whatever rows there are.
+// Laws of the flow table: properties that hold for every row.
 
 import { assert, assertEquals } from "@std/assert";
 import { PAGES } from "../../docs/generate.ts";
@@ -11,7 +11,7 @@ import { type FlowPlace, isStep, PASSAGES, STEPS } from "../../radius/protocol/s
 
 const PLACES = [...Object.keys(STEPS), ...Object.keys(PASSAGES)] as FlowPlace[];
 const CANCEL = "Type cancel to start over. ";
-/** What only a factor that succeeded makes true, and the effects after which it can be. */
+/** The conditions that only a successful factor makes true, and the effects that must come before them. */
 const PROOFS = new Map<FlowCondition, readonly string[]>([
   ["approved", ["ask_approval", "hold", "ask_otp"]],
   ["passcode_matches", []],
@@ -23,7 +23,7 @@ const isEnd = (to: FlowRow["to"]): to is "accept" | "reject" => to === "accept" 
 const placed = ({ from, name }: FlowRow) => `${from} ${name}`;
 const outsideOf = (row: FlowRow) => row.then.filter((effect) => EFFECTS[effect].outside);
 
-/** The conditions of a row; `always` asks for nothing. */
+/** The conditions of a row; `always` has none. */
 function asked({ when }: FlowRow): FlowCondition[] {
   return when.filter((condition) => condition !== "always");
 }
@@ -36,11 +36,11 @@ function reachable(): Set<FlowPlace> {
   return seen;
 }
 
-Deno.test("FLOW reaches every step and every passage from the start of a login", () => {
+Deno.test("FLOW can reach every step and every passage from the start of a login", () => {
   assertEquals([...reachable()].sort(), [...PLACES].sort());
 });
 
-Deno.test("FLOW ends every place in a row that always holds, and has none after it", () => {
+Deno.test("FLOW ends every step in a row that always applies, and has none after it", () => {
   for (const place of PLACES) {
     const rows = rowsFrom(place);
     assert(rows.length > 0, place);
@@ -48,7 +48,7 @@ Deno.test("FLOW ends every place in a row that always holds, and has none after 
   }
 });
 
-Deno.test("FLOW shadows no row by an earlier one that asks for less", () => {
+Deno.test("FLOW has no row that an earlier row with fewer conditions shadows", () => {
   for (const place of PLACES) {
     const rows = rowsFrom(place);
     for (const [at, row] of rows.entries()) {
@@ -61,7 +61,7 @@ Deno.test("FLOW shadows no row by an earlier one that asks for less", () => {
   }
 });
 
-Deno.test("FLOW asks at every step whether the user is refused, and for Cancel, before anything else", () => {
+Deno.test("FLOW checks at every step whether the user is refused, and for Cancel, before anything else", () => {
   for (const place of PLACES.filter(isStep)) {
     assertEquals(
       rowsFrom(place).slice(0, 2).map(({ name }) => name),
@@ -71,7 +71,7 @@ Deno.test("FLOW asks at every step whether the user is refused, and for Cancel, 
   }
 });
 
-Deno.test("FLOW reaches accept only by a factor that succeeded", () => {
+Deno.test("FLOW reaches accept only through a successful factor", () => {
   const accepting = FLOW.filter(({ to }) => to === "accept");
   assert(accepting.length > 0);
   for (const row of accepting) {
@@ -79,7 +79,7 @@ Deno.test("FLOW reaches accept only by a factor that succeeded", () => {
   }
 });
 
-Deno.test("FLOW looks at a decision only behind the effect that asked for it", () => {
+Deno.test("FLOW uses a decision only after the effect that requested it", () => {
   for (const row of FLOW) {
     const effects = row.when.flatMap((condition) => PROOFS.get(condition) ?? []);
     if (effects.length === 0) continue;
@@ -91,7 +91,7 @@ Deno.test("FLOW looks at a decision only behind the effect that asked for it", (
   }
 });
 
-Deno.test("FLOW asks again whether the user is refused after each wait for another service", () => {
+Deno.test("FLOW checks again whether the user is refused after each wait for another service", () => {
   for (const row of FLOW.filter(({ to }) => to === "accept")) {
     const rows = row.from === "*" ? [] : rowsFrom(row.from);
     const at = rows.indexOf(row);
@@ -102,7 +102,7 @@ Deno.test("FLOW asks again whether the user is refused after each wait for anoth
   }
 });
 
-Deno.test("FLOW picks no factor before the first factor was right or none is configured", () => {
+Deno.test("FLOW selects no factor before the first factor is verified or is not configured", () => {
   const into = FLOW.filter(({ to }) => to === "factor");
   assertEquals(into.map(placed).sort(), ["first_factor first_factor_right", "start no_first_factor"]);
   const start = rowsFrom("start");
@@ -113,7 +113,7 @@ Deno.test("FLOW picks no factor before the first factor was right or none is con
   ]);
 });
 
-Deno.test("FLOW makes at most one effect outside in a row, last, and into a passage or an end", () => {
+Deno.test("FLOW has at most one external effect in a row, as the last one, and that row leads to a passage or an end", () => {
   for (const row of FLOW) {
     const outside = outsideOf(row);
     assert(outside.length <= 1, placed(row));
@@ -123,7 +123,7 @@ Deno.test("FLOW makes at most one effect outside in a row, last, and into a pass
   }
 });
 
-Deno.test("FLOW makes an effect that must happen once only into a passage that a crash leads out of", () => {
+Deno.test("FLOW makes an effect that must happen once only on the way to a passage that has a row for a crash", () => {
   for (const row of FLOW) {
     if (!row.then.some((effect) => "claimed" in EFFECTS[effect])) continue;
     assert(!isEnd(row.to) && !isStep(row.to), placed(row));
@@ -132,7 +132,7 @@ Deno.test("FLOW makes an effect that must happen once only into a passage that a
   }
 });
 
-Deno.test("FLOW leads out of every passage in a bounded number of rows", () => {
+Deno.test("FLOW leaves every passage after a bounded number of rows", () => {
   const longest = (place: FlowPlace, before: readonly FlowPlace[]): number => {
     assert(!before.includes(place), [...before, place].join(" → "));
     return 1 +
@@ -143,7 +143,7 @@ Deno.test("FLOW leads out of every passage in a bounded number of rows", () => {
   for (const place of PLACES.filter((one) => !isStep(one))) assert(longest(place, []) <= 8, place);
 });
 
-Deno.test("FLOW says something wherever a reply leaves, and nothing on the way into a passage", () => {
+Deno.test("FLOW has a prompt wherever a reply is sent, and none on the way to a passage", () => {
   for (const row of FLOW) {
     const leaves = isEnd(row.to) || isStep(row.to);
     assertEquals(row.say !== null, leaves, placed(row));
@@ -151,7 +151,7 @@ Deno.test("FLOW says something wherever a reply leaves, and nothing on the way i
   }
 });
 
-Deno.test("FLOW names each row once", () => {
+Deno.test("FLOW gives each row a unique name", () => {
   assertEquals(new Set(FLOW.map(({ name }) => name)).size, FLOW.length);
 });
 
@@ -162,13 +162,13 @@ Deno.test("FLOW uses every condition and every effect", () => {
   assertEquals(Object.keys(EFFECTS).filter((name) => !effects.has(name)), []);
 });
 
-Deno.test("PROMPTS that ask for something end with the way to start over, and final ones do not mention it", () => {
+Deno.test("PROMPTS that ask a question end with the way to start over, and final ones do not mention it", () => {
   for (const [name, row] of Object.entries(PROMPTS)) {
     assertEquals(row.text.endsWith(`\n${CANCEL}`), !("final" in row), name);
   }
 });
 
-Deno.test("PROMPTS fit into Reply-Messages with everything in them, cut at line breaks only", () => {
+Deno.test("PROMPTS fit into Reply-Messages with all values filled in, and are split at line breaks only", () => {
   const numbers = Array.from({ length: 9 }, (_, at) => `+49151123456789${at}`.slice(0, 16));
   const enabled = new Set(FACTOR_ORDER);
   for (const name of Object.keys(PROMPTS) as Prompt[]) {
@@ -182,7 +182,7 @@ Deno.test("PROMPTS fit into Reply-Messages with everything in them, cut at line 
 });
 
 for (const [name, write] of Object.entries(PAGES)) {
-  Deno.test(`docs/${name} is what the tables say`, async () => {
+  Deno.test(`docs/${name} matches the tables`, async () => {
     const written = await Deno.readTextFile(new URL(`../../docs/${name}`, import.meta.url));
     assertEquals(written, write());
   });

@@ -1,4 +1,4 @@
-// Lines of a flood: each has its own up to a rate, the others are one line a second with their count.
+// Log lines of a flood: events up to a rate have a line each, and the others share one line a second with their count.
 
 import { assertEquals } from "@std/assert";
 import { createLog } from "../../platform/log.ts";
@@ -38,7 +38,7 @@ Deno.test("FoldedLog writes each event up to the burst, and one line a second wi
   assertEquals(write("flood", "later"), true);
 });
 
-Deno.test("FoldedLog: a minute of a thousand events a second is about 60 counts and the rate", async () => {
+Deno.test("FoldedLog writes at most the burst, the rate and one count a second for a minute of a thousand events a second", async () => {
   const { clock, write, lines } = opened({ burst: 100, perSecond: 10 });
   for (let second = 0; second < 60; second++) {
     for (let count = 0; count < 1000; count++) write("flood", "s");
@@ -50,7 +50,7 @@ Deno.test("FoldedLog: a minute of a thousand events a second is about 60 counts 
   assertEquals(counted, 60_000);
 });
 
-Deno.test("FoldedLog: one kind does not fold another, and flush() writes what waits", async () => {
+Deno.test("FoldedLog folds each kind separately, and flush() writes pending counts", async () => {
   const { folded, write, lines } = opened({ burst: 1, perSecond: 1 });
   write("a", "1");
   write("a", "2");

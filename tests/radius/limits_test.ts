@@ -1,4 +1,4 @@
-// Limits: failures and locks, pushes, messages, and that a restart forgives none of them.
+// Limits: failures and locks, pushes, messages, and their persistence over a restart.
 
 import { assert, assertEquals } from "@std/assert";
 import { Limits } from "../../radius/factors/limits.ts";
@@ -25,7 +25,7 @@ interface Ground extends AsyncDisposable {
   readonly store: Store;
   readonly clock: ManualClock;
   readonly limits: Limits;
-  /** As after a restart: another one over the same store. */
+  /** Does what a restart does: new limits over the same store. */
   again(): Promise<Limits>;
 }
 
@@ -50,12 +50,12 @@ const keep = (store: Store, ...mutations: Mutation[]) => store.commit({ mutation
 
 const sendTo = (user: string, number: string) => ({ user, number, client: "vpn" });
 
-/** Fails `times` times; says of each whether it locked. */
+/** Fails `times` times; returns for each failure whether it locked. */
 function fail(limits: Limits, user: string, times: number): boolean[] {
   return Array.from({ length: times }, () => limits.countFailure(user).locked);
 }
 
-Deno.test("fail() locks at the third failure in a row, that user alone, for as long as the settings say", async () => {
+Deno.test("fail() locks only that user at the third failure in a row, for the time in the settings", async () => {
   await using at = await ground();
   assertEquals(fail(at.limits, "ada", 3), [false, false, true]);
   assertEquals([at.limits.isLocked("ada"), at.limits.isLocked("bob")], [true, false]);
@@ -65,7 +65,7 @@ Deno.test("fail() locks at the third failure in a row, that user alone, for as l
   assert(!at.limits.isLocked("ada"));
 });
 
-Deno.test("fail() doubles each further lock until a success, and never beyond 24 hours", async () => {
+Deno.test("fail() doubles each further lock until a success, up to 24 hours", async () => {
   await using at = await ground();
   const minutes: number[] = [];
   for (let lock = 0; lock < 6; lock++) {
@@ -83,7 +83,7 @@ Deno.test("fail() doubles each further lock until a success, and never beyond 24
   assertEquals(long.failures("bob").lockedUntilMs - at.clock.nowMs(), 24 * 60 * MINUTE);
 });
 
-Deno.test("clear() forgets everything, so that the next lock is a short one again", async () => {
+Deno.test("clear() clears everything, so that the next lock is a short one again", async () => {
   await using at = await ground();
   fail(at.limits, "ada", 6);
   assert(at.limits.clear("ada") !== null);
@@ -93,7 +93,7 @@ Deno.test("clear() forgets everything, so that the next lock is a short one agai
   assertEquals(at.limits.clear("nobody"), null);
 });
 
-Deno.test("fail() locks for good at the hard limit: no time opens it, only clear()", async () => {
+Deno.test("fail() locks permanently at the hard limit: only clear() unlocks", async () => {
   await using at = await ground();
   const locked = Array.from({ length: 20 }, () => {
     at.clock.advance(25 * 60 * MINUTE);
@@ -109,7 +109,7 @@ Deno.test("fail() locks for good at the hard limit: no time opens it, only clear
   assert(!at.limits.isLocked("ada"));
 });
 
-Deno.test("load() brings locks and counts back, so that a restart forgives nothing", async () => {
+Deno.test("load() restores locks and counts after a restart", async () => {
   await using at = await ground();
   for (let i = 0; i < 3; i++) await keep(at.store, at.limits.countFailure("ada").mutation);
   for (let i = 0; i < 2; i++) await keep(at.store, at.limits.countPush("ada"));
@@ -124,7 +124,7 @@ Deno.test("load() brings locks and counts back, so that a restart forgives nothi
   ]);
 });
 
-Deno.test("load() leaves what clear() deleted deleted", async () => {
+Deno.test("load() does not restore what clear() deleted", async () => {
   await using at = await ground();
   for (let i = 0; i < 3; i++) await keep(at.store, at.limits.countFailure("ada").mutation);
   const cleared = at.limits.clear("ada");
@@ -132,7 +132,7 @@ Deno.test("load() leaves what clear() deleted deleted", async () => {
   assert(!(await at.again()).isLocked("ada"));
 });
 
-Deno.test("countPush() uses up a user's pushes, which come back one by one as the window passes", async () => {
+Deno.test("countPush() uses up a user's pushes, which return one by one as the window passes", async () => {
   await using at = await ground();
   at.limits.countPush("ada");
   at.clock.advance(5 * MINUTE);
@@ -147,13 +147,13 @@ Deno.test("countPush() uses up a user's pushes, which come back one by one as th
   assert(!at.limits.pushesLeft("ada"));
 });
 
-Deno.test("countSend() counts for the user over all numbers, and for a number over all users", async () => {
+Deno.test("countSend() counts per user over all numbers, and per number over all users", async () => {
   await using at = await ground();
   const { limits } = at;
   limits.countSend(sendTo("ada", "+1500555000a"));
   limits.countSend(sendTo("ada", "+1500555000b"));
   assert(limits.sendsLeft("ada", "+1500555000c"));
-  // A refused message counts for the user alone.
+  // A refused message counts only for the user.
   const refused = limits.countRefusedSend("ada");
   assertEquals("key" in refused && refused.key, ["limit", "user_send", "ada"]);
   assert(!limits.sendsLeft("ada", "+1500555000c") && !limits.sendsLeft("ada", null));
@@ -163,7 +163,7 @@ Deno.test("countSend() counts for the user over all numbers, and for a number ov
   assert(limits.sendsLeft("ada", "+1500555000a"));
 });
 
-Deno.test("Limits lets a record expire no sooner than it counts", async () => {
+Deno.test("Limits keeps a record at least as long as it counts", async () => {
   await using at = await ground();
   const ttl = (mutation: Mutation) => mutation.type === "set" ? mutation.expireInMs ?? Infinity : 0;
   assert(ttl(at.limits.countPush("ada")) >= SETTINGS.pushes.windowMs);

@@ -1,4 +1,4 @@
-// Trials of logins: the rows that would be taken, for every way a login may begin, and nothing that is done.
+// Dry runs of logins: the rows that each kind of login would take, without any effect.
 
 import { assertEquals } from "@std/assert";
 import { createClients } from "../../radius/server/clients.ts";

@@ -1,4 +1,4 @@
-// MD5 and HMAC-MD5 against node:crypto, for every length around the block borders.
+// MD5 and HMAC-MD5, compared with node:crypto for every length around the block borders.
 
 import { assertEquals } from "@std/assert";
 import { createHash, createHmac } from "node:crypto";
@@ -10,7 +10,7 @@ function sample(length: number, salt: number): Uint8Array<ArrayBuffer> {
   return Uint8Array.from({ length }, (_, i) => (i * 131 + salt * 17 + (i >> 3)) & 0xff);
 }
 
-Deno.test("md5() gives RFC 1321 §A.5's digests", () => {
+Deno.test("md5() returns the digests of RFC 1321 §A.5", () => {
   const rows = [
     ["", "d41d8cd98f00b204e9800998ecf8427e"],
     ["a", "0cc175b9c0f1b6a831c399e269772661"],

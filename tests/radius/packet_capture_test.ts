@@ -1,10 +1,10 @@
-// The ring of packets: bounded in every way, whatever arrives.
+// The packet capture: a ring buffer with limits of packets, octets and rate.
 
 import { assert, assertEquals } from "@std/assert";
 import { PacketCapture } from "../../radius/server/packet_capture.ts";
 import { copyRedacted, dissectPacket } from "../../radius/protocol/dissect_packet.ts";
 
-/** An Access-Request whose attributes are `body`. */
+/** An Access-Request with the attributes `body`. */
 function packet(body: readonly number[], identifier = 1): Uint8Array {
   const length = 20 + body.length;
   return Uint8Array.of(
@@ -23,7 +23,7 @@ const drop = (octets: Uint8Array, source = "192.0.2.1") => ({
   client: null,
 });
 
-Deno.test("PacketCapture keeps the newest strays only, and those whose octets were overwritten are gone", () => {
+Deno.test("PacketCapture keeps only the newest strays, and drops those whose octets were overwritten", () => {
   const log = new PacketCapture({ clock: { nowMs: () => 0 } }, { mostStrays: 5, ringOctets: 8192 });
   for (let identifier = 0; identifier < 40; identifier++) {
     log.dropped(drop(packet([1, 3, 65], identifier), `192.0.2.${identifier}`));
@@ -37,7 +37,7 @@ Deno.test("PacketCapture keeps the newest strays only, and those whose octets we
   ]);
 });
 
-Deno.test("PacketCapture keeps no more packets a second than it may, and goes on in the next", () => {
+Deno.test("PacketCapture keeps a limited number of packets a second, and continues in the next second", () => {
   let nowMs = 0;
   const log = new PacketCapture({ clock: { nowMs: () => nowMs } }, { mostPerSecond: 3 });
   for (let identifier = 0; identifier < 9; identifier++) log.dropped(drop(packet([], identifier)));
@@ -54,14 +54,14 @@ Deno.test("dropped() counts the same datagram again instead of listing it twice"
   assertEquals(log.tallies().map(({ count }) => count), [3]);
 });
 
-Deno.test("copyRedacted() leaves out what follows a broken attribute: it may be a part of a password", () => {
+Deno.test("copyRedacted() omits what follows a malformed attribute, because it may be part of a password", () => {
   const target = new Uint8Array(4096);
   const broken = packet([1, 3, 65, 9, 1, 2, 18, ...new TextEncoder().encode("secretsecretsecr")]);
   assertEquals(copyRedacted(broken, target, 0), 23);
   assertEquals(dissectPacket(target.subarray(0, 23)).at(-1)?.value, "A");
 });
 
-Deno.test("copyRedacted() and dissectPacket() take every truncation and never throw", () => {
+Deno.test("copyRedacted() and dissectPacket() accept every truncation and never throw", () => {
   const target = new Uint8Array(5000);
   const whole = packet([1, 5, 97, 100, 97, 2, 18, ...new Uint8Array(16).fill(7), 26, 8, 0, 0, 0, 9, 1, 2]);
   for (let length = 0; length <= whole.length; length++) {
@@ -71,7 +71,7 @@ Deno.test("copyRedacted() and dissectPacket() take every truncation and never th
   }
 });
 
-Deno.test("dissectPacket() names a vendor's attribute, an integer's value, and an unknown type by its number", () => {
+Deno.test("dissectPacket() shows a vendor's attribute and an integer's value by name, and an unknown type by its number", () => {
   const target = new Uint8Array(4096);
   const cisco = [26, 15, 0, 0, 0, 9, 1, 9, ...new TextEncoder().encode("shell:x")];
   const octets = packet([6, 6, 0, 0, 0, 1, ...cisco, 66, 3, 1]);

@@ -1,4 +1,4 @@
-// The packet gate in front of a whole gateway: every drop reason has a vector, and unusual but valid packets are answered.
+// The packet gate of a whole gateway: every drop reason has a vector, and unusual but valid packets are answered.
 
 import { assertEquals } from "@std/assert";
 import { DROP_REASONS } from "../../radius/protocol/drop_reasons.ts";
@@ -44,7 +44,7 @@ first_factor = "directory"
 unknown_users = "allow"
 `;
 
-/** Has no room for another check. */
+/** Accepts no further password check. */
 const BUSY: Passwords = {
   hasPassword: () => Promise.resolve(true),
   directory: () => Promise.resolve("busy"),
@@ -56,10 +56,10 @@ interface Delivery {
   readonly from: Source;
 }
 
-/** Packets that are answered before the flood is refused. */
+/** The number of packets that are answered before the flood is refused. */
 const FLOOD = 100;
 
-/** The steps around a delivery, by the name that the vectors use. */
+/** The steps before and after a delivery, by the name that the vectors use. */
 const SCENES: Readonly<Record<string, (gateway: WholeGateway, delivery: Delivery) => Promise<void>>> = {
   "-": (gateway, { build, from }) => gateway.deliver(build(1), from),
   "accounting port": (gateway, { build, from }) => gateway.account(build(1), from),
@@ -132,8 +132,8 @@ const SIGNATURES: Readonly<Record<string, string>> = { good: "; sign first", non
 const TABLE = await readVectors("message_authenticator.txt", 7);
 
 /**
- * One client per row, because a row of kind `auto` may change what is learnt of its client. For kind `static` nothing is learnt, because
- * unsigned logins of that address succeeded recently.
+ * One client per row, because a row of kind `auto` may change what is learned about its client. For kind `static`
+ * nothing is learned, because unsigned logins of that address succeeded recently.
  */
 function tableSettings(): string {
   return TABLE.map(([kind, required, limited], at) => `
@@ -146,7 +146,7 @@ limit_proxy_state = ${limited === "yes"}
 `).join("");
 }
 
-Deno.test("the gate treats Message-Authenticator and Proxy-State as tabled, in all 48 cases", async () => {
+Deno.test("the gate handles Message-Authenticator and Proxy-State as in the table, in all 48 cases", async () => {
   assertEquals(new Set(TABLE.map((row) => row.slice(0, 5).join())).size, 48);
   const learnt = TABLE.flatMap(([kind, required], at) =>
     kind === "auto" && required === "yes" ? [`row-${at}`] : []
@@ -175,7 +175,7 @@ Deno.test("the gate treats Message-Authenticator and Proxy-State as tabled, in a
   }
 });
 
-Deno.test("the gate writes a drop once a minute and source, and counts every one", async () => {
+Deno.test("the gate logs a drop once a minute per source, and counts every one", async () => {
   await using gateway = await openWholeGateway(CLIENTS);
   const stranger = { hostname: "198.51.100.1", port: 1024 };
   const lines = async () => (await gateway.logText()).split("no configured client").length - 1;

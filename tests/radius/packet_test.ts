@@ -1,4 +1,4 @@
-// Reading and writing packets: the RFCs' own examples, and laws over whatever octets arrive.
+// Reading and writing of packets: the examples of the RFCs, and laws for any octets.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "../packages/fast_check.ts";
@@ -8,7 +8,7 @@ import { RFC_VECTORS } from "./rfc_vectors.ts";
 
 const AUTHENTICATOR = Uint8Array.from({ length: 16 }, (_, i) => i);
 const STRUCTURAL = new Set(["too_short", "too_long", "truncated", "code_not_served", "malformed_attribute"]);
-/** What the RFC vectors call "discard", but the walk over the attributes cannot see: signatures that are missing or odd. */
+/** RFC vectors to "discard" that the walk over the attributes cannot detect: missing or invalid signatures. */
 const SEEN_BY_THE_GATE = new Set(["neg-ma-len-5", "neg-status-no-ma", "neg-eap-no-ma"]);
 
 const attribute = fc.record({
@@ -47,7 +47,7 @@ for (const { id, hex, expect, note } of RFC_VECTORS.filter(({ expect }) => expec
   });
 }
 
-Deno.test("PacketView.read() finds User-Name and State of the RFCs' requests", () => {
+Deno.test("PacketView.read() finds User-Name and State in the requests of the RFCs", () => {
   const view = new PacketView();
   for (const { hex, user, state_hex: stateHex, expect } of RFC_VECTORS) {
     if (expect !== "accept-parse" || user === undefined) continue;
@@ -58,7 +58,7 @@ Deno.test("PacketView.read() finds User-Name and State of the RFCs' requests", (
   }
 });
 
-Deno.test("PacketView.read() leaves nothing of the packet before", () => {
+Deno.test("PacketView.read() keeps nothing of the packet before", () => {
   const view = new PacketView();
   const full = write([{ type: 1, value: Uint8Array.of(1) }, { type: 24, value: Uint8Array.of(2) }]);
   view.read(full, full.length);
@@ -67,7 +67,7 @@ Deno.test("PacketView.read() leaves nothing of the packet before", () => {
   assertEquals([view.value("userName"), view.value("state"), view.slots.state.count], [null, null, 0]);
 });
 
-Deno.test("PacketView.read() reads back whatever PacketWriter writes, first of a type and count of it", () => {
+Deno.test("PacketView.read() reads back everything that PacketWriter writes, the first of a type and its count", () => {
   const view = new PacketView();
   fc.assert(fc.property(attributes, (list) => {
     const octets = write(list);
@@ -79,7 +79,7 @@ Deno.test("PacketView.read() reads back whatever PacketWriter writes, first of a
   }));
 });
 
-Deno.test("PacketView.read() drops every truncation of a sound packet and throws at none", () => {
+Deno.test("PacketView.read() drops every truncation of a valid packet and never throws", () => {
   const view = new PacketView();
   fc.assert(
     fc.property(fc.array(attribute, { maxLength: 4 }), (list) => {
@@ -110,7 +110,7 @@ Deno.test("PacketView.read() drops a packet whose Length was shortened, unless i
   );
 });
 
-Deno.test("PacketView.read() never throws, and names a row of DROP_REASONS, for random octets", () => {
+Deno.test("PacketView.read() never throws, and returns a row of DROP_REASONS, for random octets", () => {
   const view = new PacketView();
   const header = fc.tuple(fc.constantFrom(1, 12), fc.integer({ min: 0, max: 255 })).map(([code, id]) => [
     code,
@@ -119,7 +119,7 @@ Deno.test("PacketView.read() never throws, and names a row of DROP_REASONS, for 
   fc.assert(
     fc.property(header, fc.uint8Array({ maxLength: 300 }), (head, body) => {
       const octets = Uint8Array.from([...head, ...body]);
-      // Half of them with a Length that is right, so that the walk is reached.
+      // Half of them have a right Length, so that the walk over the attributes begins.
       if (octets.length >= 20 && (body[2] ?? 0) % 2 === 0) {
         octets.set([octets.length >> 8, octets.length & 0xff], 2);
       }
@@ -137,7 +137,7 @@ Deno.test("PacketView.read() never throws, and names a row of DROP_REASONS, for 
   );
 });
 
-Deno.test("PacketWriter.attribute() refuses 254 octets, and what passes 4096, and leaves the packet as it was", () => {
+Deno.test("PacketWriter.attribute() refuses 254 octets, and a packet over 4096 octets, and leaves the packet unchanged", () => {
   const writer = new PacketWriter();
   writer.begin(2, 0);
   assertThrows(() => writer.attribute(18, new Uint8Array(254)), RangeError, "254 octets");

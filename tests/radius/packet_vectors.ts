@@ -1,5 +1,5 @@
-// Reads text vectors: lines of columns between bars, and the few verbs that build a datagram. Packets are built by the tests'
-// own code, not by the gateway's.
+// Reads text vectors: lines with columns between bars, and the verbs that build a datagram. Code of the tests builds
+// the packets, not code of the gateway.
 
 import {
   type Attribute,
@@ -10,7 +10,7 @@ import {
 } from "../support/radius_packets.ts";
 import type { Source } from "./whole_gateway.ts";
 
-/** The lines of a file of vectors, cut into columns. `#` begins a comment; every line must have `columns` columns. */
+/** The lines of a file of vectors, split into columns. `#` begins a comment; every line must have `columns` columns. */
 export async function readVectors(name: string, columns: number): Promise<string[][]> {
   const text = await Deno.readTextFile(new URL(`../vectors/${name}`, import.meta.url));
   const rows = text.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("#"))
@@ -30,14 +30,14 @@ export function readSource(text: string): Source {
 interface Draft {
   parts: RequestParts;
   more: Attribute[];
-  /** Done to the finished octets, in order. */
+  /** Changes of the finished octets, in order. */
   edits: ((octets: Uint8Array) => Uint8Array)[];
   raw: Uint8Array | null;
   /** An Accounting-Request with a right or wrong Request Authenticator; `null`: another packet. */
   accounting: "right" | "wrong" | null;
 }
 
-/** What a verb does with its words; see the head of vectors/drops.txt. */
+/** The action of a verb and its arguments; see the head of vectors/drops.txt. */
 const VERBS: Readonly<Record<string, (draft: Draft, words: readonly string[]) => void>> = {
   code: (draft, [code]) => draft.parts = { ...draft.parts, code: Number(code) },
   acct: (draft, [how]) => draft.accounting = how === "wrong" ? "wrong" : "right",
@@ -62,7 +62,7 @@ const VERBS: Readonly<Record<string, (draft: Draft, words: readonly string[]) =>
   hex: (draft, [hex = ""]) => draft.raw = Uint8Array.fromHex(hex),
 };
 
-/** Builds a datagram from verbs between semicolons. `identifier` also sets the authenticator apart. */
+/** Builds a datagram from verbs between semicolons. `identifier` also makes the authenticator different. */
 export function buildDatagram(
   script: string,
   { secret, identifier = 0 }: { secret: string; identifier?: number },
@@ -88,7 +88,7 @@ export function buildDatagram(
   return draft.edits.reduce((octets, edit) => edit(octets), draft.raw ?? bytes);
 }
 
-/** A finished request as the judge of replies wants it. */
+/** A finished request in the form that the reply checker needs. */
 export function asBuilt(bytes: Uint8Array): BuiltRequest {
   const proxyStates: Uint8Array[] = [];
   const end = (bytes[2] ?? 0) * 256 + (bytes[3] ?? 0);

@@ -1,4 +1,4 @@
-// The pairings: a mirror in memory of what the store has, seeds that only this master key opens.
+// Pairings: a copy of the store in memory, and seeds that only this master key decrypts.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { Pairings } from "../../radius/factors/pairings.ts";
@@ -15,7 +15,7 @@ interface Ground extends AsyncDisposable {
   readonly store: Store;
   readonly clock: ManualClock;
   readonly pairings: Pairings;
-  /** As after a restart, or with another master key or directory. */
+  /** Does what a restart does, or a start with another master key or directory. */
   again(other?: { vault?: Vault; target?: string }): Promise<Pairings>;
 }
 
@@ -36,7 +36,7 @@ async function ground(): Promise<Ground> {
   };
 }
 
-/** Stores a pairing as the gateway does: mutation, commit, adopt. */
+/** Stores a pairing like the gateway: mutation, commit, adopt. */
 async function add({ store, pairings, clock }: Ground, user: string, wanted: NewPairing) {
   clock.advance(1);
   const { mutation, pairing } = pairings.prepare({ canonical: user.toLowerCase(), shown: user }, wanted);
@@ -50,7 +50,7 @@ const shown = (pairings: Pairings, user: string) =>
     pairing.kind === "device" ? pairing.id : pairing.kind === "totp" ? "totp" : pairing.number
   );
 
-Deno.test("Pairings gives a user's pairings in the order of their making, also after a restart", async () => {
+Deno.test("Pairings returns a user's pairings in the order of their creation, also after a restart", async () => {
   await using at = await ground();
   await add(at, "Ada", { kind: "sms", number: "+15005550006" });
   await add(at, "Ada", { kind: "device", id: "phone-1", totpLength: 6 });
@@ -70,7 +70,7 @@ Deno.test("prepare() changes nothing until it is adopted", async () => {
   assertEquals([at.pairings.size, (await at.again()).size], [0, 0]);
 });
 
-Deno.test("prepare() lets the same number or device replace itself, and a number be text and call", async () => {
+Deno.test("prepare() replaces a pairing of the same number or device, and lets a number be used for texts and calls", async () => {
   await using at = await ground();
   for (let i = 0; i < 2; i++) {
     await add(at, "ada", { kind: "sms", number: "+15005550006" });
@@ -84,7 +84,7 @@ Deno.test("prepare() lets the same number or device replace itself, and a number
   }
 });
 
-Deno.test("prepare() refuses a user's twenty-first pairing, and says what to do", async () => {
+Deno.test("prepare() refuses a user's twenty-first pairing, and explains what to do", async () => {
   await using at = await ground();
   for (let i = 0; i < 20; i++) await add(at, "ada", { kind: "device", id: `phone-${i}`, totpLength: 0 });
   const one = { canonical: "ada", shown: "Ada" };
@@ -101,7 +101,7 @@ Deno.test("prepare() refuses a device that belongs to another user", async () =>
   assertEquals([shown(at.pairings, "ada"), shown(at.pairings, "bob")], [["phone-1"], []]);
 });
 
-Deno.test("seedOf() opens a seed with this master key alone, and the store holds it in no other form", async () => {
+Deno.test("seedOf() decrypts a seed only with this master key, and the store has it in no other form", async () => {
   await using at = await ground();
   const pairing = await add(at, "ada", { kind: "totp", seed: SEED });
   if (pairing.kind !== "totp") throw new Error("It is no TOTP pairing");
@@ -114,7 +114,7 @@ Deno.test("seedOf() opens a seed with this master key alone, and the store holds
   }
 });
 
-Deno.test("prepareUsedStep() remembers the time step, after a restart too, and keeps the seed readable", async () => {
+Deno.test("prepareUsedStep() remembers the time step, also after a restart, and keeps the seed readable", async () => {
   await using at = await ground();
   const pairing = await add(at, "ada", { kind: "totp", seed: SEED });
   if (pairing.kind !== "totp") throw new Error("It is no TOTP pairing");
@@ -140,7 +140,7 @@ Deno.test("revoke() removes a pairing from store and memory, in one commit with 
   assertEquals(await at.pairings.revoke("phone-1"), null);
 });
 
-Deno.test("load() reads phones without names, and rename() gives them one with its record", async () => {
+Deno.test("load() reads phones without names, and rename() names them with an audit record", async () => {
   await using at = await ground();
   const old = { id: "phone-1", user: "ada", shownUser: "Ada", createdMs: 1, kind: "device", totpLength: 6 };
   const key = ["pairing", "default", "ada", "device", "phone-1"];
@@ -156,7 +156,7 @@ Deno.test("load() reads phones without names, and rename() gives them one with i
   assertEquals([record.value, record.versionstamp], ["phone-1", kept.versionstamp]);
 });
 
-Deno.test("rename() names phones alone, writes no record of one that goes meanwhile, and stays when it is paired again", async () => {
+Deno.test("rename() names only phones, writes no record of a phone that is removed meanwhile, and stays when it is paired again", async () => {
   await using at = await ground();
   const number = await add(at, "ada", { kind: "sms", number: "+15005550006" });
   await add(at, "ada", { kind: "device", id: "phone-1", totpLength: 6 });
@@ -181,7 +181,7 @@ Deno.test("addDevice() stores a phone under the canonical name", async () => {
   }
 });
 
-Deno.test("preparePreference() sets and clears what comes first, after a restart too", async () => {
+Deno.test("preparePreference() sets and clears the preferred factor, also after a restart", async () => {
   await using at = await ground();
   await at.store.commit({ mutations: [at.pairings.preparePreference("ada", "sms")] });
   at.pairings.adoptPreference("ada", "sms");
@@ -191,7 +191,7 @@ Deno.test("preparePreference() sets and clears what comes first, after a restart
   assertEquals([at.pairings.preferred("ada"), (await at.again()).preferred("ada")], [null, null]);
 });
 
-Deno.test("Pairings keeps the users of one directory apart from those of another", async () => {
+Deno.test("Pairings keeps the users of two directories apart", async () => {
   await using at = await ground();
   await add(at, "ada", { kind: "device", id: "phone-1", totpLength: 0 });
   await at.store.commit({ mutations: [at.pairings.preparePreference("ada", "sms")] });

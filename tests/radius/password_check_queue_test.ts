@@ -1,4 +1,4 @@
-// The queues of password checks: order, limits, and what a caller gets that waits too long.
+// The queues of password checks: order, limits, and the answer to a caller that waits too long.
 
 import { assertEquals } from "@std/assert";
 import { CheckQueue, UserChecks } from "../../radius/factors/first_factor.ts";
@@ -7,7 +7,7 @@ import { createManualClock, settle } from "../upstream/manual_clock.ts";
 
 const PATIENCE_MS = 10_000;
 
-/** A check that ends when the test says so, and notes that it began. */
+/** A check that ends when the test ends it, and records that it began. */
 function createCheck(began: string[], name: string) {
   const { promise, resolve } = Promise.withResolvers<FirstFactorVerdict>();
   const check = () => {
@@ -17,7 +17,7 @@ function createCheck(began: string[], name: string) {
   return { check, end: resolve };
 }
 
-Deno.test("UserChecks runs the checks of a user one after another, and those of others beside them", async () => {
+Deno.test("UserChecks runs the checks of one user one after another, and those of other users in parallel", async () => {
   const checks = new UserChecks({ clock: createManualClock() });
   const began: string[] = [];
   const [first, second, other] = [
@@ -40,7 +40,7 @@ Deno.test("UserChecks runs the checks of a user one after another, and those of 
   assertEquals(await Promise.all(answers), ["wrong", "right", "right"]);
 });
 
-Deno.test("UserChecks lets 16 checks of a user wait, and answers further ones with busy", async () => {
+Deno.test("UserChecks queues 16 checks of a user, and answers further ones with busy", async () => {
   const checks = new UserChecks({ clock: createManualClock() });
   const began: string[] = [];
   const first = createCheck(began, "first");
@@ -66,7 +66,7 @@ Deno.test("UserChecks answers a check that cannot begin within 10 s with busy, a
   assertEquals([await running, began], ["right", ["first"]]);
 });
 
-Deno.test("CheckQueue keeps places of the queue free for other clients", async () => {
+Deno.test("CheckQueue reserves places of the queue for other clients", async () => {
   const clock = createManualClock();
   const queue = new CheckQueue({ atOnce: 1, waiting: 4, waitingPerClient: 2, clock });
   const began: string[] = [];

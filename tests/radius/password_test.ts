@@ -1,4 +1,4 @@
-// What is typed: codes with blanks and dashes, and what append mode takes apart.
+// Parsing of typed codes and of passwords in append mode.
 
 import { assertEquals } from "@std/assert";
 import { readAppended, readCode } from "../../radius/protocol/login_input.ts";
@@ -32,7 +32,7 @@ const split = (typed: string, separator: string, firstFactor: "none" | "director
   return [new TextDecoder().decode(password), appended];
 };
 
-Deno.test("readAppended() splits at the last separator alone, and only before a code or a known word", () => {
+Deno.test("readAppended() splits only at the last separator, and only before a code or a known word", () => {
   assertEquals(split("a,b,123456", ","), ["a,b", { kind: "code", code: "123456" }]);
   assertEquals(split("a,12 34-5678", ","), ["a", { kind: "code", code: "12345678" }]);
   assertEquals(split("a,123456", ":"), ["a,123456", null]);

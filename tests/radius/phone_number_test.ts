@@ -1,4 +1,4 @@
-// Telephone numbers: what may be dialled, and what of a number may be shown.
+// Telephone numbers: which may be called, and how they are masked.
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
@@ -36,12 +36,12 @@ const REDUCED: readonly (readonly [string, string | null])[] = [
   [`+1500555${" ".repeat(60)}0006`, null],
 ];
 for (const [typed, expected] of REDUCED) {
-  Deno.test(`reducePhoneNumber() makes ${expected} of ${JSON.stringify(typed).slice(0, 50)}`, () => {
+  Deno.test(`reducePhoneNumber() returns ${expected} for ${JSON.stringify(typed).slice(0, 50)}`, () => {
     assertEquals(reducePhoneNumber(typed), expected);
   });
 }
 
-Deno.test("reducePhoneNumber() gives + and 8 to 15 digits or null, whatever is typed, and the same again", () => {
+Deno.test("reducePhoneNumber() returns + and 8 to 15 digits or null for any text, and is idempotent", () => {
   const typed = fc.oneof(
     fc.string({ unit: "binary", maxLength: 70 }),
     fc.string({ unit: fc.constantFrom(..."+0123456789 .-()/tel:"), maxLength: 30 }),
@@ -57,7 +57,7 @@ Deno.test("reducePhoneNumber() gives + and 8 to 15 digits or null, whatever is t
   );
 });
 
-Deno.test("isCountryAllowed() compares country codes from the front, and an empty list allows every country", () => {
+Deno.test("isCountryAllowed() compares the beginning of a number, and an empty list allows every country", () => {
   assert(isCountryAllowed("+4930123456", []));
   assert(isCountryAllowed("+4930123456", ["1", "49"]));
   assert(!isCountryAllowed("+4930123456", ["1", "30", "9"]));
@@ -68,13 +68,13 @@ Deno.test("isCountryAllowed() allows satellite and premium-rate numbers only whe
     assert(!isCountryAllowed(`+${code}123456789`, []), code);
     assert(isCountryAllowed(`+${code}123456789`, ["49", code]), code);
   }
-  // Codes of countries that begin likewise.
+  // Country codes that begin alike.
   for (const number of ["+8612345678901", "+85212345678", "+971123456789", "+9876543210"]) {
     assert(isCountryAllowed(number, []), number);
   }
 });
 
-Deno.test("maskPhoneNumber() shows two characters in front and three behind", () => {
+Deno.test("maskPhoneNumber() shows the first two and the last three characters", () => {
   assertEquals(maskPhoneNumber("+15005550006"), "+1*******006");
   assertEquals(maskPhoneNumber("+12345678"), "+1****678");
 });

@@ -1,4 +1,4 @@
-// Prompts: what is filled in, and how a text is cut into Reply-Messages.
+// Prompts: the inserted values, and the division of a text into Reply-Messages.
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
@@ -21,7 +21,7 @@ const FULL: PromptContext = {
 const PLAIN: PromptContext = { enabled: ALL, numberToMatch: null, numbers: [] };
 
 for (const name of NAMES) {
-  Deno.test(`renderPrompt() leaves no brace in "${name}", and says how to start over unless it is final`, () => {
+  Deno.test(`renderPrompt() leaves no brace in "${name}", and explains how to start over unless it is final`, () => {
     for (const context of [PLAIN, FULL, PLAIN]) {
       const text = renderPrompt(name, context);
       assert(text !== "" && !/[{}]/.test(text), text);
@@ -38,12 +38,12 @@ Deno.test("renderPrompt() lists the factors that are enabled, by their letters",
       .map((line) => line[0]).join("");
   assertEquals(menuOf("device", "sms", "voice", "totp"), "STPD");
   assertEquals(menuOf("sms"), "T");
-  // A paired device may generate passcodes, so D stands there for it too.
+  // A paired device may generate passcodes, so D is listed for it too.
   assertEquals(menuOf("device"), "SD");
   assertEquals(menuOf("device", "sms", "voice", "totp"), "STPD");
 });
 
-Deno.test("renderPrompt() shows the number to match where there is one, and nothing of it afterwards", () => {
+Deno.test("renderPrompt() shows the number to match if there is one, and does not mention it otherwise", () => {
   const without = renderPrompt("approve_on_device", PLAIN);
   const withOne = renderPrompt("approve_on_device", { ...PLAIN, numberToMatch: "07" });
   assert(withOne.includes(" with the number 07,"), withOne);
@@ -51,7 +51,7 @@ Deno.test("renderPrompt() shows the number to match where there is one, and noth
   assert(!/[0-9]/.test(without));
 });
 
-Deno.test("renderPrompt() shows numbers masked, each under its line number", () => {
+Deno.test("renderPrompt() shows masked numbers, each with its line number", () => {
   const text = renderPrompt("which_sms_number", FULL);
   for (const [at, number] of FULL.numbers.entries()) {
     assert(text.includes(`\n${at + 1}: ${number.slice(0, 2)}`), text);
@@ -59,7 +59,7 @@ Deno.test("renderPrompt() shows numbers masked, each under its line number", () 
   }
 });
 
-Deno.test("renderPrompt() takes what is filled in as it is, not as a pattern", () => {
+Deno.test("renderPrompt() inserts values as they are, not as a pattern", () => {
   const text = renderPrompt("approve_on_device", { ...PLAIN, numberToMatch: "$& $' {menu}" });
   assert(text.includes("$& $' {menu}"), text);
 });
@@ -80,7 +80,7 @@ for (const [what, text, sizes] of CUTS) {
   });
 }
 
-Deno.test("splitReplyMessage() loses nothing, cuts no character, and each part has 1 to 253 octets", () => {
+Deno.test("splitReplyMessage() loses nothing, splits no character, and each part has 1 to 253 octets", () => {
   const texts = fc.oneof(
     fc.string({ unit: "grapheme", maxLength: 400 }),
     fc.string({ unit: fc.constantFrom("a", "é", "漢", "😀", "\n"), maxLength: 700 }),

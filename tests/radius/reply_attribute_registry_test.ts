@@ -1,4 +1,5 @@
-// Reply attributes that the console gives to groups: beside those of the settings, in the next Access-Accept, within what a packet holds.
+// Reply attributes that the console sets for groups: beside those of the settings, and within the size of an
+// Access-Accept.
 
 import { assert, assertEquals } from "@std/assert";
 import { AcceptAttributes, ReplyAttributeRegistry } from "../../radius/factors/reply_attributes.ts";
@@ -22,7 +23,7 @@ async function world(kv: Deno.Kv) {
   return { store, register, textOf };
 }
 
-Deno.test("change() gives members of a group attributes from the next Access-Accept on, and after a start", async () => {
+Deno.test("change() gives members of a group attributes from the next Access-Accept on, and after a restart", async () => {
   using kv = await Deno.openKv(":memory:");
   const { register, textOf, store } = await world(kv);
   assert(!textOf("ops").includes("ops-class"));
@@ -37,7 +38,7 @@ Deno.test("change() gives members of a group attributes from the next Access-Acc
   assert(again.textOf("OPS").includes("ops-class"));
 });
 
-Deno.test("change() lets a group of the settings count before one of the console", async () => {
+Deno.test("change() lets a group of the settings take precedence over one of the console", async () => {
   using kv = await Deno.openKv(":memory:");
   const { register, textOf } = await world(kv);
   await register.change("a", { Class: "of-a", "Filter-Id": "filter-a" }, { version: 0, audit: AUDIT });
@@ -64,7 +65,7 @@ for (
   });
 }
 
-Deno.test("change() refuses more than an Access-Accept has room for, over all groups", async () => {
+Deno.test("change() refuses more attributes than fit into an Access-Accept, over all groups", async () => {
   using kv = await Deno.openKv(":memory:");
   const { register } = await world(kv);
   const big = "x".repeat(250);
@@ -77,7 +78,7 @@ Deno.test("change() refuses more than an Access-Accept has room for, over all gr
   assertEquals(given, 13, "13 of 252 octets, and the default's, fit into 3,500");
 });
 
-Deno.test("effective() says what is of every login and what the group puts in its place, by any name of it", async () => {
+Deno.test("effective() returns the attributes of every login and those that the group replaces, for any form of its name", async () => {
   using kv = await Deno.openKv(":memory:");
   const { register } = await world(kv);
   assertEquals(register.effective("staff"), [
@@ -87,7 +88,7 @@ Deno.test("effective() says what is of every login and what the group puts in it
   assertEquals(register.effective("nobody").map(({ from }) => from), ["default", "default"]);
 });
 
-Deno.test("prepareForget() takes a group's attributes away with the commit, and not before", async () => {
+Deno.test("prepareForget() removes a group's attributes with the commit, and not before", async () => {
   using kv = await Deno.openKv(":memory:");
   const { register, textOf, store } = await world(kv);
   await register.change("ops", { Class: "ops-class" }, { version: 0, audit: AUDIT });

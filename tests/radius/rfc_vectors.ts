@@ -1,6 +1,6 @@
 // The packets of the RFCs (2865 §7, 5997 §6), and packets that no server may answer, as data.
 
-/** One packet. `hex` without padding unless its note says so. */
+/** One packet. `hex` has no padding unless its note mentions it. */
 export interface RfcVector {
   readonly id: string;
   readonly hex: string;
@@ -21,7 +21,7 @@ export const RFC_VECTORS: readonly RfcVector[] = JSON.parse(
   await Deno.readTextFile(new URL("../vectors/radius-rfc.json", import.meta.url)),
 );
 
-/** The vector of an id. */
+/** Finds the vector of an id. */
 export function rfcVector(id: string): RfcVector {
   const found = RFC_VECTORS.find((one) => one.id === id);
   if (found === undefined) throw new Error(`There is no vector "${id}"`);

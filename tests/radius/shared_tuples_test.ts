@@ -1,4 +1,4 @@
-// Tuples that several logins share: found, remembered for a day, bounded.
+// Tuples that several logins share: detection, a retention of a day, and limits.
 
 import { assertEquals } from "@std/assert";
 import { createLog } from "../../platform/log.ts";
@@ -30,7 +30,7 @@ async function ground(limits: { maxKnown?: number; maxShared?: number } = {}) {
   };
 }
 
-Deno.test("distinguishes() as long as each login of a tuple has its final answer before the next", async () => {
+Deno.test("distinguishes() is true while each login of a tuple has its final answer before the next", async () => {
   await using at = await ground();
   for (let count = 0; count < 5; count++) {
     assertEquals(at.login("p", "ada"), true);
@@ -39,7 +39,7 @@ Deno.test("distinguishes() as long as each login of a tuple has its final answer
   assertEquals(at.tuples.isShared("p"), false);
 });
 
-Deno.test("distinguishes() no more after a second login came before the first was answered, for a day", async () => {
+Deno.test("distinguishes() is false for a day after a second login came before the first was answered", async () => {
   await using at = await ground();
   assertEquals(at.login("p", "ada"), true);
   assertEquals([at.login("p", "ada"), at.tuples.isShared("p")], [false, true]);
@@ -50,7 +50,7 @@ Deno.test("distinguishes() no more after a second login came before the first wa
   assertEquals(at.login("p", "ada"), true);
 });
 
-Deno.test("distinguishes() no more after another user name came on the tuple, and beside a login in progress", async () => {
+Deno.test("distinguishes() is false after another user name used the tuple, and during a login in progress", async () => {
   await using at = await ground();
   at.login("p", "ada");
   at.tuples.concluded("p", "ada");
@@ -59,7 +59,7 @@ Deno.test("distinguishes() no more after another user name came on the tuple, an
   assertEquals([at.tuples.isShared("p"), at.tuples.isShared("q")], [true, true]);
 });
 
-Deno.test("a login that proves nothing is judged, and leaves nothing behind", async () => {
+Deno.test("a login that does not prove the secret is checked, and leaves no mark", async () => {
   await using at = await ground();
   assertEquals(at.login("p", "eve", { proven: false }), true);
   assertEquals(at.login("p", "ada"), true);
@@ -70,14 +70,14 @@ Deno.test("a login that proves nothing is judged, and leaves nothing behind", as
   assertEquals(at.tuples.isShared("p"), false);
 });
 
-Deno.test("what is shared is shared after a restart too, also under a long key", async () => {
+Deno.test("a shared tuple is shared after a restart too, also with a long key", async () => {
   await using at = await ground();
   const long = `${"x".repeat(1000)} 3 vpn`;
   for (const place of ["p", long]) {
     at.login(place, "ada");
     at.login(place, "bob");
   }
-  // A commit behind those of the marks.
+  // A commit after those of the marks.
   await at.store.commit({ mutations: [{ type: "set", key: ["after"], value: 1 }] });
   const later = await at.again();
   assertEquals([later.isShared("p"), later.isShared(long), later.isShared("q")], [true, true, false]);
@@ -85,7 +85,7 @@ Deno.test("what is shared is shared after a restart too, also under a long key",
   assertEquals((await at.again()).isShared("p"), false);
 });
 
-Deno.test("shared tuples stay when the table is full, others are forgotten", async () => {
+Deno.test("shared tuples stay when the table is full, others are removed", async () => {
   await using at = await ground({ maxKnown: 10, maxShared: 5 });
   at.login("shared", "ada");
   at.login("shared", "bob");
@@ -93,7 +93,7 @@ Deno.test("shared tuples stay when the table is full, others are forgotten", asy
   assertEquals([at.tuples.isShared("shared"), at.tuples.isShared("p0")], [true, false]);
 });
 
-Deno.test("when too many tuples are shared, every tuple counts as shared, until the marks run out", async () => {
+Deno.test("when too many tuples are shared, every tuple counts as shared until the marks expire", async () => {
   await using at = await ground({ maxKnown: 10, maxShared: 5 });
   for (let count = 0; count < 5; count++) at.login(`p${count}`, "ada", { busy: true });
   assertEquals([at.tuples.isShared("q"), at.login("q", "ada")], [true, false]);

@@ -64,7 +64,7 @@ const SIGNED = "user ada; password x; sign first";
 const UNSIGNED = "user ada; password x";
 const MISSING = "missing_message_authenticator";
 
-Deno.test("auto learns per source address, also of a client with several addresses or a network, and over a restart", async () => {
+Deno.test("auto learns per source address, also of a client with several addresses or a network, and after a restart", async () => {
   await using gateway = await openWholeGateway(MANY_CLIENTS);
   for (const [name, signs, other] of MANY) {
     const play = player(gateway);
@@ -91,7 +91,7 @@ Deno.test("auto learns nothing from Status-Server and from EAP", async () => {
   assertEquals(gateway.radius.signingClients.addressesOf("pair"), []);
 });
 
-Deno.test("auto learns nothing of an address whose unsigned logins succeeded in the last seven days", async () => {
+Deno.test("auto learns nothing from an address whose unsigned logins succeeded in the last seven days", async () => {
   await using gateway = await openWholeGateway(MANY_CLIENTS, { unsigned: [["pair", "192.0.2.1"]] });
   const play = player(gateway);
   const warnings = async () =>

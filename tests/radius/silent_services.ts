@@ -5,7 +5,7 @@ import type { LoginDirectory, Outcome, SecondFactorService, TelephonyService } f
 const refused = <T>(): Promise<Outcome<T>> =>
   Promise.resolve({ ok: false, fault: { kind: "not_called", detail: "there is no service in this test" } });
 
-/** Asks no phone. */
+/** Sends no push. */
 export const silentSecondFactor: SecondFactorService = {
   embedded: false,
   initiate: refused,
@@ -20,7 +20,7 @@ export const silentSecondFactor: SecondFactorService = {
 /** Sends nothing. */
 export const silentTelephony: TelephonyService = { embedded: false, text: refused, call: refused };
 
-/** Has no people. */
+/** Has no users. */
 export const emptyDirectory: LoginDirectory = {
   prepare: () => null,
   lookUp: (name) => ({ status: "unknown", name, phoneNumbers: [], groups: [] }),

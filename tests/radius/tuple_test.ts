@@ -1,4 +1,4 @@
-// How a conversation is found: no two logins may be taken for each other.
+// The tuple that identifies a conversation: different logins must have different tuples.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
@@ -31,8 +31,8 @@ function tuple(client: string, user: string, place: Place, more: readonly Attrib
 const octets = (text: string) => new TextEncoder().encode(text);
 const isEmpty = (value: Uint8Array | undefined) => value === undefined || value.every((octet) => octet === 0);
 
-Deno.test("tupleOf() reads no two logins alike, whatever client, name and attributes hold", () => {
-  // Few and confusing characters, so that values that could be joined into the same text are likely.
+Deno.test("tupleOf() gives different logins different tuples, for any client, name and attributes", () => {
+  // Few and confusing characters, so that values are likely that could be joined into the same text.
   const words = fc.string({ unit: fc.constantFrom("1", ":", "-", "a", "\0", "é"), maxLength: 6 });
   const value = fc.option(words.map(octets), { nil: undefined });
   const login = fc.record({
@@ -55,7 +55,7 @@ Deno.test("tupleOf() reads no two logins alike, whatever client, name and attrib
   );
 });
 
-Deno.test("tupleOf() does not join neighbours: what could be moved from one part to the next", () => {
+Deno.test("tupleOf() does not mix adjacent parts: characters cannot move from one part to the next", () => {
   const rows: readonly (readonly [string, string, Place])[] = [
     ["ab", "c", {}],
     ["a", "bc", {}],
@@ -88,18 +88,18 @@ const DISTINCT: readonly (readonly [string, Place, boolean])[] = [
   ["a NAS-Port of another size", { nasPort: Uint8Array.of(0, 0, 1) }, true],
 ];
 for (const [what, place, distinct] of DISTINCT) {
-  Deno.test(`tupleOf() finds ${what} ${distinct ? "" : "not "}enough to tell logins apart`, () => {
+  Deno.test(`tupleOf() finds ${what} ${distinct ? "" : "not "}enough to distinguish logins`, () => {
     assertEquals(tuple("vpn", "ada", place).distinct, distinct);
   });
 }
 
-Deno.test("tupleOf() takes an attribute that is empty or 0 for one that is absent", () => {
+Deno.test("tupleOf() treats an attribute that is empty or 0 as absent", () => {
   const bare = tuple("vpn", "ada", {}).key;
   assertEquals(tuple("vpn", "ada", { nasPort: new Uint8Array(4) }).key, bare);
   assertEquals(tuple("vpn", "ada", { callingStationId: new Uint8Array(0) }).key, bare);
 });
 
-Deno.test("tupleOf() does not look at Service-Type, State, password or anything else", () => {
+Deno.test("tupleOf() ignores Service-Type, State, password and everything else", () => {
   const place = { nasPort: Uint8Array.of(0, 0, 0, 7) };
   const more = [6, 24, 2, 32, 33, 66].map((type) => ({ type, value: octets("anything else") }));
   assertEquals(tuple("vpn", "ada", place, more).key, tuple("vpn", "ada", place).key);
@@ -110,13 +110,13 @@ Deno.test("tupleOf() distinguishes a NAS-Port of four octets from the same numbe
   assertNotEquals(four.key, tuple("vpn", "ada", { nasPort: Uint8Array.of(0, 0, 0, 0, 7) }).key);
 });
 
-Deno.test("canonicalName() brings NFC and case together, and leaves blanks and other names apart", () => {
+Deno.test("canonicalName() unifies NFC and case, and keeps blanks and other names apart", () => {
   for (const name of ["Zoe\u0308", "ZO\u00cb", "zo\u00eb"]) assertEquals(canonicalName(name), "zo\u00eb");
   const apart = ["ada", " ada", "ada ", "ada\0", "ad\u0430", "ada\u200b", "ada@example.com"];
   assertEquals(new Set(apart.map(canonicalName)).size, apart.length);
 });
 
-Deno.test("canonicalName() of a canonical name is that name, whatever was typed", () => {
+Deno.test("canonicalName() of a canonical name is that name, for any text", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 40 }), (typed) => {
       const once = canonicalName(typed);
@@ -127,12 +127,12 @@ Deno.test("canonicalName() of a canonical name is that name, whatever was typed"
   );
 });
 
-/** Every character that is another one without case. */
+/** Every character that differs from its lower-case form. */
 const CAPITALS = Array.from({ length: 0x1f000 }, (_, point) => point)
   .filter((point) => point < 0xd800 || point > 0xdfff)
   .map((point) => String.fromCodePoint(point)).filter((character) => character.toLowerCase() !== character);
 
-Deno.test("canonicalName() is stable for every capital of Unicode, alone and with an accent behind it", () => {
+Deno.test("canonicalName() is stable for every capital of Unicode, alone and followed by an accent", () => {
   for (const character of CAPITALS) {
     for (const name of [character, `${character}\u0301`]) {
       const once = canonicalName(name);

@@ -1,4 +1,4 @@
-// Limits of unsigned requests: for each source address, and for all of them together where a request proves nothing.
+// Limits of unsigned requests: for each source address, and for all requests together that do not prove the secret.
 
 import { assertEquals } from "@std/assert";
 import { UnsignedLimits } from "../../radius/server/unsigned_requests.ts";
@@ -16,7 +16,7 @@ function viewOf(state?: Uint8Array): PacketView {
   return view;
 }
 
-/** What of a request the limits read. */
+/** The properties of a request that the limits read. */
 function request(
   parts: { source?: string; signed?: boolean; proven?: boolean; anyAddress?: boolean },
 ): Request {
@@ -34,7 +34,7 @@ Deno.test("a signed login is not limited, and neither is an answer", () => {
   assertEquals(count(1000, () => limits.mayBegin(request({}), viewOf(STATE))), 1000);
 });
 
-Deno.test("unsigned logins of one source: fewer without a readable password, which take nothing from the others", () => {
+Deno.test("unsigned logins of one source: fewer without a readable password, and they do not use up the limit of the others", () => {
   const clock = createManualClock();
   const limits = new UnsignedLimits(clock);
   assertEquals(count(5000, () => limits.mayBegin(request({}), viewOf())), 100);
@@ -44,17 +44,17 @@ Deno.test("unsigned logins of one source: fewer without a readable password, whi
   assertEquals(count(5000, () => limits.mayBegin(request({ proven: true }), viewOf())), 500);
 });
 
-Deno.test("unsigned logins from invented sources are limited together, where they prove nothing", () => {
+Deno.test("unsigned logins from invented sources share a limit if they do not prove the secret", () => {
   const limits = new UnsignedLimits(createManualClock());
   const flood = (at: number) => limits.mayBegin(request({ source: `10.0.${at >> 8}.${at & 255}` }), viewOf());
   assertEquals(count(5000, flood), 2000);
   assertEquals(limits.mayBegin(request({ source: "192.0.2.9", proven: true }), viewOf()), true);
 });
 
-Deno.test("Rejects that need no conversation are limited for each source, and where any address is accepted counted once", () => {
+Deno.test("Rejects without a conversation are limited per source, and counted once where any address is accepted", () => {
   const limits = new UnsignedLimits(createManualClock());
   assertEquals(count(1000, () => limits.mayReject(request({ proven: true }))), 100);
   assertEquals(count(1000, () => limits.mayReject(request({ signed: true, proven: true }))), 1000);
-  // The server took the token of such a request when it arrived.
+  // The server used the token of such a request when it arrived.
   assertEquals(count(1000, () => limits.mayReject(request({ anyAddress: true }))), 1000);
 });

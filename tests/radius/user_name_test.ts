@@ -1,4 +1,4 @@
-// User names of Access-Requests: stripping, refusal, and names that are like an unknown one.
+// User names of Access-Requests: stripping, refusal, and names that resemble an unknown one.
 
 import { assertEquals } from "@std/assert";
 import {
@@ -62,7 +62,7 @@ Deno.test("isRefusedUserName() refuses blanks at either end, format characters a
   }
 });
 
-Deno.test("rejectsUnknownUsers(): auto rejects if a first factor is checked", () => {
+Deno.test("rejectsUnknownUsers() with auto rejects if a first factor is checked", () => {
   for (const firstFactor of ["directory", "ldap", "radius"] as const) {
     assertEquals(rejectsUnknownUsers({ unknownUsers: "auto", firstFactor }), true);
     assertEquals(rejectsUnknownUsers({ unknownUsers: "allow", firstFactor }), false);
@@ -71,7 +71,7 @@ Deno.test("rejectsUnknownUsers(): auto rejects if a first factor is checked", ()
   assertEquals(rejectsUnknownUsers({ unknownUsers: "reject", firstFactor: "none" }), true);
 });
 
-Deno.test("similarNames() gives each simpler form once, and how the name differs from it", () => {
+Deno.test("similarNames() returns each simpler form once, and how the name differs from it", () => {
   assertEquals(similarNames("alice"), []);
   assertEquals(similarNames("ALICE"), []);
   assertEquals(similarNames("CORP\\alice"), [{ name: "alice", but: "domain", affix: "CORP" }]);

@@ -1,4 +1,4 @@
-// For tests: the whole gateway in the process of the test. Its parts are real; store, clock and sockets are in memory.
+// The whole gateway in the process of the test. Its parts are real; store, clock and sockets are in memory.
 
 import { createLog } from "../../platform/log.ts";
 import type { Passwords } from "../../radius/ports.ts";
@@ -12,7 +12,7 @@ import { configOf } from "../platform/config/samples.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
 import { emptyDirectory, silentSecondFactor, silentTelephony } from "./silent_services.ts";
 
-/** Where a datagram comes from. */
+/** The source of a datagram. */
 export interface Source {
   readonly hostname: string;
   readonly port: number;
@@ -33,7 +33,7 @@ export interface WholeGateway extends AsyncDisposable {
   account(octets: Uint8Array, from: Source): Promise<void>;
   /** Waits until no request is in progress, including delayed Rejects. */
   finish(): Promise<void>;
-  /** The counters that rose while `task` ran. */
+  /** The counters that increased while `task` ran. */
   counted(task: () => Promise<void>): Promise<Record<string, number>>;
   logText(): Promise<string>;
 }
@@ -42,13 +42,13 @@ export interface WholeGateway extends AsyncDisposable {
 export interface BreakableStore extends Store {
   /** From now on commits wait until the function that is returned is called. */
   hold(): () => void;
-  /** From now on commits fail with `fault`; `null` heals. */
+  /** From now on commits fail with `fault`; `null` ends the failures. */
   breakWith(fault: Error | null): void;
-  /** What `lastAnswerMs` says; `null`: the truth. */
+  /** The value of `lastAnswerMs`; `null`: the real one. */
   silentSince(atMs: number | null): void;
 }
 
-/** Rejects wait a second and up to 100 ms of jitter. */
+/** Rejects are delayed by a second and up to 100 ms of jitter. */
 const REJECT_WAIT_MS = 1200;
 const DEADLINE_MS = 30_000;
 
@@ -176,7 +176,7 @@ function createQueueSocket(sent: { octets: Uint8Array; to: Source }[] = []): Que
       await asked.promise;
       asked = Promise.withResolvers();
       arrival.resolve([octets, { transport: "udp", ...from }]);
-      // The server asks for the next datagram when this one was looked at.
+      // The server requests the next datagram after it has handled this one.
       await asked.promise;
     },
     socket: {

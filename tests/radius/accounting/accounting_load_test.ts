@@ -1,4 +1,4 @@
-// Limits of accounting: a flood does not delay logins, and the session table never grows past its bounds or its retention.
+// Limits of accounting: a flood does not delay logins, and the session table stays within its bounds and its retention.
 
 import { assert, assertEquals } from "@std/assert";
 import { MAX_ACCOUNTING_PER_CLIENT } from "../../../radius/accounting/accounting_handler.ts";
@@ -15,7 +15,7 @@ import { accountingRequest, STATUS } from "./accounting_packets.ts";
 const SECRET = "a-secret-for-accounting";
 const CLIENT = `[[radius.client]]\nname = "vpn"\naddress = ["192.0.2.1"]\nsecret = "${SECRET}"\n`;
 
-Deno.test("a flood of accounting leaves room in the next commit for a login, and the NAS can send the rest again", async () => {
+Deno.test("a flood of accounting leaves room in the next commit for a login, and the NAS can resend the rest", async () => {
   await using gateway = await openWholeGateway(CLIENT);
   const release = gateway.store.hold();
   const flood = Array.from(
@@ -86,7 +86,7 @@ Deno.test("a full client loses its oldest ended session first, then the session 
   await close();
 });
 
-Deno.test("a full table takes room from the client with the most sessions, and stays within its bounds after a restart", async () => {
+Deno.test("a full table removes sessions of the client with the most sessions, and stays within its bounds after a restart", async () => {
   const { table, apply, stored, namesOf, create, close } = await openTable({ total: 6, perClient: 5 });
   for (let i = 0; i < 5; i++) await apply("start", `big-${i}`, "big");
   await apply("start", "small-0", "small");
@@ -101,7 +101,7 @@ Deno.test("a full table takes room from the client with the most sessions, and s
   await close();
 });
 
-Deno.test("a session without updates is shown as stale, by its own interval if it has one, and is removed after 30 days", async () => {
+Deno.test("a session without updates is shown as stale, after its own interval if it has one, and is removed after 30 days", async () => {
   const { clock, table, apply, close } = await openTable();
   await apply("start", "quiet");
   await apply("start", "chatty");

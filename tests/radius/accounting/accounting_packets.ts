@@ -1,10 +1,10 @@
-// Accounting-Requests for the tests, built by the tests' own code (RFC 2866 §4.1).
+// Accounting-Requests for the tests, built by code of the tests (RFC 2866 §4.1).
 
 import { type Attribute, buildAccountingRequest, type BuiltRequest } from "../../support/radius_packets.ts";
 
 export const STATUS = { start: 1, stop: 2, update: 3, on: 7, off: 8 } as const;
 
-/** What an Accounting-Request says; what is left out is not sent. */
+/** The content of an Accounting-Request. Absent fields are not sent. */
 export interface AccountingFields {
   readonly user?: string | Uint8Array;
   readonly session?: string | Uint8Array;

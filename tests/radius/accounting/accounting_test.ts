@@ -1,4 +1,4 @@
-// Accounting (RFC 2866) in front of a whole gateway: what is answered, when it is answered, and the sessions that result.
+// Accounting (RFC 2866) with a whole gateway: which requests are answered, when, and the sessions that result.
 
 import { assert, assertEquals } from "@std/assert";
 import { buildAccountingRequest, buildRequest, readReply } from "../../support/radius_packets.ts";
@@ -132,7 +132,7 @@ Deno.test("a Start that arrives after its Stop, and a Start that is replayed, do
   assertEquals(gateway.radius.sessions.ofUser("ada", 10).length, 2);
 });
 
-Deno.test("a report about a session that began unnoticed creates it with the time that the NAS counted", async () => {
+Deno.test("a report about an unknown session creates it with the time that the NAS counted", async () => {
   await using gateway = await openWholeGateway(CLIENTS);
   const nowMs = gateway.clock.nowMs();
   await report(gateway, STATUS.update, { user: "ada", session: "s-1", seconds: 90 });
@@ -178,7 +178,7 @@ for (const [status, end] of [[STATUS.on, "nas_restarted"], [STATUS.off, "nas_sto
   });
 }
 
-Deno.test("sessions survive a restart, with what was recorded last", async () => {
+Deno.test("sessions survive a restart with their last recorded values", async () => {
   await using gateway = await openWholeGateway(CLIENTS);
   await report(gateway, STATUS.start, { user: "ada", session: "1", framedAddress: [10, 0, 0, 1] });
   await report(gateway, STATUS.update, { user: "ada", session: "1", input: [42, 0] });
@@ -225,7 +225,7 @@ Deno.test("Status-Server on the accounting port is answered with Accounting-Resp
   assertEquals(replies.map(({ code, problems }) => [code, problems]), [[5, []], [2, []]]);
 });
 
-Deno.test("a signed Accounting-Request does not make signed logins required", async () => {
+Deno.test("signed Accounting-Requests do not make signatures of logins required", async () => {
   await using gateway = await openWholeGateway(CLIENTS);
   const more = [{ type: 40, value: Uint8Array.of(0, 0, 0, 7) }];
   const signed = buildAccountingRequest(SECRET, { messageAuthenticator: "first", more });

@@ -1,4 +1,4 @@
-// What very many logins cost: memory and lists stay bounded, so that packets never wait for a page or a scrape.
+// Costs of very many logins: memory and lists stay bounded, so that packets never wait for a page or a scrape.
 
 import { assert, assertEquals } from "@std/assert";
 import { DuplicateCache } from "../../../radius/server/duplicate_cache.ts";
@@ -8,7 +8,7 @@ import { pairPhone } from "../rows/phone.ts";
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 
-Deno.test("DuplicateCache keeps no more than 24 MiB of packets, the newest among them", () => {
+Deno.test("DuplicateCache keeps at most 24 MiB of packets, including the newest", () => {
   const duplicates = new DuplicateCache();
   const largest = (number: number) => ({
     socket: 0,
@@ -22,7 +22,7 @@ Deno.test("DuplicateCache keeps no more than 24 MiB of packets, the newest among
   assertEquals(duplicates.find(largest(0)), null);
 });
 
-Deno.test("standing() tells where live logins stand, newest first, and leaves out those that ended", async () => {
+Deno.test("standing() returns the steps of live logins, newest first, and omits ended ones", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   const ended = world.login({ user: "anna" });
@@ -39,7 +39,7 @@ Deno.test("standing() tells where live logins stand, newest first, and leaves ou
   assertEquals(ids, alive.map(({ id }) => id));
 });
 
-Deno.test("pendingApprovals() of the newest gives those, and pendingCount() all", async () => {
+Deno.test("pendingApprovals() returns the newest ones, and pendingCount() counts all", async () => {
   await using world = await startInProcess({ embedded: true });
   for (const user of ["anna", "bert", "carl"]) {
     await pairPhone(world, user);
@@ -50,7 +50,7 @@ Deno.test("pendingApprovals() of the newest gives those, and pendingCount() all"
   assertEquals([secondFactorAdmin?.pendingApprovals().length, secondFactorAdmin?.pendingCount()], [3, 3]);
 });
 
-Deno.test("D asks the device that generates passcodes, not the one that was paired first", async () => {
+Deno.test("D uses the device that generates passcodes, not the one that was paired first", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna", { totpLength: 0 });
   world.clock.advance(1000);

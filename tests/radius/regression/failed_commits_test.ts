@@ -1,4 +1,5 @@
-// When the store refuses a commit, memory must say what the store says: no effect twice, nothing forgiven, nothing left behind.
+// When the store refuses a commit, memory must match the store: no effect happens twice, and nothing is lost or left
+// over.
 
 import { assertEquals } from "@std/assert";
 import { startInProcess } from "../rows/in_process.ts";
@@ -8,7 +9,7 @@ import { interceptCommits } from "./failing_commits.ts";
 
 const NUMBER = "+4915112345678";
 
-Deno.test("a text whose challenge could not be recorded is not sent again to a retransmission", async () => {
+Deno.test("a text whose challenge could not be recorded is not sent again for a retransmission", async () => {
   await using world = await startInProcess();
   await register(world, "anna", { phoneNumbers: [NUMBER] });
   const login = world.login({ user: "anna" });
@@ -42,7 +43,7 @@ Deno.test("an approval request whose challenge could not be recorded is not open
   assertEquals((await login.answer("")).kind, "accept");
 });
 
-Deno.test("failures are not forgotten by an Accept that could not be recorded", async () => {
+Deno.test("failures are not cleared by an Accept that could not be recorded", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   for (let count = 0; count < 9; count++) world.radius.limits.countFailure("anna");
@@ -59,7 +60,7 @@ Deno.test("failures are not forgotten by an Accept that could not be recorded", 
   assertEquals(world.radius.limits.countFailure("anna").locked, true);
 });
 
-Deno.test("Cancel that could not be recorded leaves one conversation, the one it was typed in", async () => {
+Deno.test("a Cancel that could not be recorded leaves one conversation, the one in which it was typed", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   const login = world.login({ user: "anna" });

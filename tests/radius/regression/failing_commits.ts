@@ -1,19 +1,19 @@
-// Lets commits of a running gateway fail or wait, chosen by the test.
+// Lets a test choose commits of a running gateway that fail or wait.
 
 import type { Transaction } from "../../../platform/store.ts";
 import type { InProcess } from "../rows/in_process.ts";
 
 export interface Commits {
-  /** How many failed so far. */
+  /** The number of failed commits. */
   failed(): number;
-  /** From now on those fail of which `test` says so; it is told how many came before. */
+  /** From now on the commits fail for which `test` returns true; its argument is the number of earlier commits. */
   failWhen(test: (transaction: Transaction, before: number) => boolean): void;
-  /** From now on they wait, in order, until the function that is returned is called. */
+  /** From now on commits wait, in order, until the returned function is called. */
   hold(): () => void;
   heal(): void;
 }
 
-/** Stands between a gateway and its store. */
+/** Wraps the store of a gateway. */
 export function interceptCommits(world: InProcess): Commits {
   const store = world.store as { commit: InProcess["store"]["commit"] };
   const real = store.commit;

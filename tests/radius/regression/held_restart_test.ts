@@ -1,4 +1,4 @@
-// A login that is held when the server dies: a client that cannot show a challenge is held again, over the push that is out.
+// A held login when the server crashes: a client that cannot show a challenge is held again, with the same push.
 
 import { assertEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "../rows/in_process.ts";
@@ -19,7 +19,7 @@ interface CutOff extends AsyncDisposable {
   readonly device: FakePairing;
 }
 
-/** A server that died while it held a login, and the one after it. */
+/** A server that crashed while it held a login, and the next one. */
 async function cutOff(toml: string, password: string): Promise<CutOff> {
   const dir = await Deno.makeTempDir();
   const kvPath = `${dir}/store`;
@@ -47,7 +47,7 @@ async function cutOff(toml: string, password: string): Promise<CutOff> {
 }
 
 for (const [name, toml, password] of [["hold", HOLD, "pw"], ["append mode", APPEND, "pw,push"]] as const) {
-  Deno.test(`${name}: a login sent again after a restart is held over the same push, to its Accept`, async () => {
+  Deno.test(`${name}: a login sent again after a restart is held with the same push until its Accept`, async () => {
     await using at = await cutOff(toml, password);
     const { next } = at;
     const before = next.secondFactor.requests.length;
@@ -59,7 +59,7 @@ for (const [name, toml, password] of [["hold", HOLD, "pw"], ["append mode", APPE
   });
 }
 
-Deno.test("hold: a login sent again after a restart is refused at the end of the wait without a decision", async () => {
+Deno.test("hold: a login sent again after a restart is rejected at the end of the wait without a decision", async () => {
   await using at = await cutOff(HOLD, "pw");
   const answer = await at.login.exchange(at.packet);
   assertEquals(brief(answer), ["reject", "Device approval was not given."]);

@@ -1,9 +1,9 @@
-// Limits during an endless attack: their records stay small, and made-up names unlock no user.
+// Limits during an endless attack: their records stay small, and invented names unlock no user.
 
 import { assert, assertEquals } from "@std/assert";
 import { startInProcess } from "../rows/in_process.ts";
 
-Deno.test("countSend() keeps no more times than the limit needs, however often it is called", async () => {
+Deno.test("countSend() stores no more times than the limit needs, however often it is called", async () => {
   await using world = await startInProcess();
   const { limits } = world.radius;
   const send = { user: "anna", number: "+4915112345678", client: "vpn" };
@@ -15,7 +15,7 @@ Deno.test("countSend() keeps no more times than the limit needs, however often i
   assert(!limits.sendsLeft("anna", null));
 });
 
-Deno.test("countPush() under a limit beyond what a record holds can still be recorded", async () => {
+Deno.test("countPush() with a limit beyond the size of a record can still be recorded", async () => {
   await using world = await startInProcess({ toml: "[factors.pushes]\nper_user = 6000" });
   const { limits } = world.radius;
   let last = limits.countPush("anna");
@@ -50,7 +50,7 @@ Deno.test("countPush() and countSend() for two hundred thousand other users evic
   assertEquals(limits.limitOf({ ...send, user: "bert" }), "number_limit");
 });
 
-Deno.test("Limits.countStrangerFailure() stores nothing, has a bound, and evicts no user", async () => {
+Deno.test("Limits.countStrangerFailure() stores nothing, has a limit, and evicts no user", async () => {
   await using world = await startInProcess();
   const { limits } = world.radius;
   for (let count = 0; count < 9; count++) limits.countFailure("anna");
@@ -62,14 +62,14 @@ Deno.test("Limits.countStrangerFailure() stores nothing, has a bound, and evicts
   assertEquals(limits.figures().failures, 9 + 9 + 20_000);
 });
 
-Deno.test("Limits.countStrangerFailure() locks, and a name that becomes a user takes its failures along", async () => {
+Deno.test("Limits.countStrangerFailure() locks, and a name that becomes a user keeps its failures", async () => {
   await using world = await startInProcess();
   const { limits } = world.radius;
   for (let count = 0; count < 9; count++) limits.countStrangerFailure("ghost");
   assert(limits.countFailure("ghost").locked);
   for (let count = 0; count < 10; count++) limits.countStrangerFailure("spirit");
   assert(limits.isLocked("spirit"));
-  // Names that were invented since replace those that are not locked.
+  // Newer invented names replace those that are not locked.
   for (let count = 0; count < 20_000; count++) limits.countStrangerFailure(`ghost-${count}`);
   assert(limits.isLocked("spirit") && limits.isLocked("ghost"));
 });

@@ -1,4 +1,4 @@
-// What counts as the same packet: more than its Authenticator, which some clients use twice.
+// What counts as the same packet: more than the Authenticator, which some clients use twice.
 
 import { assertEquals } from "@std/assert";
 import { startInProcess } from "../rows/in_process.ts";
@@ -27,7 +27,7 @@ Deno.test("a wrong answer under the Authenticator of the right one is not answer
   assertEquals((await login.answer("000000", { authenticator, identifier: 2 })).kind, "reject");
 });
 
-Deno.test("the same packet from another port still gets the same end", async () => {
+Deno.test("the same packet from another port gets the same final reply", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   const login = world.login({ user: "anna" });

@@ -1,4 +1,4 @@
-// Holes that a review found, one test each.
+// Findings of a review, one test each.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { SecondFactorService } from "../../../radius/ports.ts";
@@ -15,13 +15,13 @@ import { interceptCommits } from "./failing_commits.ts";
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 
-/** Confirms the pairing that was asked about last, as the person with the phone does. */
+/** Confirms the latest pairing, like the user of the phone. */
 function confirmPairing(world: InProcess): void {
   const asked = world.secondFactor.requests.findLast(({ target }) => target.startsWith("/v1/pairings/"));
   world.secondFactor.changePairing(asked?.target.split("/").at(-1) ?? "", { enabled: true, pending: false });
 }
 
-Deno.test("enrolment: a phone confirmed after the user got a factor elsewhere is not paired", async () => {
+Deno.test("enrolment: a phone that is confirmed after the user enrolled another factor is not paired", async () => {
   await using world = await startInProcess({ toml: '[factors]\nenrol_at_login = "always"' });
   const stranger = world.login({ user: "anna" });
   await stranger.start();
@@ -37,7 +37,7 @@ Deno.test("enrolment: a phone confirmed after the user got a factor elsewhere is
   assertEquals(world.secondFactor.initiated().length, 0);
 });
 
-Deno.test("one approval that a service hands to two logins lets one of them in", async () => {
+Deno.test("one approval that a service returns to two logins accepts one of them", async () => {
   const same = (service: SecondFactorService): SecondFactorService => {
     let first: ReturnType<SecondFactorService["initiate"]> | null = null;
     return { ...service, initiate: (request) => first ??= service.initiate(request) };
@@ -59,7 +59,7 @@ Deno.test("one approval that a service hands to two logins lets one of them in",
   assertEquals(outcomes.toSorted(), [["accepted", "approved"], ["rejected", "not_approved"]]);
 });
 
-Deno.test("one approval that a service hands to two held logins lets one in and refuses the other", async () => {
+Deno.test("one approval that a service returns to two held logins accepts one and refuses the other", async () => {
   const same = (service: SecondFactorService): SecondFactorService => {
     let first: ReturnType<SecondFactorService["initiate"]> | null = null;
     return { ...service, initiate: (request) => first ??= service.initiate(request) };
@@ -98,7 +98,7 @@ Deno.test("a revocation that cannot be recorded leaves the pairing in use", asyn
   assertEquals(world.radius.pairings.of("anna").length, 1);
 });
 
-Deno.test("a User-Name of 253 octets that are no UTF-8 is refused by the first factor, not met with silence", async () => {
+Deno.test("a User-Name of 253 octets that are not UTF-8 is rejected by the first factor, not ignored", async () => {
   using server = startFirstFactorServer({ password: "right" });
   await using world = await startInProcess({ toml: server.toml });
   const login = world.login({ user: "anna" });
@@ -107,7 +107,7 @@ Deno.test("a User-Name of 253 octets that are no UTF-8 is refused by the first f
   assertEquals(server.asked, []);
 });
 
-Deno.test("a request does not stay on the phone when its login ran out of time", async () => {
+Deno.test("a request does not stay on the phone when its login timed out", async () => {
   await using world = await startInProcess({ embedded: true });
   const phone = await pairPhone(world, "anna");
   const login = world.login({ user: "anna" });
@@ -119,7 +119,7 @@ Deno.test("a request does not stay on the phone when its login ran out of time",
   assertEquals(world.radius.monitor.alive(), 0);
 });
 
-Deno.test("a request does not stay on the phone when its login was finished by a TOTP code", async () => {
+Deno.test("a request does not stay on the phone when its login was completed by a TOTP code", async () => {
   await using world = await startInProcess({ embedded: true });
   const phone = await pairPhone(world, "anna");
   await give(world, "anna", { kind: "totp", seed: SEED });
@@ -143,7 +143,7 @@ Deno.test("describeAttributes() shows neither EAP-Message nor the MS-CHAP attrib
   assert(shown.includes("Vendor-Specific=0x0000000901046162"), shown);
 });
 
-Deno.test("reply attributes that fill the whole Access-Accept stop the start", async () => {
+Deno.test("reply attributes that are too large for an Access-Accept prevent the start", async () => {
   const lines = Array.from(
     { length: 16 },
     (_, count) => `"Tunnel-Assignment-ID:${count + 1}" = "${"x".repeat(250)}"`,

@@ -1,4 +1,4 @@
-// A login that is replaced by another with another password, at every moment of its own commits: it is over, here and after a restart.
+// A login that another password supersedes during its own commits: it stays over, also after a restart.
 
 import { assertEquals } from "@std/assert";
 import { startInProcess } from "../rows/in_process.ts";
@@ -10,7 +10,7 @@ import { interceptCommits } from "./failing_commits.ts";
 const TOKEN = '[radius]\nstate = "token"';
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
 
-Deno.test("a login that is replaced while its first commit is on the way does not come back", async () => {
+Deno.test("a login that is superseded during its first commit does not come back", async () => {
   await using world = await startInProcess({ toml: TOKEN });
   await give(world, "anna", { kind: "totp", seed: SEED });
   const login = world.login({ user: "anna" });
@@ -30,7 +30,7 @@ Deno.test("a login that is replaced while its first commit is on the way does no
   assertEquals(world.radius.monitor.alive(), 1);
 });
 
-Deno.test("a login that was replaced while its commit was on the way is over after a restart too", async () => {
+Deno.test("a login that was superseded during its commit is also over after a restart", async () => {
   const dir = await Deno.makeTempDir();
   const kvPath = `${dir}/store`;
   await using world = await startInProcess({ toml: TOKEN, kvPath });
@@ -54,7 +54,7 @@ Deno.test("a login that was replaced while its commit was on the way is over aft
   await Deno.remove(dir, { recursive: true });
 });
 
-Deno.test("a login that replaces another in the middle of a later commit is answered at once", async () => {
+Deno.test("a login that supersedes another one during a later commit is answered at once", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   const login = world.login({ user: "anna" });
@@ -71,7 +71,7 @@ Deno.test("a login that replaces another in the middle of a later commit is answ
   assertEquals(world.radius.monitor.alive(), 1);
 });
 
-Deno.test("a login that is replaced before its push went out sends none", async () => {
+Deno.test("a login that is superseded before its push is sent sends none", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });

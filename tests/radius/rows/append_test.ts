@@ -1,4 +1,4 @@
-// Append mode: what stands behind the last comma of the password of a login.
+// Append mode: the text after the last comma of a login's password.
 
 import { assertEquals } from "@std/assert";
 import { startFirstFactorServer } from "./first_factor_server.ts";
@@ -41,7 +41,7 @@ Deno.test("append: a wrong code is a Reject and counts as a failure", async () =
   assertEquals(world.radius.limits.failures("anna").total, 1);
 });
 
-Deno.test("append: a code is taken at the last comma, so a password may hold commas and digits", async () => {
+Deno.test("append: a code follows the last comma, so a password may contain commas and digits", async () => {
   using server = startFirstFactorServer({ password: "pass,123456,word" });
   await using world = await startInProcess({ toml: `${server.toml}append_mode = true` });
   await give(world, "anna", { kind: "totp", seed: SEED });
@@ -49,7 +49,7 @@ Deno.test("append: a code is taken at the last comma, so a password may hold com
   assertEquals(reply.kind, "accept");
 });
 
-Deno.test("append: the first factor sees the password without what was appended", async () => {
+Deno.test("append: the first factor checks the password without the appended text", async () => {
   using server = startFirstFactorServer({ password: "right" });
   await using world = await startInProcess({ toml: `${server.toml}append_mode = true` });
   await give(world, "anna", { kind: "totp", seed: SEED });
@@ -59,7 +59,7 @@ Deno.test("append: the first factor sees the password without what was appended"
   assertEquals((await started(world, `right,${code()}`)).kind, "accept");
 });
 
-Deno.test("append: a code for the device is checked with the service, under a request opened for it", async () => {
+Deno.test("append: a code for the device is checked with the service, with a request that was opened for it", async () => {
   await using world = await startInProcess({ toml: APPEND });
   const pairing = await giveDevice(world, "anna");
   world.secondFactor.setOtp(pairing.id, "246801");
@@ -67,7 +67,7 @@ Deno.test("append: a code for the device is checked with the service, under a re
   assertEquals(brief(await started(world, "pw,246802")), MISMATCH);
 });
 
-Deno.test("append: a code for a device whose service is away is a Reject and no failure", async () => {
+Deno.test("append: a code for a device whose service is unavailable is a Reject and no failure", async () => {
   await using world = await startInProcess({ toml: APPEND });
   await giveDevice(world, "anna");
   world.secondFactor.failAlways({ kind: "status", status: 500 });
@@ -83,7 +83,7 @@ Deno.test("append: a code of a user without TOTP or device is a Reject and no fa
   assertEquals(world.telephony.requests.length, 0);
 });
 
-Deno.test("append: password,push is held until the device decides", async () => {
+Deno.test("append: password,push is held until the user decides on the device", async () => {
   await using world = await startInProcess({ toml: APPEND });
   const pairing = await giveDevice(world, "anna");
   world.clock.after(2000, () => decide(world, pairing, true));
@@ -100,7 +100,7 @@ Deno.test("append: password,push without a decision is a Reject at the end of th
   assertEquals(reply.tookMs >= 5000, true);
 });
 
-Deno.test("append: password,push chooses the device before a preferred factor", async () => {
+Deno.test("append: password,push selects the device instead of a preferred factor", async () => {
   await using world = await startInProcess({ toml: APPEND });
   const pairing = await giveDevice(world, "anna");
   await give(world, "anna", { kind: "sms", number: NUMBER });
@@ -116,7 +116,7 @@ for (
     { word: "call", kind: "voice", at: "AWAIT_VOICE_DELIVERED_PASSCODE" },
   ] as const
 ) {
-  Deno.test(`append: password,${word} goes to the verified number, and the passcode is asked for`, async () => {
+  Deno.test(`append: password,${word} sends to the verified number, and the login asks for the passcode`, async () => {
     await using world = await startInProcess({ toml: APPEND });
     await giveDevice(world, "anna");
     await give(world, "anna", { kind, number: NUMBER });
@@ -126,7 +126,7 @@ for (
     assertEquals((await login.answer(passcodeSentTo(world, NUMBER))).kind, "accept");
   });
 
-  Deno.test(`append: password,${word} sends nothing to a number that is only registered`, async () => {
+  Deno.test(`append: password,${word} sends nothing to a number that is registered and not verified`, async () => {
     await using world = await startInProcess({ toml: APPEND });
     await register(world, "anna", { phoneNumbers: [NUMBER] });
     assertEquals(brief(await started(world, `pw,${word}`)), DENIED);
@@ -142,7 +142,7 @@ Deno.test("append: password,push of a user without a device is a Reject and no f
   assertEquals(world.radius.limits.failures("anna").total, 0);
 });
 
-Deno.test("append: words are read without case and blanks", async () => {
+Deno.test("append: words are read in any case and without blanks", async () => {
   await using world = await startInProcess({ toml: APPEND });
   await give(world, "anna", { kind: "sms", number: NUMBER });
   assertEquals((await started(world, "pw, SMS ")).step, "AWAIT_SMS_DELIVERED_PASSCODE");
@@ -157,7 +157,7 @@ Deno.test("append: blanks and dashes inside a code are removed", async () => {
   }
 });
 
-Deno.test("append: a code alone is a code if no first factor is checked", async () => {
+Deno.test("append: a code without a password is a code if no first factor is checked", async () => {
   await using world = await startInProcess({ toml: APPEND });
   const pairing = await giveDevice(world, "anna");
   world.secondFactor.setOtp(pairing.id, "246801");
@@ -166,7 +166,7 @@ Deno.test("append: a code alone is a code if no first factor is checked", async 
   assertEquals(brief(await started(world, "246802")), MISMATCH);
 });
 
-Deno.test("append: a code alone is the password if a first factor is checked", async () => {
+Deno.test("append: a code without a password is the password if a first factor is checked", async () => {
   using server = startFirstFactorServer({ password: "246801" });
   await using world = await startInProcess({ toml: `${server.toml}append_mode = true` });
   await giveDevice(world, "anna");
@@ -174,13 +174,13 @@ Deno.test("append: a code alone is the password if a first factor is checked", a
   assertEquals(brief(await started(world, "246802")), DENIED);
 });
 
-Deno.test("append: password,phone is password,call", async () => {
+Deno.test("append: password,phone means password,call", async () => {
   await using world = await startInProcess({ toml: APPEND });
   await give(world, "anna", { kind: "voice", number: NUMBER });
   assertEquals((await started(world, "pw,phone")).step, "AWAIT_VOICE_DELIVERED_PASSCODE");
 });
 
-Deno.test("append: password,auto takes the factor that is picked without it, also with an empty password", async () => {
+Deno.test("append: password,auto selects the same factor as a login without it, also with an empty password", async () => {
   using server = startFirstFactorServer({ password: "right" });
   await using world = await startInProcess({ toml: `${server.toml}append_mode = true` });
   await giveDevice(world, "anna");
@@ -192,7 +192,7 @@ Deno.test("append: password,auto takes the factor that is picked without it, als
   assertEquals((await started(open, "pw,auto")).step, DEVICE);
 });
 
-Deno.test("append: another separator takes the place of the comma", async () => {
+Deno.test("append: another separator replaces the comma", async () => {
   using server = startFirstFactorServer({ password: "pass,123456" });
   const toml = `${server.toml}append_mode = true\nappend_separator = "#"\n`;
   await using world = await startInProcess({ toml });
@@ -222,7 +222,7 @@ for (
   });
 }
 
-Deno.test("append: where it is off, a comma is part of the password", async () => {
+Deno.test("append: if append mode is off, a comma is part of the password", async () => {
   using server = startFirstFactorServer({ password: "right,push" });
   await using world = await startInProcess({ toml: server.toml });
   await giveDevice(world, "anna");
@@ -238,7 +238,7 @@ Deno.test("append: an answer to a challenge is never split", async () => {
   assertEquals((await login.answer("pw,246801")).step, DEVICE);
 });
 
-Deno.test("append: the limit of pushes holds", async () => {
+Deno.test("append: the limit of pushes applies", async () => {
   await using world = await startInProcess({ toml: `${APPEND}[factors.pushes]\nper_user = 1` });
   await giveDevice(world, "anna");
   await started(world, "pw,push");
@@ -246,7 +246,7 @@ Deno.test("append: the limit of pushes holds", async () => {
   assertEquals(world.secondFactor.initiated().length, 1);
 });
 
-Deno.test("append: on the phone an appended push shows client and place instead of a number", async () => {
+Deno.test("append: for an appended push, the phone shows client and location instead of a number", async () => {
   await using world = await startInProcess({ toml: APPEND, embedded: true });
   const phone = await pairPhone(world, "anna");
   world.clock.after(1000, () => void phone.approve(null));

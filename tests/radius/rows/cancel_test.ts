@@ -1,4 +1,4 @@
-// The rows of Cancel: it starts over under a new conversation, and nothing of the old one counts any more.
+// The flow rows of Cancel: it starts a new conversation, and the old one counts for nothing.
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
@@ -18,7 +18,7 @@ import { pairPhone } from "./phone.ts";
 const NUMBER = "+4915112345678";
 const MENU = ["CHOOSE_WHICH_MULTIFACTOR", "Choose a second factor:"];
 
-/** Every step, and how a login gets there. */
+/** Every step, and how a login reaches it. */
 const STEPS: Readonly<Record<string, (world: InProcess) => Promise<Login>>> = {
   CHOOSE_WHICH_MULTIFACTOR: (world) => played(world, "", []),
   SECONDFACTOR_GET_PAIRING_PHRASE: (world) => played(world, "", ["S"]),
@@ -79,7 +79,7 @@ for (const word of ["cancel", "CANCEL", "Cancel", " cAnCeL "]) {
   });
 }
 
-Deno.test("cancel: at the start of a login the word is only a password", async () => {
+Deno.test("cancel: at the start of a login the word is an ordinary password", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   const reply = await world.login({ user: "anna" }).start("cancel");
@@ -93,13 +93,13 @@ Deno.test("cancel: a late approval of the old request counts for nothing", async
   await login.answer("cancel");
   decide(world, pairing, true);
   assertEquals(brief(await login.answer("")), MENU);
-  // A new request is another one, which is not approved.
+  // A new request is a different one, which is not approved.
   await login.answer("S");
   assertEquals((await login.answer("")).step, "SECONDFACTOR_AWAIT_DEVICE_APPROVAL");
   assertEquals(world.secondFactor.initiated().length, 2);
 });
 
-Deno.test("cancel: an external service is called no more than before", async () => {
+Deno.test("cancel: it makes no further calls to an external service", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   const login = await played(world, "pw", []);
@@ -108,7 +108,7 @@ Deno.test("cancel: an external service is called no more than before", async () 
   assertEquals(world.secondFactor.requests.length, before);
 });
 
-Deno.test("cancel: an embedded request becomes cancelled and leaves the phone", async () => {
+Deno.test("cancel: an embedded request becomes cancelled and disappears from the phone", async () => {
   await using world = await startInProcess({ embedded: true });
   const phone = await pairPhone(world, "anna");
   const login = await played(world, "pw", []);
@@ -118,7 +118,7 @@ Deno.test("cancel: an embedded request becomes cancelled and leaves the phone", 
   assertEquals(world.services.embedded?.admin.pendingApprovals(), []);
 });
 
-Deno.test("cancel: the old passcode is right no more, also where the next one is asked for", async () => {
+Deno.test("cancel: the old passcode is no longer valid, also at the prompt for the next one", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
   const login = await played(world, "pw", []);
@@ -129,7 +129,7 @@ Deno.test("cancel: the old passcode is right no more, also where the next one is
   assertEquals((await login.answer(old === fresh ? otherThan(fresh) : old)).kind, "reject");
 });
 
-Deno.test("cancel: the counts of pushes and sends go on", async () => {
+Deno.test("cancel: it does not reset the counts of pushes and sends", async () => {
   await using world = await startInProcess({ toml: "[factors.pushes]\nper_user = 2" });
   await giveDevice(world, "anna");
   const login = await played(world, "pw", ["cancel", "S", "cancel"]);
@@ -140,7 +140,7 @@ Deno.test("cancel: the counts of pushes and sends go on", async () => {
   assertEquals(world.secondFactor.initiated().length, 2);
 });
 
-Deno.test("cancel: the count of failures continues", async () => {
+Deno.test("cancel: it does not reset the count of failures", async () => {
   await using world = await startInProcess();
   await register(world, "anna", { phoneNumbers: [NUMBER] });
   const failing = await played(world, "", ["T"]);
@@ -156,7 +156,7 @@ Deno.test("cancel: where State has a token, the new conversation has a new one",
   const first = await login.start("");
   const second = await login.answer("cancel");
   assertNotEquals(first.step, second.step);
-  // What the old token said is no State of a live conversation.
+  // The State of the old token belongs to no live conversation.
   assertEquals((await login.answer("T", { state: first.state ?? undefined })).kind, "reject");
   assert(
     (await login.answer("T", { state: second.state ?? undefined })).step.startsWith("GET_SMS_PHONE_NUMBER."),

@@ -1,4 +1,4 @@
-// A crash inside an effect: the next run continues the login, and repeats no effect.
+// A crash during an effect: the next run continues the login, and repeats no effect.
 
 import { assertEquals } from "@std/assert";
 import type { BuiltRequest } from "../../support/radius_packets.ts";
@@ -12,7 +12,10 @@ import { openRecorder } from "./recorder.ts";
 const NUMBER = "+4915112345678";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 
-/** Sends the first packet of a login to a gateway that never leaves an effect. Then starts another gateway on a copy of its store. */
+/**
+ * Sends the first packet of a login to a gateway that never finishes an effect. Then starts another gateway on a copy
+ * of its store.
+ */
 async function crashedInside(
   prepare: (world: InProcess) => Promise<unknown>,
   between: (gate: Gate) => InProcessOptions["between"],
@@ -47,7 +50,7 @@ for (
     { kind: "voice", at: "AWAIT_VOICE_DELIVERED_PASSCODE" },
   ] as const
 ) {
-  Deno.test(`crash: after a passcode (${kind}) was sent and before it was noted, nothing is sent twice and it is right`, async () => {
+  Deno.test(`crash: after a crash between sending a passcode (${kind}) and recording it, it is not sent again and is right`, async () => {
     await using crash = await crashedInside(
       (world) => give(world, "anna", { kind, number: NUMBER }),
       (gate) => ({ telephony: afterSend(gate) }),
@@ -60,7 +63,7 @@ for (
   });
 }
 
-Deno.test("crash: a push that was claimed and not sent is not sent afterwards; Cancel works", async () => {
+Deno.test("crash: a push that was claimed and not sent is not sent later; Cancel works", async () => {
   await using crash = await crashedInside(
     (world) => giveDevice(world, "anna"),
     (gate) => ({ secondFactor: beforeInitiate(gate) }),

@@ -1,4 +1,4 @@
-// A rejected push: the history and the audit log name who denied it, or what ended it.
+// A rejected push: the history and the audit log have the actor who denied it, or the reason for its end.
 
 import { assertEquals } from "@std/assert";
 import { decodeLoginRecord, type LoginRecord } from "../../../radius/conversation/login_record.ts";
@@ -8,7 +8,7 @@ import { decide, giveDevice, otherThan } from "./people.ts";
 import { becomes, jump } from "./passing_time.ts";
 import { pairPhone } from "./phone.ts";
 
-/** Every login of the history. */
+/** Every login in the history. */
 async function finishedLogins({ store }: InProcess): Promise<LoginRecord[]> {
   const finished: LoginRecord[] = [];
   for await (const { value } of store.list<unknown>(["history"])) {
@@ -18,7 +18,7 @@ async function finishedLogins({ store }: InProcess): Promise<LoginRecord[]> {
   return finished;
 }
 
-/** The same, once there is one: the end by time is recorded after the time. */
+/** The same, when there is at least one: an expiry is recorded after the deadline. */
 async function oneFinished(world: InProcess): Promise<LoginRecord[]> {
   await becomes("a login ends", async () => (await finishedLogins(world)).length > 0);
   return await finishedLogins(world);
@@ -28,7 +28,7 @@ function reasonOf(login: LoginRecord) {
   return explainLogin(login, { refusedFor: login.refusedFor, denial: login.denial })?.code;
 }
 
-/** How the only rejected login ended: its reason, who decided, and what the audit log says. */
+/** The end of the only rejected login: its reason, its actor, and the entry in the audit log. */
 async function ending(world: InProcess) {
   const finished = (await finishedLogins(world)).filter(({ outcome }) => outcome === "rejected");
   const audited: Record<string, unknown>[] = [];
@@ -124,7 +124,7 @@ Deno.test("denials: a passcode for a request that an administrator denied", asyn
   assertEquals((await ending(world)).reason, "denied_by_administrator");
 });
 
-Deno.test("denials: a login that expires says whether its push expired, or was denied before", async () => {
+Deno.test("denials: a login that expires shows whether its push expired, or was denied before", async () => {
   for (const isDenied of [false, true]) {
     await using world = await startInProcess({ embedded: true, toml: "[radius]\nconversation_ttl_s = 60" });
     await pairPhone(world, "anna");
@@ -138,7 +138,7 @@ Deno.test("denials: a login that expires says whether its push expired, or was d
   }
 });
 
-Deno.test("denials: a login that was approved and never went on did not expire on the phone", async () => {
+Deno.test("denials: an approved login that did not continue did not expire on the phone", async () => {
   await using world = await startInProcess({
     embedded: true,
     toml: "[radius]\nconversation_ttl_s = 60\n[factors.device]\nnumber_matching = false",
@@ -150,7 +150,7 @@ Deno.test("denials: a login that was approved and never went on did not expire o
   assertEquals((await oneFinished(world)).map(reasonOf), ["expired"]);
 });
 
-Deno.test("denials: an external service says that the request is over, not who ended it", async () => {
+Deno.test("denials: an external service reports that the request is over, and not who ended it", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });

@@ -1,4 +1,4 @@
-// The rows of the device-generated passcode: the user's own TOTP (RFC 6238), and the code that the service checks.
+// Flow rows of the device-generated passcode: the user's own TOTP (RFC 6238), and the code that the service checks.
 
 import { assertEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
@@ -31,7 +31,7 @@ async function withDevice(world: InProcess): Promise<{ login: Login; pairing: Fa
   return { login, pairing };
 }
 
-Deno.test("totp: the code of now is an Accept", async () => {
+Deno.test("totp: the current code is an Accept", async () => {
   await using world = await startInProcess();
   const login = await withTotp(world);
   assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
@@ -41,7 +41,7 @@ for (const [steps, right] of [[-2, false], [-1, true], [1, true], [2, false]] as
   Deno.test(`totp: the code of ${steps} steps from now is ${right ? "right" : "wrong"}`, async () => {
     await using world = await startInProcess();
     const login = await withTotp(world);
-    // Into the middle of a step, so that the time that passes meanwhile changes nothing.
+    // Starts in the middle of a time step, so that the time of the login itself changes nothing.
     await jump(world.clock, STEP_MS * 1.5 - (world.clock.nowMs() % STEP_MS));
     const reply = await login.answer(appCode(world.clock.nowMs() + steps * STEP_MS));
     assertEquals(reply.kind, right ? "accept" : "reject");
@@ -57,7 +57,7 @@ Deno.test("totp: a time step is accepted once, also for another login", async ()
   assertEquals(brief(await second.answer(code)), MISMATCH);
 });
 
-Deno.test("totp: after a code, one of an earlier time step is refused", async () => {
+Deno.test("totp: after a code, a code of an earlier time step is refused", async () => {
   await using world = await startInProcess();
   const first = await withTotp(world);
   const second = await askedForCode(world);
@@ -66,7 +66,7 @@ Deno.test("totp: after a code, one of an earlier time step is refused", async ()
   assertEquals(brief(await second.answer(appCode(world.clock.nowMs() - STEP_MS))), MISMATCH);
 });
 
-Deno.test("totp: of the same code in two logins at once one is accepted", async () => {
+Deno.test("totp: of two simultaneous logins with the same code one is accepted", async () => {
   await using world = await startInProcess();
   const logins = [await withTotp(world), await askedForCode(world), await askedForCode(world)];
   const code = appCode(world.clock.nowMs());
@@ -74,7 +74,7 @@ Deno.test("totp: of the same code in two logins at once one is accepted", async 
   assertEquals(replies.map(({ kind }) => kind).sort(), ["accept", "reject", "reject"]);
 });
 
-Deno.test("totp: another code is a Reject", async () => {
+Deno.test("totp: a wrong code is a Reject", async () => {
   await using world = await startInProcess();
   const login = await withTotp(world);
   const around = [-1, 0, 1].map((step) => appCode(world.clock.nowMs() + step * STEP_MS));
@@ -83,7 +83,7 @@ Deno.test("totp: another code is a Reject", async () => {
   assertEquals(brief(await login.answer(wrong)), MISMATCH);
 });
 
-Deno.test("totp: a code that is typed as phones show it is right", async () => {
+Deno.test("totp: a code with the blank that phones show is right", async () => {
   await using world = await startInProcess();
   const login = await withTotp(world);
   const code = appCode(world.clock.nowMs());
@@ -91,14 +91,14 @@ Deno.test("totp: a code that is typed as phones show it is right", async () => {
 });
 
 for (const typed of ["", "12345", "1234567", "abcdef", "１２３４５６"]) {
-  Deno.test(`totp: "${typed}" is no code and a Reject`, async () => {
+  Deno.test(`totp: "${typed}" is not a code and a Reject`, async () => {
     await using world = await startInProcess();
     const login = await withTotp(world);
     assertEquals(brief(await login.answer(typed)), MISMATCH);
   });
 }
 
-Deno.test("otp_auth: the code that the service takes is an Accept, under the request that was opened for it", async () => {
+Deno.test("otp_auth: a code that the service accepts is an Accept, with the request that was opened for it", async () => {
   await using world = await startInProcess();
   const { login, pairing } = await withDevice(world);
   world.secondFactor.setOtp(pairing.id, "135790");
@@ -112,14 +112,14 @@ Deno.test("otp_auth: the code that the service takes is an Accept, under the req
   ]);
 });
 
-Deno.test("otp_auth: another code is a Reject", async () => {
+Deno.test("otp_auth: a wrong code is a Reject", async () => {
   await using world = await startInProcess();
   const { login, pairing } = await withDevice(world);
   world.secondFactor.setOtp(pairing.id, "135790");
   assertEquals(brief(await login.answer("135791")), MISMATCH);
 });
 
-Deno.test("otp_auth: what is no code is a Reject without asking the service", async () => {
+Deno.test("otp_auth: a text that is not a code is a Reject, without a call to the service", async () => {
   await using world = await startInProcess();
   const { login } = await withDevice(world);
   assertEquals(brief(await login.answer("letmein")), MISMATCH);
@@ -135,7 +135,7 @@ Deno.test("otp_auth: an approval of the request that was opened for the code acc
   assertEquals(brief(await login.answer("letmein")), MISMATCH);
 });
 
-Deno.test("otp_auth: a service that cannot be asked keeps the step and counts no failure", async () => {
+Deno.test("otp_auth: an unavailable service keeps the step and counts no failure", async () => {
   await using world = await startInProcess();
   const { login, pairing } = await withDevice(world);
   world.secondFactor.setOtp(pairing.id, "135790");
@@ -149,7 +149,7 @@ Deno.test("otp_auth: a service that cannot be asked keeps the step and counts no
   assertEquals((await login.answer("135790")).kind, "accept");
 });
 
-Deno.test("otp_auth: the service's refusal of the code is a wrong code, a refusal of our own keys is not", async () => {
+Deno.test("otp_auth: if the service refuses the code, the code is wrong; if it refuses our keys, it is not", async () => {
   await using world = await startInProcess();
   const { login } = await withDevice(world);
   world.secondFactor.failNext({ kind: "status", status: 401 });
@@ -158,7 +158,7 @@ Deno.test("otp_auth: the service's refusal of the code is a wrong code, a refusa
   assertEquals(brief(await login.answer("135790")), MISMATCH);
 });
 
-Deno.test("otp_auth: a pairing whose passcodes have eight digits takes eight", async () => {
+Deno.test("otp_auth: a pairing whose passcodes have eight digits accepts eight", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna", { totpLength: 8 });
   world.secondFactor.setOtp(pairing.id, "13579024");

@@ -1,4 +1,4 @@
-// The rows of the approval on a device.
+// The flow rows of the approval on a device.
 
 import { assert, assertEquals } from "@std/assert";
 import type { SecondFactorService } from "../../../radius/ports.ts";
@@ -27,14 +27,14 @@ Deno.test("device: granted and not pending is an Accept", async () => {
   assertEquals(brief(await login.answer("")), ["accept", ""]);
 });
 
-Deno.test("device: what is typed besides a passcode or cancel only means continue", async () => {
+Deno.test("device: any text except a passcode or cancel means continue", async () => {
   await using world = await startInProcess();
   const { login, pairing } = await atDevice(world);
   decide(world, pairing, true);
   assertEquals((await login.answer("continue")).kind, "accept");
 });
 
-/** An empty answer as radcli (ocserv) and Authen::Radius write it: the attribute, without octets. */
+/** An empty answer as radcli (ocserv) and Authen::Radius write it: the attribute without octets. */
 const WITHOUT_OCTETS = { password: undefined, more: [{ type: 2, value: new Uint8Array(0) }] };
 
 Deno.test("device: a User-Password without octets is an empty answer, and continues", async () => {
@@ -52,7 +52,7 @@ Deno.test("start: a User-Password without octets is an empty password, and leads
   assertEquals(reply.step, "CHOOSE_WHICH_MULTIFACTOR");
 });
 
-Deno.test("device: a passcode that is typed with a blank or a dash inside is one", async () => {
+Deno.test("device: a passcode with a blank or a dash inside is accepted", async () => {
   await using world = await startInProcess();
   const { login, pairing } = await atDevice(world);
   world.secondFactor.setOtp(pairing.id, "135790");
@@ -66,7 +66,7 @@ Deno.test("device: not granted and not pending is a Reject", async () => {
   assertEquals(brief(await login.answer("")), NOT_GIVEN);
 });
 
-/** A service whose every answer says that the request was granted, and this besides. */
+/** A service whose every answer reports that the request was granted, plus the given fields. */
 function saying(also: { pending: boolean; cancelled: boolean }) {
   return (service: SecondFactorService): SecondFactorService => ({
     ...service,
@@ -92,7 +92,7 @@ Deno.test("device: granted but cancelled is no approval", async () => {
   assertEquals(brief(await login.answer("")), NOT_GIVEN);
 });
 
-Deno.test("device: granted but cancelled is no approval, though the client of the service should let it pass", async () => {
+Deno.test("device: granted but cancelled is no approval, even if the client of the service lets it pass", async () => {
   await using world = await startInProcess({
     between: { secondFactor: saying({ pending: false, cancelled: true }) },
   });
@@ -100,7 +100,7 @@ Deno.test("device: granted but cancelled is no approval, though the client of th
   assertEquals(brief(await login.answer("")), NOT_GIVEN);
 });
 
-Deno.test("device: continue waits a while for the decision, then says that it still waits", async () => {
+Deno.test("device: continue waits for the decision for a while, then reports that it still waits", async () => {
   await using world = await startInProcess({ toml: "[factors.device]\ncontinue_wait_ms = 2000" });
   const { login } = await atDevice(world);
   const reply = await login.answer("");
@@ -108,7 +108,7 @@ Deno.test("device: continue waits a while for the decision, then says that it st
   assert(reply.tookMs >= 2000 && reply.tookMs < 3000, `${reply.tookMs} ms`);
 });
 
-Deno.test("device: an approval that comes while continue waits is an Accept at once", async () => {
+Deno.test("device: an approval that arrives while continue waits is an Accept at once", async () => {
   await using world = await startInProcess({ toml: "[factors.device]\ncontinue_wait_ms = 20000" });
   const { login, pairing } = await atDevice(world);
   const reply = login.answer("");
@@ -162,7 +162,7 @@ Deno.test("device: without a request the service is asked for the literal null, 
   ]);
 });
 
-Deno.test("device: a client has ten such pairs of checks a minute, in whatever logins", async () => {
+Deno.test("device: a client can make ten such pairs of checks a minute, over all its logins", async () => {
   await using world = await startInProcess();
   for (let count = 0; count < 12; count++) {
     await giveDevice(world, `anna${count}`);
@@ -189,7 +189,7 @@ for (
     } as const,
   )
 ) {
-  Deno.test(`device: ${title} instead of a decision keeps the step, and the approval counts once the service is back`, async () => {
+  Deno.test(`device: ${title} instead of a decision keeps the step, and the approval counts after the service recovers`, async () => {
     await using world = await startInProcess();
     const { login, pairing } = await atDevice(world);
     decide(world, pairing, true);
@@ -205,7 +205,7 @@ for (
   });
 }
 
-Deno.test("device: a service that stays away never lets anybody in, and the login ends at its deadline", async () => {
+Deno.test("device: a service that stays unavailable never accepts a login, and the login ends at its deadline", async () => {
   await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 60" });
   const { login, pairing } = await atDevice(world);
   decide(world, pairing, true);
@@ -216,20 +216,20 @@ Deno.test("device: a service that stays away never lets anybody in, and the logi
   assertEquals(brief(await login.answer("")), NOT_GIVEN);
 });
 
-Deno.test("device: a request that the service does not know any more is a Reject", async () => {
+Deno.test("device: a request that the service no longer knows is a Reject", async () => {
   await using world = await startInProcess();
   const { login } = await atDevice(world);
   world.secondFactor.failAlways({ kind: "status", status: 404 });
   assertEquals(brief(await login.answer("")), NOT_GIVEN);
 });
 
-Deno.test("device: an approval serves once", async () => {
+Deno.test("device: an approval is valid once", async () => {
   await using world = await startInProcess();
   const { login, pairing } = await atDevice(world);
   decide(world, pairing, true);
   assertEquals((await login.answer("")).kind, "accept");
   assertEquals((await login.answer("")).kind, "reject");
-  // The next login has a request of its own, which is not approved.
+  // The next login has its own request, which is not approved.
   await login.start();
   assertEquals((await login.answer("")).step, DEVICE);
 });

@@ -1,9 +1,9 @@
-// For tests: a directory for stores that outlive a gateway.
+// A directory for stores that outlive a gateway, for tests.
 
 /** A directory for stores that outlive a gateway. */
 export interface Disk extends AsyncDisposable {
   readonly path: string;
-  /** A copy of the store as it is now, as a crash would leave it. */
+  /** A copy of the present store, as a crash would leave it. */
   copy(): Promise<string>;
 }
 

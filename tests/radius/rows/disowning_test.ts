@@ -1,4 +1,4 @@
-// "This was not me": what waits under that name ends, and logins under it are refused for an hour.
+// "This was not me": pending logins of that name end, and new ones are refused for an hour.
 
 import { assert, assertEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
@@ -31,7 +31,7 @@ Deno.test("disowning: a login that waits for its phone ends; an approval after i
   assertEquals([ended?.user, ended?.outcome], ["anna", "cancelled"]);
 });
 
-Deno.test("disowning: the phone has nothing to decide any more", async () => {
+Deno.test("disowning: the phone has no request any more", async () => {
   await using world = await startInProcess({ embedded: true });
   const phone = await pairPhone(world, "anna");
   await world.login({ user: "anna" }).start();
@@ -40,7 +40,7 @@ Deno.test("disowning: the phone has nothing to decide any more", async () => {
   await becomes("nothing waits", () => world.services.embedded?.admin.pendingCount() === 0);
 });
 
-Deno.test("disowning: a login that is held gets its Reject at once, even if the phone approves", async () => {
+Deno.test("disowning: a held login gets its Reject at once, even if the phone approves", async () => {
   await using world = await startInProcess({
     embedded: true,
     toml: '[radius]\ndevice = "hold"\nhold_s = 30\n',
@@ -52,7 +52,7 @@ Deno.test("disowning: a login that is held gets its Reject at once, even if the 
   assert(answer.tookMs < 5000, `${answer.tookMs} ms`);
 });
 
-Deno.test("disowning: logins under that name are refused for an hour, and others are not", async () => {
+Deno.test("disowning: logins of that name are refused for an hour, and others are not", async () => {
   await using world = await startInProcess();
   for (const user of ["anna", "bert"]) await give(world, user, { kind: "totp", seed: SEED });
   await disown(world, "anna");
@@ -68,7 +68,7 @@ Deno.test("disowning: logins under that name are refused for an hour, and others
   assertEquals((await anna.answer(appCode(world.clock.nowMs()))).kind, "accept");
 });
 
-Deno.test("disowning: an administrator who unlocks ends the lock", async () => {
+Deno.test("disowning: an administrator can end the lock", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   await disown(world, "anna");
@@ -77,7 +77,7 @@ Deno.test("disowning: an administrator who unlocks ends the lock", async () => {
   assertEquals((await world.login({ user: "anna" }).start()).kind, "challenge");
 });
 
-Deno.test("disowning: one that could not be recorded locks no user and ends nothing", async () => {
+Deno.test("disowning: a report that could not be recorded locks no user and ends nothing", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
@@ -88,7 +88,7 @@ Deno.test("disowning: one that could not be recorded locks no user and ends noth
   assertEquals((await login.answer("")).kind, "accept");
 });
 
-Deno.test("disowning: a longer lock that stands is not shortened", async () => {
+Deno.test("disowning: a longer existing lock is not shortened", async () => {
   await using world = await startInProcess();
   world.radius.limits.lockFor("anna", 5 * HOUR_MS);
   const { lockedUntilMs } = world.radius.prepareNotMeReport("anna");

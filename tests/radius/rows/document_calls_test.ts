@@ -1,4 +1,5 @@
-// The outbound calls as the document describes them: paths with their versions, fields, headers, encodings, markup, signatures, connections.
+// The outbound calls as in the specification: paths, versions, fields, headers, encodings, markup, signatures and
+// connections.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
@@ -9,7 +10,7 @@ import type { RawServer } from "../../fakes/raw_http.ts";
 const NUMBER = "+15005550123";
 const FORM = "application/x-www-form-urlencoded";
 
-/** One request of each kind that a login by device makes. */
+/** One request of each kind that a login with a device makes. */
 async function deviceCalls(world: InProcess) {
   const pairing = await giveDevice(world, "anna");
   world.secondFactor.setOtp(pairing.id, "246801");
@@ -41,7 +42,7 @@ Deno.test("document: calls of the second-factor service go to versioned paths, e
   ]);
 });
 
-Deno.test("document: initiate carries exactly pairing_id and terminal_name, as a form", async () => {
+Deno.test("document: initiate has exactly the fields pairing_id and terminal_name, as a form", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
   await world.login({ user: "anna" }).start();
@@ -64,7 +65,7 @@ Deno.test("document: a status check has no body", async () => {
   for (const { body, headers } of checks) assertEquals([body, headers.get("content-type")], ["", null]);
 });
 
-Deno.test("document: each call of the second-factor service is signed by OAuth 1.0, with a nonce of its own and a User-Agent", async () => {
+Deno.test("document: each call of the second-factor service has an OAuth 1.0 signature, a new nonce and a User-Agent", async () => {
   await using world = await startInProcess();
   const calls = await deviceCalls(world);
   const nonces = new Set<string>();
@@ -93,7 +94,7 @@ Deno.test("document: each call of the second-factor service is signed by OAuth 1
   assertEquals(nonces.size, calls.length);
 });
 
-Deno.test("document: a call goes to the account's Calls.json of the dated version, with Basic credentials", async () => {
+Deno.test("document: a call is sent to the account's Calls.json of the dated version, with Basic credentials", async () => {
   const { world, call } = await voiceCall();
   await using _world = world;
   assertEquals([call.method, call.target], [
@@ -108,7 +109,7 @@ Deno.test("document: a call goes to the account's Calls.json of the dated versio
   );
 });
 
-Deno.test("document: a call carries exactly From, To and Url, and Url is encoded twice", async () => {
+Deno.test("document: a call has exactly the fields From, To and Url, and Url is encoded twice", async () => {
   const { world, call } = await voiceCall();
   await using _world = world;
   assertEquals([...call.form.keys()], ["From", "To", "Url"]);
@@ -118,7 +119,7 @@ Deno.test("document: a call carries exactly From, To and Url, and Url is encoded
   assertMatch(call.form.get("Url") ?? "", /^http:\/\/echo\.example\/twiml\?Twiml=%3CResponse%3E/);
 });
 
-Deno.test("document: the markup says who calls, for whom and where, then each digit with a pause of 1 between two", async () => {
+Deno.test("document: the markup has the caller, the user and the place, then each digit with a pause of 1 between two", async () => {
   const { world, call, passcode } = await voiceCall(
     `[factors]\nrequester_name = "Example & Co"\nterminal_name = "Front door"`,
   );
@@ -133,14 +134,14 @@ Deno.test("document: the markup says who calls, for whom and where, then each di
   assertEquals(spoken.replaceAll(/<Pause length="1"\s*\/>/g, "|"), digits.join("|"));
 });
 
-Deno.test("document: without an echo address the markup itself goes along", async () => {
+Deno.test("document: without an echo address the call carries the markup itself", async () => {
   const { world, call, passcode } = await voiceCall(`[telephony]\ntwiml_echo_url = ""`);
   await using _world = world;
   assertEquals([...call.form.keys()], ["From", "To", "Twiml"]);
   assertEquals(call.spoken.slice(1).join(""), passcode);
 });
 
-Deno.test("document: a text goes to Messages.json with From, To and a body that holds the passcode", async () => {
+Deno.test("document: a text is sent to Messages.json with From, To and a body with the passcode", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
   const login = world.login({ user: "anna" });
@@ -152,7 +153,10 @@ Deno.test("document: a text goes to Messages.json with From, To and a body that 
   assertEquals((await login.answer(passcode ?? "")).kind, "accept");
 });
 
-/** Starts a login of each user while the service does not answer; gives how many calls it has then, and lets it answer. */
+/**
+ * Starts a login of each user while the service does not answer; returns the number of calls, and lets the service
+ * answer.
+ */
 async function underWayAtOnce(
   world: InProcess,
   { users, server, most }: { users: readonly string[]; server: RawServer; most: number },
@@ -166,7 +170,7 @@ async function underWayAtOnce(
   return { seen, steps: new Set((await Promise.all(replies)).map(({ step }) => step)) };
 }
 
-Deno.test("document: two connections at a time go to the telephony service, however many log in", async () => {
+Deno.test("document: at most two connections at a time are open to the telephony service, however many users log in", async () => {
   await using world = await startInProcess({
     toml: "[factors.sends]\nper_number = 1000\n[telephony]\ntimeout_ms = 30000",
   });
@@ -178,7 +182,7 @@ Deno.test("document: two connections at a time go to the telephony service, howe
   assertEquals([...steps], ["AWAIT_SMS_DELIVERED_PASSCODE"]);
 });
 
-Deno.test("document: eighteen go to the second-factor service, so that all together are twenty", async () => {
+Deno.test("document: at most eighteen are open to the second-factor service, so that the total is twenty", async () => {
   await using world = await startInProcess({ toml: "[second_factor]\ntimeout_ms = 30000" });
   const users = Array.from({ length: 60 }, (_, at) => `user${at}`);
   for (const user of users) await giveDevice(world, user);
@@ -203,7 +207,7 @@ for (
     } as const,
   )
 ) {
-  Deno.test(`document: ${title} of the telephony service keeps the same prompt for a texted number, and accepts no login`, async () => {
+  Deno.test(`document: ${title} of the telephony service keeps the prompt for a texted number, and accepts no login`, async () => {
     await using world = await startInProcess({ toml: `[factors]\nphone_numbers = "any"` });
     world.telephony.failAlways(fault);
     const login = world.login({ user: "anna" });

@@ -1,4 +1,4 @@
-// The service as its document describes it: what it does, what it reads and sends, its states, its errors.
+// The service as in the specification: behaviour, attributes, states and errors.
 
 import { assert, assertEquals } from "@std/assert";
 import { CODES, TYPES } from "../../support/radius_packets.ts";
@@ -10,7 +10,7 @@ const NUMBER = "+15005550123";
 const octets = (text: string) => new TextEncoder().encode(text);
 const ANY = `[factors]\nphone_numbers = "any"`;
 
-/** Every attribute that a client of the document sends on its first request; State is absent. */
+/** Every attribute that a client of the specification sends in its first request. State is absent. */
 const DOCUMENTED = [
   { type: 30, value: octets("198.51.100.1") },
   { type: 61, value: new Uint8Array([0, 0, 0, 5]) },
@@ -21,23 +21,23 @@ const DOCUMENTED = [
   { type: 66, value: octets("198.51.100.1") },
 ] as const;
 
-/** A login as the document's client plays it. */
+/** A login of the specification's client. */
 function documented(world: InProcess, user = "anna"): Login {
   return world.login({ user, callingStationId: "198.51.100.1", more: DOCUMENTED });
 }
 
-Deno.test("document: the service listens on port 1812 unless told otherwise", async () => {
+Deno.test("document: the service listens on port 1812 by default", async () => {
   await using world = await startInProcess();
   assertEquals(world.config.radius.listen.map(({ port }) => port), [1812]);
 });
 
-Deno.test("document: a request with every attribute that the document lists is answered with a challenge", async () => {
+Deno.test("document: a request with every attribute of the specification is answered with a challenge", async () => {
   await using world = await startInProcess();
   const reply = await documented(world).start("");
   assertEquals([reply.kind, reply.step], ["challenge", "CHOOSE_WHICH_MULTIFACTOR"]);
 });
 
-Deno.test("document: a challenge carries a text and a State, a Reject a text and no State", async () => {
+Deno.test("document: a challenge has a text and a State, a Reject a text and no State", async () => {
   await using world = await startInProcess();
   const login = documented(world);
   const types = (attributes: readonly { type: number }[]) => attributes.map(({ type }) => type).slice(1);
@@ -46,7 +46,7 @@ Deno.test("document: a challenge carries a text and a State, a Reject a text and
   assertEquals(types(reject.attributes), [TYPES.replyMessage]);
 });
 
-Deno.test("document: a request without State starts a new conversation, also after one that ended", async () => {
+Deno.test("document: a request without State starts a new conversation, also after an ended one", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "voice", number: NUMBER });
   const login = documented(world);
@@ -56,7 +56,7 @@ Deno.test("document: a request without State starts a new conversation, also aft
   assertEquals(world.radius.monitor.conversations(9).length, 2);
 });
 
-Deno.test("document: NAS-Port changes between conversations, so two of a user run side by side", async () => {
+Deno.test("document: NAS-Port differs between conversations, so that two of one user run side by side", async () => {
   await using world = await startInProcess();
   const [first, second] = [world.login({ user: "anna" }), world.login({ user: "anna" })];
   await first.start("");
@@ -66,14 +66,14 @@ Deno.test("document: NAS-Port changes between conversations, so two of a user ru
   assertEquals((await first.answer("")).step, "CHOOSE_WHICH_MULTIFACTOR");
 });
 
-Deno.test("document: answers carry the identifiers of their requests, one by one", async () => {
+Deno.test("document: each answer has the identifier of its request", async () => {
   await using world = await startInProcess();
   const login = documented(world);
   const packets = [login.buildStart("", { identifier: 200 }), login.buildStart("x", { identifier: 3 })];
   for (const packet of packets) assertEquals((await login.exchange(packet)).identifier, packet.identifier);
 });
 
-Deno.test("document: with a persisted pairing, initiate is posted with the pairing and the terminal, and the request's identifier is kept", async () => {
+Deno.test("document: with a stored pairing, initiate is posted with the pairing and the terminal, and the request's identifier is stored", async () => {
   await using world = await startInProcess({ toml: `[factors]\nterminal_name = "Front door"` });
   const pairing = await giveDevice(world, "anna");
   const login = documented(world);
@@ -97,7 +97,7 @@ Deno.test("document: the walk by voice, with a call that the service refuses, en
   const login = documented(world);
   assertEquals((await login.start("")).step, "CHOOSE_WHICH_MULTIFACTOR");
   assertEquals((await login.answer("P")).step, "GET_VOICE_PHONE_NUMBER");
-  // 400 with code 13223: the number to call is invalid. The state changes all the same.
+  // 400 with code 13223: the number to call is invalid. The state still changes.
   world.telephony.failNext({
     kind: "status",
     status: 400,
@@ -116,7 +116,7 @@ Deno.test("document: the walk by voice, with a call that the service refuses, en
   assertEquals((await login.start("")).step, "CHOOSE_WHICH_MULTIFACTOR");
 });
 
-Deno.test("document: the walk by text with a number that is refused stays where it is, three times in a row", async () => {
+Deno.test("document: in the walk by text a refused number keeps the step, three times in a row", async () => {
   await using world = await startInProcess();
   const login = documented(world);
   await login.start("");
@@ -127,7 +127,7 @@ Deno.test("document: the walk by text with a number that is refused stays where 
   }
 });
 
-Deno.test("document: the device step without a stored identifier asks for null twice, hears 404, and is a Reject", async () => {
+Deno.test("document: the device step without a stored identifier requests null twice, receives 404, and is a Reject", async () => {
   await using world = await startInProcess();
   const login = documented(world);
   const state = octets("SECONDFACTOR_AWAIT_DEVICE_APPROVAL");
@@ -138,7 +138,7 @@ Deno.test("document: the device step without a stored identifier asks for null t
   ]);
 });
 
-Deno.test("document: every prompt of the walk asks for what the document says it asks for", async () => {
+Deno.test("document: every prompt of the walk asks for what the specification requires", async () => {
   await using world = await startInProcess({ toml: ANY });
   const login = documented(world);
   await login.start("");
@@ -150,14 +150,14 @@ Deno.test("document: every prompt of the walk asks for what the document says it
   assert((await login.answer(NUMBER)).message.includes("passcode conveyed by voice"));
 });
 
-Deno.test("document: a first factor that is not configured leaves User-Password unread", async () => {
+Deno.test("document: User-Password is not read if no first factor is configured", async () => {
   await using world = await startInProcess();
   for (const password of ["right", "wrong", "x".repeat(100)]) {
     assertEquals((await world.login({ user: "anna" }).start(password)).step, "CHOOSE_WHICH_MULTIFACTOR");
   }
 });
 
-Deno.test("document: another code on the port is met with silence, an Access-Request is answered", async () => {
+Deno.test("document: a packet with another code gets no answer, an Access-Request is answered", async () => {
   await using world = await startInProcess();
   const login = documented(world);
   await world.client.sendRaw(login.buildStart("", { code: CODES.accessAccept }).bytes);

@@ -1,4 +1,4 @@
-// Duplicates (RFC 5080 §2.2.2), and the same login or answer re-issued under another identifier.
+// Duplicates (RFC 5080 §2.2.2), and a login or answer that is re-issued with another identifier.
 
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { beforeInitiate, createGate } from "./gates.ts";
@@ -39,7 +39,7 @@ Deno.test("duplicates: the same packet again after its answer gets the same octe
   assertEquals(world.secondFactor.initiated().length, 1);
 });
 
-Deno.test("duplicates: a Reject that waits for its second is sent once, and again octet for octet", async () => {
+Deno.test("duplicates: a delayed Reject is sent once, and repeated octet for octet", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
   const login = world.login({ user: "anna" });
@@ -51,7 +51,7 @@ Deno.test("duplicates: a Reject that waits for its second is sent once, and agai
   assertEquals(world.radius.limits.failures("anna").total, 1);
 });
 
-Deno.test("duplicates: an Accept that was lost is sent again, octet for octet", async () => {
+Deno.test("duplicates: a lost Accept is sent again, octet for octet", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
   const login = world.login({ user: "anna" });
@@ -89,7 +89,7 @@ Deno.test("duplicates: a second login is another session with its own text", asy
   assertEquals(world.telephony.requests.length, 2);
 });
 
-Deno.test("duplicates: no login joins with an empty password, with another one, or from another tuple", async () => {
+Deno.test("duplicates: a login does not join with an empty password, with another one, or from another tuple", async () => {
   const gate = createGate();
   const toml = "[radius]\nappend_mode = true";
   await using world = await startInProcess({ toml, between: { secondFactor: beforeInitiate(gate) } });
@@ -106,7 +106,7 @@ Deno.test("duplicates: no login joins with an empty password, with another one, 
   assertEquals(world.radius.monitor.counters().logins_joined, 0);
 });
 
-Deno.test("duplicates: a login re-issued while the push is made gets the answer, and the older packet none", async () => {
+Deno.test("duplicates: a login that is re-issued while the push is created gets the answer, and the older packet none", async () => {
   const gate = createGate();
   await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
   await giveDevice(world, "anna");
@@ -121,7 +121,7 @@ Deno.test("duplicates: a login re-issued while the push is made gets the answer,
   assertEquals(gate.calls(), 1);
 });
 
-Deno.test("duplicates: a login re-issued after the window does not join, although the first one still waits", async () => {
+Deno.test("duplicates: a login that is re-issued after the window does not join, although the first one still waits", async () => {
   await using world = await startInProcess({
     toml: '[radius]\nlogin_join_window_s = 10\ndevice = "hold"\nhold_s = 60',
   });
@@ -141,7 +141,7 @@ Deno.test("duplicates: a login re-issued after the window does not join, althoug
   assertEquals(joined(), 1);
 });
 
-Deno.test("duplicates: a join is in the audit trail and in the log, with both sources", async () => {
+Deno.test("duplicates: a join is in the audit log and in the log, with both sources", async () => {
   const gate = createGate();
   await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
   await giveDevice(world, "anna");
@@ -163,7 +163,7 @@ Deno.test("duplicates: a join is in the audit trail and in the log, with both so
   assert(lines[0]?.includes("source=127.0.0.1") && lines[0].includes("firstSource=127.0.0.1"), lines[0]);
 });
 
-Deno.test("duplicates: with another password it is a new login, and the old one's approval counts for no login", async () => {
+Deno.test("duplicates: with another password it is a new login, and the approval of the old one counts for no login", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
@@ -186,7 +186,7 @@ Deno.test("duplicates: an embedded request is cancelled when another password su
   await phone.untilRequests(1);
 });
 
-Deno.test("duplicates: a password that supersedes while the old push is made gets the only answer", async () => {
+Deno.test("duplicates: a password that supersedes a login while its push is created gets the only answer", async () => {
   const gate = createGate();
   await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
   await giveDevice(world, "anna");
@@ -204,7 +204,7 @@ Deno.test("duplicates: a password that supersedes while the old push is made get
   assertEquals(world.radius.monitor.alive(), 1);
 });
 
-Deno.test("duplicates: an older packet whose login was taken over stays unanswered, also when it is sent again", async () => {
+Deno.test("duplicates: an older packet whose login was joined gets no answer, also when it is sent again", async () => {
   const gate = createGate();
   await using world = await startInProcess({ between: { secondFactor: beforeInitiate(gate) } });
   await giveDevice(world, "anna");
@@ -221,7 +221,7 @@ Deno.test("duplicates: an older packet whose login was taken over stays unanswer
   assertEquals(answered(await recorder.replies(1)), { [fresh.identifier]: 1 });
 });
 
-Deno.test("duplicates: two users at one port are two logins", async () => {
+Deno.test("duplicates: two users on one port are two logins", async () => {
   await using world = await startInProcess();
   const anna = await giveDevice(world, "anna");
   await giveDevice(world, "bert");
@@ -236,7 +236,7 @@ Deno.test("duplicates: two users at one port are two logins", async () => {
   assert(world.secondFactor.initiated().length === 2);
 });
 
-Deno.test("duplicates: a push that was being made when its login was superseded leaves the phone again", async () => {
+Deno.test("duplicates: a push that was being created when its login was superseded disappears from the phone", async () => {
   const gate = createGate();
   await using world = await startInProcess({
     embedded: true,

@@ -1,4 +1,4 @@
-// The same rows over the embedded services: number matching, denial, the device's passcode, the outbox.
+// The flow rows with the embedded services: number matching, denial, the device's passcode, the outbox.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { startInProcess } from "./in_process.ts";
@@ -32,7 +32,7 @@ Deno.test("embedded: the prompt names the two digits that approve on the phone",
   assertEquals((await login.answer("")).kind, "accept");
 });
 
-Deno.test("embedded: while it waits, the prompt continues to show the digits", async () => {
+Deno.test("embedded: while the login waits, the prompt continues to show the digits", async () => {
   await using world = await startInProcess({ embedded: true });
   await pairPhone(world, "anna");
   const login = world.login({ user: "anna" });
@@ -58,7 +58,7 @@ Deno.test("embedded: a denial on the phone is a Reject", async () => {
   assertEquals(brief(await login.answer("")), ["reject", "Device approval was not given."]);
 });
 
-Deno.test("embedded: continue is answered at once when the phone decides meanwhile", async () => {
+Deno.test("embedded: continue is answered at once when the user decides on the phone", async () => {
   await using world = await startInProcess({
     embedded: true,
     toml: "[factors.device]\nnumber_matching = false\ncontinue_wait_ms = 20000",
@@ -71,7 +71,7 @@ Deno.test("embedded: continue is answered at once when the phone decides meanwhi
   assertEquals([reply.kind, reply.tookMs < 2000], ["accept", true]);
 });
 
-Deno.test("embedded: the phone's passcode is an Accept once", async () => {
+Deno.test("embedded: the phone's passcode is an Accept, once", async () => {
   await using world = await startInProcess({ embedded: true });
   const phone = await pairPhone(world, "anna");
   const code = await phone.passcode();
@@ -85,7 +85,7 @@ Deno.test("embedded: the phone's passcode is an Accept once", async () => {
   assertEquals((await again.answer(code)).kind, "reject");
 });
 
-Deno.test("embedded: texts and calls go to the outbox, and their passcodes are right", async () => {
+Deno.test("embedded: texts and calls are stored in the outbox, and their passcodes are right", async () => {
   await using world = await startInProcess({ embedded: true });
   const outbox = world.services.outbox?.messages;
   for (const [user, kind] of [["anna", "sms"], ["bert", "voice"]] as const) {

@@ -1,16 +1,16 @@
-// A RADIUS server that knows one password, as the first factor of a test. Written on the tests' own packets.
+// A RADIUS server that accepts one password, as the first factor of a test. It uses the packets of the tests.
 
 import { createHash, createHmac } from "node:crypto";
 import { hidePassword } from "../../support/radius_packets.ts";
 
-/** What it does with a request. */
+/** Its behaviour for a request. */
 export type FirstFactorConduct = "judge" | "silent" | "challenge" | "wrong_secret" | "unsigned";
 
 export interface FirstFactorServer extends Disposable {
   readonly port: number;
   /** Settings that make any client use it. */
   readonly toml: string;
-  /** User-Names that arrived, one entry a datagram. */
+  /** The User-Names that arrived, one entry per datagram. */
   readonly asked: readonly string[];
   conduct: FirstFactorConduct;
   /** The only right password. */
@@ -94,7 +94,7 @@ function reply(request: Uint8Array, code: number, secret: string): Uint8Array {
   return bytes;
 }
 
-/** As servers answered before Message-Authenticator was asked of them. */
+/** Like the answers of servers before Message-Authenticator was required. */
 function unsignedReply(request: Uint8Array, code: number, secret: string): Uint8Array {
   const bytes = new Uint8Array(20);
   bytes.set([code, request[1] ?? 0, 0, bytes.length]);

@@ -1,4 +1,4 @@
-// The rows of the first factor at another RADIUS server.
+// The flow rows of the first factor at another RADIUS server.
 
 import { assert, assertEquals } from "@std/assert";
 import { startFirstFactorServer } from "./first_factor_server.ts";
@@ -20,7 +20,7 @@ Deno.test("first factor: the right password leads to the second factor", async (
   assertEquals((await login.answer("")).kind, "accept");
 });
 
-Deno.test("first factor: a wrong password is a Reject, and no second factor is asked for", async () => {
+Deno.test("first factor: a wrong password is a Reject, and no second factor is requested", async () => {
   using server = startFirstFactorServer({ password: "right" });
   await using world = await startInProcess({ toml: server.toml });
   await giveDevice(world, "anna");
@@ -37,7 +37,7 @@ Deno.test("first factor: an empty password is checked as well", async () => {
 });
 
 for (const conduct of ["silent", "challenge", "wrong_secret"] as const) {
-  Deno.test(`first factor: a server that is at "${conduct}" accepts no login and counts as no failure`, async () => {
+  Deno.test(`first factor: a server with the conduct "${conduct}" accepts no login and counts as no failure`, async () => {
     using server = startFirstFactorServer({ password: "right", conduct });
     await using world = await startInProcess({ toml: server.toml });
     await giveDevice(world, "anna");
@@ -49,7 +49,7 @@ for (const conduct of ["silent", "challenge", "wrong_secret"] as const) {
   });
 }
 
-Deno.test("first factor: an unanswered request is sent again, three times in all", async () => {
+Deno.test("first factor: an unanswered request is sent three times in total", async () => {
   using server = startFirstFactorServer({ password: "right", conduct: "silent" });
   await using world = await startInProcess({ toml: server.toml });
   await world.login({ user: "anna" }).start("right");
@@ -81,7 +81,7 @@ Deno.test("first factor: after Cancel it stays verified and is not asked again",
   const pairing = await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
   await login.start("right");
-  // Time passes fast here, so the one question may have been sent again before its answer came.
+  // The fake clock advances fast, so the one request may have been repeated before its answer came.
   const asked = server.asked.length;
   const first = lastRequest(world, pairing).id;
   await login.answer("cancel");
@@ -92,7 +92,7 @@ Deno.test("first factor: after Cancel it stays verified and is not asked again",
   assertEquals(server.asked.length, asked);
 });
 
-Deno.test("first factor: a State does not get around it", async () => {
+Deno.test("first factor: a State does not bypass it", async () => {
   using server = startFirstFactorServer({ password: "right" });
   await using world = await startInProcess({ toml: server.toml });
   await giveDevice(world, "anna");
@@ -132,7 +132,7 @@ Deno.test("first factor auto: a server may leave its answers unsigned until it o
   assertEquals(brief(await start()), DENIED);
 });
 
-Deno.test("first factor: Cancel does not make a right password last longer", async () => {
+Deno.test("first factor: Cancel does not extend the validity of a right password", async () => {
   using server = startFirstFactorServer({ password: "right" });
   await using world = await startInProcess({ toml: server.toml });
   await giveDevice(world, "anna");

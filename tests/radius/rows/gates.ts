@@ -1,15 +1,15 @@
-// Holds calls to the services back until a test lets them go, so that a packet can arrive while another one is being worked on.
+// Holds calls to the services until a test releases them, so that a packet can arrive while another one is handled.
 
 import type { SecondFactorService, TelephonyService } from "../../../radius/ports.ts";
 import { becomes } from "./passing_time.ts";
 
 /** Calls wait here. */
 export interface Gate {
-  /** How many calls came so far. */
+  /** The number of calls so far. */
   calls(): number;
-  /** Resolves when `count` calls have come. */
+  /** Resolves after `count` calls. */
   reached(count?: number): Promise<void>;
-  /** Lets those that wait go, and all later ones. */
+  /** Releases the waiting calls, and lets all later ones pass. */
   open(): void;
   wait(): Promise<void>;
 }
@@ -52,7 +52,7 @@ export function afterStatus(gate: Gate) {
   });
 }
 
-/** A text or call is made, and its answer never comes back before the gate is open. */
+/** A text or call is made, and its answer arrives only when the gate is open. */
 export function afterSend(gate: Gate) {
   return (service: TelephonyService): TelephonyService => ({
     ...service,

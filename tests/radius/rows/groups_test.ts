@@ -22,7 +22,7 @@ append_mode = true
 "Tunnel-Type:2" = "VLAN"
 `;
 
-/** The attributes of an Accept by type, texts as text. */
+/** The attributes of an Accept by type, text values as text. */
 function shown({ attributes }: Answer): [number, string][] {
   return attributes.slice(1).map(({ type, value }) => {
     const text = type === 26 ? value.subarray(6) : value;
@@ -51,7 +51,7 @@ const GUESTS: [number, string][] = [
   [64, "2,0,0,13"],
 ];
 
-/** Which groups a user is in, and what the Accept carries. */
+/** The groups of a user, and the attributes of the Accept. */
 const MEMBERS: readonly (readonly [title: string, groups: readonly string[], carries: [number, string][]])[] =
   [
     ["of no group", [], DEFAULTS],
@@ -97,7 +97,7 @@ const PATHS: Readonly<Record<string, (world: InProcess) => Promise<Answer>>> = {
 };
 
 for (const [title, play] of Object.entries(PATHS)) {
-  Deno.test(`groups: after ${title} the Accept carries them as well`, async () => {
+  Deno.test(`groups: after ${title} the Accept has them as well`, async () => {
     await using world = await startInProcess({ toml: TOML });
     await register(world, "anna", { groups: ["vpn admins"] });
     assertEquals(shown(await play(world)), ADMINS);
@@ -123,7 +123,7 @@ Deno.test("groups: the same packet after a restart gets the same Accept", async 
   await Deno.remove(dir, { recursive: true });
 });
 
-Deno.test("groups: a challenge and a Reject carry none of them", async () => {
+Deno.test("groups: a challenge and a Reject have none of them", async () => {
   await using world = await startInProcess({ toml: TOML });
   await register(world, "anna", { groups: ["guests"] });
   await give(world, "anna", { kind: "totp", seed: SEED });

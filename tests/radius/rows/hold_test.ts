@@ -1,4 +1,4 @@
-// Holding: the Access-Request itself waits for the decision.
+// Hold mode: the Access-Request itself waits for the decision.
 
 import { assert, assertEquals } from "@std/assert";
 import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
@@ -13,7 +13,7 @@ const NOT_GIVEN = ["reject", "Device approval was not given."];
 const HOLD = `[radius]\ndevice = "hold"\nhold_s = 5`;
 const HOLD_THEN = `[radius]\ndevice = "hold_then_challenge"\nhold_s = 5`;
 
-/** Decides `afterMs` from now, on the gateway's clock. */
+/** Decides `afterMs` from now, by the gateway's clock. */
 function decideLater(world: InProcess, pairing: Parameters<typeof decide>[1], granted: boolean): void {
   world.clock.after(2000, () => decide(world, pairing, granted));
 }
@@ -44,7 +44,7 @@ for (const [name, toml] of [["hold", HOLD], ["hold_then_challenge", HOLD_THEN]])
     assertEquals(brief(await world.login({ user: "anna" }).start()), ["reject", "Access denied."]);
   });
 
-  Deno.test(`${name}: a request that is re-issued while it is held and the re-issued ones all get the answer`, async () => {
+  Deno.test(`${name}: a held request and its re-issued copies all get the answer`, async () => {
     await using world = await startInProcess({ toml });
     const pairing = await giveDevice(world, "anna");
     const login = world.login({ user: "anna" });
@@ -64,13 +64,13 @@ for (const [name, toml] of [["hold", HOLD], ["hold_then_challenge", HOLD_THEN]])
     assertEquals(world.secondFactor.initiated().length, 1);
   });
 
-  Deno.test(`${name}: factors without a push are asked for as ever`, async () => {
+  Deno.test(`${name}: factors without a push are asked for as usual`, async () => {
     await using world = await startInProcess({ toml });
     await give(world, "anna", { kind: "sms", number: "+4915112345678" });
     assertEquals((await world.login({ user: "anna" }).start()).step, "AWAIT_SMS_DELIVERED_PASSCODE");
   });
 
-  Deno.test(`${name}: the phone shows client and place instead of a number`, async () => {
+  Deno.test(`${name}: the phone shows client and location instead of a number`, async () => {
     await using world = await startInProcess({ toml, embedded: true });
     const phone = await pairPhone(world, "anna");
     const seen: unknown[] = [];
@@ -85,7 +85,7 @@ for (const [name, toml] of [["hold", HOLD], ["hold_then_challenge", HOLD_THEN]])
     assert(reply.tookMs < 2500, `the phone's decision is heard at once, not after ${reply.tookMs} ms`);
   });
 
-  Deno.test(`${name}: an approval request that cannot be opened is not waited for`, async () => {
+  Deno.test(`${name}: the request does not wait if the approval request cannot be opened`, async () => {
     await using world = await startInProcess({ toml });
     await giveDevice(world, "anna");
     world.secondFactor.failNext({ kind: "status", status: 500 });
@@ -98,7 +98,7 @@ for (const [name, toml] of [["hold", HOLD], ["hold_then_challenge", HOLD_THEN]])
   });
 }
 
-Deno.test("hold: at the end of the wait without a decision it is a Reject, in time", async () => {
+Deno.test("hold: at the end of the wait without a decision the answer is a Reject, in time", async () => {
   await using world = await startInProcess({ toml: HOLD });
   await giveDevice(world, "anna");
   const reply = await world.login({ user: "anna" }).start();
@@ -123,7 +123,7 @@ Deno.test("hold: an approval after the end of the wait counts for nothing", asyn
   assertEquals(brief(await login.answer("", { state })), NOT_GIVEN);
 });
 
-Deno.test("hold: the menu's S is not held, because a user who came through the menu has a prompt", async () => {
+Deno.test("hold: S in the menu is not held, because a user at the menu has a prompt", async () => {
   await using world = await startInProcess({ toml: HOLD });
   await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
@@ -133,7 +133,7 @@ Deno.test("hold: the menu's S is not held, because a user who came through the m
   assert(reply.tookMs < 2000, `${reply.tookMs} ms`);
 });
 
-Deno.test("hold_then_challenge: at the end of the wait comes a challenge, with the same push alive", async () => {
+Deno.test("hold_then_challenge: at the end of the wait comes a challenge, with the same push", async () => {
   await using world = await startInProcess({ toml: HOLD_THEN });
   const pairing = await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
@@ -149,7 +149,7 @@ Deno.test("hold_then_challenge: at the end of the wait comes a challenge, with t
   assertEquals(world.secondFactor.initiated().length, 1);
 });
 
-Deno.test("hold_then_challenge: without an opened request the challenge says so, and Cancel leads to the menu", async () => {
+Deno.test("hold_then_challenge: without an opened request the challenge reports it, and Cancel leads to the menu", async () => {
   await using world = await startInProcess({ toml: HOLD_THEN });
   await giveDevice(world, "anna");
   world.secondFactor.failNext({ kind: "status", status: 500 });
@@ -158,7 +158,7 @@ Deno.test("hold_then_challenge: without an opened request the challenge says so,
   assertEquals((await login.answer("cancel")).step, "CHOOSE_WHICH_MULTIFACTOR");
 });
 
-Deno.test("hold: the service is asked about once a second, never when no login waits", async () => {
+Deno.test("hold: the service is polled once a second, and never when no login waits", async () => {
   await using world = await startInProcess({ toml: HOLD });
   await giveDevice(world, "anna");
   await world.login({ user: "anna" }).start();
@@ -168,7 +168,7 @@ Deno.test("hold: the service is asked about once a second, never when no login w
   assertEquals(world.secondFactor.requests.filter(({ method }) => method === "GET").length, asked);
 });
 
-Deno.test("challenge: between packets the service is not asked", async () => {
+Deno.test("challenge: the service is not polled between packets", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   await world.login({ user: "anna" }).start();
@@ -176,7 +176,7 @@ Deno.test("challenge: between packets the service is not asked", async () => {
   assertEquals(world.secondFactor.requests.length, 1);
 });
 
-Deno.test("hold: a client's setting is its own", async () => {
+Deno.test("hold: each client has its own setting", async () => {
   const secret = "secret-of-the-held-client";
   await using world = await startInProcess({
     toml: `[[radius.client]]
@@ -199,7 +199,7 @@ secret = "${secret}"
 });
 
 for (const device of ["hold", "hold_then_challenge"]) {
-  Deno.test(`${device}: a wait that is longer than a login may take ends with the login, in a Reject`, async () => {
+  Deno.test(`${device}: a wait that is longer than the deadline of a login ends with the login, in a Reject`, async () => {
     await using world = await startInProcess({
       embedded: true,
       toml: `[radius]\ndevice = "${device}"\nhold_s = 60\nconversation_ttl_s = 30`,
@@ -212,7 +212,7 @@ for (const device of ["hold", "hold_then_challenge"]) {
   });
 }
 
-Deno.test("device: a login that ends while the service is asked is answered with a Reject", async () => {
+Deno.test("device: a login that ends during a call to the service is answered with a Reject", async () => {
   await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 30" });
   await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });

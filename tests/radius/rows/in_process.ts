@@ -1,5 +1,5 @@
-// The real gateway in the test's own process: real sockets and HTTP, a store in memory, a fake clock, fakes of both external services or the
-// embedded ones.
+// The real gateway in the process of the test: real sockets and HTTP, a store in memory, a fake clock, and fakes of
+// both external services or the embedded ones.
 
 import { createFakeUserRecords } from "../../fakes/user_records.ts";
 import { parse, stringify } from "smol-toml";
@@ -22,21 +22,21 @@ import { createLogin, type Login } from "./login.ts";
 import { turn, whileTimePasses } from "./passing_time.ts";
 import { createPeopleDirectory, type PeopleDirectory } from "./people_directory.ts";
 
-/** What {@link startInProcess} takes; nothing has to be given. */
+/** The options of {@link startInProcess}; all are optional. */
 export interface InProcessOptions {
-  /** Settings as in the operating page, laid over those of the test. */
+  /** Settings as in the operating page, which override those of the test. */
   readonly toml?: string;
-  /** The services inside the process instead of the fakes. */
+  /** The embedded services instead of the fakes. */
   readonly embedded?: boolean;
-  /** The store's file; in memory without one. */
+  /** The file of the store; the default is a store in memory. */
   readonly kvPath?: string;
-  /** Active users of the directory, without numbers and groups; "anna" unless given. */
+  /** Active users of the directory, without numbers and groups; the default is "anna". */
   readonly users?: readonly string[];
-  /** Who checks passwords for `first_factor = "directory"` and `"ldap"`. */
+  /** Checks the passwords for `first_factor = "directory"` and `"ldap"`. */
   readonly passwords?: Passwords;
-  /** Clock, people and fakes of an earlier gateway, which go on. */
+  /** Clock, people and fakes of an earlier gateway, which are reused. */
   readonly after?: InProcess;
-  /** Puts something between the gateway and a service or the store. */
+  /** Wraps a service or the store. */
   readonly between?: {
     readonly secondFactor?: (service: SecondFactorService) => SecondFactorService;
     readonly telephony?: (service: TelephonyService) => TelephonyService;
@@ -58,17 +58,17 @@ export interface InProcess extends AsyncDisposable {
   readonly services: Services;
   readonly secondFactor: FakeSecondFactor;
   readonly telephony: FakeTelephony;
-  /** A login; its NAS-Port is one that no other login has. */
+  /** A login with a NAS-Port that no other login has. */
   login(who: Parameters<typeof createLogin>[1]): Login;
   /** A client with another source port. */
   newClient(secret?: string): RadiusClient;
-  /** Everything that was logged so far. */
+  /** All log lines so far. */
   logLines(): Promise<readonly string[]>;
-  /** Stops it, requests under way finished for at most `drainMs` (default 0); the fakes stay for another. */
+  /** Stops it; requests in progress have `drainMs` (default 0) to finish. The fakes stay for another gateway. */
   stop(drainMs?: number): Promise<void>;
 }
 
-/** What any client address shares with the gateway, unless a test has clients of its own. */
+/** The shared secret of any client address, unless a test has its own clients. */
 export const SECRET = "a-secret-of-the-tests";
 const MASTER_KEY = new Uint8Array(32).fill(9);
 let nasPorts = 1000;
@@ -95,7 +95,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const end = async (drainMs: number): Promise<void> => {
     await radius.server.stop(drainMs);
     await serving;
-    // The last replies are on their way to the client.
+    // The last replies are in transit to the client.
     for (let count = 0; count < 3; count++) await turn();
     client.close();
     radius.close();
@@ -116,7 +116,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   };
 }
 
-/** The parts as main.ts puts them together. */
+/** The parts, connected as in main.ts. */
 async function assemble(
   parts: { config: Config; store: Store; vault: Vault; clock: ManualClock; random: Random },
   { between = {}, passwords, after, users = ["anna"] }: InProcessOptions,
@@ -191,7 +191,7 @@ function configOf(
   return loaded.config;
 }
 
-/** The secret of the first client, else the one for any address. */
+/** The secret of the first client, or else the one for any address. */
 function secretOf({ radius }: Config): string {
   return radius.clients[0]?.secret ?? radius.secret;
 }

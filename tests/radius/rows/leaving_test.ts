@@ -1,4 +1,5 @@
-// A user leaves the directory: the same commit removes their pairings and ends their logins, and no login is accepted after it.
+// A user is deleted or deactivated: the same commit removes their pairings and ends their logins, and no login is
+// accepted after it.
 
 import { assert, assertEquals } from "@std/assert";
 import { interceptCommits } from "../regression/failing_commits.ts";
@@ -14,7 +15,7 @@ const CODE = "GET_DEVICE_GENERATED_PASSCODE";
 const DENIED = ["reject", "Access denied."];
 const kinds = ({ radius }: InProcess, user: string) => radius.pairings.of(user).map(({ kind }) => kind);
 
-/** The leaving as the directory makes it: its own change and what the gateway adds, in one commit. */
+/** The leaving as the directory makes it: its own change and the gateway's additions, in one commit. */
 async function leave(world: InProcess, user: string): Promise<void> {
   const leaving = world.radius.prepareOffboarding(user);
   const outcome = await world.store.commit({ mutations: leaving.mutations });
@@ -38,7 +39,7 @@ async function giveEverything(world: InProcess, user: string): Promise<void> {
   world.radius.pairings.adoptPreference(user, "totp");
 }
 
-Deno.test("leaving: all pairings and the preference go, here and in the store, each with its audit record", async () => {
+Deno.test("leaving: all pairings and the preference are removed, in memory and in the store, each with its audit record", async () => {
   await using world = await startInProcess();
   await giveEverything(world, "anna");
   await give(world, "bert", { kind: "totp", seed: SEED });
@@ -67,7 +68,7 @@ Deno.test("leaving: listeners receive each unpaired phone after the commit", asy
   stop();
 });
 
-Deno.test("leaving: while its commit is on the way a login finds no pairing and nothing is recorded for it", async () => {
+Deno.test("leaving: during its commit a login finds no pairing, and nothing is recorded for it", async () => {
   await using world = await startInProcess();
   await giveEverything(world, "anna");
   const leaving = world.radius.prepareOffboarding("anna");
@@ -81,7 +82,7 @@ Deno.test("leaving: while its commit is on the way a login finds no pairing and 
   assertEquals(brief(again), DENIED);
 });
 
-Deno.test("leaving: undone, everything is as before", async () => {
+Deno.test("leaving: after undo() everything is as before", async () => {
   await using world = await startInProcess();
   await giveEverything(world, "anna");
   const login = world.login({ user: "anna" });
@@ -92,7 +93,7 @@ Deno.test("leaving: undone, everything is as before", async () => {
   assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
 });
 
-Deno.test("leaving: a live login is over, here and after a restart", async () => {
+Deno.test("leaving: a live login is over, also after a restart", async () => {
   const dir = await Deno.makeTempDir();
   const kvPath = `${dir}/store`;
   await using world = await startInProcess({ kvPath });
@@ -109,7 +110,7 @@ Deno.test("leaving: a live login is over, here and after a restart", async () =>
   await world.stop();
   await using next = await startInProcess({ kvPath, after: world });
   assertEquals(next.radius.monitor.alive(), 1);
-  // Created again: what was begun before is not taken up.
+  // The user is created again: earlier logins do not continue.
   await register(next, "anna");
   login.moveTo(next);
   assertEquals((await login.answer(appCode(next.clock.nowMs()))).kind, "reject");
@@ -133,7 +134,7 @@ Deno.test("leaving: a user who is created again logs in, without the old factors
   assertEquals((await second.answer(appCode(world.clock.nowMs()))).kind, "accept");
 });
 
-Deno.test("leaving: an approval that came before it and is asked for after it is no Accept", async () => {
+Deno.test("leaving: an approval from before it that is read after it is no Accept", async () => {
   const gate = createGate();
   await using world = await startInProcess({
     toml: '[radius]\ndevice = "hold"',
@@ -152,13 +153,13 @@ Deno.test("leaving: an approval that came before it and is asked for after it is
   assertEquals(lastRequest(world, pairing).id.length > 0, true);
 });
 
-Deno.test("leaving: an Accept that is decided while its commit is on the way is never sent", async () => {
+Deno.test("leaving: an Accept that is decided during its commit is never sent", async () => {
   await using world = await startInProcess();
   await giveEverything(world, "anna");
   const login = world.login({ user: "anna" });
   await login.start();
   const code = appCode(world.clock.nowMs());
-  // The code's pairing is out of the mirror, so the one way left to an Accept is a turn that had looked already.
+  // The pairing of the code is not in memory, so only a turn that read it earlier can still accept.
   const { radius } = world;
   const [totp] = radius.pairings.of("anna").filter(({ kind }) => kind === "totp");
   const leaving = radius.prepareOffboarding("anna");
@@ -173,7 +174,7 @@ Deno.test("leaving: an Accept that is decided while its commit is on the way is 
   assertEquals(radius.monitor.alive(), 0);
 });
 
-Deno.test("leaving: an Accept whose commit went before is sent, and the login is over", async () => {
+Deno.test("leaving: an Accept that was committed before it is sent, and the login is over", async () => {
   await using world = await startInProcess();
   await giveEverything(world, "anna");
   const login = world.login({ user: "anna" });
@@ -208,7 +209,7 @@ Deno.test("leaving: an Accept that could not be recorded before it does not come
   assertEquals(world.radius.monitor.alive(), 0);
 });
 
-Deno.test("leaving: a pairing on its way into the store goes too, and does not come back", async () => {
+Deno.test("leaving: a pairing that is being stored is removed too, and does not come back", async () => {
   await using world = await startInProcess();
   const { pairings } = world.radius;
   const coming = pairings.prepare({ canonical: "anna", shown: "anna" }, { kind: "sms", number: NUMBER });
@@ -221,7 +222,7 @@ Deno.test("leaving: a pairing on its way into the store goes too, and does not c
   assertEquals((await stored(world, ["pairing"])).length, 0);
 });
 
-Deno.test("leaving: undone, a pairing on its way into the store is adopted", async () => {
+Deno.test("leaving: after undo() a pairing that is being stored is adopted", async () => {
   await using world = await startInProcess();
   const { pairings } = world.radius;
   const prepare = (number: string) =>
@@ -250,7 +251,7 @@ Deno.test("leaving: an embedded approval request is cancelled", async () => {
   assertEquals(world.radius.monitor.alive(), 0);
 });
 
-Deno.test("leaving: thousands of logins under one name end, and the commit stays small", async () => {
+Deno.test("leaving: thousands of logins of one name end, and the commit stays small", async () => {
   await using world = await startInProcess({ toml: '[server]\nlog_level = "error"' });
   await register(world, "anna");
   for (let begun = 0; begun < 120; begun++) await world.login({ user: "anna" }).start("");

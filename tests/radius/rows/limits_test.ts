@@ -1,4 +1,4 @@
-// Limits on what a login makes others do: pushes to a device, texts and calls to numbers.
+// Limits on pushes to a device, and on texts and calls to numbers.
 
 import { assertEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
@@ -14,7 +14,7 @@ const TOO_MANY = [MENU, "Too many approval requests were sent lately. Choose ano
 const NOT_SENT = [MENU, "The text message could not be sent. Choose another factor:"];
 const MINUTE_MS = 60_000;
 
-Deno.test("pushes: five of one user in an hour, the sixth leads to the menu", async () => {
+Deno.test("pushes: a user has five in an hour, the sixth leads to the menu", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   for (let count = 0; count < 5; count++) {
@@ -24,7 +24,7 @@ Deno.test("pushes: five of one user in an hour, the sixth leads to the menu", as
   assertEquals(world.secondFactor.initiated().length, 5);
 });
 
-Deno.test("pushes: they are left again once the hour is over", async () => {
+Deno.test("pushes: they are available again after the hour", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   for (let count = 0; count < 5; count++) await world.login({ user: "anna" }).start();
@@ -34,7 +34,7 @@ Deno.test("pushes: they are left again once the hour is over", async () => {
   assertEquals((await world.login({ user: "anna" }).start()).step, DEVICE);
 });
 
-Deno.test("pushes: the limit holds at S and at D of the menu", async () => {
+Deno.test("pushes: the limit applies to S and D of the menu", async () => {
   await using world = await startInProcess({ toml: "[factors.pushes]\nper_user = 1" });
   await giveDevice(world, "anna");
   await world.login({ user: "anna" }).start();
@@ -46,7 +46,7 @@ Deno.test("pushes: the limit holds at S and at D of the menu", async () => {
   assertEquals(world.secondFactor.initiated().length, 1);
 });
 
-Deno.test("pushes: one that the service refused counts too", async () => {
+Deno.test("pushes: a push that the service refused counts too", async () => {
   await using world = await startInProcess({ toml: "[factors.pushes]\nper_user = 1" });
   await giveDevice(world, "anna");
   world.secondFactor.failNext({ kind: "status", status: 409 });
@@ -54,14 +54,14 @@ Deno.test("pushes: one that the service refused counts too", async () => {
   assertEquals(brief(await world.login({ user: "anna" }).start()), TOO_MANY);
 });
 
-Deno.test("pushes: a hundred starts at once make five", async () => {
+Deno.test("pushes: a hundred simultaneous logins cause five", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   await Promise.all(Array.from({ length: 100 }, () => world.login({ user: "anna" }).start()));
   assertEquals(world.secondFactor.initiated().length, 5);
 });
 
-Deno.test("pushes: another user's are not counted", async () => {
+Deno.test("pushes: those of another user are not counted", async () => {
   await using world = await startInProcess({ toml: "[factors.pushes]\nper_user = 1" });
   await giveDevice(world, "anna");
   await giveDevice(world, "bert");
@@ -69,7 +69,7 @@ Deno.test("pushes: another user's are not counted", async () => {
   assertEquals((await world.login({ user: "bert" }).start()).step, DEVICE);
 });
 
-Deno.test("sends: five texts of one user in ten minutes, the sixth is not sent", async () => {
+Deno.test("sends: a user has five texts in ten minutes, the sixth is not sent", async () => {
   await using world = await startInProcess({ toml: "[factors.sends]\nper_number = 50" });
   await give(world, "anna", { kind: "sms", number: NUMBER });
   for (let count = 0; count < 5; count++) await world.login({ user: "anna" }).start();
@@ -77,12 +77,12 @@ Deno.test("sends: five texts of one user in ten minutes, the sixth is not sent",
   assertEquals(world.telephony.requests.length, 5);
 });
 
-Deno.test("sends: they are left again once the ten minutes are over, counted from the last one that was sent", async () => {
+Deno.test("sends: they are available again ten minutes after the last one that was sent", async () => {
   await using world = await startInProcess({ toml: "[factors.sends]\nper_user = 1" });
   await give(world, "anna", { kind: "sms", number: NUMBER });
   await world.login({ user: "anna" }).start();
   await jump(world.clock, 9 * MINUTE_MS);
-  // Trying again at the limit does not prolong it.
+  // An attempt at the limit does not extend it.
   assertEquals(brief(await world.login({ user: "anna" }).start()), NOT_SENT);
   await jump(world.clock, 2 * MINUTE_MS);
   assertEquals((await world.login({ user: "anna" }).start()).step, "AWAIT_SMS_DELIVERED_PASSCODE");
@@ -115,7 +115,7 @@ Deno.test("sends: a call above the limit is not placed, and the next step is the
   assertEquals((await login.answer("0000")).kind, "reject");
 });
 
-Deno.test("sends: five to one number in ten minutes, for all users together", async () => {
+Deno.test("sends: five to one number in ten minutes, over all users", async () => {
   await using world = await startInProcess();
   for (let count = 0; count < 6; count++) {
     const user = `user${count}`;
@@ -138,13 +138,13 @@ Deno.test("sends: a typed number that is refused counts for the user", async () 
   assertEquals(world.telephony.requests.length, 0);
 });
 
-Deno.test("sends: a thousand tries with disallowed numbers send nothing", async () => {
+Deno.test("sends: a thousand attempts with disallowed numbers send nothing", async () => {
   await using world = await startInProcess();
   await Promise.all(Array.from({ length: 100 }, () => tryNumbers(world)));
   assertEquals(world.telephony.requests.length, 0);
 });
 
-Deno.test("sends: a hundred starts at once send five", async () => {
+Deno.test("sends: a hundred simultaneous logins send five", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
   await Promise.all(Array.from({ length: 100 }, () => world.login({ user: "anna" }).start()));

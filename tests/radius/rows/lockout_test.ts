@@ -1,4 +1,4 @@
-// Lockout: what counts, when a user is locked, for how long, and what ends it.
+// Lockout: what counts, when a user is locked, for how long, and what ends the lock.
 
 import { assert, assertEquals } from "@std/assert";
 import { startFirstFactorServer } from "./first_factor_server.ts";
@@ -21,7 +21,7 @@ async function fail(world: InProcess, count: number): Promise<void> {
   assert(replies.every(({ kind }) => kind === "reject"));
 }
 
-/** Whether the right code lets the user in now. */
+/** Whether the right code is accepted now. */
 async function rightCode(world: InProcess): Promise<string> {
   const login = world.login({ user: "anna" });
   const first = await login.start();
@@ -44,7 +44,7 @@ Deno.test("lockout: nine failures lock no user, the tenth does", async () => {
   assertEquals(await rightCode(world), "Access denied.");
 });
 
-Deno.test("lockout: a lock ends after 15 minutes, and the right code lets in", async () => {
+Deno.test("lockout: a lock ends after 15 minutes, and the right code is accepted", async () => {
   await using world = await withTotp();
   await fail(world, 10);
   await jump(world.clock, 14 * MINUTE_MS);
@@ -64,7 +64,7 @@ Deno.test("lockout: each further lock lasts twice as long", async () => {
   }
 });
 
-Deno.test("lockout: a lock lasts 24 hours at the most", async () => {
+Deno.test("lockout: a lock lasts at most 24 hours", async () => {
   await using world = await withTotp("[factors.lockout]\nfailures = 1\nminutes = 1000");
   await fail(world, 1);
   await jump(world.clock, 1001 * MINUTE_MS);
@@ -73,7 +73,7 @@ Deno.test("lockout: a lock lasts 24 hours at the most", async () => {
   assertEquals(await rightCode(world), "accept");
 });
 
-Deno.test("lockout: a success forgets the failures and the doubling", async () => {
+Deno.test("lockout: a success resets the failures and the doubling", async () => {
   await using world = await withTotp();
   await fail(world, 10);
   await jump(world.clock, 15 * MINUTE_MS);
@@ -85,17 +85,17 @@ Deno.test("lockout: a success forgets the failures and the doubling", async () =
   assertEquals(await rightCode(world), "accept");
 });
 
-Deno.test("lockout: after a hundred failures time unlocks no user", async () => {
+Deno.test("lockout: after a hundred failures the lock does not expire", async () => {
   await using world = await withTotp("[factors.lockout]\nfailures = 1000");
   for (let round = 0; round < 4; round++) await fail(world, 25);
   await jump(world.clock, 3 * 24 * 60 * MINUTE_MS);
   assertEquals(await rightCode(world), "Access denied.");
-  // An administrator does.
+  // An administrator ends the lock.
   world.radius.limits.clear("anna");
   assertEquals(await rightCode(world), "accept");
 });
 
-Deno.test("lockout: locks that were waited for do not stop the count to a hundred", async () => {
+Deno.test("lockout: expired locks do not reset the count to a hundred", async () => {
   await using world = await withTotp("[factors.lockout]\nfailures = 2\nhard_limit = 6\nminutes = 1");
   for (const minutes of [1, 2, 4]) {
     await fail(world, 2);
@@ -113,7 +113,7 @@ Deno.test("lockout: logins in progress are refused as well", async () => {
   assertEquals(brief(await waiting.answer(appCode(world.clock.nowMs()))), DENIED);
 });
 
-Deno.test("lockout: of many codes tried at once no more are looked at than the limit", async () => {
+Deno.test("lockout: of many simultaneous codes no more are checked than the limit", async () => {
   await using world = await withTotp();
   const wrong = otherThan(appCode(world.clock.nowMs()));
   const logins = Array.from({ length: 30 }, () => world.login({ user: "anna" }));
@@ -123,7 +123,7 @@ Deno.test("lockout: of many codes tried at once no more are looked at than the l
   assertEquals([looked, replies.length - looked], [10, 20]);
 });
 
-Deno.test("lockout: a locked user is refused while the device approves", async () => {
+Deno.test("lockout: a locked user is refused even if the device approves", async () => {
   await using world = await withTotp();
   const pairing = await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
@@ -174,7 +174,7 @@ Deno.test("lockout: wrong passwords of the first factor lock too", async () => {
   assertEquals(server.asked.length, 10);
 });
 
-Deno.test("lockout: one user's failures are no other's", async () => {
+Deno.test("lockout: failures count for one user only", async () => {
   await using world = await withTotp();
   await give(world, "bert", { kind: "totp", seed: SEED });
   await fail(world, 10);

@@ -1,4 +1,4 @@
-// What is logged: a line for each request and each answer, and never a secret.
+// The log: a line for each request and each answer, and never a secret.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { SECRET, startInProcess } from "./in_process.ts";
@@ -46,7 +46,7 @@ Deno.test("log: each answer is one line, with the elapsed time in milliseconds",
   }
 });
 
-Deno.test("log: attribute 66 is unknown and skipped, with a line, and the request continues", async () => {
+Deno.test("log: attribute 66 is unknown and skipped, with a line, and the request is handled", async () => {
   await using world = await startInProcess();
   const more = [{ type: 66, value: octets("198.51.100.9") }];
   const reply = await world.login({ user: "anna" }).start("", { more });
@@ -55,7 +55,7 @@ Deno.test("log: attribute 66 is unknown and skipped, with a line, and the reques
   assertEquals(lines.filter((line) => line.includes("attribute 66 is unknown, skipped")).length, 1);
 });
 
-Deno.test("log: every request of a client that is not configured is warned of", async () => {
+Deno.test("log: every request of a client that is not configured is a warning", async () => {
   await using world = await startInProcess();
   const login = world.login({ user: "anna" });
   await login.start("");
@@ -65,7 +65,7 @@ Deno.test("log: every request of a client that is not configured is warned of", 
   assertEquals(warnings.map((line) => line.includes(" warn ")), [true, true, true]);
 });
 
-Deno.test("log: of a configured client's requests, only the first signed one of an address is a warning", async () => {
+Deno.test("log: for a configured client, only the first signed request of an address is a warning", async () => {
   await using world = await startInProcess({ toml: CLIENT });
   await world.login({ user: "anna" }).start("");
   await world.login({ user: "anna" }).start("");
@@ -76,7 +76,7 @@ Deno.test("log: of a configured client's requests, only the first signed one of 
   assert(lines.some((line) => line.includes("client=vpn")));
 });
 
-Deno.test("log: no password, passcode, token, digest or secret of any login is in it", async () => {
+Deno.test("log: it contains no password, passcode, token, digest or secret of any login", async () => {
   await using world = await startInProcess({
     toml: '[server]\nlog_level = "debug"\n[factors.passcode]\nvoice_digits = 8\nsms_digits = 8',
   });
@@ -108,7 +108,7 @@ Deno.test("log: no password, passcode, token, digest or secret of any login is i
   for (const secret of [...secrets, "86420975"]) assertEquals(log.includes(secret), false, secret);
 });
 
-Deno.test("log: the audit and what the console is shown hold none of them either", async () => {
+Deno.test("log: the audit log and the console contain none of them either", async () => {
   await using world = await startInProcess({ toml: "[factors.passcode]\nsms_digits = 8" });
   await give(world, "anna", { kind: "sms", number: NUMBER });
   const login = world.login({ user: "anna", nasPort: undefined });
@@ -124,7 +124,7 @@ Deno.test("log: the audit and what the console is shown hold none of them either
   }
 });
 
-/** Names and places of an attacker who wants to forge lines of the log. */
+/** Names and places of an attacker who wants to forge log lines. */
 const HOSTILE = [
   "anna\r\n2027-01-01T00:00:00.000Z info  Access-Accept  user=root",
   "\u001b[2J\u001b[31mred",
@@ -141,7 +141,7 @@ for (const [at, text] of HOSTILE.entries()) {
     await using world = await startInProcess();
     await world.login({ user: text, callingStationId: text }).start("");
     const lines = await world.logLines();
-    // A name with a format character or NUL is refused, which is one more line.
+    // A name with a format character or NUL is refused, which adds a line.
     assertEquals(lines.length, /[\p{Cf}\0]/u.test(text) ? 4 : 3);
     for (const line of lines) {
       assertMatch(line, /^\d{4}-\d\d-\d\dT[0-9:.]+Z (info|warn) /);
@@ -151,7 +151,7 @@ for (const [at, text] of HOSTILE.entries()) {
   });
 }
 
-Deno.test("log: a User-Name that is no UTF-8 is logged and answered", async () => {
+Deno.test("log: a User-Name that is not UTF-8 is logged and answered", async () => {
   await using world = await startInProcess();
   const login = world.login({ user: "anna" });
   const packet = login.buildStart("", { userName: new Uint8Array([0xff, 0xfe, 0x41]) });
@@ -171,7 +171,7 @@ Deno.test("log: a drop is logged once a minute, with its reason and source", asy
   assertEquals(world.radius.monitor.counters()["dropped_wrong_message_authenticator"], 3);
 });
 
-Deno.test("log: an unsigned request whose password is garbled gets a hint at the secret", async () => {
+Deno.test("log: an unsigned request with an unreadable password has a hint at the secret", async () => {
   await using world = await startInProcess();
   using stranger = world.newClient("another-secret-altogether");
   const packet = stranger.build({ userName: "anna", password: "p".repeat(16), messageAuthenticator: "none" });
@@ -187,7 +187,7 @@ const UNSENT = [
   { toml: `[factors]\ncountry_codes = ["41"]\n`, why: "factors.country_codes does not allow the number" },
 ];
 for (const { toml, why } of UNSENT) {
-  Deno.test(`log: a text that was not sent says that ${why}`, async () => {
+  Deno.test(`log: the line about an unsent text has the reason: ${why}`, async () => {
     await using world = await startInProcess({ toml });
     await give(world, "anna", { kind: "sms", number: NUMBER });
     await world.login({ user: "anna", nasPort: 1 }).start();

@@ -1,4 +1,5 @@
-// A login as a client plays it: each packet under a new identifier, each reply judged, the State of the last challenge returned.
+// A client's login: each packet has a new identifier, each reply is checked, and State is returned with the next
+// packet.
 
 import { assertEquals } from "@std/assert";
 import type { BuiltRequest, Reply, RequestParts } from "../../support/radius_packets.ts";
@@ -6,16 +7,16 @@ import type { RadiusClient } from "../../support/radius_client.ts";
 import type { ManualClock } from "../../upstream/manual_clock.ts";
 import { whileTimePasses } from "./passing_time.ts";
 
-/** A reply without a fault, in the words of the rows. */
+/** A valid reply, in the terms of the rows. */
 export interface Answer extends Reply {
   readonly kind: "accept" | "reject" | "challenge";
-  /** What State says; "" on anything but a challenge. */
+  /** The content of State; "" on anything except a challenge. */
   readonly step: string;
-  /** From sending to the reply, on the gateway's clock. */
+  /** The time from sending to the reply, by the gateway's clock. */
   readonly tookMs: number;
 }
 
-/** Where packets of a login go. */
+/** The destination of a login's packets. */
 export interface LoginPlace {
   readonly client: RadiusClient;
   readonly clock: ManualClock;
@@ -32,15 +33,15 @@ export interface Login {
   build(password: string, more?: RequestParts): BuiltRequest;
   /** The same without State. */
   buildStart(password: string, more?: RequestParts): BuiltRequest;
-  /** Sends a packet that was built, once, and waits for the reply. */
+  /** Sends a built packet once, and waits for the reply. */
   exchange(request: BuiltRequest): Promise<Answer>;
-  /** Goes on at another gateway. */
+  /** Continues at another gateway. */
   moveTo(place: LoginPlace): void;
 }
 
 const KINDS: Readonly<Record<number, Answer["kind"]>> = { 2: "accept", 3: "reject", 11: "challenge" };
 /**
- * In real time; only reached when no answer comes. A fake clock passes in turns of the event loop, and a busy machine takes
+ * In real time; only reached when no answer comes. A fake clock advances with the event loop, and a busy machine needs
  * 15 ms for a turn.
  */
 const PATIENCE = { timeoutMs: 60_000, tries: 1 } as const;
@@ -78,7 +79,7 @@ export function createLogin(
   };
 }
 
-/** Sends a packet and waits for its reply, which must be one without a fault. */
+/** Sends a packet and waits for its reply, which must be valid. */
 export async function exchangeJudged(
   { client, clock }: LoginPlace,
   request: BuiltRequest,
@@ -97,7 +98,7 @@ export function stepName({ step }: Answer): string {
   return step.split(".")[0] ?? "";
 }
 
-/** A short form of an answer, for comparing: where it stands, and the first line of what it says. */
+/** A short form of an answer, for comparisons: its step, and the first line of its message. */
 export function brief({ kind, step, message }: Answer): [string, string] {
   return [kind === "challenge" ? step : kind, message.split("\n")[0] ?? ""];
 }

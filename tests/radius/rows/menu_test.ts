@@ -1,4 +1,4 @@
-// The rows of the menu: what each letter leads to.
+// The flow rows of the menu: the result of each letter.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
@@ -10,7 +10,7 @@ const OTHER = "+4915187654321";
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 
-/** A login that stands at the menu, because its password was empty. */
+/** A login that is at the menu, because its password was empty. */
 async function atMenu(world: InProcess, user = "anna"): Promise<Login> {
   const login = world.login({ user });
   assertEquals((await login.start("")).step, MENU);
@@ -30,7 +30,7 @@ Deno.test("menu: it lists the four choices and ends with the way to start over",
   ]);
 });
 
-Deno.test("menu: a factor that is not enabled is not listed, and its letter chooses nothing", async () => {
+Deno.test("menu: a factor that is not enabled is not listed, and its letter selects nothing", async () => {
   await using world = await startInProcess({ toml: `[factors]\nenabled = ["device", "sms"]` });
   await register(world, "anna", { phoneNumbers: [NUMBER] });
   const login = world.login({ user: "anna" });
@@ -40,7 +40,7 @@ Deno.test("menu: a factor that is not enabled is not listed, and its letter choo
   assertEquals(world.telephony.requests.length, 0);
 });
 
-Deno.test("menu S: with a device pairing an approval is asked for", async () => {
+Deno.test("menu S: with a device pairing it requests an approval", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
   const login = await atMenu(world);
@@ -57,7 +57,7 @@ Deno.test("menu: letters are read without case and without the blanks around the
   }
 });
 
-Deno.test("menu S: without a pairing, where enrolment is not allowed, it says that no device is paired", async () => {
+Deno.test("menu S: without a pairing, if enrolment is not allowed, it reports that no device is paired", async () => {
   await using world = await startInProcess();
   const login = await atMenu(world);
   const reply = await login.answer("S");
@@ -65,7 +65,7 @@ Deno.test("menu S: without a pairing, where enrolment is not allowed, it says th
   assertEquals(world.secondFactor.requests.length, 0);
 });
 
-Deno.test("menu S: without a pairing, where enrolment is allowed, it asks for the pairing phrase", async () => {
+Deno.test("menu S: without a pairing, if enrolment is allowed, it asks for the pairing phrase", async () => {
   await using world = await startInProcess({ toml: `[factors]\nenrol_at_login = "always"` });
   const login = await atMenu(world);
   assertEquals(brief(await login.answer("S")), [
@@ -115,7 +115,7 @@ for (
     assertEquals(world.telephony.taken().map(({ form }) => form.get("To")), [NUMBER]);
   });
 
-  Deno.test(`menu ${letter}: several numbers are shown masked, and the line's number picks one`, async () => {
+  Deno.test(`menu ${letter}: several numbers are shown masked, and a line number selects one`, async () => {
     await using world = await startInProcess();
     await register(world, "anna", { phoneNumbers: [NUMBER, OTHER] });
     const login = await atMenu(world);
@@ -128,7 +128,7 @@ for (
     assertEquals((await login.answer(passcodeSentTo(world, OTHER))).kind, "accept");
   });
 
-  Deno.test(`menu ${letter}: a line that was not shown sends nothing and asks again`, async () => {
+  Deno.test(`menu ${letter}: a line number that was not shown sends nothing and asks again`, async () => {
     await using world = await startInProcess();
     await register(world, "anna", { phoneNumbers: [NUMBER, OTHER] });
     const login = await atMenu(world);
@@ -154,7 +154,7 @@ Deno.test("menu D: with a device that generates passcodes a request is opened fo
   assertEquals(world.secondFactor.initiated().map(({ pairingId }) => pairingId), [pairing.id]);
 });
 
-Deno.test("menu D: the user's own TOTP goes before the device's", async () => {
+Deno.test("menu D: the user's own TOTP has precedence over the device's", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   await give(world, "anna", { kind: "totp", seed: SEED });
@@ -164,7 +164,7 @@ Deno.test("menu D: the user's own TOTP goes before the device's", async () => {
   assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
 });
 
-Deno.test("menu D: with neither, or with a device that generates none, it says so", async () => {
+Deno.test("menu D: without both, or with a device that generates no passcodes, it reports that", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "bert", { totpLength: 0 });
   for (const user of ["anna", "bert"]) {
@@ -177,7 +177,7 @@ Deno.test("menu D: with neither, or with a device that generates none, it says s
   assertEquals(world.secondFactor.requests.length, 0);
 });
 
-Deno.test("menu D: when the request for the passcode cannot be opened, the menu says so", async () => {
+Deno.test("menu D: when the request for the passcode cannot be opened, the menu reports that", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   world.secondFactor.failNext({ kind: "status", status: 503 });
@@ -188,7 +188,7 @@ Deno.test("menu D: when the request for the passcode cannot be opened, the menu 
   ]);
 });
 
-Deno.test("menu: anything else shows the menu again", async () => {
+Deno.test("menu: any other text shows the menu again", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   const login = await atMenu(world);

@@ -1,4 +1,4 @@
-// The rows of typed phone numbers: which are used, which are refused, and how little a refusal tells.
+// Flow rows of typed phone numbers: accepted numbers, refused ones, and refusals that reveal little.
 
 import { assert, assertEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
@@ -10,7 +10,7 @@ const STRANGERS = "+15005550123";
 const ANY = `[factors]\nphone_numbers = "any"\n`;
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 
-/** The two ways to a number, where they differ and where not. */
+/** The two ways to enter a number, and their differences. */
 const WAYS = [
   {
     letter: "T",
@@ -28,7 +28,7 @@ const WAYS = [
   },
 ] as const;
 
-/** A login that is asked for a number. */
+/** A login at the prompt for a number. */
 async function askedForNumber(world: InProcess, letter: string, user = "anna"): Promise<Login> {
   const login = world.login({ user });
   await login.start("");
@@ -37,21 +37,21 @@ async function askedForNumber(world: InProcess, letter: string, user = "anna"): 
 }
 
 for (const { letter, at, verify, asks, refusedNext } of WAYS) {
-  Deno.test(`${at}: with any number allowed, a well-formed one is used and must be proven`, async () => {
+  Deno.test(`${at}: if any number is allowed, a well-formed one is used and must be verified`, async () => {
     await using world = await startInProcess({ toml: ANY });
     const login = await askedForNumber(world, letter);
     assertEquals((await login.answer(STRANGERS)).step, verify);
     assertEquals((await login.answer(passcodeSentTo(world, STRANGERS))).kind, "accept");
   });
 
-  Deno.test(`${at}: tel:, blanks, dots, dashes and brackets of a typed number are of no account`, async () => {
+  Deno.test(`${at}: tel:, blanks, dots, dashes and brackets of a typed number are ignored`, async () => {
     await using world = await startInProcess({ toml: ANY });
     const login = await askedForNumber(world, letter);
     assertEquals((await login.answer("tel:+1 (500) 555-01.23")).step, verify);
     assertEquals(world.telephony.taken().map(({ form }) => form.get("To")), [STRANGERS]);
   });
 
-  Deno.test(`${at}: empty leads back to the menu`, async () => {
+  Deno.test(`${at}: an empty answer leads back to the menu`, async () => {
     await using world = await startInProcess();
     const login = await askedForNumber(world, letter);
     assertEquals((await login.answer(" ")).step, MENU);
@@ -68,7 +68,7 @@ for (const { letter, at, verify, asks, refusedNext } of WAYS) {
       "?",
     ]
   ) {
-    Deno.test(`${at}: "${typed}" is no number, so the prompt comes again and no service is called`, async () => {
+    Deno.test(`${at}: "${typed}" is no number, so the prompt is repeated and no service is called`, async () => {
       await using world = await startInProcess({ toml: ANY });
       const login = await askedForNumber(world, letter);
       assertEquals(brief(await login.answer(typed)), [at, asks]);
@@ -76,14 +76,14 @@ for (const { letter, at, verify, asks, refusedNext } of WAYS) {
     });
   }
 
-  Deno.test(`${at}: a number that is not registered is refused as if it were, and no service is called`, async () => {
+  Deno.test(`${at}: an unregistered number is refused like one that the service refuses, and no service is called`, async () => {
     await using world = await startInProcess();
     const login = await askedForNumber(world, letter);
     assertEquals((await login.answer(STRANGERS)).step, refusedNext);
     assertEquals(world.telephony.requests.length, 0);
   });
 
-  Deno.test(`${at}: with any number allowed, one who has a factor may still use none but their own`, async () => {
+  Deno.test(`${at}: if any number is allowed, a user with a factor may still use only their own numbers`, async () => {
     await using world = await startInProcess({ toml: ANY });
     await giveDevice(world, "anna");
     const login = await askedForNumber(world, letter);
@@ -103,7 +103,7 @@ for (const { letter, at, verify, asks, refusedNext } of WAYS) {
   Deno.test(`${at}: a number that the telephony service refuses leads to ${refusedNext}`, async () => {
     await using world = await startInProcess({ toml: ANY });
     const login = await askedForNumber(world, letter);
-    // The provider's own number for "invalid".
+    // The provider's number for "invalid".
     assertEquals((await login.answer("+15005550001")).step, refusedNext);
     assertEquals(world.telephony.requests.length, 1);
   });
@@ -117,7 +117,7 @@ Deno.test("GET_SMS_PHONE_NUMBER: the same refused number three times in a row ge
   }
 });
 
-Deno.test("GET_SMS_PHONE_NUMBER: after a refusal another number may be tried", async () => {
+Deno.test("GET_SMS_PHONE_NUMBER: after a refusal the user may try another number", async () => {
   await using world = await startInProcess({ toml: ANY });
   const login = await askedForNumber(world, "T");
   await login.answer("+15005550001");
@@ -132,7 +132,7 @@ Deno.test("GET_VOICE_PHONE_NUMBER: after a refusal no passcode is right", async 
   assertEquals(world.telephony.requests.length, 0);
 });
 
-Deno.test("GET_VOICE_PHONE_NUMBER: a call that a hung service may have placed is not placed again, and its passcode counts", async () => {
+Deno.test("GET_VOICE_PHONE_NUMBER: a call that a hung service may have placed is not repeated, and its passcode counts", async () => {
   await using world = await startInProcess({ toml: ANY });
   world.telephony.failNext({ kind: "hang" });
   const login = await askedForNumber(world, "P");
@@ -141,7 +141,7 @@ Deno.test("GET_VOICE_PHONE_NUMBER: a call that a hung service may have placed is
   assertEquals((await login.answer(passcodeSentTo(world, STRANGERS))).kind, "accept");
 });
 
-Deno.test("numbers: at the menu a registered number is compared in reduced form, also when it is typed", async () => {
+Deno.test("numbers: a registered number that is typed at the menu is compared in reduced form", async () => {
   await using world = await startInProcess();
   await register(world, "anna", { phoneNumbers: ["tel:+49-151-1234.5678", "+49 30 (123) 45678", "broken"] });
   const login = await askedForNumber(world, "T");
@@ -163,7 +163,7 @@ for (const { letter, verify } of WAYS) {
   const notStoring = { enrol: "never", stored: false } as const;
   const withoutFirst = { enrol: "after_first_factor", stored: false } as const;
   for (const { enrol, stored } of [storing, notStoring, withoutFirst]) {
-    Deno.test(`${verify}: a proven number is ${stored ? "" : "not "}stored with enrolment "${enrol}" and no first factor`, async () => {
+    Deno.test(`${verify}: a verified number is ${stored ? "" : "not "}stored with enrolment "${enrol}" and no first factor`, async () => {
       await using world = await startInProcess({ toml: `${ANY}enrol_at_login = "${enrol}"` });
       const login = await askedForNumber(world, letter);
       assertEquals((await login.answer(STRANGERS)).step, verify);
@@ -175,7 +175,7 @@ for (const { letter, verify } of WAYS) {
     });
   }
 
-  Deno.test(`${verify}: empty leads to the menu, and the earlier passcode is right no more`, async () => {
+  Deno.test(`${verify}: an empty answer leads to the menu, and the earlier passcode is no longer right`, async () => {
     await using world = await startInProcess({ toml: ANY });
     const login = await askedForNumber(world, letter);
     await login.answer(STRANGERS);
@@ -185,7 +185,7 @@ for (const { letter, verify } of WAYS) {
   });
 }
 
-Deno.test("numbers: what enrolment stored begins the next login, and the storing is audited", async () => {
+Deno.test("numbers: an enrolled number is used for the next login, and the enrolment is audited", async () => {
   await using world = await startInProcess({ toml: `${ANY}enrol_at_login = "always"` });
   const login = await askedForNumber(world, "T");
   await login.answer(STRANGERS);

@@ -1,4 +1,4 @@
-// The rows of enrolment at login: who may pair a phone of their own, and how the pairing comes about.
+// The flow rows of enrolment at login: who may pair a phone, and how pairing works.
 
 import { assertEquals } from "@std/assert";
 import { type FirstFactorServer, startFirstFactorServer } from "./first_factor_server.ts";
@@ -21,12 +21,12 @@ async function askedForPhrase(world: InProcess): Promise<Login> {
   return login;
 }
 
-/** A login whose phrase was taken; the phone has not confirmed yet. */
+/** A login whose phrase was accepted; the phone has not confirmed yet. */
 async function confirming(world: InProcess): Promise<{ login: Login; pairingId: string }> {
   const login = await askedForPhrase(world);
   world.secondFactor.offerPhrase("maple river");
   assertEquals((await login.answer("maple river")).step, PAIRING);
-  // The fake gives the new pairing's identifier only where the gateway asks for it.
+  // The fake returns the identifier of the new pairing only where the gateway requests it.
   await login.answer("");
   const asked = world.secondFactor.requests.findLast(({ target }) => target.startsWith("/v1/pairings/"));
   return { login, pairingId: asked?.target.split("/").at(-1) ?? "" };
@@ -39,7 +39,7 @@ Deno.test("pairing: an empty phrase leads to the menu", async () => {
   assertEquals(world.secondFactor.requests.length, 0);
 });
 
-Deno.test("pairing: an unknown phrase asks again", async () => {
+Deno.test("pairing: an unknown phrase is asked for again", async () => {
   await using world = await startInProcess({ toml: ALWAYS });
   const login = await askedForPhrase(world);
   assertEquals(brief(await login.answer("no such phrase")), [
@@ -61,7 +61,7 @@ Deno.test("pairing: a known phrase is sent with the user's name, and the phone m
   assertEquals([...created?.form ?? []], [["pairing_phrase", "maple river"], ["user_name", "anna"]]);
 });
 
-Deno.test("pairing: while the phone has not confirmed, the step stays", async () => {
+Deno.test("pairing: the step stays until the phone has confirmed", async () => {
   await using world = await startInProcess({ toml: ALWAYS });
   const { login } = await confirming(world);
   assertEquals(brief(await login.answer("")), [
@@ -71,7 +71,7 @@ Deno.test("pairing: while the phone has not confirmed, the step stays", async ()
   assertEquals([...world.radius.pairings.all()].length, 0);
 });
 
-Deno.test("pairing: once it is enabled it is stored, and the approval is asked for at once", async () => {
+Deno.test("pairing: an enabled pairing is stored, and the approval is requested at once", async () => {
   await using world = await startInProcess({ toml: ALWAYS });
   const { login, pairingId } = await confirming(world);
   world.secondFactor.changePairing(pairingId, { enabled: true, pending: false });
@@ -82,7 +82,7 @@ Deno.test("pairing: once it is enabled it is stored, and the approval is asked f
   assertEquals((await login.answer("")).kind, "accept");
 });
 
-Deno.test("pairing: a stored one survives in the store and begins the next login", async () => {
+Deno.test("pairing: a stored pairing survives a restart and is used for the next login", async () => {
   await using world = await startInProcess({ toml: ALWAYS });
   const { login, pairingId } = await confirming(world);
   world.secondFactor.changePairing(pairingId, { enabled: true, pending: false });
@@ -92,7 +92,7 @@ Deno.test("pairing: a stored one survives in the store and begins the next login
   assertEquals((await world.login({ user: "anna" }).start()).step, DEVICE);
 });
 
-Deno.test("pairing: a denied one is a Reject and is not stored", async () => {
+Deno.test("pairing: a denied pairing is a Reject and is not stored", async () => {
   await using world = await startInProcess({ toml: ALWAYS });
   const { login, pairingId } = await confirming(world);
   world.secondFactor.changePairing(pairingId, { enabled: false, pending: false });
@@ -100,14 +100,14 @@ Deno.test("pairing: a denied one is a Reject and is not stored", async () => {
   assertEquals([...world.radius.pairings.all()].length, 0);
 });
 
-Deno.test("pairing: a deactivated one is a Reject, though it says that it is enabled", async () => {
+Deno.test("pairing: a deactivated pairing is a Reject, although it is also reported as enabled", async () => {
   await using world = await startInProcess({ toml: ALWAYS });
   const { login, pairingId } = await confirming(world);
   world.secondFactor.changePairing(pairingId, { enabled: true, pending: false, deactivated: true });
   assertEquals((await login.answer("")).kind, "reject");
 });
 
-Deno.test("pairing: a service that cannot be asked keeps the step, and the phrase is not lost", async () => {
+Deno.test("pairing: an unavailable service keeps the step and the phrase", async () => {
   await using world = await startInProcess({ toml: ALWAYS });
   const { login, pairingId } = await confirming(world);
   world.secondFactor.failAlways({ kind: "close" });
@@ -121,7 +121,7 @@ Deno.test("pairing: a service that cannot be asked keeps the step, and the phras
   assertEquals((await login.answer("")).step, DEVICE);
 });
 
-Deno.test("pairing: a phrase that cannot be checked asks for it again", async () => {
+Deno.test("pairing: a phrase that cannot be checked is asked for again", async () => {
   await using world = await startInProcess({ toml: ALWAYS });
   const login = await askedForPhrase(world);
   world.secondFactor.failNext({ kind: "status", status: 503 });
@@ -131,13 +131,13 @@ Deno.test("pairing: a phrase that cannot be checked asks for it again", async ()
   ]);
 });
 
-Deno.test("enrolment never: S says that no device is paired, though the first factor was right", async () => {
+Deno.test("enrolment never: S reports that no device is paired, though the first factor was right", async () => {
   using server = startFirstFactorServer({ password: "right" });
   await using world = await startInProcess({ toml: `${server.toml}\n[factors]\nenrol_at_login = "never"` });
   assertEquals(brief(await menuThenS(world)), NONE_PAIRED);
 });
 
-Deno.test("enrolment after_first_factor: without a verified first factor S says that no device is paired", async () => {
+Deno.test("enrolment after_first_factor: without a verified first factor S reports that no device is paired", async () => {
   await using world = await startInProcess();
   assertEquals(brief(await menuThenS(world)), NONE_PAIRED);
 });
@@ -159,7 +159,7 @@ for (const enrol of ["after_first_factor", "always"]) {
     await login.answer("cancel");
     assertEquals(brief(await login.answer("S")), NONE_PAIRED);
     await login.answer("T");
-    // Nor can they prove a new number.
+    // They cannot enrol a new number either.
     assertEquals((await login.answer("+15005550123")).step, "GET_SMS_PHONE_NUMBER");
   });
 }
@@ -200,7 +200,7 @@ Deno.test("enrolment: a user who gets a factor at the phrase prompt can no longe
   assertEquals(world.secondFactor.requests.length, 0);
 });
 
-Deno.test("enrolment: with a right first factor, a proven registered number is stored as verified", async () => {
+Deno.test("enrolment: with a right first factor, a verified registered number is stored as verified", async () => {
   using server = startFirstFactorServer({ password: "right" });
   await using world = await startInProcess({ toml: server.toml });
   await register(world, "anna", { phoneNumbers: ["+4915112345678"] });

@@ -1,4 +1,4 @@
-// The rows of delivered passcodes: their lengths, their life, and that each serves once.
+// Flow rows of delivered passcodes: their length, their validity, and their single use.
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
@@ -43,20 +43,20 @@ for (const way of WAYS) {
     }
   });
 
-  Deno.test(`${at}: another passcode is a Reject and ends the login`, async () => {
+  Deno.test(`${at}: a wrong passcode is a Reject and ends the login`, async () => {
     await using world = await startInProcess();
     const { login, passcode } = await awaiting(world, way);
     assertEquals(brief(await login.answer(otherThan(passcode))), MISMATCH);
     assertEquals((await login.answer(passcode)).kind, "reject");
   });
 
-  Deno.test(`${at}: empty leads to the menu`, async () => {
+  Deno.test(`${at}: an empty answer leads to the menu`, async () => {
     await using world = await startInProcess();
     const { login } = await awaiting(world, way);
     assertEquals((await login.answer("")).step, "CHOOSE_WHICH_MULTIFACTOR");
   });
 
-  Deno.test(`${at}: a passcode counts for 300 s and no longer`, async () => {
+  Deno.test(`${at}: a passcode is valid for 300 s and no longer`, async () => {
     await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 600" });
     const early = await awaiting(world, way);
     await jump(world.clock, 295_000);
@@ -78,7 +78,7 @@ for (const way of WAYS) {
   });
 
   Deno.test(`${at}: the passcode of another user's login is wrong`, async () => {
-    // Eight digits are not the same by chance.
+    // Two passcodes of eight digits are never equal by chance.
     await using world = await startInProcess({ toml: `[factors.passcode]\n${kind}_digits = 8` });
     const { login } = await awaiting(world, way);
     await give(world, "bert", { kind, number: "+4915187654321" });
@@ -93,8 +93,8 @@ for (const way of WAYS) {
     assertEquals((await login.answer(passcode)).kind, "accept");
   });
 
-  Deno.test(`${at}: the passcode stands nowhere in the store, neither alone nor as an unkeyed hash`, async () => {
-    // Eight digits do not turn up by chance among ids and times.
+  Deno.test(`${at}: the passcode is nowhere in the store, neither in clear nor as an unkeyed hash`, async () => {
+    // Eight digits do not occur by chance in ids and times.
     await using world = await startInProcess({ toml: `[factors.passcode]\n${kind}_digits = 8` });
     const { passcode } = await awaiting(world, way);
     const dump = await everythingStored(world);

@@ -1,26 +1,27 @@
-// Lets a fake clock run while something real is awaited: each turn of the event loop is a little of its time, so that deadlines of calls, held
-// requests and the second before a Reject pass quickly, and in order.
+// Advances a fake clock while a test awaits real work: each turn of the event loop is a little fake time, so that
+// deadlines of calls, held requests and delayed Rejects pass quickly and in order.
 
 import type { ManualClock } from "../../upstream/manual_clock.ts";
 
-/** What a turn is worth. A call to a fake needs a few turns; its deadline of five seconds is over a hundred. */
+/** The fake time of a turn. A call to a fake needs a few turns; its deadline of five seconds is over a hundred. */
 const TURN_MS = 40;
 const HERE = new URL(".", import.meta.url);
 
 /**
- * One turn of the event loop, in which sockets and the store are heard. The store works on threads of the runtime, which a busy machine serves
- * late. So a turn ends when such threads have done two pieces of work: the fake clock then waits for a slow store and does not run ahead of it.
+ * One turn of the event loop, which handles events of sockets and the store. The store works on threads of the runtime,
+ * which a busy machine serves late. So a turn ends when such threads have done two pieces of work: the fake clock then
+ * waits for a slow store and does not run ahead of it.
  */
 export async function turn(): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, 1));
   for (let piece = 0; piece < 2; piece++) await Deno.stat(HERE);
 }
 
-/** How many are awaiting something on each clock: the time of all of them passes once. */
+/** The number of waits on each clock: time advances once for all of them. */
 const awaiting = new Map<ManualClock, number>();
 const running = new Set<ManualClock>();
 
-/** Awaits `pending` while time passes. */
+/** Awaits `pending` while fake time passes. */
 export async function whileTimePasses<T>(clock: ManualClock, pending: Promise<T>): Promise<T> {
   awaiting.set(clock, (awaiting.get(clock) ?? 0) + 1);
   if (!running.has(clock)) void run(clock);
@@ -48,13 +49,13 @@ export async function pass(clock: ManualClock, forMs: number): Promise<void> {
   }
 }
 
-/** Moves the clock far at once, and lets what came due finish. */
+/** Advances the clock by a long time at once, and lets the due timers finish. */
 export async function jump(clock: ManualClock, byMs: number): Promise<void> {
   clock.advance(byMs);
   for (let count = 0; count < 5; count++) await turn();
 }
 
-/** Waits in turns, without the clock, until something is so. Throws after 30 s. */
+/** Waits in turns, without the clock, until a condition holds. Throws after 30 s. */
 export async function becomes(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
   for (const end = performance.now() + 30_000; performance.now() < end;) {
     if (await isSo()) return;

@@ -1,4 +1,4 @@
-// The rows of the first factors that the directory has: its own password, and a bind at an LDAP backend.
+// Flow rows of the first factors of the directory: its own passwords, and a bind at an LDAP backend.
 
 import { assert, assertEquals } from "@std/assert";
 import type { FirstFactorVerdict, Passwords } from "../../../radius/ports.ts";
@@ -19,7 +19,7 @@ interface Judge extends Passwords {
   verdict: FirstFactorVerdict | Error | Promise<FirstFactorVerdict> | null;
 }
 
-/** Finds "right" right and everything else wrong, unless it is told otherwise. */
+/** Accepts "right" and refuses every other password, unless told otherwise. */
 function createJudge(): Judge {
   const judge: Judge = {
     asked: [],
@@ -50,7 +50,7 @@ for (
     "corp Anna",
   ]] as const
 ) {
-  Deno.test(`passwords: at "${kind}" the right one leads to the second factor`, async () => {
+  Deno.test(`passwords: at "${kind}" the right password leads to the second factor`, async () => {
     const judge = createJudge();
     await using world = await open(toml, judge);
     const login = world.login({ user: "Anna" });
@@ -60,13 +60,13 @@ for (
     assertEquals(judge.asked.length, 1, "an answer is never taken for a password");
   });
 
-  Deno.test(`passwords: at "${kind}" a wrong one is a Reject and a failure`, async () => {
+  Deno.test(`passwords: at "${kind}" a wrong password is a Reject and a failure`, async () => {
     await using world = await open(toml, createJudge());
     assertEquals(brief(await world.login({ user: "anna" }).start("wrong")), DENIED);
     assertEquals(world.radius.limits.failures("anna").total, 1);
   });
 
-  Deno.test(`passwords: at "${kind}" an empty one is refused without a check, and is no failure`, async () => {
+  Deno.test(`passwords: at "${kind}" an empty password is refused without a check, and is no failure`, async () => {
     const judge = createJudge();
     await using world = await open(toml, judge);
     assertEquals(brief(await world.login({ user: "anna" }).start("")), DENIED);
@@ -92,7 +92,7 @@ for (
     assertEquals(judge.asked, []);
   });
 
-  Deno.test(`passwords: at "${kind}" one that is never answered is over after ten seconds`, async () => {
+  Deno.test(`passwords: at "${kind}" a check without an answer ends after ten seconds`, async () => {
     const judge = createJudge();
     judge.verdict = new Promise(() => undefined);
     await using world = await open(toml, judge);
@@ -107,7 +107,7 @@ Deno.test("passwords: no login is accepted without a password check", async () =
   assertEquals(brief(await world.login({ user: "anna" }).start("right")), DENIED);
 });
 
-Deno.test("passwords: an empty one never reaches an LDAP server, where its bind would succeed", async () => {
+Deno.test("passwords: an empty password never reaches an LDAP server, where its bind would succeed", async () => {
   const judge = createJudge();
   judge.verdict = "right";
   await using world = await open(LDAP, judge);
@@ -115,7 +115,7 @@ Deno.test("passwords: an empty one never reaches an LDAP server, where its bind 
   assertEquals(judge.asked, []);
 });
 
-Deno.test("passwords: a right one of the directory is checked once a minute, for the same user and the same octets", async () => {
+Deno.test("passwords: a right password of the directory is checked once a minute for the same user and the same octets", async () => {
   const judge = createJudge();
   await using world = await open(DIRECTORY, judge);
   await register(world, "bert");
@@ -131,7 +131,7 @@ Deno.test("passwords: a right one of the directory is checked once a minute, for
   assertEquals(judge.asked.at(-1), "directory anna right");
 });
 
-Deno.test("passwords: one of an LDAP server is checked every time: its changes are not announced", async () => {
+Deno.test("passwords: a password of an LDAP server is checked every time, because its changes are not announced", async () => {
   const judge = createJudge();
   await using world = await open(LDAP, judge);
   await world.login({ user: "anna" }).start("right");
@@ -139,7 +139,7 @@ Deno.test("passwords: one of an LDAP server is checked every time: its changes a
   assertEquals(judge.asked.length, 2);
 });
 
-Deno.test("passwords: a cached result is forgotten when the user's record changes", async () => {
+Deno.test("passwords: a cached result is removed when the user's record changes", async () => {
   const judge = createJudge();
   await using world = await open(DIRECTORY, judge);
   await world.login({ user: "anna" }).start("right");
@@ -150,7 +150,7 @@ Deno.test("passwords: a cached result is forgotten when the user's record change
   assertEquals((await world.login({ user: "anna" }).start("right")).kind, "reject");
 });
 
-Deno.test("passwords: what was right while the record changed is not remembered", async () => {
+Deno.test("passwords: a result is not cached if the record changed during the check", async () => {
   const judge = createJudge();
   const { promise, resolve } = Promise.withResolvers<FirstFactorVerdict>();
   judge.verdict = promise;
@@ -164,7 +164,7 @@ Deno.test("passwords: what was right while the record changed is not remembered"
   assertEquals((await world.login({ user: "anna" }).start("right")).kind, "reject");
 });
 
-Deno.test("passwords: two are checked at once and 48 of one client wait; the next gets no answer and may try again", async () => {
+Deno.test("passwords: two checks run at once and 48 of one client wait; the next request gets no answer and may be repeated", async () => {
   const judge = createJudge();
   const { promise, resolve } = Promise.withResolvers<FirstFactorVerdict>();
   judge.verdict = promise;
@@ -182,11 +182,11 @@ Deno.test("passwords: two are checked at once and 48 of one client wait; the nex
   resolve("right");
   await becomes("all were checked", () => world.radius.server.working === 0);
   assertEquals(judge.asked.length, 50);
-  // Its retransmission is worked on.
+  // Its retransmission is handled.
   assertEquals((await exchangeJudged(world, late)).step, MENU);
 });
 
-Deno.test("passwords: names without one are refused while the queue is full, and take no place in it", async () => {
+Deno.test("passwords: users without a password are refused while the queue is full, and take no place in it", async () => {
   const judge = createJudge();
   const { promise, resolve } = Promise.withResolvers<FirstFactorVerdict>();
   judge.verdict = promise;
@@ -206,7 +206,7 @@ Deno.test("passwords: names without one are refused while the queue is full, and
   await becomes("the users were checked", () => judge.asked.length === 50);
 });
 
-Deno.test("passwords: one of a user is checked at a time, 16 wait, and a lock ends what waits", async () => {
+Deno.test("passwords: one check of a user runs at a time, 16 wait, and a lock ends the waiting ones", async () => {
   const judge = createJudge();
   let open = 0;
   let most = 0;
@@ -234,7 +234,7 @@ Deno.test("passwords: one of a user is checked at a time, 16 wait, and a lock en
   assertEquals(world.radius.limits.failures("anna").locks, 1);
 });
 
-Deno.test("passwords: the same login sent again while its password is checked costs no second check", async () => {
+Deno.test("passwords: a login that is repeated during its password check needs no second check", async () => {
   const judge = createJudge();
   const { promise, resolve } = Promise.withResolvers<FirstFactorVerdict>();
   judge.verdict = promise;
@@ -254,7 +254,7 @@ Deno.test("passwords: in append mode the part before the comma is checked", asyn
   assertEquals([reply.kind, judge.asked], ["accept", ["directory anna right"]]);
 });
 
-Deno.test("passwords: a user without a factor gets the menu, and may enrol there", async () => {
+Deno.test("passwords: a user without a factor reaches the menu, and may enrol there", async () => {
   await using world = await startInProcess({ toml: DIRECTORY, passwords: createJudge(), users: ["bert"] });
   const login = world.login({ user: "bert" });
   assertEquals((await login.start("right")).step, MENU);

@@ -1,4 +1,4 @@
-// The people of a test: who is in the directory, and which factors they have.
+// The users of a test: their entries in the directory and their factors.
 
 import type { NewPairing } from "../../../radius/factors/pairing.ts";
 import type { FakePairing } from "../../fakes/second_factor_records.ts";
@@ -6,7 +6,7 @@ import { totpCode } from "../../support/totp.ts";
 import type { InProcess } from "./in_process.ts";
 import type { Person } from "./people_directory.ts";
 
-/** Puts a user into the directory. */
+/** Adds a user to the directory. */
 export async function register(
   { people }: InProcess,
   userName: string,
@@ -32,7 +32,7 @@ export async function give(world: InProcess, user: string, wanted: NewPairing): 
   return pairing.id;
 }
 
-/** Pairs a device at the fake service and here. */
+/** Pairs a device in the fake service and in the gateway. */
 export async function giveDevice(
   world: InProcess,
   user: string,
@@ -43,26 +43,26 @@ export async function giveDevice(
   return pairing;
 }
 
-/** The authentication request that was opened last for a device. */
+/** The newest authentication request of a device. */
 export function lastRequest(world: InProcess, { id }: FakePairing) {
   const request = world.secondFactor.initiated().findLast(({ pairingId }) => pairingId === id);
   if (request === undefined) throw new Error("No approval was asked for");
   return request;
 }
 
-/** The person with the phone decides about the request that was opened last. */
+/** Decides about the newest request, like the user of the phone. */
 export function decide(world: InProcess, pairing: FakePairing, granted: boolean): void {
   world.secondFactor.decide(lastRequest(world, pairing).id, { granted });
 }
 
-/** The passcode that went to a number last. */
+/** The passcode that was sent to a number last. */
 export function passcodeSentTo(world: InProcess, number: string): string {
   const passcode = world.telephony.lastPasscode(number);
   if (passcode === undefined) throw new Error(`Nothing was sent to ${number}`);
   return passcode;
 }
 
-/** A passcode of the same length that is certainly another one. */
+/** A different passcode of the same length. */
 export function otherThan(passcode: string): string {
   return [...passcode].map((digit) => String((Number(digit) + 1) % 10)).join("");
 }
@@ -70,5 +70,5 @@ export function otherThan(passcode: string): string {
 const SEED_TEXT = "12345678901234567890";
 export const SEED = new TextEncoder().encode(SEED_TEXT);
 
-/** What an authenticator app with {@link SEED} shows, worked out apart from the gateway's code. */
+/** The code of an authenticator app with {@link SEED}, computed independently of the gateway's code. */
 export const appCode = (atMs: number): string => totpCode(SEED_TEXT, atMs);

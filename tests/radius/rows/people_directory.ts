@@ -1,27 +1,28 @@
-// The directory of a test: people in memory, who can be made to be out of it, as the store's are when they were not read lately.
+// The directory of a test: users in memory. They can also be absent from memory, like users of the store without recent
+// reads.
 
 import type { LoginDirectory } from "../../../radius/ports.ts";
 import { reducePhoneNumber } from "../../../platform/phone_number.ts";
 
-/** A person as far as a login needs them. */
+/** A user as far as a login needs them. */
 export interface Person {
   readonly userName: string;
   readonly active: boolean;
-  /** `phoneNumbers[].value`, as given. */
+  /** `phoneNumbers[].value`, unchanged. */
   readonly phoneNumbers: readonly string[];
   readonly groups: readonly string[];
 }
 
 export interface PeopleDirectory {
-  /** What the gateway asks. */
+  /** The interface of the gateway. */
   readonly directory: LoginDirectory;
   /** Creates or replaces; `name` is canonical. */
   put(name: string, person: Person): Promise<void>;
   /** Leaves a tombstone; `false` when no user has that name. */
   remove(name: string): Promise<boolean>;
-  /** From now on everybody must be prepared before each look-up; prepared by `prepare`, which waits for what it returns. */
+  /** From now on each user must be prepared before each lookup; `prepare` prepares, and its promise is awaited. */
   onPrepare(prepare: ((name: string) => Promise<void>) | null): void;
-  /** How often a user had to be prepared. */
+  /** How often a user was prepared. */
   readonly prepared: number;
 }
 
@@ -33,7 +34,7 @@ export function createPeopleDirectory(): PeopleDirectory {
   let bring: ((name: string) => Promise<void>) | null = null;
   let prepared = 0;
 
-  /** In memory for the turn in which it was brought, and no longer. */
+  /** In memory only for the turn in which the user was loaded. */
   const keepShortly = (name: string): void => {
     inMemory.add(name);
     setTimeout(() => inMemory.delete(name), 0);

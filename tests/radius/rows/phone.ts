@@ -1,4 +1,4 @@
-// A phone that is paired with the embedded second-factor service by invitation, as the phone page does it.
+// A phone that is paired with the embedded second-factor service by invitation, like the phone page.
 
 import type { PhoneRequest } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import type { InProcess } from "./in_process.ts";
@@ -6,18 +6,21 @@ import { becomes } from "./passing_time.ts";
 
 export interface Phone {
   readonly pairingId: string;
-  /** What waits for a decision. */
+  /** The requests that wait for a decision. */
   requests(): Promise<readonly PhoneRequest[]>;
-  /** Waits until so many wait for a decision: no answer to a login waits for a cancellation. No request runs out of time meanwhile. */
+  /**
+   * Waits for a number of pending requests: a login is answered before its request is cancelled. No request expires
+   * meanwhile.
+   */
   untilRequests(count: number): Promise<void>;
-  /** Decides about the only request. `number`: the two digits of the prompt, where they are asked for. */
+  /** Decides about the only request. `number`: the two digits of the prompt, if they are required. */
   approve(number: string | null): Promise<string>;
   deny(): Promise<void>;
   /** The passcode that the phone shows. */
   passcode(): Promise<string>;
 }
 
-/** Pairs a phone; the gateway learns of it by itself. */
+/** Pairs a phone. The gateway is notified by the service. */
 export async function pairPhone(world: InProcess, user: string, name: string | null = null): Promise<Phone> {
   const { embedded } = world.services;
   if (embedded === null) throw new Error("This gateway has no embedded service");

@@ -1,4 +1,4 @@
-// What a login says of the phone that it asked: its name, where a person gave it one.
+// The name of the phone in the record of a login.
 
 import { assertEquals } from "@std/assert";
 import { decodeLoginRecord, historyKey } from "../../../radius/conversation/login_record.ts";
@@ -6,7 +6,7 @@ import { startInProcess } from "./in_process.ts";
 import { pairPhone } from "./phone.ts";
 
 for (const name of ["Pixel of Anna", null]) {
-  Deno.test(`phone name: a login that asks ${name ?? "a phone without one"} says so while it goes on and afterwards`, async () => {
+  Deno.test(`phone name: a login that uses ${name ?? "a phone without one"} shows it during the login and afterwards`, async () => {
     await using world = await startInProcess({ embedded: true });
     const phone = await pairPhone(world, "anna", name);
     const login = world.login({ user: "anna" });

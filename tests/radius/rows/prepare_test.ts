@@ -1,4 +1,4 @@
-// Packets that wait until the directory has their user in memory.
+// Packets that wait until the directory has loaded their user.
 
 import { assert, assertEquals } from "@std/assert";
 import { createGate } from "./gates.ts";
@@ -13,7 +13,7 @@ const CODE = "GET_DEVICE_GENERATED_PASSCODE";
 const dropped = ({ radius }: InProcess, reason: string) => radius.monitor.counters()[`dropped_${reason}`];
 const step = (octets: Uint8Array | null) => new TextDecoder().decode(octets ?? new Uint8Array());
 
-/** Whole logins, each packet and each look behind a wait with a user who is not in memory. */
+/** Whole logins, each packet and each lookup after a wait with a user who is not in memory. */
 const LOGINS: Readonly<Record<string, (world: InProcess) => Promise<Answer>>> = {
   async "an approval"(world) {
     const pairing = await giveDevice(world, "anna");
@@ -50,7 +50,7 @@ const LOGINS: Readonly<Record<string, (world: InProcess) => Promise<Answer>>> = 
 };
 
 for (const [title, play] of Object.entries(LOGINS)) {
-  Deno.test(`prepare: ${title} ends in Accept when the user has to be brought into memory each time`, async () => {
+  Deno.test(`prepare: ${title} ends in Accept when the user must be loaded each time`, async () => {
     await using world = await startInProcess({
       toml: '[radius]\nappend_mode = true\n[radius.reply.group."staff"]\nClass = "staff"\n',
     });
@@ -60,7 +60,7 @@ for (const [title, play] of Object.entries(LOGINS)) {
   });
 }
 
-Deno.test("prepare: a packet waits for its user, and its retransmissions meanwhile are not worked on", async () => {
+Deno.test("prepare: a packet waits for its user, and its retransmissions meanwhile are not handled", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   const gate = createGate();
@@ -75,7 +75,7 @@ Deno.test("prepare: a packet waits for its user, and its retransmissions meanwhi
   assertEquals([world.radius.monitor.alive(), world.radius.server.working], [1, 0]);
 });
 
-Deno.test("prepare: the datagram that came in between does not change the packet that waits", async () => {
+Deno.test("prepare: a datagram that arrives meanwhile does not change the waiting packet", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   const gate = createGate();
@@ -88,7 +88,7 @@ Deno.test("prepare: the datagram that came in between does not change the packet
   assertEquals((await waiting).step, CODE);
 });
 
-Deno.test("prepare: packets of one name keep their order, also one that comes when the user is there again", async () => {
+Deno.test("prepare: packets of one name keep their order, also a packet that arrives after the user was loaded", async () => {
   await using world = await startInProcess({ toml: '[radius]\nstate = "token"' });
   await give(world, "anna", { kind: "totp", seed: SEED });
   const gate = createGate();
@@ -100,7 +100,7 @@ Deno.test("prepare: packets of one name keep their order, also one that comes wh
   await becomes("two wait", () => world.radius.server.working === 2);
   gate.open();
   const [second] = await Promise.all([newer, older.catch(() => null)]);
-  // The newer login took the older one's place, never the other way round.
+  // The newer login superseded the older one, not the reverse.
   const answer = login.build(appCode(world.clock.nowMs()), { state: second.state ?? new Uint8Array() });
   assertEquals((await login.exchange(answer)).kind, "accept");
   assertEquals(gate.calls() >= 1, true);
@@ -127,7 +127,7 @@ Deno.test("prepare: a user who is not loaded within five seconds gets no answer,
   assertEquals((await recorder.replies(1)).length, 1);
 });
 
-Deno.test("prepare: a user who cannot be read gets no answer, and the packet sent again is handled", async () => {
+Deno.test("prepare: if a user cannot be read there is no answer, and the packet sent again is handled", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   world.people.onPrepare(() => Promise.reject(new Error("the disk is gone")));
@@ -141,7 +141,7 @@ Deno.test("prepare: a user who cannot be read gets no answer, and the packet sen
   assertEquals((await recorder.replies(1)).length, 1);
 });
 
-Deno.test("prepare: no more than 4,096 packets wait; the next one is not worked on", async () => {
+Deno.test("prepare: at most 4,096 packets wait; the next one is not handled", async () => {
   await using world = await startInProcess({ toml: '[server]\nlog_level = "error"' });
   const gate = createGate();
   world.people.onPrepare(() => gate.wait());

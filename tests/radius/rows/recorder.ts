@@ -1,4 +1,4 @@
-// For tests that count replies: a socket that sends packets unchanged and records all replies.
+// A socket that sends packets unchanged and records all replies, for tests that count replies.
 
 import { buildRequest, type BuiltRequest, CODES } from "../../support/radius_packets.ts";
 import { type InProcess, SECRET } from "./in_process.ts";
@@ -7,8 +7,8 @@ import { becomes, pass } from "./passing_time.ts";
 export interface Recorder extends Disposable {
   send(...packets: readonly BuiltRequest[]): Promise<void>;
   /**
-   * The replies, after there are at least `atLeast`, and all that were in transit: a Status-Server through the same sockets marks the end, and
-   * its reply is left out.
+   * The replies, at least `atLeast` of them, and all that were in transit: a Status-Server through the same sockets
+   * marks the end, and its reply is not included.
    */
   replies(atLeast?: number): Promise<readonly Uint8Array[]>;
 }
@@ -48,7 +48,7 @@ export function openRecorder({ port }: InProcess, secret: string): Recorder {
         sent.add(identifier);
         await socket.send(bytes, to);
       }
-      // What was sent has been taken in when a later packet is answered.
+      // When a later packet is answered, all earlier packets were received.
       await barrier();
     },
     async replies(atLeast = 0) {
@@ -68,7 +68,7 @@ export async function sent(world: InProcess, packets: readonly BuiltRequest[], f
   return await recorder.replies();
 }
 
-/** How often each identifier was answered. */
+/** The number of answers for each identifier. */
 export function answered(replies: readonly Uint8Array[]): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const reply of replies) counts[reply[1] ?? 0] = (counts[reply[1] ?? 0] ?? 0) + 1;

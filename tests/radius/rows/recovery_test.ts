@@ -1,4 +1,4 @@
-// Recovery codes at a login: each lets its user in once, in the place of a device's passcode.
+// Recovery codes at a login: each replaces a device's passcode once.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { interceptCommits } from "../regression/failing_commits.ts";
@@ -66,7 +66,7 @@ for (
   });
 }
 
-Deno.test("recovery: typed where the phone is awaited it is an Accept, and the phone's request is dropped", async () => {
+Deno.test("recovery: a code at the approval prompt is an Accept, and the phone's request is cancelled", async () => {
   await using world = await startInProcess({ embedded: true });
   const phone = await pairPhone(world, "anna");
   const [code = ""] = await giveCodes(world, "anna");
@@ -78,7 +78,7 @@ Deno.test("recovery: typed where the phone is awaited it is an Accept, and the p
   await becomes("the phone has nothing to decide", () => admin?.pendingCount() === 0);
 });
 
-Deno.test("recovery: without codes a text of that form is no code, and the phone is asked on", async () => {
+Deno.test("recovery: without recovery codes such a text is no code, and the phone is still polled", async () => {
   await using world = await startInProcess();
   const device = await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
@@ -88,7 +88,7 @@ Deno.test("recovery: without codes a text of that form is no code, and the phone
   assertEquals(world.radius.limits.failures("anna").total, 0);
 });
 
-Deno.test("recovery: of the same code in three logins at once one is accepted", async () => {
+Deno.test("recovery: of the same code in three simultaneous logins one is accepted", async () => {
   const { world, codes } = await withCodes();
   await using _world = world;
   const logins = [await askedForCode(world), await askedForCode(world), await askedForCode(world)];
@@ -97,7 +97,7 @@ Deno.test("recovery: of the same code in three logins at once one is accepted", 
   assertEquals(left(world), 9);
 });
 
-Deno.test("recovery: two codes in two logins at once are both accepted", async () => {
+Deno.test("recovery: two codes in two simultaneous logins are both accepted", async () => {
   const { world, codes } = await withCodes();
   await using _world = world;
   const logins = [await askedForCode(world), await askedForCode(world)];
@@ -105,7 +105,7 @@ Deno.test("recovery: two codes in two logins at once are both accepted", async (
   assertEquals([replies.map(({ kind }) => kind), left(world)], [["accept", "accept"], 8]);
 });
 
-Deno.test("recovery: the same packet again gets the same answer and uses up nothing", async () => {
+Deno.test("recovery: a retransmission gets the same answer and uses up nothing", async () => {
   const { world, codes } = await withCodes();
   await using _world = world;
   const login = await askedForCode(world);
@@ -115,7 +115,7 @@ Deno.test("recovery: the same packet again gets the same answer and uses up noth
   assertEquals(left(world), 9);
 });
 
-Deno.test("recovery: a code whose Accept could not be recorded is good for the next try", async () => {
+Deno.test("recovery: a code whose Accept could not be recorded is valid for the next attempt", async () => {
   const { world, codes } = await withCodes();
   await using _world = world;
   const login = await askedForCode(world);
@@ -160,14 +160,14 @@ Deno.test("recovery: a user with only recovery codes uses them at D, and cannot 
   assertEquals((await login.answer(code)).kind, "accept");
 });
 
-Deno.test("recovery: behind the comma of append mode ten letters are a part of the password", async () => {
+Deno.test("recovery: in append mode ten letters after the comma are part of the password", async () => {
   const { world, codes } = await withCodes({ toml: "[radius]\nappend_mode = true\n" });
   await using _world = world;
   assertEquals((await world.login({ user: "anna" }).start(`pw,${codes[0]}`)).step, CODE);
   assertEquals(left(world), 10);
 });
 
-Deno.test("recovery: new codes void the old ones, here and after a restart; a used one stays used", async () => {
+Deno.test("recovery: new codes void the old ones, also after a restart; a used one stays used", async () => {
   const home = await Deno.makeTempDir({ prefix: "countersign-recovery-" });
   try {
     const kvPath = `${home}/store`;
@@ -188,7 +188,7 @@ Deno.test("recovery: new codes void the old ones, here and after a restart; a us
   }
 });
 
-Deno.test("recovery: the store holds no code in clear, and the log neither", async () => {
+Deno.test("recovery: neither the store nor the log contains a code in clear", async () => {
   const { world, codes } = await withCodes();
   await using _world = world;
   await (await askedForCode(world)).answer(codes[0] ?? "");
@@ -203,7 +203,7 @@ Deno.test("recovery: the store holds no code in clear, and the log neither", asy
   }
 });
 
-Deno.test("recovery: the codes of a user who leaves are removed, and restored if that was not recorded", async () => {
+Deno.test("recovery: the codes of a user who leaves are removed, and restored by undo()", async () => {
   const { world } = await withCodes();
   await using _world = world;
   const undone = world.radius.prepareOffboarding("anna");

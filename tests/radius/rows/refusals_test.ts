@@ -1,4 +1,4 @@
-// Sound packets that cannot be worked on: each gets a Reject, a counter and a line that says why.
+// Valid packets that cannot be handled: each gets a Reject, a counter and a log line with the reason.
 
 import { assert, assertEquals } from "@std/assert";
 import type { Attribute, RequestParts } from "../../support/radius_packets.ts";
@@ -8,14 +8,14 @@ import { becomes } from "./passing_time.ts";
 import { openRecorder } from "./recorder.ts";
 import { giveDevice } from "./people.ts";
 
-/** How many lines of one reason the log has before it folds them, and a flood of more. */
+/** The number of log lines of one reason before they are folded, and of requests in a flood. */
 const [FOLDED_FROM, FLOOD] = [1000, 1200];
 const octets = (text: string) => new TextEncoder().encode(text);
 const attribute = (type: number, value: Uint8Array): Attribute => ({ type, value });
 const [USER_PASSWORD, CHAP_PASSWORD, STATE, VENDOR, CHAP_CHALLENGE, EAP] = [2, 3, 24, 26, 60, 79];
 const chap = attribute(CHAP_PASSWORD, new Uint8Array(17).fill(7));
 
-/** What is wrong, what it is counted as, and what the user reads. */
+/** The fault, its counter, and the message for the user. */
 const REFUSED: readonly [title: string, parts: RequestParts, counter: string, message: string][] = [
   ["no User-Name", { userName: undefined }, "no_user_name", "Access denied."],
   ["an empty User-Name", { userName: "" }, "no_user_name", "Access denied."],
@@ -84,7 +84,7 @@ for (const [title, parts, counter, message] of REFUSED) {
   });
 }
 
-Deno.test("refusal: a flood of refused requests is counted in one line, not in a line each", async () => {
+Deno.test("refusal: a flood of refused requests is counted in one log line", async () => {
   await using world = await startInProcess({ toml: '[server]\nlog_level = "warn"' });
   const more = [attribute(STATE, octets("CHOOSE_WHICH_MULTIFACTOR")), attribute(STATE, octets("x"))];
   const refused = () => world.radius.monitor.counters().refused_two_states ?? 0;
@@ -101,7 +101,7 @@ Deno.test("refusal: a flood of refused requests is counted in one line, not in a
   assertEquals(counts.filter((count) => count > 1), [FLOOD - FOLDED_FROM]);
 });
 
-Deno.test("refusal: EAP is rejected in one round trip, with EAP-Failure for its identifier inside", async () => {
+Deno.test("refusal: EAP is rejected in one round trip, with EAP-Failure for the identifier of its message", async () => {
   await using world = await startInProcess();
   const identity = new Uint8Array([2, 77, 0, 9, 1, 97, 110, 110, 97]);
   const login = world.login({ user: "anna" });
@@ -113,7 +113,7 @@ Deno.test("refusal: EAP is rejected in one round trip, with EAP-Failure for its 
   ]);
 });
 
-Deno.test("refusal: EAP and CHAP carry no password into the log", async () => {
+Deno.test("refusal: passwords of EAP and CHAP are not in the log", async () => {
   await using world = await startInProcess();
   const login = world.login({ user: "anna" });
   await login.exchange(login.buildStart("", { password: undefined, more: [chap] }));
@@ -121,7 +121,7 @@ Deno.test("refusal: EAP and CHAP carry no password into the log", async () => {
   assertEquals(lines.includes("07070707"), false);
 });
 
-Deno.test("a User-Password without octets is an empty password: a login gets the menu, an answer continues", async () => {
+Deno.test("a User-Password without octets is an empty password: a login reaches the menu, an answer continues", async () => {
   await using world = await startInProcess();
   const empty = { password: undefined, more: [attribute(USER_PASSWORD, new Uint8Array(0))] };
   const login = world.login({ user: "nobody-known" });
@@ -129,14 +129,14 @@ Deno.test("a User-Password without octets is an empty password: a login gets the
 });
 
 for (const length of [16, 32, 128]) {
-  Deno.test(`refusal: a User-Password of ${length} octets is taken`, async () => {
+  Deno.test(`refusal: a User-Password of ${length} octets is accepted`, async () => {
     await using world = await startInProcess();
     const reply = await world.login({ user: "anna" }).start("p".repeat(length));
     assertEquals(reply.kind, "challenge");
   });
 }
 
-/** Attributes that the decision does not need, in sizes that they should not have. */
+/** Attributes that the decision does not need, with invalid sizes. */
 for (
   const [title, more] of [
     ["a NAS-IP-Address of 3 octets", [attribute(4, new Uint8Array(3))]],
@@ -153,14 +153,14 @@ for (
     ["an attribute of a type that has no name", [attribute(253, octets("?"))]],
   ] as const
 ) {
-  Deno.test(`refusal: ${title} is ignored, and the request goes on`, async () => {
+  Deno.test(`refusal: ${title} is ignored, and the request is handled`, async () => {
     await using world = await startInProcess();
     const reply = await world.login({ user: "anna" }).start("", { more });
     assertEquals(reply.step, "CHOOSE_WHICH_MULTIFACTOR");
   });
 }
 
-Deno.test("refusal: a Reject comes no sooner than a second after its request, whatever the reason", async () => {
+Deno.test("refusal: a Reject is sent at least a second after its request, whatever the reason", async () => {
   await using world = await startInProcess();
   const replies = await Promise.all(
     REFUSED.map(([, parts]) => {
@@ -171,7 +171,7 @@ Deno.test("refusal: a Reject comes no sooner than a second after its request, wh
   for (const { tookMs } of replies) assert(tookMs >= 1000 && tookMs < 1400, `${tookMs} ms`);
 });
 
-Deno.test("refusal: a request with an EAP-Message and no Message-Authenticator is met with silence", async () => {
+Deno.test("refusal: a request with an EAP-Message and no Message-Authenticator gets no answer", async () => {
   await using world = await startInProcess();
   using recorder = openRecorder(world, SECRET);
   const login = world.login({ user: "anna" });
@@ -183,7 +183,7 @@ Deno.test("refusal: a request with an EAP-Message and no Message-Authenticator i
   assertEquals(world.radius.monitor.counters()["dropped_unsigned_eap"], 1);
 });
 
-Deno.test("refusal: CHAP is warned of once a client, and counted each time", async () => {
+Deno.test("refusal: CHAP is logged as a warning once per client, and counted each time", async () => {
   await using world = await startInProcess();
   for (let count = 0; count < 3; count++) {
     const login = world.login({ user: "anna" });

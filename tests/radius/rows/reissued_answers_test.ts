@@ -1,4 +1,4 @@
-// An answer re-issued under another identifier: the client sends it again because the first reply was lost or is late.
+// An answer that is re-issued with another identifier, because the first reply was lost or is late.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { afterStatus, createGate } from "./gates.ts";
@@ -19,7 +19,7 @@ async function menuOf(world: InProcess): Promise<Login> {
   return login;
 }
 
-Deno.test("duplicates: a re-issued answer gets the kept challenge, rebuilt for its identifier", async () => {
+Deno.test("duplicates: a re-issued answer gets the stored challenge, rebuilt for its identifier", async () => {
   await using world = await startInProcess();
   const pairing = await giveDevice(world, "anna");
   const login = await menuOf(world);
@@ -31,7 +31,7 @@ Deno.test("duplicates: a re-issued answer gets the kept challenge, rebuilt for i
   assertEquals(world.secondFactor.initiated().map(({ pairingId }) => pairingId), [pairing.id]);
 });
 
-Deno.test("duplicates: a re-issued answer is kept no longer than the window", async () => {
+Deno.test("duplicates: a re-issued answer is recognised only within the window", async () => {
   await using world = await startInProcess({ toml: "[radius]\nlogin_join_window_s = 10" });
   await giveDevice(world, "anna");
   const login = await menuOf(world);
@@ -43,7 +43,7 @@ Deno.test("duplicates: a re-issued answer is kept no longer than the window", as
   assertEquals((await login.answer("", { state: new TextEncoder().encode(DEVICE) })).step, DEVICE);
 });
 
-Deno.test("duplicates: another answer to the same challenge is no re-issue", async () => {
+Deno.test("duplicates: a different answer to the same challenge is not a re-issued one", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   const login = await menuOf(world);
@@ -63,7 +63,7 @@ Deno.test("duplicates: a re-issued answer after an Accept is a Reject", async ()
   assertEquals(world.radius.monitor.counters()["accepts"], 1);
 });
 
-Deno.test("duplicates: ten packets with the right passcode at once yield one Accept", async () => {
+Deno.test("duplicates: ten simultaneous packets with the right passcode yield one Accept", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
   const login = world.login({ user: "anna" });
@@ -75,7 +75,7 @@ Deno.test("duplicates: ten packets with the right passcode at once yield one Acc
   assertEquals(world.radius.monitor.counters()["accepts"], 1);
 });
 
-Deno.test("duplicates: an answer re-issued while the service is asked gets the answer alone", async () => {
+Deno.test("duplicates: an answer that is re-issued during a call to the service gets the only reply", async () => {
   const gate = createGate();
   await using world = await startInProcess({ between: { secondFactor: afterStatus(gate) } });
   const pairing = await giveDevice(world, "anna");

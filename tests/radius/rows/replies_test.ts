@@ -1,4 +1,4 @@
-// What every reply is: its order, its copies, its texts, and the attributes of an Accept.
+// Properties of every reply: attribute order, copied attributes, texts, and the attributes of an Accept.
 
 import { assert, assertEquals } from "@std/assert";
 import type { Attribute } from "../../support/radius_packets.ts";
@@ -67,7 +67,7 @@ const PATHS: Readonly<Record<string, (world: InProcess) => Promise<Answer>>> = {
 };
 
 for (const [title, play] of Object.entries(PATHS)) {
-  Deno.test(`accept: after ${title} it carries the configured attributes, and they are the same as ever`, async () => {
+  Deno.test(`accept: after ${title} it has the configured attributes, always the same`, async () => {
     await using world = await startInProcess({ toml: `[radius]\nappend_mode = true\n${ACCEPT}` });
     const reply = await play(world);
     assertEquals(reply.kind, "accept");
@@ -76,7 +76,7 @@ for (const [title, play] of Object.entries(PATHS)) {
   });
 }
 
-Deno.test("accept: a challenge and a Reject carry none of those attributes", async () => {
+Deno.test("accept: a challenge and a Reject have none of those attributes", async () => {
   await using world = await startInProcess({ toml: ACCEPT });
   const login = world.login({ user: "anna" });
   const challenge = await login.start("");
@@ -86,7 +86,7 @@ Deno.test("accept: a challenge and a Reject carry none of those attributes", asy
   }
 });
 
-Deno.test("replies: Proxy-States are copied in order, all of them, on Accept, Challenge and Reject", async () => {
+Deno.test("replies: all Proxy-States are copied in order, on Accept, Challenge and Reject", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   const more = proxyStates("b", "a", "", "b", "x".repeat(253));
@@ -103,7 +103,7 @@ Deno.test("replies: Proxy-States are copied in order, all of them, on Accept, Ch
   }
 });
 
-Deno.test("replies: each carries the identifier of its request", async () => {
+Deno.test("replies: each has the identifier of its request", async () => {
   await using world = await startInProcess();
   for (const identifier of [0, 1, 255]) {
     assertEquals((await world.login({ user: "anna", identifier }).start("")).identifier, identifier);
@@ -117,7 +117,7 @@ Deno.test("replies: Message-Authenticator is the first attribute of each, also t
   for (const { attributes } of replies) assertEquals(attributes[0]?.type, TYPES.messageAuthenticator);
 });
 
-Deno.test("replies: only a challenge carries State, and each carries a Reply-Message but an Accept", async () => {
+Deno.test("replies: only a challenge has State, and every reply except an Accept has a Reply-Message", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   const login = world.login({ user: "anna" });
@@ -133,7 +133,7 @@ Deno.test("replies: only a challenge carries State, and each carries a Reply-Mes
   ]);
 });
 
-Deno.test("replies: the longest prompt, with nine numbers, fits one Reply-Message: some clients show only the first", async () => {
+Deno.test("replies: the longest prompt, with nine numbers, fits one Reply-Message, because some clients show only the first", async () => {
   await using world = await startInProcess();
   const phoneNumbers = Array.from({ length: 9 }, (_, at) => `+1500555012345${at}`);
   await register(world, "anna", { phoneNumbers });

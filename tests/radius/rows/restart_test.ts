@@ -1,4 +1,4 @@
-// A restart during a login: the next run answers, and nothing is sent twice.
+// A restart during a login: the next run answers, and no message is sent twice.
 
 import { assertEquals } from "@std/assert";
 import { openDisk } from "./disk.ts";
@@ -18,7 +18,7 @@ async function restarted(first: InProcess, options: InProcessOptions): Promise<I
   return await startInProcess({ ...options, after: first });
 }
 
-Deno.test("restart: an approval that was requested before counts afterwards", async () => {
+Deno.test("restart: an approval request from before the restart can be approved afterwards", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   const pairing = await giveDevice(first, "anna");
@@ -31,7 +31,7 @@ Deno.test("restart: an approval that was requested before counts afterwards", as
   assertEquals(second.secondFactor.initiated().length, 1);
 });
 
-Deno.test("restart: a passcode that was sent before is right afterwards, once", async () => {
+Deno.test("restart: a passcode from before the restart is right afterwards, once", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await give(first, "anna", { kind: "sms", number: NUMBER });
@@ -45,7 +45,7 @@ Deno.test("restart: a passcode that was sent before is right afterwards, once", 
   assertEquals(second.telephony.requests.length, 1);
 });
 
-Deno.test("restart: a login inside the menu continues at its step", async () => {
+Deno.test("restart: a login at the menu continues at its step", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await register(first, "anna", { phoneNumbers: [NUMBER, "+4915187654321"] });
@@ -72,7 +72,7 @@ Deno.test("restart: a packet that was answered before gets the same answer, and 
   assertEquals(second.secondFactor.initiated().length, 1);
 });
 
-Deno.test("restart: an Accept that was lost is repeated to its own packet and to no other", async () => {
+Deno.test("restart: a lost Accept is repeated for its own packet and for no other", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await give(first, "anna", { kind: "sms", number: NUMBER });
@@ -88,7 +88,7 @@ Deno.test("restart: an Accept that was lost is repeated to its own packet and to
   assertEquals((await login.answer(passcode)).kind, "reject");
 });
 
-Deno.test("restart: a re-issued login never joins the one of the earlier run", async () => {
+Deno.test("restart: a re-issued login never joins a login of the earlier run", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await giveDevice(first, "anna");
@@ -102,7 +102,7 @@ Deno.test("restart: a re-issued login never joins the one of the earlier run", a
   assertEquals(outcomes, [null, "superseded"]);
 });
 
-Deno.test("restart: failures, locks, pushes and sends are not forgiven", async () => {
+Deno.test("restart: failures, locks, pushes and sends are not reset", async () => {
   await using disk = await openDisk();
   const toml = "[factors.pushes]\nper_user = 1\n[factors.sends]\nper_user = 1";
   await using first = await startInProcess({ kvPath: disk.path, toml });
@@ -127,7 +127,7 @@ Deno.test("restart: failures, locks, pushes and sends are not forgiven", async (
   ]);
 });
 
-Deno.test("restart: a TOTP step that was used before is refused afterwards", async () => {
+Deno.test("restart: a TOTP time step that was used before is refused afterwards", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await give(first, "anna", { kind: "totp", seed: SEED });
@@ -141,7 +141,7 @@ Deno.test("restart: a TOTP step that was used before is refused afterwards", asy
   assertEquals((await again.answer(code)).kind, "reject");
 });
 
-Deno.test("restart: a user who was deactivated meanwhile is refused", async () => {
+Deno.test("restart: a user who was deactivated during the restart is refused", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path });
   await register(first, "anna");
@@ -185,7 +185,7 @@ Deno.test("restart: a cancelled login stays cancelled, and its passcode is wrong
   assertEquals(second.radius.monitor.alive(), 1);
 });
 
-Deno.test("restart: the embedded service knows its request, its number and its phone", async () => {
+Deno.test("restart: the embedded service keeps its request, its number and its phone", async () => {
   await using disk = await openDisk();
   await using first = await startInProcess({ kvPath: disk.path, embedded: true });
   await pairPhone(first, "anna");

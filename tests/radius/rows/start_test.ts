@@ -1,4 +1,4 @@
-// The rows at the start of a login: which factor comes first, and who does not get that far.
+// Flow rows at the start of a login: the order of factors, and who is refused.
 
 import { assertEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
@@ -8,7 +8,7 @@ import { give, giveDevice, register, SEED } from "./people.ts";
 const NUMBER = "+4915112345678";
 const MENU = ["CHOOSE_WHICH_MULTIFACTOR", "Choose a second factor:"];
 
-/** A factor, how a user gets it, and where a login with it begins. */
+/** A factor, how a user enrols it, and the first step of a login with it. */
 const FACTORS = [
   {
     factor: "device",
@@ -36,24 +36,24 @@ const FACTORS = [
 ] as const;
 
 for (const { factor, get, begins } of FACTORS) {
-  Deno.test(`start: whose only factor is ${factor} begins with it`, async () => {
+  Deno.test(`start: a login of a user whose only factor is ${factor} begins with it`, async () => {
     await using world = await startInProcess();
     await get(world, "anna");
     assertEquals(brief(await world.login({ user: "anna" }).start()), [...begins]);
   });
 }
 
-Deno.test("start: of several factors device comes first, then sms, then voice, then totp", async () => {
+Deno.test("start: with several factors, device comes first, then sms, then voice, then totp", async () => {
   await using world = await startInProcess();
   for (const [at, { begins }] of FACTORS.entries()) {
     const user = `user${at}`;
-    // The first to come is given last, so that the order is not that of the giving.
+    // The factors are added in reverse, so that the result does not depend on their order.
     for (const { get } of FACTORS.slice(at).toReversed()) await get(world, user);
     assertEquals(brief(await world.login({ user }).start()), [...begins]);
   }
 });
 
-Deno.test("start: the preferred factor comes before the others, and counts only while the user has it", async () => {
+Deno.test("start: the preferred factor comes first, and only while the user has it", async () => {
   await using world = await startInProcess();
   const { pairings } = world.radius;
   for (const { get } of FACTORS) await get(world, "anna");
@@ -69,7 +69,7 @@ Deno.test("start: the preferred factor comes before the others, and counts only 
   );
 });
 
-Deno.test("start: a factor that is not enabled is passed over", async () => {
+Deno.test("start: a factor that is not enabled is skipped", async () => {
   await using world = await startInProcess({ toml: `[factors]\nenabled = ["sms", "voice", "totp"]` });
   await giveDevice(world, "anna");
   await give(world, "anna", { kind: "sms", number: NUMBER });
@@ -77,29 +77,29 @@ Deno.test("start: a factor that is not enabled is passed over", async () => {
   assertEquals(world.secondFactor.requests.length, 0);
 });
 
-Deno.test("start: an empty password leads to the menu, whatever the user has", async () => {
+Deno.test("start: an empty password leads to the menu, whatever factors the user has", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   assertEquals(brief(await world.login({ user: "anna" }).start("")), MENU);
   assertEquals(world.secondFactor.requests.length, 0);
 });
 
-Deno.test("start: no User-Password at all counts as an empty one", async () => {
+Deno.test("start: an absent User-Password counts as an empty one", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
   assertEquals(brief(await login.exchange(login.buildStart("", { password: undefined }))), MENU);
 });
 
-Deno.test("start: a user without a pairing gets the menu, also one with a registered number", async () => {
+Deno.test("start: a user without a pairing reaches the menu, also with a registered number", async () => {
   await using world = await startInProcess();
   await register(world, "anna", { phoneNumbers: [NUMBER] });
   assertEquals(brief(await world.login({ user: "anna" }).start()), MENU);
-  // Typing a name sends nothing to anybody.
+  // A login with only a user name sends no message.
   assertEquals(world.telephony.requests.length, 0);
 });
 
-Deno.test("start: a preferred text message that the service refuses leads to the menu and says so", async () => {
+Deno.test("start: a preferred text message that the service refuses leads to the menu with a message", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "sms", number: NUMBER });
   world.telephony.failNext({ kind: "status", status: 400 });
@@ -116,7 +116,7 @@ Deno.test("start: a preferred call that the service refuses continues at the pas
   assertEquals((await world.login({ user: "anna" }).start()).step, "AWAIT_VOICE_DELIVERED_PASSCODE");
 });
 
-Deno.test("start: an approval that cannot be opened leaves the login at the device, where Cancel works", async () => {
+Deno.test("start: if an approval request cannot be opened, the login stays at the device step, where Cancel works", async () => {
   await using world = await startInProcess();
   await giveDevice(world, "anna");
   world.secondFactor.failNext({ kind: "status", status: 500 });

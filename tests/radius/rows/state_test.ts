@@ -1,4 +1,4 @@
-// State on the wire: the step's name, when a token follows it, and what a State can never do.
+// State on the wire: the name of the step, when a token follows it, and what a State cannot do.
 
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import type { RequestParts } from "../../support/radius_packets.ts";
@@ -17,7 +17,7 @@ const octets = (text: string) => new TextEncoder().encode(text);
 const NAS_PORT_ID = 87;
 const bare = { nasPort: undefined } as const;
 
-/** Requests, and whether they carry what tells two logins of a user apart. */
+/** Requests, and whether they have attributes that distinguish two logins of a user. */
 const TUPLES: readonly [title: string, parts: RequestParts, distinct: boolean][] = [
   ["a NAS-Port", { nasPort: 7 }, true],
   ["a Calling-Station-Id", { ...bare, callingStationId: "192.0.2.7" }, true],
@@ -36,7 +36,7 @@ for (const [title, parts, distinct] of TUPLES) {
     else assertMatch(step, /^CHOOSE_WHICH_MULTIFACTOR\.[A-Za-z0-9_-]{22}$/);
   });
 
-  Deno.test(`state: a login with ${title} goes on to its end`, async () => {
+  Deno.test(`state: a login with ${title} continues to its end`, async () => {
     await using world = await startInProcess();
     const pairing = await giveDevice(world, "anna");
     const login = world.login({ user: "anna", ...parts });
@@ -46,12 +46,12 @@ for (const [title, parts, distinct] of TUPLES) {
   });
 }
 
-Deno.test("state name: the name alone, also where nothing tells two logins apart", async () => {
+Deno.test("state name: only the name, also if nothing distinguishes two logins", async () => {
   await using world = await startInProcess({ toml: `[radius]\nstate = "name"` });
   assertEquals((await world.login({ user: "anna", ...bare }).start("")).step, MENU);
 });
 
-Deno.test("state token: a token, also where a NAS-Port is there", async () => {
+Deno.test("state token: a token, also if there is a NAS-Port", async () => {
   await using world = await startInProcess({ toml: `[radius]\nstate = "token"` });
   const login = world.login({ user: "anna" });
   const first = await login.start("");
@@ -61,7 +61,7 @@ Deno.test("state token: a token, also where a NAS-Port is there", async () => {
   assertNotEquals(second.step.split(".")[1], first.step.split(".")[1]);
 });
 
-Deno.test("state: the token of one step opens no other step, and no longer its own once it was answered", async () => {
+Deno.test("state: the token of one step is valid for no other step, and no longer for its own after the answer", async () => {
   await using world = await startInProcess({ toml: `[radius]\nstate = "token"` });
   const pairing = await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
@@ -92,14 +92,15 @@ Deno.test("state: with a token, one login of a user cannot collect the approval 
   const stranger = world.login({ user: "anna", ...bare });
   const own = await stranger.start("guess");
   decide(world, pairing, true);
-  // The second password superseded the first login, so the approval on hand belongs to the attacker's own request or to no request.
+  // The second password superseded the first login, so the approval belongs to the attacker's own request or to no
+  // request.
   const forged = `${DEVICE}.${"A".repeat(22)}`;
   assertEquals(brief(await stranger.answer("", { state: octets(forged) })), NOT_GIVEN);
   assertEquals(brief(await stranger.answer("", { state: octets(DEVICE) })), NOT_GIVEN);
   assertNotEquals(own.step, forged);
 });
 
-Deno.test("state: a token of one user is of no use under another name or port", async () => {
+Deno.test("state: a token of one user is useless with another name or port", async () => {
   await using world = await startInProcess({ toml: `[radius]\nstate = "token"` });
   const pairing = await giveDevice(world, "anna");
   const login = world.login({ user: "anna" });
@@ -112,14 +113,14 @@ Deno.test("state: a token of one user is of no use under another name or port", 
   assertEquals((await login.answer("")).kind, "accept");
 });
 
-Deno.test("state: a name where a token belongs is no State of that conversation", async () => {
+Deno.test("state: a name in the place of a token is not a State of that conversation", async () => {
   await using world = await startInProcess({ toml: `[radius]\nstate = "token"` });
   const login = world.login({ user: "anna" });
   await login.start("");
   assertEquals(brief(await login.answer("T", { state: octets(MENU) })), GONE);
 });
 
-/** Names that a live conversation does not stand at. */
+/** Names of steps at which no conversation waits. */
 for (
   const name of [
     MENU,
@@ -134,7 +135,7 @@ for (
     DEVICE,
   ]
 ) {
-  Deno.test(`state: ${name} selects no step of a login that stands elsewhere, and that login goes on`, async () => {
+  Deno.test(`state: ${name} selects no step of a login at another step, and that login continues`, async () => {
     await using world = await startInProcess();
     await give(world, "anna", { kind: "sms", number: NUMBER });
     const login = world.login({ user: "anna" });
@@ -147,7 +148,7 @@ for (
     assertEquals((await login.answer(passcode)).kind, "accept");
   });
 
-  Deno.test(`state: ${name} of a login that never was reaches nothing`, async () => {
+  Deno.test(`state: ${name} of a login that never existed selects nothing`, async () => {
     await using world = await startInProcess();
     await give(world, "anna", { kind: "totp", seed: SEED });
     await giveDevice(world, "anna");
@@ -184,14 +185,14 @@ for (
   });
 }
 
-Deno.test("state: the device step of a login that is gone asks the service for null twice", async () => {
+Deno.test("state: the device step of an ended login requests null from the service twice", async () => {
   await using world = await startInProcess();
   const login = world.login({ user: "anna" });
   assertEquals(brief(await login.answer("", { state: octets(DEVICE) })), NOT_GIVEN);
   assertEquals(nullChecks(world), 2);
 });
 
-Deno.test("state: at most ten logins a minute make the service be asked for null", async () => {
+Deno.test("state: at most ten logins a minute cause requests for null", async () => {
   await using world = await startInProcess();
   const logins = Array.from({ length: 13 }, () => world.login({ user: "anna" }));
   const replies = await Promise.all(logins.map((login) => login.answer("", { state: octets(DEVICE) })));
@@ -202,7 +203,7 @@ Deno.test("state: at most ten logins a minute make the service be asked for null
   assertEquals(nullChecks(world), 22);
 });
 
-Deno.test("state: any other step of a login that is gone calls no service, whatever was typed", async () => {
+Deno.test("state: any other step of an ended login calls no service, whatever was typed", async () => {
   await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 60" });
   await give(world, "anna", { kind: "sms", number: NUMBER });
   const login: Login = world.login({ user: "anna" });
@@ -214,10 +215,10 @@ Deno.test("state: any other step of a login that is gone calls no service, whate
   assertEquals(world.radius.limits.failures("anna").total, 0);
 });
 
-Deno.test("state: a login is over at its deadline, not when it is next looked for those that are", async () => {
+Deno.test("state: a login is over at its deadline, not at the next sweep", async () => {
   await using world = await startInProcess({ toml: "[radius]\nconversation_ttl_s = 60" });
   await give(world, "anna", { kind: "sms", number: NUMBER });
-  // Those that are over are looked for at each full second, so this deadline lies well before the next.
+  // A sweep runs at each full second, so this deadline lies well before the next one.
   await jump(world.clock, 100);
   const login = world.login({ user: "anna" });
   await login.start();

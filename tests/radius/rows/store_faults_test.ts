@@ -1,4 +1,5 @@
-// A store that fails: nothing leaves that was not recorded, nothing is done twice, and the same packet again is worked on once it is back.
+// A store that fails: no unrecorded reply is sent, no effect happens twice, and a repeated packet is handled after
+// recovery.
 
 import { assertEquals } from "@std/assert";
 import type { Store, Transaction } from "../../../platform/store.ts";
@@ -11,7 +12,7 @@ import type { Login } from "./login.ts";
 const NUMBER = "+4915112345678";
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 
-/** A store that refuses what a test says, and keeps what it took. */
+/** A store that refuses commits on demand, and keeps the others. */
 interface Sick {
   fails: boolean;
   readonly taken: Transaction[];
@@ -36,7 +37,7 @@ function createSick(): Sick {
   return sick;
 }
 
-/** Sends a packet while the store fails: silence; then again when it is back: its answer. */
+/** Sends a packet while the store fails and expects silence; sends it again after recovery and returns its answer. */
 async function unrecordedThenAgain(
   world: InProcess,
   sick: Sick,
@@ -54,7 +55,7 @@ async function unrecordedThenAgain(
   return await login.exchange(packet);
 }
 
-Deno.test("store: a login that cannot be recorded is met with silence and pushes nothing; sent again, it is worked on", async () => {
+Deno.test("store: a login that cannot be recorded gets no answer and sends no push; sent again, it is handled", async () => {
   const sick = createSick();
   await using world = await startInProcess({ between: sick.between });
   await giveDevice(world, "anna");
@@ -64,7 +65,7 @@ Deno.test("store: a login that cannot be recorded is met with silence and pushes
   assertEquals(world.secondFactor.initiated().length, 1);
 });
 
-Deno.test("store: a menu that cannot be recorded is not shown; sent again, it is", async () => {
+Deno.test("store: a menu that cannot be recorded is not shown; for a repeated packet it is", async () => {
   const sick = createSick();
   await using world = await startInProcess({ between: sick.between });
   const login = world.login({ user: "anna" });
@@ -72,7 +73,7 @@ Deno.test("store: a menu that cannot be recorded is not shown; sent again, it is
   assertEquals(reply.step, "CHOOSE_WHICH_MULTIFACTOR");
 });
 
-Deno.test("store: an approval that cannot be recorded accepts no login; sent again, it does, once", async () => {
+Deno.test("store: an approval that cannot be recorded accepts no login; for a repeated packet it does, once", async () => {
   const sick = createSick();
   await using world = await startInProcess({ between: sick.between });
   const pairing = await giveDevice(world, "anna");
@@ -104,7 +105,7 @@ Deno.test("store: a right TOTP code whose Accept cannot be recorded is still rig
   assertEquals((await unrecordedThenAgain(world, sick, { login, typed, start: false })).kind, "accept");
 });
 
-Deno.test("store: a Cancel that cannot be recorded leaves the login where it was", async () => {
+Deno.test("store: a Cancel that cannot be recorded leaves the login at its step", async () => {
   const sick = createSick();
   await using world = await startInProcess({ between: sick.between });
   await giveDevice(world, "anna");
@@ -130,7 +131,7 @@ Deno.test("store: a decision and its audit record are one commit", async () => {
     mutations.flatMap((mutation) => mutation.type === "audit" ? [mutation.entry.action] : [])
   );
   assertEquals(actions, [["login.accepted"], ["login.rejected"]]);
-  // In the same commit stands the conversation, under the check that it was not advanced meanwhile.
+  // The same commit has the conversation, with the check that it was not advanced meanwhile.
   for (const { mutations, checks } of decided) {
     const [key] = mutations.flatMap((one) =>
       one.type !== "audit" && one.key[0] === "conversation" ? [one.key] : []
@@ -139,7 +140,7 @@ Deno.test("store: a decision and its audit record are one commit", async () => {
   }
 });
 
-Deno.test("store: nothing leaves before it is recorded", async () => {
+Deno.test("store: nothing is sent before it is recorded", async () => {
   let recorded = false;
   let release = (): void => {};
   const held = new Promise<void>((resolve) => release = resolve);

@@ -1,4 +1,4 @@
-// What observers see of packets: their octets and rows without a secret, copies folded, and why a datagram was dropped.
+// Captured packets: octets and rows without a secret, folded copies, and the reason of a drop.
 
 import { assert, assertEquals } from "@std/assert";
 import type { PacketRecord } from "../../../radius/ports.ts";
@@ -17,7 +17,7 @@ const octets = (text: string) => new TextEncoder().encode(text);
 const valueOf = (packet: PacketRecord | undefined, name: string) =>
   packet?.rows.find((row) => row.name === name);
 
-Deno.test("packets() has every packet of a login in order, with its rows, and masks secrets", async () => {
+Deno.test("packets() returns every packet of a login in order, with its rows, and masks secrets", async () => {
   await using world = await startInProcess({ toml: '[radius]\nstate = "token"' });
   await give(world, "anna", { kind: "totp", seed: SEED });
   const login = world.login({ user: "anna", callingStationId: "192.0.2.7" });
@@ -49,7 +49,7 @@ Deno.test("packets() has every packet of a login in order, with its rows, and ma
   assertEquals(valueOf(accept, "Code")?.value, "2 Access-Accept");
 });
 
-Deno.test("packets() folds a retransmission into the packet that came first", async () => {
+Deno.test("packets() folds a retransmission into the first packet", async () => {
   await using world = await startInProcess();
   const login = world.login({ user: "anna" });
   const packet = login.buildStart("pw");
@@ -97,7 +97,7 @@ Deno.test("strays() has a request that was refused outside a login, with the rea
   assertEquals([stray?.reason, stray?.answered], ["unknown_state", true]);
 });
 
-Deno.test("the history has a login in the commit that ended it, also one that ran out of time or was replaced", async () => {
+Deno.test("the history has a login in the commit that ended it, also one that expired or was superseded", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   const accepted = world.login({ user: "anna" });
@@ -123,7 +123,7 @@ Deno.test("the history has a login in the commit that ended it, also one that ra
   ]);
 });
 
-Deno.test("takeFinishedCounts() counts each end once, by client, with how long it took", async () => {
+Deno.test("takeFinishedCounts() counts each end once, by client, with its duration", async () => {
   await using world = await startInProcess();
   await give(world, "anna", { kind: "totp", seed: SEED });
   const login = world.login({ user: "anna" });
@@ -135,7 +135,7 @@ Deno.test("takeFinishedCounts() counts each end once, by client, with how long i
   assertEquals(world.radius.monitor.takeFinishedCounts(), []);
 });
 
-Deno.test("nothing that is kept of packets holds a planted secret, in clear or in hexadecimal", async () => {
+Deno.test("captured packets contain no planted secret, in clear or in hexadecimal", async () => {
   await using world = await startInProcess({ toml: CLIENT });
   const state = octets("planted-state-of-another-server");
   const chap = { type: 3, value: octets("\x01planted-chap-res") };

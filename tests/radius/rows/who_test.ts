@@ -1,4 +1,4 @@
-// Who may log in: names as they are compared, the directory's word at every packet, unknown users.
+// Who may log in: comparison of names, the state of the directory at every packet, unknown users.
 
 import { assertEquals } from "@std/assert";
 import { type InProcess, startInProcess } from "./in_process.ts";
@@ -47,7 +47,7 @@ Deno.test("who: a deleted user is refused until created again", async () => {
   assertEquals((await world.login({ user: "anna" }).start()).kind, "challenge");
 });
 
-Deno.test("who: unknown_users allow lets an unknown user get as far as the menu, and nowhere from there", async () => {
+Deno.test("who: with unknown_users allow an unknown user reaches the menu, and no further step", async () => {
   await using world = await startInProcess();
   const login = world.login({ user: "nobody" });
   assertEquals((await login.start()).step, "CHOOSE_WHICH_MULTIFACTOR");
@@ -59,14 +59,14 @@ Deno.test("who: unknown_users allow lets an unknown user get as far as the menu,
   assertEquals([world.secondFactor.requests.length, world.telephony.requests.length], [0, 0]);
 });
 
-Deno.test("who: unknown_users reject refuses an unknown user at once", async () => {
+Deno.test("who: with unknown_users reject an unknown user is refused at once", async () => {
   await using world = await startInProcess({ toml: `[radius]\nunknown_users = "reject"` });
   await register(world, "anna");
   assertEquals(brief(await world.login({ user: "nobody" }).start()), DENIED);
   assertEquals((await world.login({ user: "anna" }).start()).kind, "challenge");
 });
 
-Deno.test("who: unknown, inactive and deleted users get the same words", async () => {
+Deno.test("who: unknown, inactive and deleted users receive the same message", async () => {
   await using world = await startInProcess({ toml: `[radius]\nunknown_users = "reject"` });
   await register(world, "inactive", { active: false });
   await register(world, "deleted");
@@ -103,14 +103,14 @@ Deno.test("who: another spelling of the name is the same login, pairing and coun
   assertEquals((await other.answer("", { state: state ?? undefined })).kind, "accept");
 });
 
-/** What the directory may say while a login waits. */
+/** The possible states of the directory while a login waits. */
 const CHANGES: readonly [string, (world: InProcess) => Promise<unknown>][] = [
   ["deactivated", (world) => register(world, "anna", { active: false })],
   ["deleted", (world) => world.people.remove("anna")],
 ];
 
 for (const [title, change] of CHANGES) {
-  Deno.test(`who: one who is ${title} while the device is awaited is refused, though it approved`, async () => {
+  Deno.test(`who: a user who is ${title} while the device is awaited is refused, although it approved`, async () => {
     await using world = await startInProcess();
     await register(world, "anna");
     const pairing = await giveDevice(world, "anna");
@@ -121,7 +121,7 @@ for (const [title, change] of CHANGES) {
     assertEquals(brief(await login.answer("")), DENIED);
   });
 
-  Deno.test(`who: one who is ${title} while the service is being asked is refused, though it approved`, async () => {
+  Deno.test(`who: a user who is ${title} during a call to the service is refused, although the device approved`, async () => {
     const held: { release: () => void } = { release: () => {} };
     const released = new Promise<void>((resolve) => held.release = resolve);
     await using world = await startInProcess({
@@ -148,7 +148,7 @@ for (const [title, change] of CHANGES) {
     assertEquals(brief(await reply), DENIED);
   });
 
-  Deno.test(`who: one who is ${title} while a passcode is awaited is refused, though it is right`, async () => {
+  Deno.test(`who: a user who is ${title} while a passcode is awaited is refused, although it is right`, async () => {
     await using world = await startInProcess();
     await register(world, "anna");
     await give(world, "anna", { kind: "sms", number: NUMBER });
@@ -159,7 +159,7 @@ for (const [title, change] of CHANGES) {
   });
 }
 
-Deno.test("who: Cancel does not get around a refusal", async () => {
+Deno.test("who: Cancel does not bypass a refusal", async () => {
   await using world = await startInProcess();
   await register(world, "anna");
   const pairing = await giveDevice(world, "anna");
