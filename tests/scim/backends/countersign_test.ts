@@ -1,4 +1,4 @@
-// The SCIM backend against a second Countersign: its document's interface, behind a real HTTP server.
+// The SCIM backend against a second Countersign behind a real HTTP server.
 
 import { Hono } from "hono";
 import { createPasswordHasher } from "../../../platform/password_hasher.ts";

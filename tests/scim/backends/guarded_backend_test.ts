@@ -1,4 +1,4 @@
-// A backend behind its guard: bounded calls that always end, a breaker, and what health knows.
+// The guard of a backend: time limits, call limits, the circuit breaker, and health.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { createSystemRandom } from "../../../platform/runtime.ts";
@@ -30,7 +30,7 @@ const away: Answer = {
   fault: { kind: "unreachable", detail: "no route", unsure: false, retry: true },
 };
 
-Deno.test("guardBackend() ends a call that never answers, and says that it may have been done", async () => {
+Deno.test("guardBackend() ends a call that never answers, and reports that it may have been done", async () => {
   const { clock, backend } = open({ remove: () => new Promise<Answer>(() => undefined) });
   const asked = backend.remove("user", "anna");
   await settle();
@@ -40,13 +40,13 @@ Deno.test("guardBackend() ends a call that never answers, and says that it may h
   assertEquals(clock.timers(), 0);
 });
 
-Deno.test("guardBackend() takes a call that rejects for one that may have been done", async () => {
+Deno.test("guardBackend() treats a call that rejects as one that may have been done", async () => {
   const { backend } = open({ remove: () => Promise.reject(new TypeError("secret words")) });
   const outcome = await backend.remove("user", "anna");
   assert(!outcome.ok && outcome.fault.unsure && !outcome.fault.detail.includes("secret"));
 });
 
-Deno.test("guardBackend() calls eight at once for a connection, lets 2,000 wait, and turns the rest away", async () => {
+Deno.test("guardBackend() runs eight calls of a connection at once, queues 2,000, and refuses the rest", async () => {
   const answers: ((answer: Answer) => void)[] = [];
   const { backend, health } = open({
     remove: () => new Promise<Answer>((resolve) => answers.push(resolve)),
@@ -68,7 +68,7 @@ Deno.test("guardBackend() calls eight at once for a connection, lets 2,000 wait,
   assert((await Promise.all(calls.slice(0, 2008))).every(({ ok }) => ok));
 });
 
-Deno.test("guardBackend() leaves a backend alone from the third failure on: half a second, then twice as long each time", async () => {
+Deno.test("guardBackend() stops calling after three failures: for half a second, then twice as long each time", async () => {
   const { backend, clock, log } = open({ probe: () => Promise.resolve(away) });
   for (let count = 0; count < 3; count++) assertEquals(await backend.probe(), away);
   for (const retryAfterMs of [500, 1000, 2000, 4000, 8000, 15_000, 15_000]) {
@@ -84,7 +84,7 @@ Deno.test("guardBackend() leaves a backend alone from the third failure on: half
   ]);
 });
 
-Deno.test("guardBackend() checks a password only while the backend answers, and keeps the verdict out of health", async () => {
+Deno.test("guardBackend() checks a password only while the backend answers, and the verdict does not change health", async () => {
   const { backend, health } = open({
     probe: () => Promise.resolve(away),
     verify: () => Promise.resolve({ ok: true, value: "wrong" }),
@@ -97,7 +97,7 @@ Deno.test("guardBackend() checks a password only while the backend answers, and 
   assertEquals(refused?.ok, false);
 });
 
-Deno.test("guardBackend() notes a refusal as an answer and as a fault", async () => {
+Deno.test("guardBackend() records a refusal as an answer and as a fault", async () => {
   const refusal = { kind: "refused", detail: "x".repeat(1000), unsure: false, retry: true } as const;
   const { backend, clock, health } = open({ probe: () => Promise.resolve({ ok: false, fault: refusal }) });
   await backend.probe();
@@ -108,7 +108,7 @@ Deno.test("guardBackend() notes a refusal as an answer and as a fault", async ()
   });
 });
 
-Deno.test("guardBackend() notes a listing as an answer, and a listing that fails as a fault", async () => {
+Deno.test("guardBackend() records a listing as an answer, and a failed listing as a fault", async () => {
   const { backend, clock, memory, health } = open();
   const startMs = clock.nowMs();
   await memory.put({ content: user("anna") });
@@ -137,7 +137,7 @@ Deno.test("guardBackend() ends the backend's listing when a reader stops early",
   assertEquals(ended, true);
 });
 
-Deno.test("guardBackend() takes a full connection limit for no sign of life", async () => {
+Deno.test("guardBackend() does not treat a full connection limit as an answer of the backend", async () => {
   const answers: Answer[] = [
     away,
     away,

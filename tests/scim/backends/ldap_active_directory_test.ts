@@ -1,4 +1,4 @@
-// The LDAP backend with Active Directory's tables, against a slapd that looks like one.
+// The LDAP backend with Active Directory's tables, against a slapd that imitates it.
 
 import { assert, assertEquals } from "@std/assert";
 import type { LdapBackendSettings } from "../../../platform/config/config.ts";
@@ -34,7 +34,7 @@ testBackend("createLdapBackend() with Active Directory's tables", {
     const backend = open(slapd);
     return {
       backend,
-      // Members that do not exist cannot be held: the real one refuses them.
+      // The real server refuses members that do not exist, so they cannot be stored.
       async dispose() {
         await backend.close();
         await slapd.dispose();
@@ -45,7 +45,7 @@ testBackend("createLdapBackend() with Active Directory's tables", {
 
 testNeeding(
   NEEDS,
-  "put() over TLS sets unicodePwd, switches the account on last, and gives a new one a password",
+  "put() over TLS sets unicodePwd, enables the account last, and gives a new account a password",
   async () => {
     const folder = await Deno.makeTempDir({ prefix: "certificates-" });
     const authority = await makeAuthority(folder);
@@ -84,7 +84,7 @@ testNeeding(NEEDS, "put() refuses a password without TLS before it writes anythi
   }
 });
 
-testNeeding(NEEDS, "put() keeps further numbers and addresses in the attributes for others", async () => {
+testNeeding(NEEDS, "put() stores further numbers and addresses in the attributes for others", async () => {
   const slapd = await startSlapd(LOOKS);
   const backend = open(slapd);
   try {

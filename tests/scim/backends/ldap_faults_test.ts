@@ -50,7 +50,7 @@ async function withBackend(backend: Backend, body: (backend: Backend) => Promise
   }
 }
 
-/** Runs `body` with a slapd of its own and a backend of it. */
+/** Runs `body` with its own slapd and a backend of it. */
 function testBackend(
   { title, slapd: options = {}, settings = {} }: {
     readonly title: string;
@@ -85,7 +85,7 @@ testBackend(
     await assertRejects(() => listAll(backend, "user"), BackendListError);
     await slapd.start();
     value(await backend.put({ content: user("berta") }));
-    // Between two requests the directory was away and came back: the kept connection is dead, and this is not noticed.
+    // The directory restarted between two requests: the kept connection is dead, and this is not noticed.
     await slapd.stop();
     await slapd.start();
     value(await backend.put({ content: user("berta", { title: "Chief" }) }));
@@ -95,7 +95,7 @@ testBackend(
 
 testBackend({
   title: "createLdapBackend() sends nothing to an unreachable directory after three failures",
-  // The pause is half a second: on this clock it does not pass.
+  // The pause is half a second, which does not pass on this clock.
   settings: { clock: createManualClock() },
 }, async ({ backend, slapd }) => {
   await slapd.stop();
@@ -280,7 +280,7 @@ testBackend(
 );
 
 testBackend({
-  title: "createLdapBackend() holds no groups without groupsDn",
+  title: "createLdapBackend() stores no groups without groupsDn",
   settings: { groupsDn: "" },
 }, async ({ backend }) => {
   assertEquals(backend.holds.groups, false);

@@ -1,4 +1,4 @@
-// Distinguished names: what goes in comes out, whatever it is.
+// Distinguished names: escaping and parsing round-trip any text.
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
@@ -19,13 +19,13 @@ const ESCAPED: readonly (readonly [string, string])[] = [
 ];
 
 for (const [value, text] of ESCAPED) {
-  Deno.test(`escapeDnValue() writes ${JSON.stringify(value)} as RFC 4514 does`, () => {
+  Deno.test(`escapeDnValue() writes ${JSON.stringify(value)} as in RFC 4514`, () => {
     assertEquals(escapeDnValue(value), text);
     assertEquals(firstRdn(makeDn({ attribute: "uid", value }, "ou=people"))?.value, value);
   });
 }
 
-Deno.test("firstRdn() gives back what makeDn() was given", () => {
+Deno.test("firstRdn() returns the value that makeDn() wrote", () => {
   fc.assert(fc.property(fc.string({ unit: "grapheme", minLength: 1 }), (value) => {
     assertEquals(firstRdn(makeDn({ attribute: "uid", value }, "dc=x")), { attribute: "uid", value });
   }));
@@ -36,7 +36,7 @@ const READ: readonly (readonly [string, string | null])[] = [
   ["uid = anna , ou=people", "anna"],
   ["cn=Lu\\C4\\8Di\\C4\\87,dc=x", "Lučić"],
   ["cn=a\\20,dc=x", "a "],
-  // An em space is no blank of the syntax.
+  // An em space is not a blank of the syntax.
   ["cn=\u2003\\ ,dc=x", "\u2003 "],
   ["cn=a+sn=b,dc=x", null],
   ["cn=#0403414243,dc=x", null],

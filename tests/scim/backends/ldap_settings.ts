@@ -1,4 +1,4 @@
-// The settings of an LDAP backend over a slapd of the tests.
+// The settings of an LDAP backend with a slapd of the tests.
 
 import type { LdapBackendSettings } from "../../../platform/config/config.ts";
 import type { Slapd } from "../../support/slapd.ts";

@@ -33,18 +33,18 @@ Deno.test("memberDns() follows Active Directory's ranges to the end (MS-ADTS 3.1
   assertEquals(asked, ["member;range=1500-*", "member;range=3000-*"]);
 });
 
-Deno.test("encodePasswordModify() gives the octets of RFC 3062 §2", () => {
+Deno.test("encodePasswordModify() returns the octets of RFC 3062 §2", () => {
   assertEquals([...encodePasswordModify("a", "bc")], [0x30, 7, 0x80, 1, 0x61, 0x82, 2, 0x62, 0x63]);
   const long = encodePasswordModify("d".repeat(300), "p".repeat(70_000));
   assertEquals([...long.subarray(0, 5)], [0x30, 0x83, 1, 0x12, 0xa5]);
   assertEquals(long.length, 5 + 0x112a5);
 });
 
-Deno.test("encodeUnicodePassword() quotes and writes UTF-16, low octet first", () => {
+Deno.test("encodeUnicodePassword() adds quotes and writes UTF-16, low octet first", () => {
   assertEquals([...encodeUnicodePassword("n€")], [0x22, 0, 0x6e, 0, 0xac, 0x20, 0x22, 0]);
 });
 
-Deno.test("createLdapLayout() puts the settings' attributes in place of the schema's, and drops what is set to nothing", () => {
+Deno.test("createLdapLayout() replaces attributes of the schema by those of the settings, and drops empty ones", () => {
   const layout = createLdapLayout({
     schema: "openldap",
     usersDn: "ou=p",
@@ -80,7 +80,7 @@ const CODES: readonly (readonly [number, string, boolean])[] = [
 ];
 
 for (const [code, kind, retry] of CODES) {
-  Deno.test(`LdapRefusal says of code ${code}: ${kind}`, () => {
+  Deno.test(`LdapRefusal maps code ${code} to ${kind}`, () => {
     const { fault } = new LdapRefusal(code, "server\nwords");
     assertEquals([fault.kind, fault.retry, fault.unsure], [kind, retry, false]);
     assertEquals(fault.detail.includes("server words"), true);

@@ -1,4 +1,4 @@
-// The fake keeps to the same suite as the real ones.
+// The fake backend passes the same suite as the real ones.
 
 import { assertEquals } from "@std/assert";
 import { systemClock } from "../../../platform/runtime.ts";
@@ -21,7 +21,7 @@ testBackend("createMemoryBackend({ knownMembersOnly })", {
   },
 });
 
-Deno.test("createMemoryBackend() fails as it is told: before, after, so many times, for one name", async () => {
+Deno.test("createMemoryBackend() fails as configured: before or after a call, a number of times, for one name", async () => {
   const backend = createMemoryBackend({ clock: systemClock });
   backend.trouble({ operation: "put", how: "before", times: 1 });
   backend.trouble({ operation: "put", name: "Zoe", how: "after", fault: { kind: "refused" } });

@@ -1,4 +1,4 @@
-// Attributes that a backend keeps for itself, on the wire: a real slapd and a real foreign SCIM server.
+// Read-only attributes of a backend on the wire: a real slapd and a SCIM server of another vendor.
 
 import { assertEquals } from "@std/assert";
 import { systemClock } from "../../../platform/runtime.ts";
@@ -37,47 +37,51 @@ const brief = ({ title, emails, name, displayName }: JsonObject) => ({
   displayName,
 });
 
-/** @param writer writes everything; `keeper` is told that three attributes are the server's own. */
+/** @param writer writes everything; `keeper` has three attributes that are read-only. */
 async function keepsItsOwn(writer: Backend, keeper: Backend): Promise<void> {
   value(await writer.put({ content: { ...user("anna"), attributes: OWN } }));
   value(await keeper.put({ content: { ...user("anna"), attributes: OURS } }));
   const name = { familyName: "Own", givenName: "Anna" };
   const expected = { title: OWN.title, mails: ["own@example.org"], name, displayName: "Anna L" };
   assertEquals(brief(await attributesOf(keeper)), expected);
-  // What is cleared here stays there as well.
+  // An attribute that is removed here stays there as well.
   const bare = { name: { familyName: "", givenName: "Anna" }, displayName: "Anna L" };
   value(await keeper.put({ content: { ...user("anna"), attributes: bare } }));
   assertEquals(brief(await attributesOf(keeper)), expected);
 }
 
-testNeeding({ peers: ["slapd"] }, "createLdapBackend() never writes what the directory keeps", async () => {
-  const slapd = await startSlapd();
-  const open = (readOnly: readonly string[]) =>
-    createLdapBackend({
-      settings: ldapSettings(slapd, { readOnly }),
-      mapping: createMapping({ user: {}, group: {} }),
-      clock: systemClock,
-      log: silentLog(),
-    });
-  const [writer, keeper] = [open([]), open(READ_ONLY)];
-  try {
-    await keepsItsOwn(writer, keeper);
-    // A new entry has what its class demands, and nothing else of what is kept.
-    value(await keeper.put({ content: { ...user("bert"), attributes: OURS } }));
-    const made = (await readContent(keeper, { kind: "user", name: "bert" }))?.attributes ?? {};
-    assertEquals(brief(made), {
-      title: undefined,
-      mails: undefined,
-      name: { familyName: "", givenName: "Anna" },
-      displayName: "Anna L",
-    });
-  } finally {
-    await Promise.all([writer.close(), keeper.close()]);
-    await slapd.dispose();
-  }
-});
+testNeeding(
+  { peers: ["slapd"] },
+  "createLdapBackend() never writes read-only attributes of the directory",
+  async () => {
+    const slapd = await startSlapd();
+    const open = (readOnly: readonly string[]) =>
+      createLdapBackend({
+        settings: ldapSettings(slapd, { readOnly }),
+        mapping: createMapping({ user: {}, group: {} }),
+        clock: systemClock,
+        log: silentLog(),
+      });
+    const [writer, keeper] = [open([]), open(READ_ONLY)];
+    try {
+      await keepsItsOwn(writer, keeper);
+      // A new entry has the attributes that its class requires, and no other read-only ones.
+      value(await keeper.put({ content: { ...user("bert"), attributes: OURS } }));
+      const made = (await readContent(keeper, { kind: "user", name: "bert" }))?.attributes ?? {};
+      assertEquals(brief(made), {
+        title: undefined,
+        mails: undefined,
+        name: { familyName: "", givenName: "Anna" },
+        displayName: "Anna L",
+      });
+    } finally {
+      await Promise.all([writer.close(), keeper.close()]);
+      await slapd.dispose();
+    }
+  },
+);
 
-Deno.test("createScimBackend() sends back what the server keeps as the server has it", async () => {
+Deno.test("createScimBackend() sends read-only attributes of the server back unchanged", async () => {
   const server = await startScimmy();
   const reach = { url: server.url, token: server.token };
   const [writer, keeper] = [

@@ -1,4 +1,4 @@
-// A SCIM backend for the tests, over the connections that the program itself uses.
+// A SCIM backend for the tests, with the same connections as in the program.
 
 import type { ScimBackendSettings } from "../../../platform/config/config.ts";
 import { systemClock } from "../../../platform/runtime.ts";

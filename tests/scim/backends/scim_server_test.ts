@@ -1,10 +1,10 @@
-// The SCIM backend against a real foreign server.
+// The SCIM backend against a real server of another vendor.
 
 import { startScimmy } from "../../support/scimmy_server.ts";
 import { openScim, scimSettings } from "./scim_client.ts";
 import { HOSTILE_NAMES, testBackend } from "./suite.ts";
 
-/** Its filters do not know the escapes of JSON strings (RFC 7644 §3.4.2.2), and say so with 400. */
+/** Its filters do not know the escapes of JSON strings (RFC 7644 §3.4.2.2), and answer them with 400. */
 const MISREAD_BY_SCIMMY = new Set(HOSTILE_NAMES.filter((name) => name.includes('"') || name.includes("\\")));
 
 testBackend("createScimBackend() on SCIMMY", {

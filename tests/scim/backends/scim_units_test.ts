@@ -1,4 +1,4 @@
-// The SCIM backend against a server that is written out answer by answer: dialects, limits, refusals, and what is never sent twice.
+// The SCIM backend with scripted answers of a server: dialects, limits, refusals, and requests that are never repeated.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { type Clock, systemClock } from "../../../platform/runtime.ts";
@@ -31,7 +31,7 @@ function json(status: number, body: unknown, headers: Record<string, string> = {
 const CONFIG = { patch: { supported: true }, filter: { supported: true, maxResults: 50 } };
 const EMPTY = { totalResults: 0, Resources: [] };
 
-/** A backend whose server is `answer`; `calls` are all but the reading of the configuration. */
+/** A backend whose server is `answer`; `calls` are all requests except that for the configuration. */
 function open(
   answer: (call: Call) => Answer,
   { url = "https://saas.example/scim/v2", config = CONFIG, clock = systemClock }: {
@@ -71,7 +71,7 @@ function faultOf(outcome: BackendOutcome<unknown>): BackendFault {
 
 const lines = (calls: readonly Call[]) => calls.map(({ method, path }) => `${method} ${path}`);
 
-Deno.test("createScimBackend() sends its token and name, and spells as RFC 7643 does", async () => {
+Deno.test("createScimBackend() sends its token and name, and spells attributes as in RFC 7643", async () => {
   const { backend, calls } = open(({ method }) =>
     method === "GET" ? json(200, EMPTY) : json(201, { id: "7" })
   );
@@ -94,7 +94,7 @@ Deno.test("createScimBackend() sends its token and name, and spells as RFC 7643 
   });
 });
 
-Deno.test("createScimBackend() speaks to another Countersign by names, pages and PUT", async () => {
+Deno.test("createScimBackend() calls another Countersign with names, pages and PUT", async () => {
   const held = new Map<string, JsonObject>();
   const { backend, calls } = open(({ method, path, query, body }) => {
     const [, collection = "", segment] = path.split("/");
@@ -126,7 +126,7 @@ Deno.test("createScimBackend() speaks to another Countersign by names, pages and
   assertEquals(held.get("Users/b")?.imgs, [{ value: "i" }]);
 });
 
-Deno.test("put() meets 409 by replacing what is there", async () => {
+Deno.test("put() handles 409 by replacing the existing resource", async () => {
   let made = false;
   const { backend, calls } = open(({ method }) => {
     if (method === "GET") {
@@ -140,7 +140,7 @@ Deno.test("put() meets 409 by replacing what is there", async () => {
   assertEquals(lines(calls), ["GET /Users", "POST /Users", "GET /Users", "PUT /Users/9"]);
 });
 
-Deno.test("put() looks members up again when the server refuses those that are remembered", async () => {
+Deno.test("put() looks members up again when the server refuses the cached ones", async () => {
   let annaId = "old";
   const { backend, calls } = open(({ method, path, body }) => {
     if (method === "GET" && path === "/Users") {
@@ -160,7 +160,7 @@ Deno.test("put() looks members up again when the server refuses those that are r
   ]);
 });
 
-Deno.test("put() never sends a POST twice, and says that it may have arrived", async () => {
+Deno.test("put() never sends a POST twice, and reports that it may have arrived", async () => {
   const { backend, calls } = open(({ method }) => {
     if (method === "GET") return json(200, EMPTY);
     throw new TypeError("error sending request: connection reset");
@@ -171,7 +171,7 @@ Deno.test("put() never sends a POST twice, and says that it may have arrived", a
 });
 
 for (const status of [301, 302, 303, 307, 308]) {
-  Deno.test(`put() does not follow a redirect (${status}), and says that the write may have been done`, async () => {
+  Deno.test(`put() does not follow a redirect (${status}), and reports that the write may have been done`, async () => {
     const { backend, calls } = open(({ method }) =>
       method === "GET" ? json(200, EMPTY) : json(status, {}, { location: "https://elsewhere.example/" })
     );
@@ -203,7 +203,7 @@ const STATUSES: readonly (readonly [number, BackendFault["kind"], boolean, boole
 ];
 
 for (const [status, kind, unsure, retry] of STATUSES) {
-  Deno.test(`put() tells what ${status} means, without the token or the password`, async () => {
+  Deno.test(`put() reports the meaning of ${status}, without the token or the password`, async () => {
     const said = { detail: "no: planted-token, planted-password", scimType: "x" };
     const { backend } = open(({ method }) =>
       method === "GET" ? json(200, EMPTY) : json(status, said, { "retry-after": "7" })
@@ -214,7 +214,7 @@ for (const [status, kind, unsure, retry] of STATUSES) {
   });
 }
 
-Deno.test("put() gives up at its deadline, and says that a write may have arrived", async () => {
+Deno.test("put() gives up at its deadline, and reports that a write may have arrived", async () => {
   const never = new Promise<Response>(() => undefined);
   const clock = createManualClock();
   const { backend, calls } = open(({ method }) => method === "GET" ? json(200, EMPTY) : never, { clock });
@@ -226,7 +226,7 @@ Deno.test("put() gives up at its deadline, and says that a write may have arrive
 });
 
 for (const status of [404, 500, 501]) {
-  Deno.test(`createScimBackend() takes ${status} of /Groups from a server that is well otherwise for having no groups`, async () => {
+  Deno.test(`createScimBackend() treats ${status} of /Groups from a healthy server as a server without groups`, async () => {
     const { backend } = open(({ path }) => path === "/Groups" ? json(status, {}) : json(200, EMPTY));
     assertEquals(backend.holds.groups, true);
     assertEquals(await listAll(backend, "group"), []);
@@ -237,7 +237,7 @@ for (const status of [404, 500, 501]) {
   });
 }
 
-Deno.test("list() asks for as many as the server gives, follows totalResults, and ends on an empty page", async () => {
+Deno.test("list() uses the page size of the server, follows totalResults, and ends on an empty page", async () => {
   const all = Array.from({ length: 120 }, (_, n) => ({ id: `i${n}`, userName: `u${n}` }));
   for (const total of [120, 500]) {
     const { backend, calls } = open(({ query }) => {
@@ -253,13 +253,13 @@ Deno.test("list() asks for as many as the server gives, follows totalResults, an
   }
 });
 
-Deno.test("list() stops at a server that gives the same page again and again", async () => {
+Deno.test("list() stops when a server returns the same page again and again", async () => {
   const { backend } = open(() => json(200, { totalResults: 1e9, Resources: [{ id: "1", userName: "a" }] }));
   const fault = await assertRejects(() => listAll(backend, "user"), BackendListError);
   assertEquals(fault.fault.kind, "nonsense");
 });
 
-Deno.test("read() takes hostile answers for nonsense, and nothing worse", async () => {
+Deno.test("read() treats hostile answers as nonsense, without further harm", async () => {
   const bodies = ["[]", "null", "{", '"text"', "[".repeat(100_000), '{"id":5,"userName":"a"}'];
   for (const body of bodies) {
     const { backend } = open(() => new Response(body, { status: 200 }), {
@@ -270,7 +270,7 @@ Deno.test("read() takes hostile answers for nonsense, and nothing worse", async 
   }
 });
 
-Deno.test("memberPatches() adds and removes at most 100 members a request", () => {
+Deno.test("memberPatches() adds and removes at most 100 members per request", () => {
   const held = Array.from({ length: 150 }, (_, n) => `h${n}`);
   const wanted = Array.from({ length: 250 }, (_, n) => `w${n}`);
   const sizes = memberPatches([...held, "both"], [...wanted, "both"]).map(({ Operations: operations }) => {
@@ -281,7 +281,7 @@ Deno.test("memberPatches() adds and removes at most 100 members a request", () =
   assertEquals(sizes, [100, 100, 50, -100, -50]);
 });
 
-Deno.test("readRetryAfter() reads seconds and dates, and nothing absurd", () => {
+Deno.test("readRetryAfter() reads seconds and dates, and no absurd values", () => {
   const nowMs = Date.parse("2026-01-01T00:00:00Z");
   assertEquals(readRetryAfter("120", nowMs), 120_000);
   assertEquals(readRetryAfter("Thu, 01 Jan 2026 00:00:30 GMT", nowMs), 30_000);

@@ -1,4 +1,4 @@
-// A log that keeps its lines for a test to look at.
+// A log that collects its lines for a test.
 
 import type { Log } from "../../../platform/log.ts";
 import type { LogFields } from "../../../platform/log_line.ts";

@@ -1,4 +1,4 @@
-// What every backend must do, run on each: on the fake too, so that it cannot lie.
+// The test suite of the Backend port, run on each real backend and on the fake.
 
 import { assertEquals } from "@std/assert";
 import { canonicalName } from "../../../platform/canonical_name.ts";
@@ -14,11 +14,11 @@ import type {
 /** One backend under test, empty at first. */
 export interface Bench {
   readonly backend: Backend;
-  /** Names that this backend cannot tell from others, and which may therefore be refused. */
+  /** Names that this backend cannot distinguish from others, and may therefore refuse. */
   readonly mayRefuse?: ReadonlySet<string>;
-  /** The server tells names apart by case when they are looked for, against RFC 7643 §4.1.1. */
+  /** The server distinguishes names by case in searches, contrary to RFC 7643 §4.1.1. */
   readonly caseExact?: boolean;
-  /** It stores members that it has no user for. */
+  /** It stores members for which it has no user. */
   readonly storesUnknownMembers?: boolean;
   dispose(): Promise<void>;
 }
@@ -44,7 +44,7 @@ const ANNA = user("anna", {
   title: "Engineer",
 });
 
-/** Names that mean something in a filter, a DN, a URL or JSON. */
+/** Names with characters that have a meaning in a filter, a DN, a URL or JSON. */
 export const HOSTILE_NAMES: readonly string[] = [
   "*)(uid=*",
   "*",
@@ -239,7 +239,7 @@ const CASES: Readonly<Record<string, Case>> = {
   },
 };
 
-/** Twenty at a time, as an outbox would at most. */
+/** Twenty at a time, as the outbox does at most. */
 async function inTurns<A, B>(items: readonly A[], task: (item: A) => Promise<B>): Promise<B[]> {
   const results: B[] = [];
   for (let from = 0; from < items.length; from += 20) {
@@ -248,13 +248,13 @@ async function inTurns<A, B>(items: readonly A[], task: (item: A) => Promise<B>)
   return results;
 }
 
-/** Registers the suite. @param register `Deno.test`, or what skips it where something is missing. */
+/** Registers the suite. @param register `Deno.test`, or a function that skips the tests where something is missing. */
 export function testBackend(
   title: string,
   { open, register, skip = [] }: {
     open: () => Promise<Bench>;
     register: (name: string, body: () => Promise<void>) => void;
-    /** Titles of cases that say nothing here. */
+    /** Titles of cases that do not apply to this backend. */
     skip?: readonly (keyof typeof CASES)[];
   },
 ): void {

@@ -17,7 +17,7 @@ function dying(store: Store, commits: number): Store {
   };
 }
 
-/** Runs `act` with a crash at each of its commits in turn, and checks what a new start then finds. */
+/** Runs `act` with a crash at each of its commits in turn, and checks the state after each new start. */
 async function crashEverywhere(
   { before, act, check }: {
     before: (directory: TargetDirectory) => Promise<void>;

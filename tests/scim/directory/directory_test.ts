@@ -30,7 +30,7 @@ const creation = (name: string, more: Partial<UserContent> = {}): DirectoryWrite
   next: { content: content(name, more), backends: { store: { state: "present", sinceMs: 1 } } },
 });
 
-Deno.test("createDirectory() gives back what was written, found without case", async () => {
+Deno.test("createDirectory() returns what was written, and finds it in any case", async () => {
   await using world = await openWorld();
   const attributes = { name: { familyName: "Smith", givenName: "Anna" }, emails: [{ value: "a@b.example" }] };
   const written = await world.directory.write(creation("Anna.Smith", { attributes }));
@@ -43,7 +43,7 @@ Deno.test("createDirectory() gives back what was written, found without case", a
   assertEquals(await (await world.reopen()).read("user", "anna.smith"), read);
 });
 
-Deno.test("write() lets one of two creations of a name win", async () => {
+Deno.test("write() accepts one of two creations of a name", async () => {
   await using world = await openWorld();
   const results = await Promise.all([
     world.directory.write(creation("anna")),
@@ -53,7 +53,7 @@ Deno.test("write() lets one of two creations of a name win", async () => {
   assertEquals(world.directory.count("user"), 1);
 });
 
-Deno.test("write() lets one of two writers of the same version win", async () => {
+Deno.test("write() accepts one of two writes of the same version", async () => {
   await using world = await openWorld();
   await putUser(world.directory, "anna");
   const version = (await world.directory.read("user", "anna"))?.version ?? null;
@@ -63,7 +63,7 @@ Deno.test("write() lets one of two writers of the same version win", async () =>
   assertEquals((await world.directory.read("user", "anna"))?.content.name, "Anna");
 });
 
-Deno.test("write() says changed when another process wrote the record", async () => {
+Deno.test("write() reports a conflict when another process wrote the record", async () => {
   await using world = await openWorld();
   await putUser(world.directory, "anna");
   const read = await world.directory.read("user", "anna");
@@ -74,7 +74,7 @@ Deno.test("write() says changed when another process wrote the record", async ()
   assertEquals(result, { ok: false, reason: "changed" });
 });
 
-Deno.test("write() keeps the version of a user whose groups changed good for writing, and changes the version", async () => {
+Deno.test("write() accepts a version from before a change of the user's groups, and then changes the version", async () => {
   await using world = await openWorld();
   await putUser(world.directory, "anna");
   const before = await world.directory.read("user", "anna");
@@ -85,7 +85,7 @@ Deno.test("write() keeps the version of a user whose groups changed good for wri
   assertEquals(links(storedIn(result)), ["staff"]);
 });
 
-Deno.test("writeMany() is all or nothing for each write", async () => {
+Deno.test("writeMany() applies each write completely or not at all", async () => {
   await using world = await openWorld();
   await putUser(world.directory, "u00007");
   const results = await world.directory.writeMany(numbered("u", 300).map((name) => creation(name)));
@@ -94,7 +94,7 @@ Deno.test("writeMany() is all or nothing for each write", async () => {
   assertEquals(world.directory.count("user"), 300);
 });
 
-Deno.test("writeMany() refuses what is too large and keeps its neighbours", async () => {
+Deno.test("writeMany() refuses a write that is too large and applies the others", async () => {
   await using world = await openWorld();
   const huge = { name: NAME, note: "x".repeat(600_000) };
   const settled = await Promise.allSettled([
@@ -107,7 +107,7 @@ Deno.test("writeMany() refuses what is too large and keeps its neighbours", asyn
   assertEquals(namesOf((await world.directory.page("user", { page: 1, size: 10 })).resources), ["a", "c"]);
 });
 
-Deno.test("write() keeps long attributes in parts, and takes the parts away again", async () => {
+Deno.test("write() stores long attributes in parts, and removes the parts again", async () => {
   await using world = await openWorld();
   for (const note of ["x".repeat(500_000), '\u{1f600}\n"'.repeat(40_000), "short"]) {
     await putUser(world.directory, "anna", { attributes: { note } });
@@ -119,7 +119,7 @@ Deno.test("write() keeps long attributes in parts, and takes the parts away agai
   assertEquals((await Array.fromAsync(world.store.list(["part"]))).length, 0);
 });
 
-Deno.test("page() gives every user once, whatever the size", async () => {
+Deno.test("page() returns every user once, for any page size", async () => {
   await using world = await openWorld();
   const names = numbered("u", 1000);
   await world.directory.writeMany(names.toReversed().map((name) => creation(name)));
@@ -134,7 +134,7 @@ Deno.test("page() gives every user once, whatever the size", async () => {
   assertEquals(namesOf(await Array.fromAsync(world.directory.all("user"))), names);
 });
 
-Deno.test("createDirectory() keeps members who are no users, and links them when they are created", async () => {
+Deno.test("createDirectory() stores members who are no users, and links them when they are created", async () => {
   await using world = await openWorld();
   await putGroup(world.directory, "Staff", ["Anna", "bert"]);
   assertEquals(links(await world.directory.read("group", "staff")), ["Anna", "bert"]);
@@ -145,7 +145,7 @@ Deno.test("createDirectory() keeps members who are no users, and links them when
   assertEquals((await loginOf(world.directory, "anna")).groups, []);
 });
 
-Deno.test("write() follows a group whose spelling changes", async () => {
+Deno.test("write() updates members when the spelling of a group changes", async () => {
   await using world = await openWorld();
   await putUser(world.directory, "anna");
   await putGroup(world.directory, "staff", ["anna"]);
@@ -193,7 +193,7 @@ Deno.test("write() keeps a password until the user is deleted", async () => {
   assertEquals(await world.directory.readPassword("anna"), null);
 });
 
-Deno.test("write() brings what belongs to it in the same commit, and nothing when it is refused", async () => {
+Deno.test("write() adds the related mutations to the same commit, and none if the write is refused", async () => {
   await using world = await openWorld();
   const also = (value: string) => [{ type: "set", key: ["audit", value], value }] as const;
   await world.directory.write({ ...creation("anna"), also: also("first") });
@@ -202,7 +202,7 @@ Deno.test("write() brings what belongs to it in the same commit, and nothing whe
   assertEquals(audit.map(({ value }) => value), ["first"]);
 });
 
-Deno.test("login() knows strangers, the deleted and the living, also after a new start", async () => {
+Deno.test("login() distinguishes unknown, deleted and existing users, also after a restart", async () => {
   await using world = await openWorld();
   const phoneNumbers: JsonObject[] = [{ value: "+49 171 1" }, { type: "home" }, { value: "2" }];
   await putUser(world.directory, "Anna", { attributes: { phoneNumbers } });
@@ -223,14 +223,14 @@ Deno.test("login() knows strangers, the deleted and the living, also after a new
   }
 });
 
-Deno.test("login() refuses to guess about a user who was not prepared", async () => {
+Deno.test("login() throws for a user who was not prepared", async () => {
   await using world = await openWorld();
   await putUser(world.directory, "anna");
   const directory = await world.reopen();
   assertThrows(() => directory.login("anna"), Error, "not prepared");
 });
 
-Deno.test("login() sees a deletion as soon as it is acknowledged, without being prepared again", async () => {
+Deno.test("login() sees a deletion as soon as it is acknowledged, without another preparation", async () => {
   await using world = await openWorld();
   await putUser(world.directory, "anna");
   await loginOf(world.directory, "anna");
@@ -238,7 +238,7 @@ Deno.test("login() sees a deletion as soon as it is acknowledged, without being 
   assertEquals(world.directory.login("anna").status, "deleted");
 });
 
-Deno.test("createDirectory() forgets the oldest tombstones above its cap", async () => {
+Deno.test("createDirectory() removes the oldest tombstones above its limit", async () => {
   await using world = await openWorld({ maxTombstones: 2 });
   for (const name of ["d", "a", "c", "b"]) {
     await putUser(world.directory, name);
@@ -252,7 +252,7 @@ Deno.test("createDirectory() forgets the oldest tombstones above its cap", async
   assertEquals(statuses, ["unknown", "unknown", "deleted", "deleted"]);
 });
 
-Deno.test("changeMembers() adds to and takes from a group of 10,000", async () => {
+Deno.test("changeMembers() adds and removes members of a group of 10,000", async () => {
   await using world = await openWorld();
   const names = numbered("u", 10_000);
   await world.directory.writeMany(names.map((name) => creation(name)));
@@ -280,7 +280,7 @@ Deno.test("changeMembers() adds to and takes from a group of 10,000", async () =
 
 const byCanonical = (a: string, b: string): number => a.toLowerCase() < b.toLowerCase() ? -1 : 1;
 
-Deno.test("observe() tells of each write, until it is stopped", async () => {
+Deno.test("observe() reports each write, until it is stopped", async () => {
   await using world = await openWorld();
   const seen: unknown[] = [];
   const stop = world.directory.observe((change) => seen.push(change));

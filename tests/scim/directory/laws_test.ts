@@ -1,4 +1,4 @@
-// The directory compared with a naive model: random sequences of writes, concurrent writes, and a new start.
+// The directory compared with a naive model: random sequences of writes, concurrent writes, and a restart.
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
@@ -71,7 +71,7 @@ async function perform(directory: TargetDirectory, one: Act): Promise<void> {
   else await drop(directory, { kind: one.what, name: one.name });
 }
 
-/** The write of an act, with the version that stands now. */
+/** The write of an act, with the present version. */
 async function writeOf(directory: TargetDirectory, one: Act): Promise<() => Promise<WriteResult>> {
   if (one.kind === "members") return () => directory.changeMembers(one);
   const kind = one.kind === "drop" ? one.what : one.kind;
@@ -159,7 +159,7 @@ async function assertFinds(directory: TargetDirectory, model: Model): Promise<vo
   }
 }
 
-Deno.test("createDirectory() is what a naive directory is, after any sequence of writes and a new start", async () => {
+Deno.test("createDirectory() equals a naive directory after any sequence of writes and a restart", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 40 }), async (acts) => {
       await using world = await openWorld();
@@ -178,7 +178,7 @@ Deno.test("createDirectory() is what a naive directory is, after any sequence of
   );
 });
 
-Deno.test("createDirectory() counts and finds exactly when fences are divided and emptied again", async () => {
+Deno.test("createDirectory() counts and finds exactly when index buckets are split and emptied again", async () => {
   await using world = await openWorld();
   const model = createModel();
   const random = fc.sample(fc.integer({ min: 0, max: 99_999 }), { numRuns: 1500, seed: 7 });
@@ -220,7 +220,7 @@ Deno.test("createDirectory() counts and finds exactly when fences are divided an
   }
 });
 
-Deno.test("createDirectory() takes writes that come at once as if they had come one by one", async () => {
+Deno.test("createDirectory() handles concurrent writes as if they came one by one", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(act, { maxLength: 15 }),
@@ -234,7 +234,7 @@ Deno.test("createDirectory() takes writes that come at once as if they had come 
         }
         const writes = await Promise.all(acts.map((one) => writeOf(world.directory, one)));
         const results = await Promise.all(writes.map((write) => write()));
-        // A version may have been overtaken by a neighbour; what was refused must have changed nothing.
+        // Another write may have made a version outdated. A refused write must change nothing.
         for (const [at, one] of acts.entries()) if (results[at]?.ok) note(model, one);
         await assertSame(world.directory, model);
         await assertFinds(await world.reopen(), model);
@@ -244,7 +244,7 @@ Deno.test("createDirectory() takes writes that come at once as if they had come 
   );
 });
 
-Deno.test("writeMany() leaves no tombstone of who is deleted and created in the same commit", async () => {
+Deno.test("writeMany() leaves no tombstone of a user who is deleted and created in the same commit", async () => {
   await using world = await openWorld();
   await putUser(world.directory, "anna");
   const expected = (await world.directory.read("user", "anna"))?.version ?? null;

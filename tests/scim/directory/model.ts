@@ -1,4 +1,4 @@
-// A naive directory in memory, which walks over everybody: what the real one is compared with.
+// A naive directory in memory, which reads all entries: the model for the real one.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { JsonObject } from "../../../scim/schema/resource.ts";
@@ -27,7 +27,7 @@ export interface Model {
   names(kind: "user" | "group"): string[];
   groupsOf(user: string): string[];
   members(group: string): string[];
-  /** Canonical names of those who have all the words of the query. */
+  /** Canonical names of the entries that have all words of the query. */
   found(kind: "user" | "group", q: string): string[];
 }
 

@@ -1,4 +1,4 @@
-// What the directory is made of: order of keys, bags of hashes, words, sets of members.
+// Parts of the directory: the order of keys, multisets of hashes, search words, and sets of members.
 
 import fc from "../../packages/fast_check.ts";
 import { assert, assertEquals } from "@std/assert";
@@ -9,7 +9,7 @@ import { cutWord, groupWords, indexWords, queryWords, userWords } from "../../..
 
 const text = fc.string({ unit: "grapheme", maxLength: 12 });
 
-Deno.test("compareText() orders as the store does", async () => {
+Deno.test("compareText() orders texts like the store", async () => {
   const kv = await Deno.openKv(":memory:");
   const texts = [
     "",
@@ -31,11 +31,11 @@ Deno.test("compareText() orders as the store does", async () => {
   assertEquals(texts.toSorted(compareText), stored);
 });
 
-Deno.test("nameHash() stays what it is, because it is kept in the store", () => {
+Deno.test("nameHash() never changes, because its values are stored", () => {
   assertEquals([nameHash(""), nameHash("anna"), nameHash("李")], [2872998923, 3191696525, 428482951]);
 });
 
-Deno.test("HashMultiset holds what was added and not yet removed", () => {
+Deno.test("HashMultiset contains what was added and not yet removed", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 150 })), { maxLength: 600 }),
@@ -43,7 +43,7 @@ Deno.test("HashMultiset holds what was added and not yet removed", () => {
         const bag = new HashMultiset();
         const counts = new Map<number, number>();
         for (const [adds, number] of acts) {
-          // Neighbours of the same slot, and zero, which marks a free one.
+          // Values in the same slot, and zero, which marks a free one.
           const hash = number * 64 >>> 0;
           const count = counts.get(hash) ?? 0;
           if (adds) bag.add(hash);
@@ -57,7 +57,7 @@ Deno.test("HashMultiset holds what was added and not yet removed", () => {
   );
 });
 
-Deno.test("memberChanges() is what turns one set into another", () => {
+Deno.test("memberChanges() returns the changes from one set to another", () => {
   fc.assert(fc.property(fc.array(text), fc.array(text), (before, after) => {
     const from = toMemberSet(before);
     const to = toMemberSet(after);
@@ -66,7 +66,7 @@ Deno.test("memberChanges() is what turns one set into another", () => {
   }));
 });
 
-Deno.test("withGroup() keeps names in order, each once", () => {
+Deno.test("withGroup() keeps names in order, each of them once", () => {
   let groups: readonly string[] = [];
   for (const name of ["b", "A", "c", "a", "B"]) groups = withGroup(groups, { name, isMember: true });
   assertEquals(groups, ["a", "B", "c"]);
@@ -75,7 +75,7 @@ Deno.test("withGroup() keeps names in order, each once", () => {
   assert(withGroup(groups, { name: "zz", isMember: false }) === groups);
 });
 
-Deno.test("indexWords() lets each beginning find a resource by one entry", () => {
+Deno.test("indexWords() lets each prefix find a resource by one entry", () => {
   const word = fc.string({ unit: fc.constantFrom("a", "b", "😀", "."), maxLength: 30 });
   fc.assert(fc.property(fc.array(word, { maxLength: 12 }), word, (names, start) => {
     const words = groupWords(names.join(" "));
@@ -135,7 +135,7 @@ for (const [what, { words, are }] of Object.entries(WORDS)) {
   Deno.test(`userWords(), groupWords(), queryWords(): ${what}`, () => assertEquals(words, [...are]));
 }
 
-Deno.test("userWords() ends soon and stays bounded for hostile attributes", () => {
+Deno.test("userWords() ends soon and returns a bounded list for hostile attributes", () => {
   const value = "a.".repeat(200_000);
   const words = userWords({
     name: "a".repeat(256),

@@ -43,7 +43,7 @@ interface Found {
   readonly finds: readonly string[];
 }
 
-/** The result in order of name. */
+/** The result, ordered by name. */
 const ROWS: readonly Found[] = [
   { q: "anna", finds: ["anna.smith"] },
   { q: "SMITH", finds: ["anna.smith", "bert"] },
@@ -109,7 +109,7 @@ Deno.test("search() finds by words and by filters", async (t) => {
   }
 });
 
-Deno.test("search() gives a filter's result in pages", async () => {
+Deno.test("search() returns the result of a filter in pages", async () => {
   await using world = await openWorld();
   await fill(world.directory);
   const q = 'name.familyName sw "smith"';
@@ -120,13 +120,13 @@ Deno.test("search() gives a filter's result in pages", async () => {
   assertEquals(pages.map((page) => [pageOf(page).total, pageOf(page).startIndex]), [[2, 1], [2, 2], [2, 3]]);
 });
 
-Deno.test("search() says of a filter what it cannot mean", async () => {
+Deno.test("search() reports what is invalid in a filter", async () => {
   await using world = await openWorld();
   const outcome = await world.directory.search("user", 'nonsense eq "x"', { page: 1, size: 1 });
   assertEquals(!outcome.ok && outcome.problem.kind, "invalidFilter");
 });
 
-Deno.test("search() refuses to look at more than 10,000 resources, and counts one word exactly all the same", async () => {
+Deno.test("search() refuses to read more than 10,000 resources, but counts one word exactly", async () => {
   await using world = await openWorld();
   const names = Array.from({ length: 10_001 }, (_, at) => `u${at}`);
   await world.directory.writeMany(names.map((name) => ({

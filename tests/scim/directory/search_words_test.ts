@@ -1,4 +1,4 @@
-// Several words in q: the same people are found whether few or many have a word, and a rare word saves the reading of a common one.
+// Several words in q: the result does not depend on how frequent a word is, and a rare word limits the reading.
 
 import { assert, assertEquals } from "@std/assert";
 import type { TargetDirectory } from "../../../scim/ports.ts";
@@ -7,7 +7,7 @@ import { namesOf, openWorld, putUser } from "./world.ts";
 
 const PEOPLE = 400;
 
-/** All are called Anna, every second one is a Berg, and each has a number. */
+/** All have the name Anna, every second one the name Berg, and each has a number. */
 async function fill(directory: TargetDirectory): Promise<void> {
   const given = (at: number) => ({
     name: { givenName: "Anna", familyName: at % 2 === 0 ? "Berg" : "Tal" },
@@ -23,7 +23,7 @@ async function found(directory: TargetDirectory, q: string): Promise<{ total: nu
   return { total: outcome.page.total, names: namesOf(outcome.page.resources) };
 }
 
-Deno.test("search() of several words finds who has all of them, however many have each", async () => {
+Deno.test("search() of several words finds the users who have all of them, however frequent each word is", async () => {
   await using world = await openWorld();
   await fill(world.directory);
   const rows: [string, number][] = [
@@ -44,7 +44,7 @@ Deno.test("search() of several words finds who has all of them, however many hav
   }
 });
 
-Deno.test("search() of a common and a rare word reads a part of the common one only", async () => {
+Deno.test("search() of a common and a rare word reads only a part of the common one", async () => {
   let read = 0;
   await using world = await openWorld();
   await fill(world.directory);

@@ -1,4 +1,5 @@
-// A directory over a store in memory, for its tests: with a clock that moves a little at each look, and short ways to write.
+// A directory over a store in memory, for tests: its clock advances a little with each read, and it has short methods
+// to write.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import { createLog } from "../../../platform/log.ts";
@@ -23,7 +24,7 @@ export function tickingClock(): Clock {
 export interface World extends AsyncDisposable {
   readonly store: Store;
   readonly directory: TargetDirectory;
-  /** The same directory as a new start finds it. */
+  /** The same directory after a restart. */
   reopen(deps?: Partial<DirectoryDeps>): Promise<TargetDirectory>;
 }
 
@@ -50,7 +51,7 @@ export interface UserGiven {
   readonly active?: boolean;
 }
 
-/** Creates the user, or replaces it. */
+/** Creates or replaces the user. */
 export async function putUser(
   directory: TargetDirectory,
   name: string,
@@ -66,7 +67,7 @@ export async function putUser(
   });
 }
 
-/** Creates the group, or replaces it. */
+/** Creates or replaces the group. */
 export async function putGroup(
   directory: TargetDirectory,
   name: string,
@@ -82,7 +83,7 @@ export async function putGroup(
   });
 }
 
-/** Deletes what is there. */
+/** Deletes the resource if it exists. */
 export async function drop(
   directory: TargetDirectory,
   { kind, name }: { kind: "user" | "group"; name: string },
@@ -91,30 +92,30 @@ export async function drop(
   return await directory.write({ kind, name, expected: before?.version ?? null, next: null });
 }
 
-/** The members of a group, or the groups of a user; `null` when it is not there. */
+/** The members of a group, or the groups of a user; `null` when it does not exist. */
 export function links(stored: Stored | null): readonly string[] | null {
   if (stored === null) return null;
   return stored.content.kind === "group" ? stored.content.members : stored.groups;
 }
 
-/** A login, as the gateway asks for it. */
+/** A login, as the gateway requests it. */
 export async function loginOf(directory: TargetDirectory, canonical: string) {
   await directory.prepareLogin(canonical);
   return directory.login(canonical);
 }
 
-/** Names on a page. */
+/** The names on a page. */
 export function namesOf(resources: readonly Stored[]): string[] {
   return resources.map(({ content }) => content.name);
 }
 
-/** What a write that must have succeeded left. */
+/** The result of a write that must succeed. */
 export function storedIn(result: WriteResult): Stored | null {
   if (!result.ok) throw new Error("Cannot look at what was written: it was refused");
   return result.stored;
 }
 
-/** The page of a search that must have succeeded. */
+/** The page of a search that must succeed. */
 export function pageOf(outcome: SearchOutcome): Page {
   if (!outcome.ok) throw new Error(`Cannot look at what was found: ${outcome.problem.detail}`);
   return outcome.page;

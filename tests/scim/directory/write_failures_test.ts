@@ -4,7 +4,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { createStore, type Store } from "../../../platform/store.ts";
 import { drop, loginOf, namesOf, numbered, openWorld, putGroup, putUser } from "./world.ts";
 
-/** A store in memory that calls `faults.commit`, while one is set, in place of its own commit. */
+/** A store in memory that calls `faults.commit`, if it is set, instead of its own commit. */
 async function openFaultyStore() {
   const real = createStore(await Deno.openKv(":memory:"));
   const faults: { commit: Store["commit"] | null } = { commit: null };
@@ -27,7 +27,7 @@ async function openOffboardingWorld({ store }: { readonly store: Store }) {
   return { ...world, undone };
 }
 
-Deno.test("write() rejects when the store fails, and the directory stays as it was", async () => {
+Deno.test("write() rejects when the store fails, and the directory stays unchanged", async () => {
   await using faulty = await openFaultyStore();
   await using world = await openOffboardingWorld(faulty);
   await putUser(world.directory, "anna");
@@ -70,6 +70,6 @@ Deno.test("write() undoes prepared changes in reverse order", async () => {
   await putUser(world.directory, "bert");
   faulty.faults.commit = failWithDisk;
   await Promise.allSettled(["anna", "bert"].map((name) => drop(world.directory, { kind: "user", name })));
-  // Both in one commit, then each alone.
+  // Both in one commit, then each in its own.
   assertEquals(world.undone, ["bert", "anna", "anna", "bert"]);
 });

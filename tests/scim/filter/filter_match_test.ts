@@ -1,4 +1,4 @@
-// Which resources a filter finds: one user and one group, asked many things.
+// Which resources a filter matches: one user and one group, with many filters.
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
@@ -121,7 +121,7 @@ for (const [filter, holds] of OF_GROUP) {
   });
 }
 
-Deno.test("filterView() says what renderResource() says, but for the location", () => {
+Deno.test("filterView() has the same attributes as renderResource(), except the location", () => {
   for (const mapping of [DOCUMENT_MAPPING, createMapping({ user: { externalId: "badge" }, group: {} })]) {
     for (const one of [USER, GROUP]) {
       const { meta, ...rest } = bodyOf(renderResource(one, { location: "x", mapping }));

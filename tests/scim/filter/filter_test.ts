@@ -1,4 +1,4 @@
-// Filters as trees: the RFC's examples, its grammar, limits, and what is no filter.
+// Parsing of filters: the RFC's examples, its grammar, limits, and invalid filters.
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
@@ -13,7 +13,7 @@ import {
 } from "../../../scim/filter/filter.ts";
 import { refused, taken } from "../schema/bodies.ts";
 
-/** A tree as a line, fully bracketed. */
+/** A tree as one line, fully bracketed. */
 function line(filter: ScimFilter): string {
   switch (filter.kind) {
     case "and":
@@ -32,7 +32,7 @@ function line(filter: ScimFilter): string {
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 
-/** The examples of RFC 7644 §3.4.2.2, and what they mean. */
+/** The examples of RFC 7644 §3.4.2.2, and their trees. */
 const RFC_EXAMPLES: readonly (readonly [filter: string, tree: string])[] = [
   ['userName eq "bjensen"', 'userName eq "bjensen"'],
   [`name.familyName co "O'Malley"`, `name.familyName co "O'Malley"`],
@@ -187,7 +187,7 @@ const NO_FILTERS: readonly string[] = [
 ];
 
 for (const filter of NO_FILTERS) {
-  Deno.test(`parseFilter() takes no filter for one: ${JSON.stringify(filter)}`, () => {
+  Deno.test(`parseFilter() refuses ${JSON.stringify(filter)}`, () => {
     assert(refused(parseFilter(filter)).problem !== "");
   });
 }
@@ -195,7 +195,7 @@ for (const filter of NO_FILTERS) {
 const nested = (levels: number) => `${"(".repeat(levels)}title pr${")".repeat(levels)}`;
 const chain = (comparisons: number) => new Array(comparisons).fill("title pr").join(" or ");
 
-Deno.test("parseFilter() takes 10 levels, 50 comparisons and 2,048 characters, and no more", () => {
+Deno.test("parseFilter() accepts up to 10 levels, 50 comparisons and 2,048 characters", () => {
   taken(parseFilter(nested(10)));
   assertEquals(refused(parseFilter(nested(11))).problem, "a filter has at most 10 levels");
   taken(parseFilter(`${"not (".repeat(9)}emails[type pr]${")".repeat(9)}`));
@@ -209,7 +209,7 @@ Deno.test("parseFilter() takes 10 levels, 50 comparisons and 2,048 characters, a
   );
 });
 
-Deno.test("parseFilter() never throws and ends, whatever is put together of its words", () => {
+Deno.test("parseFilter() never throws and always ends, for any combination of its words", () => {
   const words = [" ", ...'( ) [ ] not and or eq pr title emails "x" " \\ .value true urn:a:b 1'.split(" ")];
   const soup = fc.array(fc.constantFrom(...words), { maxLength: 400 }).chain((parts) =>
     fc.constantFrom(" ", "").map((glue) => parts.join(glue))
@@ -228,15 +228,15 @@ Deno.test("parseFilter() never throws and ends, whatever is put together of its 
   );
 });
 
-Deno.test("parseFilter() of a million characters looks at none of them", () => {
-  // A parser that looked at them would name the levels or the quote instead.
+Deno.test("parseFilter() of a million characters reads none of them", () => {
+  // A parser that reads them would report the levels or the quote instead.
   for (const character of ["(", '"']) {
     const { problem } = refused(parseFilter(character.repeat(1_000_000)));
     assertEquals(problem, "a filter has at most 2048 characters");
   }
 });
 
-/** Filters that parse, and what is wrong with them for a kind of resource; "" for nothing. */
+/** Filters that parse, and their problem for a kind of resource; "" for none. */
 const PROBLEMS: readonly (readonly [ResourceKind, filter: string, names: string])[] = [
   ["user", 'nonsense eq "x"', '"nonsense"'],
   ["user", 'name.nonsense eq "x"', '"name.nonsense"'],

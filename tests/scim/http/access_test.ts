@@ -1,4 +1,4 @@
-// Who may do what, over HTTP.
+// Permissions of SCIM credentials, over HTTP.
 
 import { assertEquals } from "@std/assert";
 import { createManualClock } from "../../upstream/manual_clock.ts";
@@ -24,7 +24,7 @@ for (const [title, as, read, write] of MATRIX) {
   });
 }
 
-Deno.test("after five failures for one name from one address: 429 with Retry-After, but the correct credential passes", async () => {
+Deno.test("five failures for one name from one address lead to 429 with Retry-After, but the correct credential passes", async () => {
   const clock = createManualClock();
   await using site = await openSite({ clock });
   for (let guess = 0; guess < 5; guess++) {
@@ -40,7 +40,7 @@ Deno.test("after five failures for one name from one address: 429 with Retry-Aft
   assertEquals((await site.call("/Users", { as: WRONG })).status, 401);
 });
 
-Deno.test("a header that is no credential is 401, and counts as no failure", async () => {
+Deno.test("a header that is no credential gets 401, and counts as no failure", async () => {
   await using site = await openSite();
   for (const authorization of ["", "Basic", "Basic !!!", "Bearer abc", "Basic YQ==", `${basic(WRITER)}, x`]) {
     for (let round = 0; round < 2; round++) {
@@ -61,7 +61,7 @@ Deno.test("a revoked credential is refused at once", async () => {
   assertEquals((await site.call("/Users", { as })).status, 401);
 });
 
-Deno.test("the log contains no password and no header of a credential", async () => {
+Deno.test("the log contains no password and no Authorization header", async () => {
   await using site = await openSite();
   await site.call("/Users");
   await site.call("/Users", { as: { name: WRITER.password, password: "planted-guess" } });

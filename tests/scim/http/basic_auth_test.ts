@@ -1,4 +1,4 @@
-// Authorization headers, sound and odd.
+// Parsing of valid and invalid Authorization headers.
 
 import { assertEquals } from "@std/assert";
 import { readBasic } from "../../../scim/http/app.ts";
@@ -40,5 +40,5 @@ const ODD: Readonly<Record<string, string | null>> = {
   "too much": `Basic ${base64(`a:${"b".repeat(8192)}`)}`,
 };
 for (const [what, header] of Object.entries(ODD)) {
-  Deno.test(`readBasic() takes ${what} for no credential`, () => assertEquals(readBasic(header), null));
+  Deno.test(`readBasic() refuses ${what}`, () => assertEquals(readBasic(header), null));
 }

@@ -1,4 +1,4 @@
-// SCIM credentials: made, checked, remembered, revoked, and slow to guess.
+// SCIM credentials: creation, checks, caching, revocation, and rate limits of guesses.
 
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import { createLog } from "../../../platform/log.ts";
@@ -76,7 +76,7 @@ async function make(stage: Stage, name: string, password?: string): Promise<stri
   return added.password;
 }
 
-/** What a check gives, refusals by their code. */
+/** The result of a check, refusals by their code. */
 async function outcome(check: () => unknown): Promise<unknown> {
   try {
     return await check();
@@ -86,7 +86,7 @@ async function outcome(check: () => unknown): Promise<unknown> {
   }
 }
 
-Deno.test("new Credentials() makes a password of 192 bits, tells it from others, and keeps neither it nor its text", async () => {
+Deno.test("new Credentials() creates a password of 192 bits, checks it, and stores neither it nor its text", async () => {
   await using stage = await openStage();
   const password = await make(stage, "saas");
   assertEquals([password.length, /^[\w-]+$/.test(password)], [32, true]);
@@ -112,7 +112,7 @@ Deno.test("new Credentials() does the same work for an unknown name", async () =
   assertEquals(stage.hashed.map((hash) => hash !== null), [true, false, false, false]);
 });
 
-Deno.test("new Credentials() knows a password of the settings at once, and an empty one never", async () => {
+Deno.test("new Credentials() accepts a password of the settings without a hash, and never an empty one", async () => {
   await using stage = await openStage();
   const { password: _secret, ...credential } = SETTING;
   assertEquals(stage.credentials.check(SETTING, HERE), credential);
@@ -133,7 +133,7 @@ Deno.test("new Credentials() hashes once a minute", async () => {
   assertEquals(stage.hashed.length, 2);
 });
 
-Deno.test("new Credentials() hashes once for the same password asked for at once from many places", async () => {
+Deno.test("new Credentials() hashes once for simultaneous checks of the same password", async () => {
   await using stage = await openStage();
   const password = await make(stage, "saas");
   const checks = Array.from(
@@ -164,7 +164,7 @@ Deno.test("new Credentials() limits guesses for one name from one source; a prov
   assertEquals(await stage.credentials.check(guess, HERE), null);
 });
 
-Deno.test("new Credentials() lets a correct credential pass that was never used before, one check a second beyond the limit", async () => {
+Deno.test("new Credentials() accepts a correct credential at its first use, with one check a second beyond the limit", async () => {
   await using stage = await openStage();
   const password = await make(stage, "saas");
   for (let at = 0; at < 5; at++) {
@@ -194,7 +194,7 @@ Deno.test("new Credentials() evaluates no sixth guess, however many are sent at 
   assertEquals(stage.hashed.length, 5);
 });
 
-Deno.test("new Credentials() refuses with busy when too much waits, and counts no failure", async () => {
+Deno.test("new Credentials() refuses with busy when too many checks wait, and counts no failure", async () => {
   await using stage = await openStage();
   await make(stage, "saas");
   const wrong = { name: "saas", password: "wrong" };
@@ -213,7 +213,7 @@ Deno.test("new Credentials() refuses with busy when too much waits, and counts n
   await Promise.allSettled(waiting);
 });
 
-Deno.test("new Credentials() revokes at once, also what is remembered or being checked", async () => {
+Deno.test("new Credentials() revokes at once, also a cached credential or one that is being checked", async () => {
   await using stage = await openStage();
   const right = { name: "saas", password: await make(stage, "saas") };
   await stage.credentials.check(right, HERE);
@@ -230,7 +230,7 @@ Deno.test("new Credentials() revokes at once, also what is remembered or being c
   assertEquals(await checking, null);
 });
 
-Deno.test("new Credentials() keeps who made and who ended a credential, in the same commit", async () => {
+Deno.test("new Credentials() records the actor of a creation and a revocation, in the same commit", async () => {
   await using stage = await openStage();
   await make(stage, "saas", "a given password");
   await stage.credentials.revoke("saas", { name: "console:ann", source: HERE });
@@ -257,7 +257,7 @@ Deno.test("new Credentials() keeps who made and who ended a credential, in the s
   assertEquals((await stage.dump()).includes("a given password"), false);
 });
 
-Deno.test("new Credentials() says why it makes or ends none", async () => {
+Deno.test("new Credentials() returns the reason when it creates or revokes none", async () => {
   await using stage = await openStage();
   await make(stage, "saas");
   const wanted = { name: "new", ...SCOPE };

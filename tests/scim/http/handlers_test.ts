@@ -180,7 +180,7 @@ Deno.test("refresh=true names the backend that could not be read", async () => {
   }
 });
 
-Deno.test("refresh=true that takes over two minutes is answered 503 while it goes on", async () => {
+Deno.test("refresh=true that takes over two minutes is answered 503 while it continues", async () => {
   const clock = createManualClock();
   await using site = await openSite({ clock });
   const { promise, resolve } = Promise.withResolvers<typeof REPORT>();

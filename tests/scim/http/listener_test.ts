@@ -1,4 +1,5 @@
-// What the listener refuses before the interface sees it: in the interface's form below its prefix, in the console's elsewhere.
+// Requests that the listener refuses before SCIM handles them: in SCIM's format below its prefix, elsewhere in the
+// console's.
 
 import { assertEquals } from "@std/assert";
 import { ERROR_SCHEMA } from "../../../scim/schema/attribute_table.ts";
@@ -25,7 +26,7 @@ const RAW: Readonly<Record<string, { readonly request: string; readonly status: 
   },
 };
 for (const [what, { request, status }] of Object.entries(RAW)) {
-  Deno.test(`the listener refuses ${what} in the interface's form: ${status}`, async () => {
+  Deno.test(`the listener refuses ${what} in SCIM's format: ${status}`, async () => {
     await using site = await openSite();
     const here = new URL(site.console.origin);
     const connection = await Deno.connect({ hostname: here.hostname, port: Number(here.port) });
@@ -42,7 +43,7 @@ for (const [what, { request, status }] of Object.entries(RAW)) {
   });
 }
 
-Deno.test("the listener refuses a body over 1 MiB in the interface's form, announced or not", async () => {
+Deno.test("the listener refuses a body over 1 MiB in SCIM's format, with or without a declared length", async () => {
   await using site = await openSite();
   const announced = await site.call("/Users", { method: "POST", body: " ".repeat(OVER) });
   let sent = 0;
@@ -59,13 +60,13 @@ Deno.test("the listener refuses a body over 1 MiB in the interface's form, annou
   }
 });
 
-Deno.test("the listener refuses elsewhere in the console's form", async () => {
+Deno.test("the listener refuses other paths in the console's format", async () => {
   await using site = await openSite();
   const response = await fetch(`${site.console.origin}/console/api/session`, { method: "OPTIONS" });
   assertEquals([response.status, Object.keys(await response.json())], [405, ["error"]]);
 });
 
-Deno.test("createHttpApp() serves the OpenAPI description to anybody", async () => {
+Deno.test("createHttpApp() serves the OpenAPI description without authentication", async () => {
   await using site = await openSite();
   const answer = await site.call("!/openapi.json", { as: null });
   assertEquals([answer.status, answer.headers.get("content-type")], [200, "application/json"]);

@@ -1,4 +1,5 @@
-// Members that a directory does not know, over HTTP: the Backends-Receipt header of the real program in front of a real slapd, and its limits.
+// Unknown members of a directory over HTTP: the Backends-Receipt header of the real program with a real slapd, and its
+// limits.
 
 import { assert, assertEquals } from "@std/assert";
 import type { ReceiptEntry } from "../../../scim/ports.ts";
@@ -43,7 +44,7 @@ groups_dn = "${slapd.groupsDn}"
         201,
         '"local";outcome=done, "corp";outcome=done;not-stored=2;names="bob J%C3%B6rg%20%22J%22"',
       ]);
-      // The resource has them all the same.
+      // The resource has them nevertheless.
       assertEquals((made.json["members"] as readonly unknown[]).length, 3);
       assertEquals((await scim.post("/Users", { userName: "bob" })).status, 201);
       const changed = await scim.put("/Groups/team", { members: names("bob", "anna") });
@@ -55,7 +56,7 @@ groups_dn = "${slapd.groupsDn}"
   },
 );
 
-Deno.test("receiptText() has at most 1 KiB of names, whole ones, for all backends together", () => {
+Deno.test("receiptText() has at most 1 KiB of whole names, for all backends together", () => {
   const long = ["é", "ö", "ü"].map((letter) => letter.repeat(60));
   const entries = ["a", "b", "c", "d"].map((backend): ReceiptEntry => ({
     backend,

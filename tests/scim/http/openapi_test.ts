@@ -1,4 +1,4 @@
-// The OpenAPI description says what the table of routes says, and holds together.
+// The OpenAPI description matches the table of routes and is consistent.
 
 import { assert, assertEquals } from "@std/assert";
 import { QUERY_PARAMETERS, type RouteRow, SCIM_ROUTES } from "../../../scim/http/routes.ts";
@@ -43,7 +43,7 @@ for (const row of SCIM_ROUTES as readonly RouteRow[]) {
   });
 }
 
-/** Every value below, with the path to it. */
+/** Every value below, with its path. */
 function* walk(value: unknown, at = "#"): Generator<readonly [at: string, value: unknown]> {
   yield [at, value];
   if (typeof value !== "object" || value === null) return;
@@ -58,7 +58,7 @@ function resolve(reference: string): unknown {
   );
 }
 
-Deno.test("openApiDocument() refers only to what it has, and uses all that it has", () => {
+Deno.test("openApiDocument() has every referenced component, and references all of them", () => {
   const used = new Set<string>();
   for (const [at, value] of walk(document)) {
     if (!at.endsWith("/$ref") || typeof value !== "string") continue;
@@ -86,7 +86,7 @@ Deno.test("openApiDocument() names each operation once, and each parameter of a 
   for (const id of ids) assert(/^[a-z][A-Za-z]+$/.test(id), id);
 });
 
-/** A schema of the description, with its reference followed. */
+/** A schema of the description, with its reference resolved. */
 function schemaAt(reference: string): Schema {
   const found = resolve(reference);
   if (typeof found !== "object" || found === null) throw new Error(`${reference} is not described`);
@@ -101,7 +101,7 @@ const USER = "#/components/schemas/User/properties";
 const GROUP = "#/components/schemas/Group/properties";
 const QUERY = "#/components/parameters";
 
-Deno.test("openApiDocument() has the limits of names, in bodies and paths, that the server has", () => {
+Deno.test("openApiDocument() has the server's limits of names, in bodies and paths", () => {
   const inPaths = Object.values(paths).flatMap(({ parameters }) =>
     (parameters as unknown as readonly { name: string; schema: Schema }[])
       .filter(({ name }) => name !== "target_id").map(({ schema }) => schema)
@@ -113,7 +113,7 @@ Deno.test("openApiDocument() has the limits of names, in bodies and paths, that 
     const isName = (text: string) => new RegExp(String(pattern), "u").test(text);
     for (const text of NAMES) assertEquals(isName(text), parseName(text).ok, JSON.stringify(text));
   }
-  // Another attribute of the same name is no name.
+  // Another attribute of the same name is not a name.
   assertEquals(schemaAt(`${USER}/displayName`).maxLength, undefined);
 });
 
@@ -122,7 +122,7 @@ const NAMES = [
   ...[".SEARCH", "a\u0000", "\u001f", "a\u007f", "\u0085", "a\u2028", "\u2029a", "a\u202eb", "\u2066"],
 ];
 
-Deno.test("openApiDocument() has the limits of passwords, lists, backends and pages that the server has", () => {
+Deno.test("openApiDocument() has the server's limits of passwords, lists, backends and pages", () => {
   const { minLength, maxLength } = schemaAt(`${USER}/password`);
   assertEquals([minLength, maxLength], [1, 1024]);
   for (const name of ["emails", "phoneNumbers", "addresses"]) {
@@ -135,7 +135,7 @@ Deno.test("openApiDocument() has the limits of passwords, lists, backends and pa
   assertEquals([page.minimum, page.maximum], [1, Number.MAX_SAFE_INTEGER]);
 });
 
-Deno.test("openApiDocument() says what an entry of members must have", () => {
+Deno.test("openApiDocument() lists the required fields of a member", () => {
   const { type, maxItems, items } = schemaAt(`${GROUP}/members`);
   assertEquals([type, maxItems], ["array", 50_000]);
   const { anyOf = [] } = items as { anyOf?: readonly Schema[] };

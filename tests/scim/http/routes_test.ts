@@ -1,4 +1,4 @@
-// Every row of the table of endpoints over HTTP, and what is in no row.
+// Every row of the table of endpoints over HTTP, and requests that match no row.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { type RouteRow, SCIM_ROUTES } from "../../../scim/http/routes.ts";
@@ -9,7 +9,7 @@ import { type Answer, type Call, JSON_TYPE, openSite, READER, type Site } from "
 const SUCCESS = { list: 200, get: 200, create: 201, replace: 200, delete: 204, none: 501 } as const;
 const SEARCH = { schemas: [SEARCH_REQUEST_SCHEMA], filter: 'userName eq "ann"' };
 
-/** A request that the row is about, for a resource that is there. */
+/** A request that matches the row, for an existing resource. */
 function requestsOf(row: RouteRow): { path: string; call: Call }[] {
   const paths = row.path.startsWith("[prefix]")
     ? ["/.search", "/Users/.search", "/Groups/.search", "/any/where/.search"]
@@ -56,7 +56,7 @@ for (const row of SCIM_ROUTES) {
       assertHeaders(answer);
     }
   });
-  Deno.test(`createScimApp() lets ${title} be done only with ${row.access} access`, async () => {
+  Deno.test(`createScimApp() allows ${title} only with ${row.access} access`, async () => {
     await using site = await openSite();
     seed(site);
     for (const { path, call } of requestsOf(row)) {
@@ -71,7 +71,7 @@ const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 for (const path of new Set(SCIM_ROUTES.map((row) => row.path))) {
   const rows: readonly RouteRow[] = SCIM_ROUTES.filter((row) => row.path === path);
   if (rows.some(({ method }) => method === "any")) continue;
-  Deno.test(`createScimApp() answers other methods at ${path} with 405 and what is allowed`, async () => {
+  Deno.test(`createScimApp() answers other methods at ${path} with 405 and the allowed ones`, async () => {
     await using site = await openSite();
     const supported = rows.filter((row) => row.supported).flatMap(({ method }) =>
       method === "GET" ? ["GET", "HEAD"] : [method]
@@ -95,7 +95,7 @@ const NOWHERE = [
   "/ServiceProviderConfig",
   "/v2/Users",
 ];
-Deno.test("createScimApp() answers paths of no row with 404", async (t) => {
+Deno.test("createScimApp() answers paths without a row with 404", async (t) => {
   await using site = await openSite();
   for (const path of NOWHERE) {
     await t.step(path || "the target itself", async () => {
@@ -115,7 +115,7 @@ const ROOTS: readonly (readonly [path: string, status: number, detail: RegExp])[
   ["!/idm/scim/other/Users", 403, /other targets/],
   ["!/idm/scim/d%65fault/Users", 200, /^$/],
 ];
-Deno.test("createScimApp() finds the target in the path, or says that there is none", async (t) => {
+Deno.test("createScimApp() finds the target in the path, or reports that there is none", async (t) => {
   await using site = await openSite();
   for (const [path, status, detail] of ROOTS) {
     await t.step(path, async () => {
@@ -127,7 +127,7 @@ Deno.test("createScimApp() finds the target in the path, or says that there is n
   }
 });
 
-Deno.test("createScimApp() answers HEAD as GET, without the body", async () => {
+Deno.test("createScimApp() answers HEAD like GET, without the body", async () => {
   await using site = await openSite();
   seed(site);
   for (const path of ["/Users", "/Users/ann", "/Users/nobody", "/Me"]) {
@@ -141,7 +141,7 @@ Deno.test("createScimApp() answers HEAD as GET, without the body", async () => {
   }
 });
 
-Deno.test("createScimApp() refuses before anything else who shows no credential", async () => {
+Deno.test("createScimApp() refuses a request without a credential before anything else", async () => {
   await using site = await openSite();
   for (const path of ["/Users", "/Me", "/nothing", "!/idm/scim/elsewhere/Users", "!/idm/scim"]) {
     const answer = await site.call(path, { as: null });

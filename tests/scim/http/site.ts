@@ -1,4 +1,4 @@
-// For tests: SCIM on a port of its own, behind the real listener, over targets in memory.
+// SCIM on its own port, behind the real listener, with targets in memory, for tests.
 
 import { createPasswordHasher } from "../../../platform/password_hasher.ts";
 import { type Clock, createSystemRandom, systemClock } from "../../../platform/runtime.ts";
@@ -11,7 +11,7 @@ import { createFakeTarget, type FakeTarget, targetsOf } from "../../fakes/scim_t
 
 export const WRITER = { name: "provisioner", password: "the writer's password" };
 export const READER = { name: "reader", password: "the reader's password" };
-/** For another target than `default`. */
+/** For a target other than `default`. */
 export const STRANGER = { name: "stranger", password: "the stranger's password" };
 
 export const JSON_TYPE = "application/scim+json";
@@ -25,7 +25,7 @@ export interface Call {
   readonly method?: string;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Who asks; `null` for no credentials. The writer unless given. */
+  /** The credential; `null` for none. The default is the writer. */
   readonly as?: { name: string; password: string } | null;
 }
 
@@ -33,7 +33,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The body as a JSON object; empty when it is none. */
+  /** The body as a JSON object; empty when it is not one. */
   readonly json: Readonly<Record<string, unknown>>;
 }
 
@@ -41,7 +41,7 @@ export interface Site extends AsyncDisposable {
   readonly console: TestConsole;
   readonly target: FakeTarget;
   readonly credentials: Credentials;
-  /** `path` is below `/idm/scim/default` unless it begins with `!`, which stands for the root. */
+  /** `path` is below `/idm/scim/default` unless it begins with `!`, which means the root. */
   call(path: string, options?: Call): Promise<Answer>;
 }
 

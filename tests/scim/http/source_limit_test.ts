@@ -1,10 +1,10 @@
-// How failures are counted, by where they come from.
+// Counting of failures by source.
 
 import { assertEquals } from "@std/assert";
 import { SourceLimit } from "../../../scim/http/credentials.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 
-Deno.test("SourceLimit() lets a limited source have one check a second", () => {
+Deno.test("SourceLimit() allows a limited source one check a second", () => {
   const clock = createManualClock();
   const limit = new SourceLimit({ clock });
   assertEquals([limit.takeLimitedCheck("2001:db8::1"), limit.takeLimitedCheck("2001:db8::2")], [true, false]);
@@ -13,7 +13,7 @@ Deno.test("SourceLimit() lets a limited source have one check a second", () => {
   assertEquals(limit.takeLimitedCheck("2001:db8::1"), true);
 });
 
-Deno.test("SourceLimit() runs the work of one source in turn, of others beside it, and 64 may wait", async () => {
+Deno.test("SourceLimit() runs the work of one source in order and of others in parallel, and 64 may wait", async () => {
   const limit = new SourceLimit({ clock: createManualClock() });
   const running: string[] = [];
   const gate = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-// The parameter `backends`: which backends an operation is for, what the others keep, and what the resource becomes.
+// The parameter `backends`: the backends of an operation, the content of the others, and the resulting resource.
 
 import { assertEquals } from "@std/assert";
 import type { Target } from "../../../scim/ports.ts";
@@ -14,9 +14,9 @@ type Step =
 interface Row {
   readonly title: string;
   readonly steps: readonly Step[];
-  /** The last step's refusal, or what is true after it. */
+  /** The refusal of the last step, or the state after it. */
   readonly ends: string | {
-    /** The title of the resource that GET serves; `null`: there is none. */
+    /** The title in the answer to GET; `null`: there is no resource. */
     readonly resource: string | null;
     readonly a: string | null;
     readonly b: string | null;
@@ -155,7 +155,7 @@ for (const isQuiet of [true, false]) {
   }
 }
 
-Deno.test("backends: one that holds no groups is left out of groups, and refused when it is named", async () => {
+Deno.test("backends: a backend without groups is skipped for groups, and refused when it is named", async () => {
   await using stage = await openStage({ shape: SHAPE, holds: { groups: false, active: true } });
   const { target } = await stage.start();
   const { receipt } = await target.create(group("staff", ["anna"]), { actor: ACTOR });
@@ -164,13 +164,13 @@ Deno.test("backends: one that holds no groups is left out of groups, and refused
   assertEquals(refusal.code, "unknown_backend");
 });
 
-Deno.test("backends: where none holds groups, a group is not supported", async () => {
+Deno.test("backends: if no backend has groups, groups are not supported", async () => {
   await using stage = await openStage({ shape: { a: "sync" }, holds: { groups: false, active: true } });
   const { target } = await stage.start();
   assertEquals((await refusalOf(target.create(group("staff"), { actor: ACTOR }))).code, "unsupported");
 });
 
-Deno.test("backends: members changed on one leave the other's group as it was", async () => {
+Deno.test("backends: a change of members on one backend leaves the group of the other unchanged", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   await target.create(group("staff", ["anna"]), { actor: ACTOR });
@@ -184,7 +184,7 @@ Deno.test("backends: members changed on one leave the other's group as it was", 
   assertEquals((await target.directory.read("group", "staff"))?.backends.a?.differs, true);
 });
 
-Deno.test("backends: a store alone changes members without reading the group, and knows no others", async () => {
+Deno.test("backends: a store without other backends changes members without reading the group, and accepts no unknown ones", async () => {
   await using stage = await openStage({ shape: { local: "store" } });
   const { target } = await stage.start();
   await target.create(group("staff", ["anna"]), { actor: ACTOR });

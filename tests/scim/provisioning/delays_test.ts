@@ -1,4 +1,4 @@
-// How long a delivery waits before it is tried again, and when it is given up.
+// The retry delay of a delivery, and when it is given up.
 
 import { assertEquals } from "@std/assert";
 import type { BackendFault } from "../../../scim/backend_port.ts";
@@ -30,7 +30,7 @@ for (const { title, fault, attempts, fromMs, toMs } of DELAYS) {
   });
 }
 
-Deno.test("isPermanent() gives up on what is refused for good, and on the fiftieth attempt unless the backend is away", () => {
+Deno.test("isPermanent() gives up a permanent refusal, and the fiftieth attempt unless the backend is unavailable", () => {
   assertEquals(isPermanent({ ...FAULT, retry: false }, 1), true);
   assertEquals([49, 50].map((attempts) => isPermanent(FAULT, attempts)), [false, true]);
   assertEquals(isPermanent(AWAY, 5000), false);

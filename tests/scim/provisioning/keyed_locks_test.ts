@@ -1,4 +1,4 @@
-// Locks by key: order, bounds and deadlines.
+// Locks by key: order, limits and deadlines.
 
 import { assert, assertEquals } from "@std/assert";
 import { createKeyedLocks } from "../../../scim/provisioning/keyed_locks.ts";
@@ -7,7 +7,7 @@ import { createManualClock } from "../../upstream/manual_clock.ts";
 import { settle } from "../../support/settle.ts";
 import { refusalOf } from "./stage.ts";
 
-Deno.test("createKeyedLocks() runs tasks of one key in the order of asking and of two keys side by side", async () => {
+Deno.test("createKeyedLocks() runs tasks of one key in order, and tasks of two keys in parallel", async () => {
   const locks = createKeyedLocks(createManualClock());
   const order: string[] = [];
   const task = (key: string, name: string) =>
@@ -20,7 +20,7 @@ Deno.test("createKeyedLocks() runs tasks of one key in the order of asking and o
   assertEquals(order, ["1 in", "3 in", "1 out", "2 in", "3 out", "2 out"]);
 });
 
-Deno.test("createKeyedLocks() refuses a caller that finds the queue full, and gives up on waiting", async () => {
+Deno.test("createKeyedLocks() refuses a caller when the queue is full, and stops waiting at the deadline", async () => {
   const clock = createManualClock();
   const locks = createKeyedLocks(clock, { each: 1, waitMs: 1000 });
   const release = await locks.hold("a");
@@ -45,7 +45,7 @@ Deno.test("createKeyedLocks() releases after a task that throws", async () => {
   assertEquals(await locks.run("a", () => Promise.resolve("yes")), "yes");
 });
 
-Deno.test("createSingleFlight() goes on after a run that fails", async () => {
+Deno.test("createSingleFlight() continues after a run that fails", async () => {
   const turn = createSingleFlight<string>();
   const first = turn(() => Promise.reject(new Error("no"))).catch((fault: Error) => fault.message);
   const second = turn(() => Promise.resolve("second"));

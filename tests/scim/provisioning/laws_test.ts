@@ -1,4 +1,5 @@
-// A law of writes: whatever fails in between, when all is well again every backend holds what the acknowledged writes said, and the store says so.
+// A law of writes: after all failures are repaired, every backend has the acknowledged writes, and the store reports
+// it.
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
@@ -35,7 +36,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** By backend and name, the title that acknowledged writes put there. */
+/** The title of the acknowledged writes, by backend and name. */
 type Model = Map<string, string>;
 
 async function writeOnce(
@@ -82,7 +83,7 @@ async function play(stage: Stage, steps: readonly Step[]): Promise<Model> {
 
 const titleOf = (content: Content | null | undefined): unknown => content?.attributes.title;
 
-Deno.test("law: after every failure healed, backends hold what was acknowledged, and the store knows it", async () => {
+Deno.test("law: after every failure is repaired, backends have the acknowledged content, and the store reports it", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 14 }), async (steps) => {
       await using stage = await openStage({ shape: SHAPE });

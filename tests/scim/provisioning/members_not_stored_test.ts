@@ -1,4 +1,5 @@
-// Members of a group that a backend does not know: the receipt and the stored status name them, for sync and async backends and after a refresh.
+// Members of a group that a backend does not know: receipt and stored status name them, for sync and async backends and
+// after a refresh.
 
 import { assertEquals } from "@std/assert";
 import type { Target } from "../../../scim/ports.ts";
@@ -21,7 +22,7 @@ async function isDelivered(stage: Stage, target: Target): Promise<void> {
   });
 }
 
-Deno.test("a sync backend's receipt and status name the members that it did not store, until it stores them", async () => {
+Deno.test("the receipt and status of a sync backend name the members that it did not store, until it stores them", async () => {
   await using stage = await openStage(SYNC);
   const { target } = await stage.start();
   await target.create(user("anna"), OPTIONS);
@@ -46,7 +47,7 @@ Deno.test("a sync backend's receipt and status name the members that it did not 
   assertEquals(stage.backend("corp").groups.get("team")?.content, group("team", ["anna", "bob"]));
 });
 
-Deno.test("an async backend's status names them after the delivery, also after a failed attempt and a restart", async () => {
+Deno.test("the status of an async backend names them after the delivery, also after a failed attempt and a restart", async () => {
   await using stage = await openStage(ASYNC);
   const { target, kill } = await stage.start();
   stage.backend("corp").trouble({ operation: "put", how: "after", name: "team", times: 1 });
@@ -66,7 +67,7 @@ Deno.test("an async backend's status names them after the delivery, also after a
   assertEquals([(await stateOf(again))?.state, (await stateOf(again))?.notStored], ["present", undefined]);
 });
 
-Deno.test("a user who leaves is no longer among the members that were not stored", async () => {
+Deno.test("a deleted user is removed from the members that were not stored", async () => {
   await using stage = await openStage(SYNC);
   const { target } = await stage.start();
   await target.create(user("bob"), { ...OPTIONS, backends: ["local"] });

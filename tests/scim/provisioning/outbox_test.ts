@@ -16,7 +16,7 @@ const writesOf = (stage: Stage, name = "cloud"): string[] =>
 
 const isIdle = (stage: Stage) => async () => (await stage.below("outbox")).length === 0;
 
-Deno.test("create() is acknowledged while the async backend is away, and arrives when it is back", async () => {
+Deno.test("create() is acknowledged while the async backend is unavailable, and delivered when it is available again", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   stage.backend("cloud").trouble({ how: "before" });
@@ -42,7 +42,7 @@ Deno.test("create() is acknowledged while the async backend is away, and arrives
   assertEquals(await stage.below("owed"), []);
 });
 
-Deno.test("writes of one resource arrive as the last of them left it", async () => {
+Deno.test("several writes of one resource deliver its last state", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const cloud = stage.backend("cloud");
@@ -57,7 +57,7 @@ Deno.test("writes of one resource arrive as the last of them left it", async () 
   assertEquals(cloud.users.get("anna")?.content, user("Anna", { title: "3" }));
 });
 
-Deno.test("remove() of an async backend's last user forgets it at once and owes the removal", async () => {
+Deno.test("remove() of an async backend's last user deletes it at once, and the removal is pending", async () => {
   await using stage = await openStage({ shape: { cloud: "async" } });
   const { target } = await stage.start();
   await target.create(user("anna"), { actor: ACTOR });
@@ -69,7 +69,7 @@ Deno.test("remove() of an async backend's last user forgets it at once and owes 
   await stage.becomes("it is gone there", () => stage.backend("cloud").users.size === 0);
 });
 
-Deno.test("a process killed at any commit of a delivery: the write arrives once", async () => {
+Deno.test("a write arrives once if the process is killed at any commit of its delivery", async () => {
   const seen = new Set<string>();
   for (let dieAt = 1; dieAt < 7; dieAt++) {
     await using stage = await openStage({ shape: SHAPE });
@@ -91,7 +91,7 @@ Deno.test("a process killed at any commit of a delivery: the write arrives once"
   assert(seen.has("acknowledged true"));
 });
 
-Deno.test("an attempt in doubt is looked at before it is repeated", async () => {
+Deno.test("a write with an unknown result is checked before it is repeated", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const cloud = stage.backend("cloud");
@@ -102,7 +102,7 @@ Deno.test("an attempt in doubt is looked at before it is repeated", async () => 
   assertEquals(calls, ["put false", "read true"]);
 });
 
-Deno.test("a write that the backend refuses becomes a dead letter: seen, stepped over, revived by command or by a newer write", async () => {
+Deno.test("a write that the backend refuses becomes a dead letter: it is listed, skipped, and retried by command or by a newer write", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const cloud = stage.backend("cloud");
@@ -134,7 +134,7 @@ Deno.test("a write that the backend refuses becomes a dead letter: seen, stepped
   assertEquals(await stage.below("dead_letter"), []);
 });
 
-Deno.test("a write that fails fifty times of its own is given up; one whose backend is away never is", async () => {
+Deno.test("a write that fails fifty times is given up, unless its backend is unavailable", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const cloud = stage.backend("cloud");
@@ -161,7 +161,7 @@ Deno.test("a write that fails fifty times of its own is given up; one whose back
   assertNotEquals(benOf()?.nextMs, null);
 });
 
-Deno.test("Retry-After of the backend is waited for", async () => {
+Deno.test("a delivery waits for the backend's Retry-After", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const cloud = stage.backend("cloud");
@@ -177,7 +177,7 @@ Deno.test("Retry-After of the backend is waited for", async () => {
   assert(stage.clock.nowMs() - startedMs >= 90_000);
 });
 
-Deno.test("a password waits sealed, reaches the backend, and is gone from the store then", async () => {
+Deno.test("a password waits encrypted, is delivered to the backend, and is then deleted from the store", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const first = await stage.start();
   const { target } = first;
@@ -215,7 +215,7 @@ Deno.test("two nodes over one store: each write is delivered by one of them, and
   assertEquals(writesOf(stage).length, 21);
 });
 
-Deno.test("a long outbox is shown up to a bound, and delivered whole", async () => {
+Deno.test("a long outbox is listed up to a limit, and delivered completely", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const cloud = stage.backend("cloud");
@@ -230,7 +230,7 @@ Deno.test("a long outbox is shown up to a bound, and delivered whole", async () 
   await stage.becomes("none is shown", () => target.pendingWrites(1).length === 0);
 });
 
-Deno.test("a flapping backend gets every write once", async () => {
+Deno.test("a flapping backend receives every write once", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const cloud = stage.backend("cloud");
@@ -244,7 +244,7 @@ Deno.test("a flapping backend gets every write once", async () => {
   assertEquals(done, 5, "those that were done but not acknowledged are not done again");
 });
 
-Deno.test("members of a group that an async backend holds arrive as a put of the group", async () => {
+Deno.test("a change of members is delivered to an async backend as a put of the group", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   await target.create(group("staff", ["anna"]), { actor: ACTOR });
@@ -253,7 +253,7 @@ Deno.test("members of a group that an async backend holds arrive as a put of the
   assertEquals(stage.backend("cloud").groups.get("staff")?.content, group("staff", ["anna", "ben"]));
 });
 
-Deno.test("a user who is deleted or deactivated leaves the groups of the backends too, and a refresh does not bring them back", async () => {
+Deno.test("a user who is deleted or deactivated is removed from the groups of the backends too, and a refresh does not restore them", async () => {
   await using stage = await openStage({ shape: { a: "sync", cloud: "async", local: "store" } });
   const { target } = await stage.start();
   for (const name of ["anna", "ben", "cleo"]) await target.create(user(name), { actor: ACTOR });

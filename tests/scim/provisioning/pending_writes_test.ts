@@ -1,4 +1,4 @@
-// The list of pending writes, also while entries are delivered during the read.
+// The list of pending writes, while entries are delivered during the read.
 
 import { assertEquals } from "@std/assert";
 import { PendingWriteList, type StoredEntry } from "../../../scim/provisioning/outbox.ts";
@@ -21,12 +21,12 @@ function kept(sequence: string): StoredEntry {
   };
 }
 
-Deno.test("PendingWriteList does not show again what went while the store was read", async () => {
+Deno.test("PendingWriteList does not list entries that were delivered while the store was read", async () => {
   const read = Promise.withResolvers<void>();
   const list = new PendingWriteList(async function* () {
     yield kept("a");
     await read.promise;
-    // Of a batch that was read before it went.
+    // This entry is of a batch that was read before its delivery.
     yield kept("b");
     yield kept("c");
   });

@@ -1,4 +1,5 @@
-// Attributes that backends keep for themselves: never written, never a difference, and read-only where all keep them.
+// Read-only attributes of backends: never written, never a difference, and read-only for clients if all backends have
+// them.
 
 import { assertEquals } from "@std/assert";
 import { NO_READ_ONLY, readOnlyNames } from "../../../scim/schema/read_only_attributes.ts";
@@ -11,7 +12,7 @@ const shown = async (stage: Stage) =>
 const heldBy = (stage: Stage, name: string) =>
   stage.backend(name).users.get("anna")?.content.attributes.title;
 
-/** Another client changes it there. */
+/** Another client changes the attribute in the backend. */
 function setAt(stage: Stage, backend: string, title: string): void {
   const known = stage.backend(backend).users.get("anna");
   const remoteId = known?.remoteId ?? "id";
@@ -19,7 +20,7 @@ function setAt(stage: Stage, backend: string, title: string): void {
   stage.backend(backend).users.set("anna", { content, remoteId });
 }
 
-Deno.test("Target: what the only backend keeps is ignored in writes, read from there, and never differs", async () => {
+Deno.test("Target: an attribute that is read-only in the only backend is ignored in writes, read from there, and never differs", async () => {
   const shapes: readonly Shape[] = [{ a: "sync" }, { local: "store", a: "sync" }, {
     local: "store",
     a: "async",
@@ -49,7 +50,7 @@ Deno.test("Target: what the only backend keeps is ignored in writes, read from t
   }
 });
 
-Deno.test("Target: what one of two backends keeps goes to the other, and the keeper's own is shown without a difference", async () => {
+Deno.test("Target: an attribute that is read-only in one of two backends is written to the other, and the backend's own value is no difference", async () => {
   await using stage = await openStage({ shape: { a: "sync", b: "sync" }, readOnly: KEPT });
   const { target } = await stage.start();
   assertEquals(readOnlyNames(target.readOnly ?? NO_READ_ONLY), []);
@@ -75,7 +76,7 @@ Deno.test("Target: what one of two backends keeps goes to the other, and the kee
   assertEquals([agreed?.backends.a?.kept, (await target.heldElsewhere("user", "anna")).size], [undefined, 0]);
 });
 
-Deno.test("Target: at first sight a keeper's values count, and another attribute still differs", async () => {
+Deno.test("Target: at the first read the values of the read-only attributes apply, and another attribute still differs", async () => {
   await using stage = await openStage({ shape: { a: "sync", b: "sync" }, readOnly: KEPT });
   const { target } = await stage.start();
   setAt(stage, "a", "theirs");
@@ -89,7 +90,7 @@ Deno.test("Target: at first sight a keeper's values count, and another attribute
   assertEquals(read?.backends.b?.differs, true);
 });
 
-Deno.test("Target: a put that is in doubt is not made again because of what the backend keeps", async () => {
+Deno.test("Target: a put with an unknown result is not repeated because of a read-only attribute", async () => {
   await using stage = await openStage({ shape: { local: "store", a: "async", b: "async" }, readOnly: KEPT });
   const { target } = await stage.start();
   setAt(stage, "a", "theirs");

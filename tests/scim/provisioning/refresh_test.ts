@@ -1,4 +1,4 @@
-// Refresh: the store is brought up to date with what the backends have.
+// Refresh: the store adopts the content of the backends.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { RefreshReport } from "../../../scim/ports.ts";
@@ -8,7 +8,7 @@ import { ACTOR, group, openStage, refusalOf, user } from "./stage.ts";
 const put = (backend: MemoryBackend, name: string, title: string) =>
   void backend.users.set(name.toLowerCase(), { content: user(name, { title }), remoteId: `id of ${name}` });
 
-Deno.test("refreshOne() takes in what a backend has that the store did not", async () => {
+Deno.test("refreshOne() imports a resource that only a backend has", async () => {
   await using stage = await openStage({ shape: { local: "store", a: "sync" } });
   const { target } = await stage.start();
   put(stage.backend("a"), "Anna", "theirs");
@@ -18,14 +18,14 @@ Deno.test("refreshOne() takes in what a backend has that the store did not", asy
   assertEquals(stored?.backends.a?.remoteId, "id of Anna");
 });
 
-Deno.test("refreshOne() of what is nowhere gives null and writes nothing", async () => {
+Deno.test("refreshOne() of a resource that does not exist returns null and writes nothing", async () => {
   await using stage = await openStage({ shape: { local: "store", a: "sync" } });
   const { target } = await stage.start();
   assertEquals(await target.refreshOne("user", "anna", ACTOR), null);
   assertEquals(await stage.below("audit"), []);
 });
 
-Deno.test("refreshOne(): where backends disagree the first listed wins, and the other's content is kept beside", async () => {
+Deno.test("refreshOne() uses the first listed backend in a conflict, and stores the content of the other one separately", async () => {
   for (const shape of [{ a: "sync", b: "sync" }, { b: "sync", a: "sync" }] as const) {
     await using stage = await openStage({ shape });
     const { target } = await stage.start();
@@ -36,7 +36,7 @@ Deno.test("refreshOne(): where backends disagree the first listed wins, and the 
     assertEquals(stored?.content.attributes.title, `of ${first}`);
     assertEquals(stored?.backends[second ?? ""]?.differs, true);
     assertEquals((await stage.below("copy")).length, 1);
-    // Agreed again: nothing is kept beside.
+    // The backends agree again: nothing is stored separately.
     put(stage.backend(second ?? ""), "anna", `of ${first}`);
     const agreed = await target.refreshOne("user", "anna", ACTOR);
     assertEquals(agreed?.backends[second ?? ""]?.differs, undefined);
@@ -44,7 +44,7 @@ Deno.test("refreshOne(): where backends disagree the first listed wins, and the 
   }
 });
 
-Deno.test("refreshOne(): an embedded store that is listed later follows the backend before it", async () => {
+Deno.test("refreshOne() updates an embedded store that is listed after a backend", async () => {
   await using stage = await openStage({ shape: { a: "sync", local: "store" } });
   const { target } = await stage.start();
   await target.create(user("anna", { title: "ours" }), { actor: ACTOR });
@@ -54,7 +54,7 @@ Deno.test("refreshOne(): an embedded store that is listed later follows the back
   assertEquals(await stage.below("copy"), []);
 });
 
-Deno.test("refreshOne() keeps what a backend cannot hold, and active where it knows no active", async () => {
+Deno.test("refreshOne() keeps what a backend cannot store, and active if the backend has no such attribute", async () => {
   const covers = new Set(["title", "name"]);
   await using stage = await openStage({
     shape: { a: "sync", local: "store" },
@@ -71,7 +71,7 @@ Deno.test("refreshOne() keeps what a backend cannot hold, and active where it kn
   assertEquals(stored?.content, { ...anna, attributes: { ...anna.attributes, title: "Prof" } });
 });
 
-Deno.test("refreshOne() marks what a backend no longer has, and deletes what no backend has", async () => {
+Deno.test("refreshOne() marks a resource that a backend no longer has, and deletes one that no backend has", async () => {
   await using stage = await openStage({ shape: { a: "sync", b: "sync" } });
   const { target } = await stage.start();
   await target.create(user("anna"), { actor: ACTOR });
@@ -95,7 +95,7 @@ Deno.test("refreshOne() changes nothing when a backend cannot be read", async ()
   assertEquals(await target.directory.read("user", "anna"), before);
 });
 
-Deno.test("refreshOne() does not overwrite what a backend is still owed", async () => {
+Deno.test("refreshOne() does not overwrite a pending write of a backend", async () => {
   await using stage = await openStage({ shape: { a: "async" } });
   const { target } = await stage.start();
   put(stage.backend("a"), "anna", "old");
@@ -106,7 +106,7 @@ Deno.test("refreshOne() does not overwrite what a backend is still owed", async 
   assertEquals(stored?.backends.a?.state, "pending");
 });
 
-Deno.test("a user whose removal is still owed is not taken in again by a refresh", async () => {
+Deno.test("a refresh does not import a user again whose removal is pending", async () => {
   await using stage = await openStage({ shape: { a: "async" } });
   const { target } = await stage.start();
   await target.create(user("anna"), { actor: ACTOR });
@@ -118,7 +118,7 @@ Deno.test("a user whose removal is still owed is not taken in again by a refresh
   assertEquals(await target.directory.read("user", "anna"), null);
 });
 
-Deno.test("refreshAll() imports, updates, marks and deletes, and counts what it did", async () => {
+Deno.test("refreshAll() imports, updates, marks and deletes, and counts its changes", async () => {
   await using stage = await openStage({ shape: { local: "store", a: "sync" }, maxDropPercent: 100 });
   const { target } = await stage.start();
   const a = stage.backend("a");
@@ -176,7 +176,7 @@ for (const { held, gone, percent, isBraked } of BRAKES) {
   });
 }
 
-Deno.test("refreshAll() of a backend that cannot be listed to the end drops nothing there and goes on with the others", async () => {
+Deno.test("refreshAll() deletes nothing of a backend whose list is incomplete, and continues with the others", async () => {
   await using stage = await openStage({ shape: { a: "sync", b: "sync" }, maxDropPercent: 100 });
   const { target } = await stage.start();
   put(stage.backend("a"), "anna", "1");
@@ -192,7 +192,7 @@ Deno.test("refreshAll() of a backend that cannot be listed to the end drops noth
   assert(await target.directory.read("user", "anna") !== null);
 });
 
-Deno.test("refreshAll() does not drop who was created while it read", async () => {
+Deno.test("refreshAll() does not delete users who were created while it read", async () => {
   await using stage = await openStage({ shape: { a: "sync" }, maxDropPercent: 100 });
   const { target } = await stage.start();
   const a = stage.backend("a");
@@ -208,7 +208,7 @@ Deno.test("refreshAll() does not drop who was created while it read", async () =
   assert(await target.directory.read("user", "zoe") !== null);
 });
 
-Deno.test("refreshAll() leaves out names that cannot be requested, and says how many", async () => {
+Deno.test("refreshAll() skips invalid names, and counts them", async () => {
   await using stage = await openStage({ shape: { a: "sync" } });
   const { target } = await stage.start();
   for (const name of ["a/b", "..", "bell\u0007", "fine"]) put(stage.backend("a"), name, "1");
@@ -217,7 +217,7 @@ Deno.test("refreshAll() leaves out names that cannot be requested, and says how 
   assertMatch(report.faults[0]?.detail ?? "", /Left out 3 users/);
 });
 
-Deno.test("refreshAll(): who asks while one is under way gets, all together, the next", async () => {
+Deno.test("refreshAll() lets callers that arrive during a run share the next run", async () => {
   await using stage = await openStage({ shape: { a: "sync" } });
   const { target } = await stage.start();
   const a = stage.backend("a");
@@ -238,7 +238,7 @@ Deno.test("refreshAll(): who asks while one is under way gets, all together, the
   assertEquals(listings, 2);
 });
 
-Deno.test("refreshAll() that is interrupted can be repeated", async () => {
+Deno.test("refreshAll() can be repeated after an interruption", async () => {
   await using stage = await openStage({ shape: { a: "sync" } });
   for (let n = 0; n < 300; n++) put(stage.backend("a"), `u${n}`, "1");
   const mortal = await stage.start({ dieAt: 4 });

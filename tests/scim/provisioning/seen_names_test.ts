@@ -1,4 +1,4 @@
-// The compact set of names, and texts longer than a value of the store.
+// The compact set of names, and texts that are longer than a value of the store.
 
 import fc from "../../packages/fast_check.ts";
 import { assert, assertEquals } from "@std/assert";
@@ -10,7 +10,7 @@ import {
 import { NameHashSet } from "../../../scim/directory/name_hashes.ts";
 import { createStore } from "../../../platform/store.ts";
 
-Deno.test("NameHashSet has what was added and, of 100,000 others, nothing", () => {
+Deno.test("NameHashSet contains what was added and, of 100,000 others, nothing", () => {
   const seen = new NameHashSet(12345);
   for (let n = 0; n < 100_000; n++) seen.add(`user${n}`);
   for (let n = 0; n < 100_000; n++) assert(seen.has(`user${n}`));
@@ -20,7 +20,7 @@ Deno.test("NameHashSet has what was added and, of 100,000 others, nothing", () =
   assert(!new NameHashSet(1).has("anybody"));
 });
 
-Deno.test("law: a long text is read as it was set, over any other, and leaves nothing when it is deleted", async () => {
+Deno.test("law: a long text is read as it was set, over any other text, and a deletion leaves nothing", async () => {
   const kv = await Deno.openKv(":memory:");
   const store = createStore(kv);
   const key = ["copy", "corp"];

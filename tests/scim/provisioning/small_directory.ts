@@ -1,4 +1,4 @@
-// A directory as small as it can be, without memory of its own: two nodes can share its store, as they would share a KV server's.
+// A minimal directory without a cache: two nodes can share its store, like a KV server.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { DirectoryWrite, TargetDirectory, WriteResult } from "../../../scim/ports.ts";

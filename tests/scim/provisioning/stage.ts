@@ -1,4 +1,5 @@
-// A target over backends in memory and a store that can fail or "crash" at any commit; a new process starts over the same store.
+// A target with backends in memory and a store that can fail or "crash" at any commit; a new process starts over the
+// same store.
 
 import { createOrderedIds } from "../../../radius/conversation/conversation.ts";
 import type { BackendSettings, TargetSettings } from "../../../platform/config/config.ts";
@@ -19,20 +20,20 @@ import { createManualClock, type ManualClock } from "../../upstream/manual_clock
 
 export const ACTOR: Actor = { name: "scim:hr", source: "192.0.2.7" };
 
-/** What a backend of the target is: `store`, or an ldap one in memory that is `sync` or `async`. */
+/** The kind of a backend of the target: `store`, or an LDAP backend in memory that is `sync` or `async`. */
 export type Shape = Readonly<Record<string, "store" | "sync" | "async">>;
 
 export interface StageOptions {
   readonly shape: Shape;
   readonly maxDropPercent?: number;
   readonly random?: Random;
-  /** Instead of the real one. */
+  /** Replaces the real one. */
   readonly openDirectory?: (
     deps: { store: Store; clock: ManualClock; target: string },
   ) => Promise<TargetDirectory>;
-  /** What the backends can hold. */
+  /** The features of the backends. */
   readonly covers?: ReadonlySet<string> | null;
-  /** What backends keep for themselves, by their names. */
+  /** Read-only attributes of the backends, by their names. */
   readonly readOnly?: Readonly<Record<string, readonly string[]>>;
   readonly holds?: { readonly groups: boolean; readonly active: boolean };
   /** The backends store only members that they have a user for. */
@@ -42,21 +43,21 @@ export interface StageOptions {
 export interface Process {
   readonly target: Target;
   readonly targets: Targets;
-  /** The process ends without a word: nothing it does reaches the store any more. */
+  /** Kills the process: the store receives none of its further commits. */
   kill(): void;
 }
 
 export interface Stage extends AsyncDisposable {
   readonly clock: ManualClock;
   readonly kv: Deno.Kv;
-  /** The present process's. */
+  /** That of the present process. */
   target(): Target;
   backend(name: string): MemoryBackend;
-  /** Starts a process over the same store and backends. `dieAt`: the number of its commits after which it is killed. */
+  /** Starts a process over the same store and backends. `dieAt`: the number of commits after which it is killed. */
   start(options?: { dieAt?: number }): Promise<Process>;
-  /** Lets time pass until `isSo`; fails after an hour. */
+  /** Lets time pass until `isSo` is true; fails after an hour. */
   becomes(what: string, isSo: () => boolean | Promise<boolean>): Promise<void>;
-  /** Everything in the store below a prefix. */
+  /** All entries of the store below a prefix. */
   below(...prefix: string[]): Promise<unknown[]>;
 }
 
@@ -198,7 +199,7 @@ async function endProcess({ targets, kill }: Process, clock: ManualClock): Promi
   await closing.catch((_killed) => undefined);
 }
 
-/** A backend as one process sees it: it outlives the process, and a process that has ended does nothing to it. */
+/** A backend as one process sees it: it outlives the process, and a killed process no longer changes it. */
 function ofProcess(backend: MemoryBackend, process: { isDead(): boolean }): Backend {
   const gone = {
     ok: false,
@@ -213,7 +214,7 @@ function ofProcess(backend: MemoryBackend, process: { isDead(): boolean }): Back
   };
 }
 
-/** A store that takes no commit after a number of them, as if the process had ended. */
+/** A store that rejects commits after a number of them, as if the process had ended. */
 function createMortalStore(
   store: Store,
   dieAt: number,
@@ -245,7 +246,7 @@ export function group(name: string, members: readonly string[] = []): GroupConte
   return { kind: "group", name, attributes: {}, members };
 }
 
-/** The refusal that `operation` ends with. */
+/** The refusal of `operation`. */
 export async function refusalOf(operation: Promise<unknown>): Promise<ScimRefusal> {
   try {
     await operation;

@@ -1,4 +1,4 @@
-// Writes to backends that must succeed before anything is recorded.
+// Writes to sync backends, which must succeed before anything is recorded.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { MemoryTrouble } from "../../fakes/memory_backend.ts";
@@ -6,7 +6,7 @@ import { ACTOR, group, openStage, refusalOf, user } from "./stage.ts";
 
 const SHAPE = { local: "store", a: "sync", b: "sync" } as const;
 
-Deno.test("create() puts a user on every backend and says so in states and receipt", async () => {
+Deno.test("create() puts a user on every backend and reports it in states and receipt", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const { stored, receipt } = await target.create(user("Anna", { title: "Dr" }), { actor: ACTOR });
@@ -49,7 +49,7 @@ const TROUBLES: readonly { title: string; trouble: MemoryTrouble; code: string }
 
 for (const { title, trouble, code } of TROUBLES) {
   for (const isNew of [true, false]) {
-    Deno.test(`${isNew ? "create" : "replace"}() leaves everything as it was when backend b ${title}`, async () => {
+    Deno.test(`${isNew ? "create" : "replace"}() changes nothing when backend b ${title}`, async () => {
       await using stage = await openStage({ shape: SHAPE });
       const { target } = await stage.start();
       const before = user("anna", { title: "before" });
@@ -73,7 +73,7 @@ for (const { title, trouble, code } of TROUBLES) {
   }
 }
 
-Deno.test("create() takes back what a backend that hangs did after all", async () => {
+Deno.test("create() undoes a late write of a backend that hung", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   stage.backend("b").trouble({ operation: "put", how: "hang_after", times: 1 });
@@ -84,7 +84,7 @@ Deno.test("create() takes back what a backend that hangs did after all", async (
   assertEquals([stage.backend("a").users.size, stage.backend("b").users.size], [0, 0]);
 });
 
-Deno.test("remove() puts a user back where the next backend fails", async () => {
+Deno.test("remove() restores a user if the next backend fails", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   await target.create(user("anna", { title: "Dr" }), { actor: ACTOR });
@@ -98,13 +98,13 @@ Deno.test("remove() puts a user back where the next backend fails", async () => 
   assertEquals([stage.backend("a").users.size, stage.backend("b").users.size], [0, 0]);
 });
 
-Deno.test("a failed compensation is pending, and delivered when the backend is back", async () => {
+Deno.test("a failed compensation is pending, and delivered when the backend is available again", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const before = user("anna", { title: "before" });
   await target.create(before, { actor: ACTOR });
   stage.backend("b").trouble({ operation: "put", how: "before" });
-  // The first put is the write, the second takes it back.
+  // The first put is the write, the second undoes it.
   const a = stage.backend("a");
   a.trouble({ operation: "put", how: "after", fault: { unsure: true } });
   const refusal = await refusalOf(target.replace(user("anna", { title: "after" }), { actor: ACTOR }));
@@ -113,7 +113,7 @@ Deno.test("a failed compensation is pending, and delivered when the backend is b
   assertEquals(target.pendingWrites(10).map(({ backend, operation }) => ({ backend, operation })), [
     { backend: "a", operation: "put" },
   ]);
-  // Another client's change in between, which the compensation overwrites.
+  // A change of another client in between, which the compensation overwrites.
   a.heal();
   await stage.becomes("a is as before", () => target.pendingWrites(10).length === 0);
   assertEquals(a.users.get("anna")?.content, before);
@@ -121,7 +121,7 @@ Deno.test("a failed compensation is pending, and delivered when the backend is b
   assertEquals(await stage.below("owed"), []);
 });
 
-Deno.test("a pending compensation restores the content of the backend, even if the store did not know it", async () => {
+Deno.test("a pending compensation restores the content of the backend, also if the store did not know it", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   await target.create(user("anna"), { actor: ACTOR, backends: ["local"] });
@@ -137,7 +137,7 @@ Deno.test("a pending compensation restores the content of the backend, even if t
   assertEquals(await stage.below("copy"), []);
 });
 
-Deno.test("create() does not write over what a backend has and the store has not", async () => {
+Deno.test("create() does not overwrite a resource that a backend has and the store does not", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   stage.backend("b").users.set("anna", { content: user("anna", { title: "theirs" }), remoteId: "x" });
@@ -147,7 +147,7 @@ Deno.test("create() does not write over what a backend has and the store has not
   assertEquals(stage.backend("b").users.get("anna")?.content, user("anna", { title: "theirs" }));
 });
 
-Deno.test("two writers at once: creates of one name give one winner, and the backends hold the winner's", async () => {
+Deno.test("of two simultaneous creates of one name one wins, and the backends have the winner's content", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const outcomes = await Promise.allSettled(
@@ -159,7 +159,7 @@ Deno.test("two writers at once: creates of one name give one winner, and the bac
   assertEquals(stage.backend("b").users.get("anna")?.content, stored?.content);
 });
 
-Deno.test("replace() with a version that is no longer so is refused before any backend is called", async () => {
+Deno.test("replace() with an outdated version is refused before any backend is called", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   await target.create(user("anna"), { actor: ACTOR });
@@ -169,7 +169,7 @@ Deno.test("replace() with a version that is no longer so is refused before any b
   assertEquals(stage.backend("a").calls.length, calls);
 });
 
-Deno.test("a password goes to sync backends in clear, to the directory as a hash, and nowhere else", async () => {
+Deno.test("a password is sent to sync backends in clear, to the directory as a hash, and nowhere else", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   await target.create(user("anna"), { actor: ACTOR, password: "correct horse" });
@@ -181,7 +181,7 @@ Deno.test("a password goes to sync backends in clear, to the directory as a hash
   assertEquals([after.active, after.password], [true, "********"]);
 });
 
-Deno.test("a process killed at any commit of a sync write leaves, after the next start, all or nothing", async () => {
+Deno.test("a process that is killed at any commit of a sync write leaves, after the next start, all or nothing", async () => {
   for (let dieAt = 0; dieAt < 3; dieAt++) {
     await using stage = await openStage({ shape: SHAPE });
     const first = await stage.start();
@@ -204,9 +204,9 @@ Deno.test("a process killed at any commit of a sync write leaves, after the next
   }
 });
 
-Deno.test("a group of 10,000 members is put back from what was kept before the write, after a crash too", async () => {
+Deno.test("a group of 10,000 members is restored from the copy before the write, also after a crash", async () => {
   const many = Array.from({ length: 10_000 }, (_, n) => `somebody.with.a.name.${n}`);
-  // What was kept takes two commits, the head in the second; the next would be the taking back.
+  // The copy takes two commits, the head in the second; the next one would be the compensation.
   for (const dieAt of [1, 2, undefined]) {
     await using stage = await openStage({ shape: { a: "sync", b: "sync" } });
     const first = await stage.start();

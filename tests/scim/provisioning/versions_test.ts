@@ -1,4 +1,4 @@
-// The version of a resource: a write of it changes it, what became of the write at backends does not.
+// The version of a resource: a write changes it, the result of the write at a backend does not.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { ACTOR, group, openStage, refusalOf, type Stage, user } from "./stage.ts";
@@ -7,13 +7,13 @@ const SHAPE = { local: "store", cloud: "async" } as const;
 
 const isIdle = (stage: Stage) => async () => (await stage.below("outbox")).length === 0;
 
-/** What an ETag and a time stamp are made of. */
+/** The source of an ETag and of a time stamp. */
 async function stampsOf(stage: Stage, kind: "user" | "group", name: string) {
   const stored = await stage.target().directory.read(kind, name);
   return { version: stored?.version, modifiedMs: stored?.modifiedMs, state: stored?.backends.cloud?.state };
 }
 
-Deno.test("a delivery that is recorded leaves version and time of a user as they were", async () => {
+Deno.test("a recorded delivery does not change the version and time of a user", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const { stored } = await target.create(user("anna"), { actor: ACTOR });
@@ -27,7 +27,7 @@ Deno.test("a delivery that is recorded leaves version and time of a user as they
   });
 });
 
-Deno.test("a delivery that is recorded leaves version and time of a group as they were", async () => {
+Deno.test("a recorded delivery does not change the version and time of a group", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   await target.create(user("anna"), { actor: ACTOR });
@@ -37,7 +37,7 @@ Deno.test("a delivery that is recorded leaves version and time of a group as the
   assertEquals([version, modifiedMs, state], [stored?.version, stored?.modifiedMs, "present"]);
 });
 
-Deno.test("a fault that is recorded, a dead letter and its revival leave the version as it was", async () => {
+Deno.test("a recorded fault, a dead letter and its retry do not change the version", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   stage.backend("cloud").trouble({
@@ -53,7 +53,7 @@ Deno.test("a fault that is recorded, a dead letter and its revival leave the ver
   assertEquals([dead, revived], [stored?.version, stored?.version]);
 });
 
-Deno.test("a write with the version from before a delivery is taken; one from before a write is not", async () => {
+Deno.test("a write with the version from before a delivery is accepted; one from before a write is not", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const first = (await target.create(user("anna"), { actor: ACTOR })).stored?.version ?? "";
@@ -66,7 +66,7 @@ Deno.test("a write with the version from before a delivery is taken; one from be
   assertEquals((await refusalOf(late)).code, "precondition");
 });
 
-Deno.test("writes one after another, each with the version of the one before, meet no false conflict", async () => {
+Deno.test("consecutive writes, each with the version of the one before, get no false conflict", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   let version = (await target.create(user("anna"), { actor: ACTOR })).stored?.version ?? "";
@@ -76,14 +76,14 @@ Deno.test("writes one after another, each with the version of the one before, me
       ifVersion: version,
     });
     version = (await saved).stored?.version ?? "";
-    // Half of them meet a delivery between.
+    // Before half of them there is a delivery.
     if (number % 2 === 0) await stage.becomes("the outbox is empty", isIdle(stage));
   }
   await stage.becomes("the outbox is empty", isIdle(stage));
   assertEquals(stage.backend("cloud").users.get("anna")?.content, user("anna", { title: "4" }));
 });
 
-Deno.test("a directory write that read the backends before a delivery was recorded is told so", async () => {
+Deno.test("a directory write that read the backends before a delivery was recorded gets a conflict", async () => {
   await using stage = await openStage({ shape: SHAPE });
   const { target } = await stage.start();
   const { stored } = await target.create(user("anna"), { actor: ACTOR });

@@ -1,4 +1,4 @@
-// A program that calls SCIM of a running gateway, as a row's test needs it.
+// A client of the SCIM interface of a running gateway.
 
 /** The name and password of HTTP Basic. */
 export interface Account {
@@ -8,10 +8,10 @@ export interface Account {
 
 export interface Call {
   readonly method?: string;
-  /** A text, octets or a stream go as they are; anything else as JSON. */
+  /** Text, octets and streams are sent unchanged; anything else as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Who asks; `null` for no credentials. */
+  /** The credential; `null` for none. */
   readonly as?: Account | null;
   /** A target other than the caller's. */
   readonly target?: string;
@@ -21,12 +21,12 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The body as a JSON object; empty when it is none. */
+  /** The body as a JSON object; empty when it is not one. */
   readonly json: Readonly<Record<string, unknown>>;
 }
 
 export interface Caller {
-  /** `path` is below the target, unless it begins with `!`, which stands for the server's root. */
+  /** `path` is below the target, unless it begins with `!`, which means the server's root. */
   call(path: string, call?: Call): Promise<Answer>;
   get(path: string): Promise<Answer>;
   post(path: string, body: unknown): Promise<Answer>;
@@ -34,7 +34,7 @@ export interface Caller {
   remove(path: string): Promise<Answer>;
 }
 
-/** Only a server that hangs takes so long: three hundred writes at once take a busy machine ten seconds. */
+/** Only a server that hangs takes so long: a busy machine needs ten seconds for three hundred simultaneous writes. */
 const PATIENCE_MS = 120_000;
 
 /** An Authorization header for HTTP Basic (RFC 7617). */
@@ -42,7 +42,7 @@ export function basic({ name, password }: Account): string {
   return `Basic ${new TextEncoder().encode(`${name}:${password}`).toBase64()}`;
 }
 
-/** @param at where the gateway is; asked at each call, because it may be started again. */
+/** @param at the address of the gateway; read at each call, because the gateway may restart. */
 export function createCaller(
   at: { readonly httpUrl: string },
   { account, target }: { account: Account; target: string },

@@ -1,4 +1,4 @@
-// The tables of the interface's document, copied by hand, so that a slip in the program's own tables is seen.
+// The tables of the specification, copied by hand, so that an error in the program's own tables is found.
 
 export const USER_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:User";
 export const GROUP_SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:Group";
@@ -92,7 +92,7 @@ export const LIST_FIELDS: Readonly<Record<string, (value: unknown) => boolean>> 
   Resources: (value) => Array.isArray(value) && value.every((one) => isObject(one)),
 };
 
-/** What each user of a list has. */
+/** The fields of each user of a list. */
 export const LISTED_USER_FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   schemas: (value) => Array.isArray(value) && value.includes(USER_SCHEMA),
   meta: (value) => isObject(value) && value.resourceType === "User",
@@ -107,14 +107,14 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A SCIM attribute of the mapping as a body holds it, and read back out of one. */
+/** A SCIM attribute of the mapping, as it is written in a body and read from one. */
 export function bodyWith(scim: string, text: string): Record<string, unknown> {
   const [head = "", sub] = scim.split(/\[\]\.|\./);
   if (sub === undefined) return { [head]: text };
   return { [head]: scim.includes("[]") ? [{ [sub]: text }] : { [sub]: text } };
 }
 
-/** The texts that a resource has at a SCIM attribute of the mapping. */
+/** The texts of a resource at a SCIM attribute of the mapping. */
 export function textsAt(resource: Readonly<Record<string, unknown>>, scim: string): unknown[] {
   const [head = "", sub] = scim.split(/\[\]\.|\./);
   const value = resource[head];

@@ -1,5 +1,5 @@
-// Every row of the document's table of endpoints, asked of the real program over HTTP: what it does, what it refuses, and which query
-// parameters it listens to.
+// Every row of the specification's table of endpoints, with the real program over HTTP: its effect, its refusals, and
+// its query parameters.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Answer, Call } from "./caller.ts";
@@ -48,7 +48,7 @@ function bodyOf(collection: string, name: string, more: Record<string, unknown> 
   return collection === "/Groups" ? { displayName: name, ...more } : { userName: name, ...more };
 }
 
-/** Makes the call of a supported row with this query. */
+/** Sends the call of a supported row with this query. */
 async function perform(row: Endpoint, query = ""): Promise<{ answer: Answer; name: string; at: string }> {
   const { collection, name, path } = await prepare(row.path);
   const fresh = newName();
@@ -65,7 +65,7 @@ async function perform(row: Endpoint, query = ""): Promise<{ answer: Answer; nam
 
 const SUCCESS: Readonly<Record<string, number>> = { GET: 200, POST: 201, PUT: 200, DELETE: 204 };
 
-/** What must be so after a supported call. */
+/** The state after a supported call. */
 const EFFECTS: Readonly<Record<string, (done: Awaited<ReturnType<typeof perform>>) => Promise<void>>> = {
   async GET({ answer, name, at }) {
     const { Resources } = answer.json;
@@ -88,7 +88,7 @@ const EFFECTS: Readonly<Record<string, (done: Awaited<ReturnType<typeof perform>
   },
 };
 
-/** Values that no listening operation takes. */
+/** Values that no operation with the parameter accepts. */
 const BAD: Readonly<Record<Parameter, string>> = {
   refresh: "maybe",
   page: "first",
@@ -116,13 +116,13 @@ for (const row of ENDPOINTS.filter(({ supported }) => supported)) {
         return;
       }
       assertError(answer, 400, "invalidValue");
-      // A refused write did nothing.
+      // A refused write had no effect.
       const isThere = (await world.get(at)).status;
       assertEquals(isThere, row.method === "POST" ? 404 : 200);
     });
   }
 
-  Deno.test(`${title(row)} ignores parameters that no operation has`, async () => {
+  Deno.test(`${title(row)} ignores unknown parameters`, async () => {
     const { answer } = await perform(
       row,
       "?startIndex=abc&count=-1&filter=%28&attributes=x&page%00=0&__proto__=1",
@@ -130,7 +130,7 @@ for (const row of ENDPOINTS.filter(({ supported }) => supported)) {
     assertEquals(answer.status, SUCCESS[row.method], answer.text);
   });
 
-  Deno.test(`${title(row)} answers 404 for what is not there`, async () => {
+  Deno.test(`${title(row)} answers 404 for a resource that does not exist`, async () => {
     if (!row.path.includes("<")) {
       assertError(await world.call(row.path.toLowerCase()), 404);
       return;
@@ -144,7 +144,7 @@ for (const row of ENDPOINTS.filter(({ supported }) => supported)) {
     assertError(answer, 404);
   });
 
-  Deno.test(`${title(row)} is ${row.method === "GET" ? "open" : "closed"} to a credential that may read`, async () => {
+  Deno.test(`${title(row)} is ${row.method === "GET" ? "open" : "closed"} to a credential with read access`, async () => {
     const { collection, name, path } = await prepare(row.path);
     const body = row.method === "GET" || row.method === "DELETE"
       ? undefined
@@ -161,7 +161,7 @@ const PATCH = {
   Operations: [{ op: "replace", path: "active", value: false }],
 };
 
-/** Calls that an unsupported row is about. */
+/** The calls of an unsupported row. */
 function unsupportedCalls({ method, path }: Endpoint): { path: string; call: Call }[] {
   const paths = path.startsWith("[prefix]")
     ? ["/.search", "/Users/.search", "/Groups/.search", "/some/where/.search"]
@@ -195,7 +195,7 @@ for (const row of ENDPOINTS.filter(({ supported }) => !supported)) {
 for (
   const [path, allowed] of [["/Users", "GET, HEAD, POST"], ["/Groups/g", "GET, HEAD, PUT, DELETE"]] as const
 ) {
-  Deno.test(`a method in no row of ${path} is answered 405 with those that are`, async () => {
+  Deno.test(`a method without a row for ${path} is answered 405 with the allowed ones`, async () => {
     const method = path === "/Users" ? "DELETE" : "POST";
     const answer = await world.call(path, { method, ...method === "POST" ? { body: {} } : {} });
     assertError(answer, 405);
@@ -203,7 +203,7 @@ for (
   });
 }
 
-Deno.test("HEAD is answered as GET, without a body", async () => {
+Deno.test("HEAD is answered like GET, without a body", async () => {
   const { path } = await prepare("/Users/<userName>");
   for (const one of ["/Users?q=row1", path]) {
     const get = await world.get(one);

@@ -1,5 +1,5 @@
-// The front-end side of both mapping tables, over the real process and a real slapd whose attributes are called as the document calls the
-// front-end attributes; and the query parameters that need a second backend.
+// The front-end side of both mapping tables, with the real process and a real slapd that has the front-end attributes
+// of the specification; and the query parameters that need a second backend.
 
 import { assert, assertEquals } from "@std/assert";
 import { lacking, testNeeding } from "../../support/skip_unless.ts";
@@ -12,7 +12,7 @@ import { credentialsToml, WRITER } from "./rows_world.ts";
 
 const NEEDS = { peers: ["slapd"] } as const;
 
-/** Front-end attributes that slapd keeps under their own names, with a prefix where LDAP has one of that name. */
+/** Front-end attributes that slapd stores under their own names, with a prefix if LDAP has one of that name. */
 const FRONT_ENDS = [...new Set(USER_MAPPING.map(([, frontEnd]) => frontEnd))].filter((name) =>
   name !== "userName"
 );
@@ -23,11 +23,11 @@ const SCHEMA = [
     `attributetype ( 1.3.6.1.4.1.32473.1.${at} NAME '${ldapName(name)}' EQUALITY caseIgnoreMatch ` +
     "SYNTAX 1.3.6.1.4.1.1466.115.121.1.15 )"
   ),
-  // What an inetOrgPerson may have besides.
+  // Other attributes that an inetOrgPerson may have.
   `ditcontentrule ( 2.16.840.1.113730.3.2.2 NAME 'csRule' MAY ( ${FRONT_ENDS.map(ldapName).join(" $ ")} ) )`,
 ].join("\n");
 
-/** The directory is listed first, so what it says counts where the two disagree. */
+/** The directory is listed first, so its content applies if the two differ. */
 const settings = (slapd: Slapd) =>
   `${credentialsToml(["default"])}
 [targets.default.backends.directory]
@@ -122,7 +122,7 @@ testNeeding(NEEDS, "Group: members[].display is the front-end attribute member, 
 
 testNeeding(
   NEEDS,
-  "a user who is deleted is out of its groups in every backend, and a refresh does not bring it back",
+  "a deleted user is in no group of any backend, and a refresh does not restore the membership",
   async () => {
     for (const userName of ["stays", "leaves"]) await world.post("/Users", { userName });
     const members = ["stays", "leaves"].map((display) => ({ display }));
@@ -133,7 +133,7 @@ testNeeding(
     assertEquals(textsAt(refreshed.json, "members[].display"), ["stays"], refreshed.text);
     await world.get("/Users?refresh=true");
     assertEquals(textsAt((await world.get("/Groups/leavers")).json, "members[].display"), ["stays"]);
-    // Created again, it is a member of no group.
+    // After a new creation, the user is a member of no group.
     await world.post("/Users", { userName: "leaves" });
     await world.get("/Groups?refresh=true");
     assertEquals((await world.get("/Users/leaves")).json.groups, undefined);
@@ -142,7 +142,7 @@ testNeeding(
 
 testNeeding(
   NEEDS,
-  "refresh: what slapd gained, changed and lost is seen in a list, and without refresh it is not",
+  "refresh: a list shows new, changed and deleted entries of slapd, and without refresh it does not",
   async () => {
     await world.post("/Users", { userName: "kept1" });
     await world.post("/Users?backends=directory", { userName: "lost1" });
@@ -166,7 +166,7 @@ testNeeding(
   },
 );
 
-/** For each list of backends: the status of a POST, and where the user then is. */
+/** For each list of backends: the status of a POST, and the backends that then have the user. */
 const CHOICES: readonly (readonly [query: string, status: number, inDirectory: boolean])[] = [
   ["", 201, true],
   ["?backends=local,directory", 201, true],
@@ -198,7 +198,7 @@ for (const [at, [query, status, inDirectory]] of CHOICES.entries()) {
 
 testNeeding(
   NEEDS,
-  "backends: a name on one backend is taken there alone, and DELETE takes it from those named",
+  "backends: a create on one backend takes a name only there, and DELETE removes it from the named ones",
   async () => {
     const userName = "half";
     assertEquals((await world.post("/Users?backends=local", { userName })).status, 201);
@@ -213,7 +213,7 @@ testNeeding(
   },
 );
 
-testNeeding(NEEDS, "backends: PUT changes those named, and the other keeps what it had", async () => {
+testNeeding(NEEDS, "backends: PUT changes the named backends, and the other keeps its content", async () => {
   await world.post("/Users", { userName: "apart", ...bodyWith("emails[].value", "old@example.org") });
   const body = { userName: "apart", ...bodyWith("emails[].value", "new@example.org") };
   assertEquals((await world.put("/Users/apart?backends=local", body)).status, 200);

@@ -1,4 +1,4 @@
-// What a slapd of the tests really holds, seen with an LDAP client of the test's own.
+// The real content of a slapd of the tests, read with an LDAP client of the test.
 
 import { Attribute, Change, Client } from "ldapts";
 import type { Slapd } from "../../support/slapd.ts";
@@ -7,17 +7,17 @@ import type { Slapd } from "../../support/slapd.ts";
 export type LdapEntry = Readonly<Record<string, readonly string[]>>;
 
 export interface LdapView extends AsyncDisposable {
-  /** `null` when there is none. */
+  /** `null` when there is no entry. */
   entry(dn: string): Promise<LdapEntry | null>;
-  /** Everything below a DN, by DN. */
+  /** All entries below a DN, by DN. */
   below(dn: string): Promise<Record<string, LdapEntry>>;
-  /** Puts values in the place of an attribute's. */
+  /** Replaces the values of an attribute. */
   replace(dn: string, attribute: string, values: readonly string[]): Promise<void>;
   add(dn: string, entry: LdapEntry): Promise<void>;
   remove(dn: string): Promise<void>;
 }
 
-/** Each call has a connection of its own, so that it may be made again after slapd was stopped. */
+/** Each call has its own connection, so that it works after slapd was stopped. */
 export function viewOf(slapd: Slapd): LdapView {
   const as = async <T>(work: (client: Client) => Promise<T>): Promise<T> => {
     const client = new Client({ url: slapd.url, timeout: 5000, connectTimeout: 5000 });

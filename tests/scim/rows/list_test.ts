@@ -1,4 +1,4 @@
-// The list response and its query parameters over the real process: fields and their types, pages, searches, headers.
+// The list response and its query parameters with the real process: fields and their types, pages, searches, headers.
 
 import { assert, assertEquals } from "@std/assert";
 import type { Answer } from "./caller.ts";
@@ -43,7 +43,7 @@ async function idsOf(path: string): Promise<string[]> {
 }
 
 for (const [field, fits] of Object.entries(LIST_FIELDS)) {
-  Deno.test(`list response: ${field} is there and has its type`, async () => {
+  Deno.test(`list response: ${field} is present and has its type`, async () => {
     for (const path of ["/Users", "/Groups", "/Users?page=1000", "/Groups?q=nobody"]) {
       const { json, text } = await small(path);
       assert(fits(json[field]), `${path}: ${text}`);
@@ -52,7 +52,7 @@ for (const [field, fits] of Object.entries(LIST_FIELDS)) {
 }
 
 for (const [field, fits] of Object.entries(LISTED_USER_FIELDS)) {
-  Deno.test(`a user of a list: ${field} is there and has its type`, async () => {
+  Deno.test(`a user of a list: ${field} is present and has its type`, async () => {
     const { json, text } = await small("/Users");
     const resources = json.Resources as Record<string, unknown>[];
     assertEquals(resources.length, 3);
@@ -67,7 +67,7 @@ Deno.test("a user of a list: other mapped attributes appear when set, and only t
   assertEquals([bob?.phoneNumbers, bob?.emails], [[{ value: "+41 79 123 45 67" }], undefined]);
 });
 
-Deno.test("a group of a list: meta says Group, and the members are there", async () => {
+Deno.test("a group of a list: meta is that of a Group, and the members are present", async () => {
   const { json } = await small("/Groups");
   const [first, second] = json.Resources as Record<string, unknown>[];
   assertEquals([first?.displayName, second?.displayName], ["night shift", "vpn-admins"]);
@@ -78,7 +78,7 @@ Deno.test("a group of a list: meta says Group, and the members are there", async
   ]);
 });
 
-/** Page, and what its answer says: startIndex, itemsPerPage, ids. */
+/** A page, and the content of its answer: startIndex, itemsPerPage, ids. */
 const PAGES: readonly (readonly [query: string, startIndex: number, ids: readonly string[]])[] = [
   ["", 1, ["ada", "Bob", "carla"]],
   ["?page=1", 1, ["ada", "Bob", "carla"]],
@@ -166,11 +166,11 @@ for (const [q, ids] of SEARCHES) {
   });
 }
 
-Deno.test("q: empty, or blanks, is as not given", async () => {
+Deno.test("q: empty or blank, it is ignored", async () => {
   for (const q of ["", "%20%20"]) assertEquals((await small(`/Users?q=${q}`)).json.totalResults, 7);
 });
 
-Deno.test("q and page: the second page of a search goes on where the first ended", async () => {
+Deno.test("q and page: the second page of a search continues after the first", async () => {
   const all = ["active eq true", "e"];
   for (const q of all) {
     const found = new Set<string>();
@@ -201,13 +201,13 @@ const BAD_FILTERS = [
   'meta.created gt "yesterday"',
 ];
 for (const q of BAD_FILTERS) {
-  Deno.test(`q: ${q} names what no user has: 400 invalidFilter`, async () => {
+  Deno.test(`q: ${q} names an attribute that no user has: 400 invalidFilter`, async () => {
     const { status, json, text } = await small(`/Users?q=${encodeURIComponent(q)}`);
     assertEquals([status, json.scimType], [400, "invalidFilter"], text);
   });
 }
 
-/** What looks like a filter and is none is a search for its words. */
+/** A text that resembles a filter and is not one is a search for its words. */
 // deno-fmt-ignore
 const MALFORMED = [
   'userName eq "', "userName eq", "eq eq eq", 'userName eq "a" and', "emails[", "emails[]", 'emails[type eq "x"', "not", "not (",
@@ -229,12 +229,12 @@ for (const q of ["(", ")", "((((((((((((", '"', ",;"]) {
   });
 }
 
-Deno.test("q: a word said a thousand times is one word", async () => {
+Deno.test("q: a word that is repeated a thousand times is one word", async () => {
   const once = await small("/Users?q=a");
   assertEquals((await small(`/Users?q=${"a%20".repeat(900)}`)).text, once.text);
 });
 
-Deno.test("an ETag that is held is answered 304, until something changes", async () => {
+Deno.test("a known ETag is answered 304, until the content changes", async () => {
   for (const path of ["/Users?page=3", "/Users/zoe", "/Groups"]) {
     const first = await small(path);
     const etag = first.headers.get("etag") ?? "";

@@ -1,4 +1,5 @@
-// Both mapping tables of the document, row by row, over the real process: what is written under a SCIM attribute is read there again.
+// Both mapping tables of the specification, row by row, with the real process: what is written to a SCIM attribute is
+// read there again.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { bodyWith, GROUP_MAPPING, textsAt, USER_MAPPING } from "./document_tables.ts";
@@ -20,7 +21,7 @@ const IS_NAME = new Set(["id", "externalId", "displayName"]);
 
 for (const [at, [scim, frontEnd]] of USER_MAPPING.entries()) {
   if (IS_NAME.has(scim)) {
-    Deno.test(`User: ${scim} is ${frontEnd}, whatever a body with a userName says`, async () => {
+    Deno.test(`User: ${scim} is ${frontEnd}, for any body with a userName`, async () => {
       const name = `Mapped ${at}`;
       const created = await world.post("/Users", { userName: name, [scim]: "something else" });
       for (const one of [created.json, (await world.get(`/Users/Mapped%20${at}`)).json]) {
@@ -36,7 +37,7 @@ for (const [at, [scim, frontEnd]] of USER_MAPPING.entries()) {
     });
     continue;
   }
-  Deno.test(`User: ${scim} is kept, shown, listed and replaced`, async () => {
+  Deno.test(`User: ${scim} is stored, shown, listed and replaced`, async () => {
     const userName = `mapped${at}`;
     const created = await world.post("/Users", { userName, ...bodyWith(scim, "the first text") });
     assertEquals([created.status, textsAt(created.json, scim)], [201, ["the first text"]]);
@@ -46,7 +47,7 @@ for (const [at, [scim, frontEnd]] of USER_MAPPING.entries()) {
     const replaced = await world.put(`/Users/${userName}`, { userName, ...bodyWith(scim, "the second") });
     assertEquals(textsAt(replaced.json, scim), ["the second"]);
     const emptied = await world.put(`/Users/${userName}`, { userName });
-    // The two parts of a name are always there.
+    // The two parts of a name are always present.
     const left = scim === "name.familyName" || scim === "name.givenName" ? [""] : [];
     assertEquals(textsAt(emptied.json, scim), left);
     assertEquals((await world.get(`/Users/${userName}`)).text, emptied.text);
@@ -87,7 +88,7 @@ Deno.test("Group: members[].display is member, and a value names a member too", 
   assertEquals((await world.get("/Users/anna")).json.groups, undefined);
 });
 
-Deno.test("attributes with identical names on both sides are kept as they are", async () => {
+Deno.test("attributes with the same name on both sides are stored unchanged", async () => {
   const given = {
     displayName: "Ann Lee",
     nickName: "Annie",
@@ -105,7 +106,7 @@ Deno.test("attributes with identical names on both sides are kept as they are", 
   assert((created.json.schemas as string[]).includes("urn:example:2.0:Shoes"));
 });
 
-Deno.test("values keep their type, their mark as primary and their order", async () => {
+Deno.test("values keep their type, their primary mark and their order", async () => {
   const emails = [
     { value: "b@example.org", type: "work" },
     { value: "a@example.org", type: "home", primary: true, display: "A" },
@@ -121,7 +122,7 @@ Deno.test("values keep their type, their mark as primary and their order", async
   assertEquals([json.emails, json.addresses], [emails, addresses]);
 });
 
-/** The RFC's spelling of what the document spells otherwise. */
+/** The RFC's spelling of attributes that the specification spells differently. */
 const RFC_SPELLINGS: readonly (readonly [given: Record<string, unknown>, scim: string])[] = [
   [{ addresses: [{ postalCode: "8001" }] }, "addresses[].postralCode"],
   [{ ims: [{ value: "8001" }] }, "imgs[].value"],
@@ -129,7 +130,7 @@ const RFC_SPELLINGS: readonly (readonly [given: Record<string, unknown>, scim: s
   [{ "urn:ietf:params:scim:schemas:core:2.0:User:emails": [{ value: "8001" }] }, "emails[].value"],
 ];
 for (const [at, [given, scim]] of RFC_SPELLINGS.entries()) {
-  Deno.test(`User: ${Object.keys(given)[0]} as the RFC spells it becomes ${scim}`, async () => {
+  Deno.test(`User: ${Object.keys(given)[0]}, as spelled in the RFC, becomes ${scim}`, async () => {
     const { json } = await world.post("/Users", { userName: `spelled${at}`, ...given });
     assertEquals(textsAt(json, scim), ["8001"]);
   });
@@ -144,7 +145,7 @@ Deno.test("a user without any name gets a UUID, and so does a group", async () =
   }
 });
 
-Deno.test("a target's own mapping: externalId with a front-end attribute of its own is kept apart from the name", async () => {
+Deno.test("a target's own mapping: externalId with its own front-end attribute is separate from the name", async () => {
   const own = (path: string, method = "GET", body?: unknown) =>
     world.call(path, { target: "own", method, ...body === undefined ? {} : { body } });
   const created = await own("/Users", "POST", {

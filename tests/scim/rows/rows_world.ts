@@ -1,11 +1,11 @@
-// The real program with the targets and credentials that the rows' tests share.
+// The real program with the targets and credentials that these tests share.
 
 import { type RunningProgram, startProgram } from "../../support/program.ts";
 import { type Account, type Caller, createCaller } from "./caller.ts";
 
 export const WRITER: Account = { name: "provisioner", password: "the-writer's password" };
 export const READER: Account = { name: "reader", password: "the-reader's password" };
-/** For the target `small` alone. */
+/** For the target `small` only. */
 export const STRANGER: Account = { name: "stranger", password: "the-stranger's password" };
 
 export interface RowsWorld extends Caller {
@@ -27,7 +27,7 @@ export function credentialsToml(targets: readonly string[]): string {
   return credential(WRITER, targets, "write") + credential(READER, targets, "read") + stranger;
 }
 
-/** Three targets in the embedded store: `default`, `small` with pages of three, `own` with a mapping of its own. */
+/** Three targets in the embedded store: `default`, `small` with pages of three, `own` with its own mapping. */
 export const STORE_TARGETS = `
 [targets.default]
 [targets.small]

@@ -1,4 +1,4 @@
-// What the tests of bodies share: a body read with the document's mapping, and content put into a resource.
+// Helpers for tests of bodies: read a body with the specification's mapping, and put content into a resource.
 
 import type { Content, JsonObject, ResourceKind, Stored } from "../../../scim/schema/resource.ts";
 import { parseResource, type ParseResourceOutcome } from "../../../scim/schema/parse_resource.ts";
@@ -10,13 +10,13 @@ export const GENERATED_NAME = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6";
 
 const utf8 = new TextEncoder();
 
-/** What a reader gave, when it took its input. */
+/** The result of a reader that accepted its input. */
 export function taken<T extends { ok: boolean }>(outcome: T): Extract<T, { ok: true }> {
   if (!outcome.ok) throw new Error(`Cannot go on, it was refused: ${JSON.stringify(outcome)}`);
   return outcome as Extract<T, { ok: true }>;
 }
 
-/** What a reader gave, when it refused its input. */
+/** The result of a reader that refused its input. */
 export function refused<T extends { ok: boolean }>(outcome: T): Extract<T, { ok: false }> {
   if (outcome.ok) throw new Error(`Cannot go on, it was taken: ${JSON.stringify(outcome)}`);
   return outcome as Extract<T, { ok: false }>;
@@ -27,7 +27,7 @@ export function bodyOf(json: string): JsonObject {
   return taken(parseJsonObject(utf8.encode(json))).value;
 }
 
-/** Reads a POST, or with `pathName` a PUT. */
+/** Reads a POST, or a PUT if there is a `pathName`. */
 export function read(
   kind: ResourceKind,
   body: JsonObject,

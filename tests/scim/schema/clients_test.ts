@@ -1,4 +1,4 @@
-// The bodies that Okta, Microsoft Entra and other provisioning clients send, and the resources that they become.
+// The bodies that Okta, Microsoft Entra and other provisioning clients send, and the resulting resources.
 
 import { assertEquals } from "@std/assert";
 import type { JsonObject, ResourceKind } from "../../../scim/schema/resource.ts";
@@ -16,7 +16,7 @@ interface Row {
   readonly attributes: JsonObject;
   readonly members?: readonly string[];
   readonly password?: string;
-  /** Where it is described. */
+  /** The source of the example. */
   readonly ref: string;
 }
 

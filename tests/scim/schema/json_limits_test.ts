@@ -1,4 +1,4 @@
-// The limits of a JSON body: size, depth, number of members and values, and the forms that are refused.
+// The limits of a JSON body: size, depth, number of members and values, and refused forms.
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
@@ -35,7 +35,7 @@ for (const [text, problem, why] of REFUSED) {
   Deno.test(`parseJsonObject() refuses ${why}`, () => assertEquals(parse(text), { ok: false, problem }));
 }
 
-Deno.test("parseJsonObject() refuses what is no UTF-8", () => {
+Deno.test("parseJsonObject() refuses octets that are not UTF-8", () => {
   for (const octets of [[0x7b, 0xff, 0x7d], [0x22, 0xed, 0xa0, 0x80, 0x22], [0xff, 0xfe, 0x7b, 0x00]]) {
     assertEquals(parseJsonObject(Uint8Array.from(octets)), { ok: false, problem: "The body is not UTF-8." });
   }
@@ -56,21 +56,21 @@ const TAKEN: readonly (readonly [text: string, value: Record<string, JsonValue>,
 ];
 
 for (const [text, value, why] of TAKEN) {
-  Deno.test(`parseJsonObject() takes ${why}`, () => assertEquals(parse(text), { ok: true, value }));
+  Deno.test(`parseJsonObject() accepts ${why}`, () => assertEquals(parse(text), { ok: true, value }));
 }
 
-Deno.test("parseJsonObject() takes 32 levels and 50,000 values", () => {
+Deno.test("parseJsonObject() accepts 32 levels and 50,000 values", () => {
   assert(parse(nested(MAX_JSON_DEPTH)).ok);
   assert(parse(many(MAX_JSON_VALUES)).ok);
 });
 
-Deno.test("parseJsonObject() leaves every object's prototype alone when a name is __proto__", () => {
+Deno.test("parseJsonObject() does not change an object's prototype when a name is __proto__", () => {
   const read = taken(parse('{"__proto__":{"active":false},"a":{"__proto__":{"b":1}}}'));
   assertEquals(read.value["active"], undefined);
   assertEquals(Object.getPrototypeOf(read.value), Object.prototype);
 });
 
-Deno.test("parseJsonObject() gives any small object as JSON.parse gives it", () => {
+Deno.test("parseJsonObject() returns the same as JSON.parse for any small object", () => {
   fc.assert(fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 6 })), (value) => {
     const text = JSON.stringify(value);
     const read = taken(parse(text));

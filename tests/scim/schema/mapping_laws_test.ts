@@ -1,4 +1,5 @@
-// Laws of the mapping for generated resources: a round trip keeps every mapped attribute, and merging its result changes nothing.
+// Laws of the mapping for generated resources: a round trip keeps every mapped attribute, and merging its result
+// changes nothing.
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
@@ -32,7 +33,7 @@ const some = (keys: readonly string[]) =>
   fc.record(Object.fromEntries(keys.map((key) => [key, filled])), { requiredKeys: [] });
 const values = fc.array(filled.map((value) => ({ value })), { minLength: 1, maxLength: 3 });
 
-/** Users who have nothing that the front end cannot hold. */
+/** Users without anything that the front end cannot store. */
 const covered = fc.record({
   active: fc.boolean(),
   externalId: filled,
@@ -58,7 +59,7 @@ const covered = fc.record({
   shoeSize: filled,
 }, { requiredKeys: [] });
 
-/** Users who have more: types, sub-attributes, numbers, empty texts, parts that are missing. */
+/** Users with more: types, sub-attributes, numbers, empty texts, missing parts. */
 const anyText = fc.string({ maxLength: 5 });
 const anything = fc.record({
   name: fc.record({ familyName: anyText, odd: fc.integer() }, { requiredKeys: [] }),
@@ -91,7 +92,7 @@ for (const [at, mapping] of MAPPINGS.entries()) {
     }));
   });
 
-  Deno.test(`mergeContent() of what went there and back changes nothing, with mapping ${at}`, () => {
+  Deno.test(`mergeContent() of content that was mapped there and back changes nothing, with mapping ${at}`, () => {
     fc.assert(fc.property(fc.oneof(covered, anything), (body) => {
       const content = userOf(body, mapping);
       const frontEnd = toFrontEnd(content, mapping);

@@ -1,4 +1,5 @@
-// The mapping between SCIM attributes and front-end attributes: each row of the specified tables, the settings, and attributes of the same name.
+// The mapping between SCIM attributes and front-end attributes: each row of the specified tables, the settings, and
+// attributes of the same name.
 
 import { assert, assertEquals } from "@std/assert";
 import {
@@ -27,7 +28,7 @@ function group(members: readonly string[], attributes: JsonObject = {}): GroupCo
 const rendered = (content: UserContent | GroupContent, mapping = DOCUMENT_MAPPING) =>
   bodyOf(renderResource(stored(content), { location: "https://example.com/x", mapping }));
 
-/** A user who has nothing but the attribute at that path of the document's table. */
+/** A user with only the attribute at that path of the specification's table. */
 function userWith(scim: string, value: string): UserContent {
   const [head = "", sub = ""] = scim.split(".");
   if (head.endsWith("[]")) return user({ [head.slice(0, -2)]: [{ [sub]: value }] });
@@ -35,7 +36,7 @@ function userWith(scim: string, value: string): UserContent {
 }
 
 for (const { scim, frontEnd } of DEFAULT_USER_MAPPING) {
-  Deno.test(`the document's table: a user's ${scim} is the front-end attribute ${frontEnd}`, () => {
+  Deno.test(`the specification's table: a user's ${scim} is the front-end attribute ${frontEnd}`, () => {
     if (scim === "id" || scim === "externalId") {
       assertEquals(rendered(user())[scim], "anna");
       assertEquals(toFrontEnd(user(), DOCUMENT_MAPPING).get(frontEnd), ["anna"]);
@@ -57,7 +58,7 @@ for (const { scim, frontEnd } of DEFAULT_USER_MAPPING) {
 }
 
 for (const { scim, frontEnd } of DEFAULT_GROUP_MAPPING) {
-  Deno.test(`the document's table: a group's ${scim} is the front-end attribute ${frontEnd}`, () => {
+  Deno.test(`the specification's table: a group's ${scim} is the front-end attribute ${frontEnd}`, () => {
     const content = group(["anna", "Bob"]);
     const isMember = scim === "members[].display";
     assertEquals(toFrontEnd(content, DOCUMENT_MAPPING).get(frontEnd), isMember ? ["anna", "Bob"] : ["staff"]);
@@ -76,7 +77,7 @@ for (const { scim, frontEnd } of DEFAULT_GROUP_MAPPING) {
   });
 }
 
-/** Attributes with identical names on both sides, which the table leaves out. */
+/** Attributes with the same name on both sides, which the table omits. */
 const SAME = [
   "displayName",
   "nickName",
@@ -113,7 +114,7 @@ Deno.test("toFrontEnd() and back: unknown attributes map by their own names, one
   assertEquals(fromFrontEnd(frontEnd, { kind: "user", name: "anna", mapping: DOCUMENT_MAPPING }), content);
 });
 
-Deno.test("toFrontEnd() gives numbers and truths as texts, and nothing for what is empty or has parts", () => {
+Deno.test("toFrontEnd() returns numbers and booleans as texts, and nothing for empty or complex values", () => {
   const content = user({ badge: 7, remote: false, note: "", custom: { a: 1 }, emails: [{ value: "" }] });
   assertEquals([...toFrontEnd(content, DOCUMENT_MAPPING)], [
     ["userName", ["anna"]],
@@ -123,7 +124,7 @@ Deno.test("toFrontEnd() gives numbers and truths as texts, and nothing for what 
   ]);
 });
 
-Deno.test("toFrontEnd() finds the manager in the extension too", () => {
+Deno.test("toFrontEnd() also finds the manager in the extension", () => {
   const content = user({ [ENTERPRISE]: { manager: { value: "b", displayName: "Bob" } } });
   assertEquals(toFrontEnd(content, DOCUMENT_MAPPING).get("manager"), ["Bob"]);
 });
@@ -147,7 +148,7 @@ for (const [texts, active] of ACTIVE) {
   });
 }
 
-Deno.test("fromFrontEnd() makes nothing of what the server makes, of paths, and of __proto__", () => {
+Deno.test("fromFrontEnd() ignores attributes that the server sets, paths, and __proto__", () => {
   const names = [
     "id",
     "groups",
@@ -167,7 +168,7 @@ Deno.test("fromFrontEnd() makes nothing of what the server makes, of paths, and 
   assertEquals(fromFrontEnd(frontEnd, { kind: "user", name: "anna", mapping: DOCUMENT_MAPPING }), user());
 });
 
-Deno.test("fromFrontEnd() puts lists of an address's parts together by place", () => {
+Deno.test("fromFrontEnd() combines lists of an address's parts by position", () => {
   const frontEnd = new Map([["locality", ["Bonn", "Kiel"]], ["postralCode", ["1", "2"]]]);
   assertEquals(
     fromFrontEnd(frontEnd, { kind: "user", name: "anna", mapping: DOCUMENT_MAPPING }).attributes["addresses"],
@@ -175,11 +176,11 @@ Deno.test("fromFrontEnd() puts lists of an address's parts together by place", (
   );
 });
 
-Deno.test("createMapping() without settings is the document's table", () => {
+Deno.test("createMapping() without settings is the specification's table", () => {
   assertEquals(DOCUMENT_MAPPING, { user: [...DEFAULT_USER_MAPPING], group: [...DEFAULT_GROUP_MAPPING] });
 });
 
-/** Settings, and the row that they lead to. */
+/** Settings, and the resulting row. */
 const SPELLINGS: readonly (readonly [setting: string, row: string])[] = [
   ["name.familyName", "name.familyName"],
   ["NAME.FAMILYNAME", "name.familyName"],
@@ -193,7 +194,7 @@ const SPELLINGS: readonly (readonly [setting: string, row: string])[] = [
 ];
 
 for (const [setting, row] of SPELLINGS) {
-  Deno.test(`createMapping() takes ${setting} for the row ${row} and keeps its place`, () => {
+  Deno.test(`createMapping() uses ${setting} for the row ${row} and keeps its position`, () => {
     const mapping = createMapping({ user: { [setting]: "somewhere" }, group: {} });
     assertEquals(
       mapping.user,
@@ -202,7 +203,7 @@ for (const [setting, row] of SPELLINGS) {
   });
 }
 
-Deno.test("createMapping() gives any other SCIM attribute a row; it no longer maps by its own name", () => {
+Deno.test("createMapping() gives any other SCIM attribute a row, and it no longer maps by its own name", () => {
   const mapping = createMapping({
     user: { displayName: "cn", [`${ENTERPRISE}:department`]: "ou", "custom[].code": "code" },
     group: { "members[].display": "uniqueMember" },
@@ -228,14 +229,14 @@ Deno.test("createMapping() gives any other SCIM attribute a row; it no longer ma
   assertEquals(toFrontEnd(group(["anna"]), mapping).get("uniqueMember"), ["anna"]);
 });
 
-Deno.test("createMapping() can rename the name and active; the name keeps its own front-end attribute too", () => {
+Deno.test("createMapping() can rename the name and active; the name also keeps its own front-end attribute", () => {
   const mapping = createMapping({ user: { userName: "uid", active: "enabled" }, group: {} });
   const frontEnd = toFrontEnd(user({}, { active: false }), mapping);
   assertEquals([...frontEnd], [["userName", ["anna"]], ["uid", ["anna"]], ["enabled", ["false"]]]);
   assertEquals(fromFrontEnd(frontEnd, { kind: "user", name: "anna", mapping }), user({}, { active: false }));
 });
 
-Deno.test("externalId with a front-end attribute of its own is an attribute, and id follows its mapping", () => {
+Deno.test("externalId with its own front-end attribute is an attribute, and id follows its mapping", () => {
   const mapping = createMapping({ user: { externalId: "badge", id: "employeeNumber" }, group: {} });
   const content = user({ externalId: "b-1", [ENTERPRISE]: { employeeNumber: "42" } });
   const frontEnd = toFrontEnd(content, mapping);
@@ -247,7 +248,7 @@ Deno.test("externalId with a front-end attribute of its own is an attribute, and
   assertEquals([bare["id"], bare["externalId"]], ["anna", ""]);
 });
 
-Deno.test("coveredAttributes() names the attributes that front-end names reach, and their parts", () => {
+Deno.test("coveredAttributes() lists the attributes that front-end names cover, and their parts", () => {
   assertEquals(
     [...coveredAttributes(
       ["userName", "active", "mail", "familyName", "title", "department", "manager"],

@@ -29,7 +29,7 @@ function user(attributes: JsonObject, { active = true, name = "Anna" } = {}): Us
   return { kind: "user", name, active, attributes: { name: NAME, ...attributes } };
 }
 
-/** Attributes before, what a backend with {@link LDAP} says, attributes after. */
+/** Attributes before, the content of a backend with {@link LDAP}, attributes after. */
 const CASES: readonly (readonly [why: string, before: JsonObject, read: JsonObject, after: JsonObject])[] = [
   ["takes what changed", { title: "A" }, { title: "B" }, { title: "B" }],
   ["takes what is new", {}, { title: "B" }, { title: "B" }],
@@ -136,7 +136,7 @@ const HOME = { locality: "Bonn", streetAddress: "S 1", country: "DE", type: "hom
 const WORK = { locality: "Bonn", streetAddress: "S 2", type: "work" };
 const NOTHING_HELD = { formatted: "Main St" };
 
-/** Addresses before, the one that the backend says, addresses after. */
+/** Addresses before, the address of the backend, addresses after. */
 const FIRSTS:
   readonly (readonly [why: string, before: JsonObject[], read: JsonObject[], after: JsonObject[]])[] = [
     ["leaves the other entries", [HOME, WORK], [{ locality: "Bonn", streetAddress: "S 1" }], [HOME, WORK]],
@@ -152,13 +152,13 @@ const FIRSTS:
   ];
 
 for (const [why, before, read, after] of FIRSTS) {
-  Deno.test(`mergeContent() of a backend that holds the first entry only ${why}`, () => {
+  Deno.test(`mergeContent() of a backend that stores only the first entry ${why}`, () => {
     const merged = mergeContent(user({ addresses: before }), user({ addresses: read }), FIRST_ONLY);
     assertEquals(merged.attributes["addresses"], after);
   });
 }
 
-Deno.test("mergeContent() leaves entries of which the backend holds no part, and knows which attributes keep a list", () => {
+Deno.test("mergeContent() keeps entries of which the backend stores no part, and knows which attributes have a list", () => {
   assertEquals(
     mergeContent(user({ addresses: [NOTHING_HELD] }), user({}), LDAP),
     user({ addresses: [NOTHING_HELD] }),
@@ -174,7 +174,7 @@ Deno.test("mergeContent() leaves entries of which the backend holds no part, and
   ]);
 });
 
-Deno.test("mergeContent() of a backend that holds everything takes all of it, and keeps types with their values", () => {
+Deno.test("mergeContent() of a backend that stores everything adopts all of it, and keeps types with their values", () => {
   const before = user({ title: "A", nickName: "N", emails: [{ value: "a", type: "work" }] });
   const read = user({ title: "B", emails: [{ value: "a", primary: true }] }, { active: false });
   assertEquals(
@@ -183,14 +183,14 @@ Deno.test("mergeContent() of a backend that holds everything takes all of it, an
   );
 });
 
-Deno.test("mergeContent() of a backend that holds everything tells equal values apart by their order", () => {
+Deno.test("mergeContent() of a backend that stores everything distinguishes equal values by their order", () => {
   const both = user({ emails: [{ value: "a", type: "work" }, { value: "a", type: "home" }] });
   assertEquals(mergeContent(both, both, null), both);
   const one = user({ emails: [{ value: "a", type: "home" }] });
   assertEquals(mergeContent(both, one, null), one);
 });
 
-Deno.test("mergeContent() keeps the spelling of names and members, and takes who is a member", () => {
+Deno.test("mergeContent() keeps the spelling of names and members, and adopts the membership", () => {
   assertEquals(
     mergeContent(
       { kind: "group", name: "Staff", attributes: { note: "x" }, members: ["Anna", "bob"] },
@@ -202,7 +202,7 @@ Deno.test("mergeContent() keeps the spelling of names and members, and takes who
   assertEquals(mergeContent(user({}), user({}, { name: "ANNA" }), null).name, "Anna");
 });
 
-Deno.test("mergeContent() of what a backend was given changes nothing", () => {
+Deno.test("mergeContent() of content that was sent to a backend changes nothing", () => {
   const content = user({
     name: { ...NAME, givenName: "Anna", middleName: "M" },
     emails: [{ value: "a", type: "work" }],

@@ -77,7 +77,7 @@ for (const [body, active] of ACTIVE) {
   });
 }
 
-/** What a user's body becomes; `name` is always there and left out here. */
+/** The user that a body becomes; `name` is always present and omitted here. */
 const SHAPES: readonly (readonly [why: string, body: JsonObject, attributes: JsonObject])[] = [
   ["the RFC's postalCode", { addresses: [{ postalCode: "1" }] }, { addresses: [{ postralCode: "1" }] }],
   ["the document's postralCode", { addresses: [{ postralCode: "1" }] }, {
@@ -200,7 +200,7 @@ const BAD: readonly (readonly [ResourceKind, JsonObject, names: string, why: str
   ["group", { members: new Array(50_001).fill("a") }, "members", "50,001 members"],
 ];
 
-Deno.test("readContent() reads the name of a stored user or group that no new one can get", () => {
+Deno.test("readContent() reads the name of a stored user or group that a new one cannot have", () => {
   for (const name of ["anna ", "an\u200bna"]) {
     assertEquals(contentOf("user", { userName: name }, { pathName: name }).name, name);
     assertEquals(contentOf("group", { displayName: name }, { pathName: name }).name, name);
@@ -219,7 +219,7 @@ for (const [kind, body, names, why] of BAD) {
   });
 }
 
-Deno.test("readContent() gives the password apart and quotes it nowhere", () => {
+Deno.test("readContent() returns the password separately and quotes it nowhere", () => {
   const secret = "correct horse \u0000 battery";
   const outcome = taken(read("user", { userName: "anna", password: secret }));
   assertEquals(outcome.password, secret);
@@ -250,13 +250,13 @@ const MEMBERS: readonly (readonly [why: string, value: JsonValue, members: reado
 ];
 
 for (const [why, value, members] of MEMBERS) {
-  Deno.test(`readContent() takes members: ${why}`, () => {
+  Deno.test(`readContent() reads members: ${why}`, () => {
     const content = contentOf("group", { displayName: "staff", members: value });
     assertEquals(content, { kind: "group", name: "staff", attributes: {}, members });
   });
 }
 
-Deno.test("readContent() takes Entra's group with a second schema, and drops what is the server's", () => {
+Deno.test("readContent() accepts Entra's group with a second schema, and drops the server's attributes", () => {
   const content = contentOf(
     "group",
     bodyOf(`{
@@ -270,11 +270,11 @@ Deno.test("readContent() takes Entra's group with a second schema, and drops wha
   assertEquals(content, { kind: "group", name: "displayName", attributes: {}, members: [] });
 });
 
-Deno.test("readContent() takes OneLogin's SCIM 1 schema", () => {
+Deno.test("readContent() accepts OneLogin's SCIM 1 schema", () => {
   assertEquals(contentOf("user", { schemas: ["urn:scim:schemas:core:1.0"], userName: "anna" }).name, "anna");
 });
 
-Deno.test("readContent() keeps an externalId of its own only where the mapping gives it an attribute", () => {
+Deno.test("readContent() keeps a separate externalId only if the mapping gives it an attribute", () => {
   const mapping = createMapping({ user: { externalId: "employeeId" }, group: {} });
   const body = { userName: "anna", externalId: "701984" };
   assertEquals(contentOf("user", body, { mapping }).attributes, { externalId: "701984", name: NAME });
@@ -282,7 +282,7 @@ Deno.test("readContent() keeps an externalId of its own only where the mapping g
   assert(!read("user", { userName: "anna", externalId: 5 }, { mapping }).ok);
 });
 
-Deno.test("readContent() makes nothing of a name __proto__", () => {
+Deno.test("readContent() ignores an attribute __proto__", () => {
   const content = contentOf(
     "user",
     bodyOf('{"userName":"a","__proto__":{"x":1},"custom":{"__proto__":{"y":1},"z":1}}'),

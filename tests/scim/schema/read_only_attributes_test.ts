@@ -1,4 +1,4 @@
-// Read-only attributes of backends: their spelling, how they reduce a write, and when a client may not change them.
+// Read-only attributes of backends: their spelling, their effect on a write, and when a client may not change them.
 
 import { assert, assertEquals } from "@std/assert";
 import type { JsonObject, UserContent } from "../../../scim/schema/resource.ts";
@@ -18,7 +18,7 @@ function user(attributes: JsonObject): UserContent {
   return { kind: "user", name: "ada", active: true, attributes: { name, ...attributes } };
 }
 
-Deno.test("toReadOnlyAttributes() spells paths as coverage does, and readOnlyNames() as people do", () => {
+Deno.test("toReadOnlyAttributes() spells paths as in the coverage, and readOnlyNames() for people", () => {
   const kept = toReadOnlyAttributes(PATHS);
   assertEquals([...kept].toSorted(), [
     "emails",
@@ -41,7 +41,7 @@ Deno.test("toReadOnlyAttributes() spells paths as coverage does, and readOnlyNam
   );
 });
 
-/** What is kept, what is wanted, what is held, and what comes of it. */
+/** The read-only attribute, the wanted value, the present value, and the result. */
 const LAID: readonly (readonly [string, JsonObject, JsonObject | null, JsonObject])[] = [
   ["title", { title: "new" }, { title: "old" }, { title: "old" }],
   ["title", { title: "new" }, {}, {}],
@@ -78,7 +78,7 @@ for (const [path, wanted, held, laid] of LAID) {
   });
 }
 
-Deno.test("withReadOnly() leaves active and groups to the writer, and everything where nothing is kept", () => {
+Deno.test("withReadOnly() leaves active and groups to the writer, and everything if nothing is read-only", () => {
   const wanted = { ...user({ title: "new" }), active: false };
   assertEquals(withReadOnly(wanted, user({}), toReadOnlyAttributes([])), wanted);
   assertEquals(withReadOnly(wanted, user({ title: "old" }), toReadOnlyAttributes(["title"])), {
@@ -92,7 +92,7 @@ Deno.test("withReadOnly() leaves active and groups to the writer, and everything
 const [title, mails] = [toReadOnlyAttributes(["title"]), toReadOnlyAttributes(["emails[].value"])];
 const both = toReadOnlyAttributes(["title", "emails[].value"]);
 
-/** Backends, and what is readOnly then. */
+/** Backends, and the resulting common read-only attributes. */
 const BY_ALL = [
   ["one keeps", [{ covers: null, readOnly: both }], ["title", "emails"]],
   ["both keep one", [{ covers: null, readOnly: both }, { covers: null, readOnly: title }], ["title"]],

@@ -1,4 +1,4 @@
-// Rendering resources, lists and errors as SCIM answers, and parsing them again.
+// Rendering of resources, lists and errors as SCIM answers, and parsing them again.
 
 import { assertEquals } from "@std/assert";
 import { isDeceptiveName } from "../../../platform/canonical_name.ts";
@@ -16,7 +16,7 @@ const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 const render = (one: Stored, mapping = DOCUMENT_MAPPING) =>
   renderResource(one, { location: LOCATION, mapping });
 
-Deno.test("renderResource() of a user who has nothing: the document's fields and no other", () => {
+Deno.test("renderResource() of a user without attributes has the specification's fields and no other", () => {
   const content = contentOf("user", { userName: "Anna" });
   assertEquals(bodyOf(render(stored(content))), {
     schemas: ["urn:ietf:params:scim:schemas:core:2.0:User"],
@@ -59,7 +59,7 @@ Deno.test("renderResource() of a group without attributes and members", () => {
   assertEquals(body["members"], []);
 });
 
-Deno.test("renderResource() names a user's groups, and the extensions that are there", () => {
+Deno.test("renderResource() lists a user's groups, and the extensions that are present", () => {
   const content = contentOf("user", {
     userName: "a",
     [ENTERPRISE]: { department: "D" },
@@ -73,12 +73,12 @@ Deno.test("renderResource() names a user's groups, and the extensions that are t
   assertEquals(body["schemas"], ["urn:ietf:params:scim:schemas:core:2.0:User", ENTERPRISE, "urn:x:y"]);
 });
 
-Deno.test("renderResource() takes no text for a schema that only looks like one", () => {
+Deno.test("renderResource() does not confuse a text with a schema that it resembles", () => {
   const content = contentOf("user", { userName: "a", nickName: "urn:x", custom: { "urn:x:y": 1 } });
   assertEquals(bodyOf(render(stored(content)))["schemas"], ["urn:ietf:params:scim:schemas:core:2.0:User"]);
 });
 
-Deno.test("renderResource() splices the attributes' text, and parses nothing for it", () => {
+Deno.test("renderResource() inserts the text of the attributes without parsing it", () => {
   const content: Content = {
     kind: "user",
     name: "anna",
@@ -96,7 +96,7 @@ Deno.test("renderResource() splices the attributes' text, and parses nothing for
   ]);
 });
 
-Deno.test("renderResource() says externalId once, also when the mapping has changed since it was kept", () => {
+Deno.test("renderResource() writes externalId once, also when the mapping has changed since it was stored", () => {
   const own = createMapping({ user: { externalId: "badge" }, group: {} });
   const content = contentOf("user", { userName: "anna", externalId: "b-1", title: "T" }, { mapping: own });
   for (const [mapping, externalId] of [[own, "b-1"], [DOCUMENT_MAPPING, "anna"]] as const) {
@@ -106,7 +106,7 @@ Deno.test("renderResource() says externalId once, also when the mapping has chan
   }
 });
 
-Deno.test("renderList() has the document's five fields", () => {
+Deno.test("renderList() has the specification's five fields", () => {
   assertEquals(bodyOf(renderList(['{"a":1}', '{"b":2}'], { total: 7, startIndex: 3 })), {
     schemas: ["urn:ietf:params:scim:api:messages:2.0:ListResponse"],
     totalResults: 7,
@@ -117,7 +117,7 @@ Deno.test("renderList() has the document's five fields", () => {
   assertEquals(bodyOf(renderList([], { total: 7, startIndex: 101 }))["Resources"], []);
 });
 
-Deno.test("RFC 7644 §3.12: renderError() has a text for a status, and no key too many", () => {
+Deno.test("RFC 7644 §3.12: renderError() writes the status as a text, and no extra key", () => {
   assertEquals(bodyOf(renderError({ status: 404, detail: "There is no such resource." })), {
     schemas: ["urn:ietf:params:scim:api:messages:2.0:Error"],
     status: "404",
@@ -140,7 +140,7 @@ Deno.test("RFC 7643 §8.1: the minimal user", () => {
   });
 });
 
-Deno.test("RFC 7643 §8.3: the enterprise user comes back as it was sent, but for what the document spells and the server makes", () => {
+Deno.test("RFC 7643 §8.3: the enterprise user is returned as it was sent, except what the specification spells and the server sets", () => {
   const sent = bodyOf(ENTERPRISE_USER.replaceAll("postalCode", "postralCode").replace('"ims"', '"imgs"'));
   const content = contentOf("user", bodyOf(ENTERPRISE_USER));
   const { password: _, groups: __, meta: ___, id: ____, externalId: _____, ...kept } = sent;
@@ -149,7 +149,7 @@ Deno.test("RFC 7643 §8.3: the enterprise user comes back as it was sent, but fo
   assertEquals([id, externalId], ["bjensen@example.com", "bjensen@example.com"]);
 });
 
-Deno.test("RFC 7643 §8.4: the group's members are its displays, as the document maps them", () => {
+Deno.test("RFC 7643 §8.4: the group's members are its displays, as the specification maps them", () => {
   assertEquals(contentOf("group", bodyOf(GROUP)), {
     kind: "group",
     name: "Tour Guides",
@@ -197,7 +197,7 @@ const groupBody = fc.record({
   requiredKeys: ["displayName"],
 });
 
-Deno.test("renderResource() and readContent(): what is answered and sent again is the same content", () => {
+Deno.test("renderResource() and readContent(): an answer that is sent again has the same content", () => {
   fc.assert(fc.property(
     fc.oneof(
       userBody.map((body) => ["user", body] as const),

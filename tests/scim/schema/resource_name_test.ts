@@ -41,7 +41,7 @@ const REFUSED: readonly (readonly [given: string, why: string])[] = [
 ];
 
 for (const [given, name, why] of TAKEN) {
-  Deno.test(`parseName() takes ${why}`, () => assertEquals(parseName(given), { ok: true, name }));
+  Deno.test(`parseName() accepts ${why}`, () => assertEquals(parseName(given), { ok: true, name }));
 }
 for (const [given, why] of REFUSED) {
   Deno.test(`parseName() refuses ${why}`, () => {
@@ -72,7 +72,7 @@ for (const [segment, name, why] of SEGMENTS) {
   });
 }
 
-Deno.test("parseName() of what it gave gives it again, for any text", () => {
+Deno.test("parseName() returns its own results unchanged, for any text", () => {
   fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => {
     const read = parseName(text);
     if (read.ok) assertEquals(parseName(read.name), read);

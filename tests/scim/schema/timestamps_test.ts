@@ -4,7 +4,7 @@ import fc from "../../packages/fast_check.ts";
 import { assertEquals, assertThrows } from "@std/assert";
 import { isoTime } from "../../../scim/schema/render_resource.ts";
 
-Deno.test("isoTime() writes what Date.toISOString() writes, for any time and in any order", () => {
+Deno.test("isoTime() writes the same as Date.toISOString(), for any time and in any order", () => {
   const limitMs = 8.64e15;
   const anyMs = fc.oneof(fc.integer({ min: -limitMs, max: limitMs }), fc.integer({ min: 0, max: 4e12 }));
   fc.assert(fc.property(fc.array(anyMs, { maxLength: 5 }), (times) => {
@@ -12,7 +12,7 @@ Deno.test("isoTime() writes what Date.toISOString() writes, for any time and in 
   }));
 });
 
-Deno.test("isoTime() at the edges of a day", () => {
+Deno.test("isoTime() is right at the edges of a day", () => {
   for (
     const text of [
       "2026-01-01T00:00:00.000Z",
@@ -25,7 +25,7 @@ Deno.test("isoTime() at the edges of a day", () => {
   }
 });
 
-Deno.test("isoTime() throws for what is no time", () => {
+Deno.test("isoTime() throws for an invalid time", () => {
   assertThrows(() => isoTime(NaN), RangeError);
   assertThrows(() => isoTime(1e17), RangeError);
 });

@@ -1,4 +1,4 @@
-// Rows of an import that are written into a target with several backends, where each row is an operation of the target.
+// Import rows that are written to a target with several backends, where each row is an operation of the target.
 
 import { assertEquals } from "@std/assert";
 import { createTransfer } from "../../../scim/transfer/import_export.ts";
@@ -61,7 +61,7 @@ Deno.test("writeBulk() writes each row by an operation of a target with several 
   assertEquals(target.calls[0]?.options?.actor, ACTOR);
 });
 
-Deno.test("writeBulk() says in a dry run what it would do, and asks the target for nothing", async () => {
+Deno.test("writeBulk() reports in a dry run what it would do, and does not call the target", async () => {
   const target = createFakeTarget();
   target.put(userContent("Bob"));
   const outcomes = await openWorld().write(target, ROWS, { isDryRun: true, mayUpdate: true });
@@ -80,7 +80,7 @@ Deno.test("writeBulk() retries a row after a conflict with another request, and 
   assertEquals(verbs(target), ["create anna", "create anna"]);
 });
 
-Deno.test("writeBulk() leaves what a table lacks as it is, and gives the groups that are still missing", async () => {
+Deno.test("writeBulk() keeps attributes that a table lacks, and returns the groups that are still missing", async () => {
   const target = createFakeTarget();
   const stored = target.put({
     kind: "user",
@@ -106,7 +106,7 @@ Deno.test("writeBulk() leaves what a table lacks as it is, and gives the groups 
   assertEquals(verbs(target), ["replace Bob"]);
 });
 
-/** What is no list of rows. */
+/** Values that are not a list of rows. */
 const NO_ROWS: readonly (readonly [what: string, rows: unknown])[] = [
   ["nothing", undefined],
   ["a text", "rows"],
