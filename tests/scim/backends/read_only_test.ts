@@ -50,36 +50,32 @@ async function keepsItsOwn(writer: Backend, keeper: Backend): Promise<void> {
   assertEquals(brief(await attributesOf(keeper)), expected);
 }
 
-testNeeding(
-  { peers: ["slapd"] },
-  "createLdapBackend() never writes read-only attributes of the directory",
-  async () => {
-    const slapd = await startSlapd();
-    const open = (readOnly: readonly string[]) =>
-      createLdapBackend({
-        settings: ldapSettings(slapd, { readOnly }),
-        mapping: createMapping({ user: {}, group: {} }),
-        clock: systemClock,
-        log: silentLog(),
-      });
-    const [writer, keeper] = [open([]), open(READ_ONLY)];
-    try {
-      await keepsItsOwn(writer, keeper);
-      // A new entry has the attributes that its class requires, and no other read-only ones.
-      value(await keeper.put({ content: { ...user("bert"), attributes: OURS } }));
-      const made = (await readContent(keeper, { kind: "user", name: "bert" }))?.attributes ?? {};
-      assertEquals(brief(made), {
-        title: undefined,
-        mails: undefined,
-        name: { familyName: "", givenName: "Anna" },
-        displayName: "Anna L",
-      });
-    } finally {
-      await Promise.all([writer.close(), keeper.close()]);
-      await slapd.dispose();
-    }
-  },
-);
+testNeeding({ peers: ["slapd"] }, "createLdapBackend() never writes read-only attributes", async () => {
+  const slapd = await startSlapd();
+  const open = (readOnly: readonly string[]) =>
+    createLdapBackend({
+      settings: ldapSettings(slapd, { readOnly }),
+      mapping: createMapping({ user: {}, group: {} }),
+      clock: systemClock,
+      log: silentLog(),
+    });
+  const [writer, keeper] = [open([]), open(READ_ONLY)];
+  try {
+    await keepsItsOwn(writer, keeper);
+    // A new entry has the attributes that its class requires, and no other read-only ones.
+    value(await keeper.put({ content: { ...user("bert"), attributes: OURS } }));
+    const made = (await readContent(keeper, { kind: "user", name: "bert" }))?.attributes ?? {};
+    assertEquals(brief(made), {
+      title: undefined,
+      mails: undefined,
+      name: { familyName: "", givenName: "Anna" },
+      displayName: "Anna L",
+    });
+  } finally {
+    await Promise.all([writer.close(), keeper.close()]);
+    await slapd.dispose();
+  }
+});
 
 Deno.test("createScimBackend() sends read-only attributes of the server back unchanged", async () => {
   const server = await startScimmy();
