@@ -1,4 +1,4 @@
-// Opens the Access page, and finds the one-time secret that it shows.
+// Opens the Access page, and reads the one-time secret that it shows.
 
 import type { Page } from "../packages/playwright.ts";
 import type { TestConsole } from "../fakes/console_app.ts";

@@ -11,7 +11,7 @@ import { consoleTests } from "./console_tests.ts";
 const test = consoleTests(startConsole, { role: "owner" });
 
 test(
-  "what needs a fresh factor asks for it over the page, and then goes on by itself",
+  "an action that requires a fresh factor asks for it over the page, and then continues by itself",
   { manualClock: true },
   async ({ page, site, clock }) => {
     await openAccess(page, { site });
@@ -35,7 +35,7 @@ test(
   },
 );
 
-test("an invitation makes an account with its role, once; the owner changes, disables and removes it", async ({ page, context, site }) => {
+test("an invitation creates one account with its role; the owner changes, disables and removes it", async ({ page, context, site }) => {
   await openAccess(page, { site });
   await page.getByRole("button", { name: "Invite administrator" }).click();
   await page.getByLabel("Name").fill("Grace");
@@ -67,7 +67,7 @@ test("an invitation makes an account with its role, once; the owner changes, dis
   await page.getByRole("dialog").getByText("1 session", { exact: true }).waitFor();
   await page.getByLabel("Role of Grace").selectOption("operator");
   await page.getByRole("status").getByText("The role of Grace is now Operator.").waitFor();
-  // Their session had the other role, so it ended.
+  // Their session had the old role, so it ended.
   await guest.reload();
   await guest.getByRole("button", { name: "Sign in" }).waitFor();
   await page.getByRole("button", { name: "Disable" }).click();
@@ -80,7 +80,7 @@ test("an invitation makes an account with its role, once; the owner changes, dis
   await theirs.close();
 });
 
-test("administrators of the settings file are text, and a viewer changes nothing", async ({ page, site }) => {
+test("administrators of the settings file are read-only, and a viewer can change nothing", async ({ page, site }) => {
   await openAccess(page, { site });
   await page.getByRole("button", { name: "Change viewer" }).click();
   const dialog = page.getByRole("dialog", { name: "viewer" });
@@ -93,7 +93,7 @@ test("administrators of the settings file are text, and a viewer changes nothing
   assertEquals(await invite.getAttribute("title"), "Requires the owner role");
 });
 
-test("an API token is shown once, works, and is refused once revoked", async ({ page, site }) => {
+test("an API token is shown once, works, and is refused after it is revoked", async ({ page, site }) => {
   await openAccess(page, { site, hash: "#tokens" });
   await page.getByText("No API tokens yet.").waitFor();
   await page.getByRole("button", { name: "Create token" }).click();
@@ -114,7 +114,7 @@ test("an API token is shown once, works, and is refused once revoked", async ({ 
   assertEquals([after.status, (await after.json()).error.code], [401, "bad_api_token"]);
 });
 
-test("sessions are listed with where they came from, and can be ended", async ({ page, site }) => {
+test("sessions are listed with their source, and can be ended", async ({ page, site }) => {
   const other = await site.signIn("owner");
   await openAccess(page, { site, hash: "#sessions" });
   await page.getByText("(this session)").waitFor();
@@ -129,13 +129,13 @@ test("sessions are listed with where they came from, and can be ended", async ({
   assertEquals(answer.status, 401);
 });
 
-test("the end of a session is announced two minutes before, with a way to stay", {
+test("the end of a session is announced two minutes before, with a button to stay", {
   manualClock: true,
   sessionMs: 3_600_000,
   idleMs: 900_000,
 }, async ({ page, site, clock }) => {
   await openAccess(page, { site });
-  // The list was the last use.
+  // The request for the list was the last use of the session.
   await page.getByRole("row", { name: /viewer/ }).waitFor();
   clock.advance(900_000 - 100_000);
   await page.reload();

@@ -1,4 +1,5 @@
-// The states of the account page: its dialogs, errors and empty lists hold in a wide light window and in a narrow dark one.
+// The states of the account page: its dialogs, errors and empty lists have no problem, wide in light and narrow in dark
+// colors.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
@@ -22,7 +23,7 @@ async function press(page: Page, name: string | RegExp): Promise<void> {
   await page.getByRole("dialog").waitFor();
 }
 
-/** By what a person sees: how to get there. */
+/** By what the user sees: how to reach the state. */
 const STATES: Readonly<Record<string, ReachState<MeConsole>>> = {
   "the sign-in methods": async (page, site) => {
     await page.goto(`${site.origin}/me`);
@@ -77,7 +78,7 @@ const STATES: Readonly<Record<string, ReachState<MeConsole>>> = {
     await page.getByText("Your sign-ins could not be loaded.").waitFor();
   },
   "lists on their way": async (page, site) => {
-    // Answered when the page is left: until then they are on their way.
+    // Answered when the page is left. Until then the requests are pending.
     await page.route("**/me/api/{factors,logins}", () => undefined);
     await page.goto(await site.link());
     await page.getByRole("button", { name: "Open my account" }).click();
@@ -103,7 +104,7 @@ async function check(page: Page): Promise<void> {
   assertEquals(await cutOff(page), []);
 }
 
-/** Over a full account, one after the other on the same page: how the dialog opens. */
+/** Over a full account, one after the other on the same page: how to open the dialog. */
 const DIALOGS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   "another phone": async (page) => {
     await press(page, "Pair another phone");
@@ -150,7 +151,7 @@ browserTest(
   },
 );
 
-/** By the button that opens it, in German, which has the longer words. */
+/** By the button that opens it, in German, which has longer words. */
 const GERMAN_DIALOGS = [
   "Weiteres Telefon koppeln",
   "Weitere App einrichten",
@@ -162,7 +163,7 @@ const GERMAN_DIALOGS = [
 
 browserTest("me: in German every dialog fits into 320 px", async ({ page }) => {
   await using site = await startMeConsole({ dist });
-  // Before the page opens: a login that comes later is seen with the next look, whatever dialog is open then.
+  // Before the page opens: otherwise a later login appears with the next poll, over any open dialog.
   site.waits();
   await enterFull(page, site);
   await page.getByRole("heading", { name: "A sign-in is waiting" }).waitFor();
@@ -180,7 +181,7 @@ browserTest("me: in German every dialog fits into 320 px", async ({ page }) => {
   assertEquals(await scrollsSideways(page), false);
 }, { look: "narrow" });
 
-browserTest("me: axe objects when contrast, a label and the language are broken", async ({ page }) => {
+browserTest("me: axe finds a broken contrast, label and language", async ({ page }) => {
   await using site = await startMeConsole({ dist });
   await enterFull(page, site);
   await page.evaluate(() => {
@@ -194,7 +195,7 @@ browserTest("me: axe objects when contrast, a label and the language are broken"
   }
 });
 
-browserTest("me: the docs' pictures show a full account", async ({ page }) => {
+browserTest("me: the screenshots of the docs show a full account", async ({ page }) => {
   await using site = await startMeConsole({ dist });
   await enterFull(page, site);
   await page.setViewportSize({ width: 760, height: 980 });
@@ -202,7 +203,7 @@ browserTest("me: the docs' pictures show a full account", async ({ page }) => {
   assertEquals((box?.width ?? 0) <= 640, true, "one column");
 });
 
-/** What is wider than its place: dialogs scroll by themselves, so the page does not tell. */
+/** Elements that are wider than their container. Dialogs scroll by themselves, so the page does not report it. */
 function cutOff(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     [...document.querySelectorAll("dialog, button, a.button, section, form")]
@@ -211,7 +212,7 @@ function cutOff(page: Page): Promise<string[]> {
   );
 }
 
-/** Buttons and boxes that a thumb would miss: under 44 px high. */
+/** Buttons and boxes that are too low for touch: under 44 px. */
 function smallTargets(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     [...document.querySelectorAll("button, select, a.button, input:not([type=checkbox])")]

@@ -1,4 +1,5 @@
-// The audit's page in a real browser: hostile names are text, filters live in the address, links lead both ways, and axe finds nothing.
+// The audit page in a browser: hostile names are text, filters are in the address, links work in both directions, axe
+// finds nothing.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
@@ -28,7 +29,7 @@ const RECORDS = [
   },
 ];
 
-/** Those, and the sign-in of who looks. */
+/** Those records, and the sign-in of the viewer. */
 const ALL_RECORDS = RECORDS.length + 1;
 
 async function openWithRecords(
@@ -64,14 +65,14 @@ test("/audit lists actions, filters by a click and by the address, and shows nam
   assertEquals(await findAccessibilityProblems(page), []);
 });
 
-/** What is clicked, and what the address says then. */
+/** The clicked cell, and the resulting address. */
 const CELLS: Readonly<Record<string, { click: string; param: string; value: string; rows: number }>> = {
   "who did it": { click: "grace", param: "actor", value: "grace", rows: 1 },
   "what was done": { click: "User locked", param: "action", value: "user.locked", rows: 1 },
   "from where": { click: "192.0.2.7", param: "source", value: "192.0.2.7", rows: 1 },
 };
 
-test("/audit is narrowed by a click on any cell, and each filter is a chip", async ({ page, site }) => {
+test("/audit is filtered by a click on any cell, and each filter is a chip", async ({ page, site }) => {
   await openWithRecords(site, page);
   for (const { click, param, value, rows } of Object.values(CELLS)) {
     await page.getByRole("table").getByRole("button", { name: click, exact: true }).click();
@@ -91,7 +92,7 @@ test("/audit is narrowed by a click on any cell, and each filter is a chip", asy
   assertEquals(Math.round(spanMs / 3_600_000) >= 23, true);
 });
 
-test("/audit shows before and after part by part, without what stayed", async ({ page, site }) => {
+test("/audit shows the values before and after, without unchanged ones", async ({ page, site }) => {
   await openWithRecords(site, page);
   const parts = page.getByRole("row", { name: /grace/ }).getByRole("listitem");
   assertEquals(await parts.allInnerTexts(), [
@@ -104,7 +105,7 @@ test("/audit shows before and after part by part, without what stayed", async ({
   ]);
 });
 
-browserTest("/audit and the pages of what it is about lead to one another", async ({ page }) => {
+browserTest("/audit and the pages of its objects link to each other", async ({ page }) => {
   await using site = await startConnectConsole({ dist: await currentDist() });
   await site.people.put("ada");
   await openWithRecords(site, page);
@@ -122,7 +123,7 @@ browserTest("/audit and the pages of what it is about lead to one another", asyn
 });
 
 browserTest(
-  "/audit is taken along as a file once a fresh factor was shown, and says so itself",
+  "/audit is exported as a file after a fresh factor, and records the export",
   async ({ page }) => {
     const clock = createManualClock(Date.now());
     await using site = await startConsole({ dist: await currentDist(), clock });
@@ -145,7 +146,7 @@ browserTest(
   },
 );
 
-test("/audit says in words who came by which means and who was refused, in both languages", async ({ page, site, open }) => {
+test("/audit shows the method of sign-ins and the refused users in words, in both languages", async ({ page, site, open }) => {
   for (let round = 0; round < 2; round += 1) {
     const json = { name: "owner", password: "wrong" };
     await (await site.call("/console/api/session", { method: "POST", json })).body?.cancel();
@@ -185,7 +186,7 @@ test("/audit wraps the name of an event, and cuts none, at every width", async (
   }
 });
 
-/** Runs in the page: the texts of cells that are wider or higher than what is shown of them. */
+/** Runs in the page: the texts of cells that are larger than their visible part. */
 function cutTexts(cells: Element[]): string[] {
   const isCut = (element: Element) => {
     const { overflow, textOverflow } = getComputedStyle(element);

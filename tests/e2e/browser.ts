@@ -1,4 +1,5 @@
-// A real Chromium for tests: one browser for each test file, a fresh profile for each test, and the errors of each page.
+// A real Chromium for tests: one browser for each test file, a fresh profile for each test, and the errors of each
+// page.
 
 import {
   type Browser,
@@ -13,7 +14,7 @@ import { lacking } from "../support/skip_unless.ts";
 import type { PeerName } from "../support/peers.ts";
 import { PASSWORD } from "../fakes/console_app.ts";
 
-/** The shell is Chromium without the windows of a browser. It opens a page in half the processor time. */
+/** The shell is Chromium without windows. It opens a page in half the processor time. */
 export const CHROMIUM_PATH = "/usr/bin/chromium-headless-shell";
 export const CHROMIUM_FLAGS = [
   "--no-sandbox",
@@ -43,7 +44,7 @@ let launched: Promise<Browser> | null = null;
 let built: Promise<Dist> | null = null;
 let isClosedAtEnd = false;
 
-/** The pages as they are built from the present sources. */
+/** The pages, built from the present sources. */
 export function currentDist(): Promise<Dist> {
   built ??= build().then(() => loadDist(new URL("../../console/dist", import.meta.url)));
   return built;
@@ -82,7 +83,10 @@ export interface BrowserTestOptions {
   readonly peers?: readonly PeerName[];
 }
 
-/** Runs a test with its own tab. An error of the page fails the test. Without a browser the test is skipped with the reason. */
+/**
+ * Runs a test with its own tab. An error of the page fails the test. Without a browser the test is skipped with the
+ * reason.
+ */
 export function browserTest(
   name: string,
   test: (tab: Tab, context: Deno.TestContext) => Promise<void>,

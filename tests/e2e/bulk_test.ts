@@ -1,4 +1,4 @@
-// Actions on many users in a real browser: they count first, show their progress, can be undone, and run once.
+// Bulk actions on users in a browser: they count first, show their progress, can be undone, and run once.
 
 import { assertEquals } from "@std/assert";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
@@ -16,14 +16,14 @@ async function inactiveOf(site: PeopleConsole): Promise<string[]> {
   return names;
 }
 
-test("bulk: users are chosen, deactivated and taken back; all that match go into a group", async ({ page, site, open }) => {
+test("bulk: selected users are deactivated and restored; all matches join a group", async ({ page, site, open }) => {
   for (let number = 1; number <= 60; number += 1) await site.put(`user${String(number).padStart(2, "0")}`);
   await site.putGroup("staff", ["user01"]);
   await open("/users", "Users");
   await page.getByLabel("Select user02").check();
   await page.getByLabel("Select user03").check();
   const bar = page.getByRole("region", { name: "2 selected" });
-  // All rows are seen: what lies below the bar cannot be judged.
+  // All rows are visible: rows below the action bar could not be checked.
   await page.setViewportSize({ width: 1280, height: 2800 });
   await bar.waitFor();
   await assertHolds(page);
@@ -47,7 +47,7 @@ test("bulk: users are chosen, deactivated and taken back; all that match go into
   assertEquals((await site.membersOf("staff")).length, 60);
 });
 
-test("bulk: a deactivation that takes memberships along asks first, and offers no way back", async ({ page, site, open }) => {
+test("bulk: a deactivation that removes memberships asks first, and offers no undo", async ({ page, site, open }) => {
   for (const name of ["ada", "grace"]) await site.put(name);
   await site.putGroup("staff", ["ada"]);
   await open("/users", "Users");
@@ -63,7 +63,7 @@ test("bulk: a deactivation that takes memberships along asks first, and offers n
   assertEquals((await site.membersOf("staff")).length, 0);
 });
 
-test("bulk: all that match a filter are chosen beyond the page; progress is seen, and stopped half-way", {
+test("bulk: all matches beyond the page are selected; progress is shown, and the job stopped half-way", {
   shape: { local: "store", ldap: "sync" },
 }, async ({ page, site, open }) => {
   for (let number = 1; number <= 60; number += 1) {
@@ -74,7 +74,7 @@ test("bulk: all that match a filter are chosen beyond the page; progress is seen
   await page.getByText("1 to 50 of 60").waitFor();
   await page.getByLabel("Select all on this page").check();
   await page.getByRole("button", { name: "Select all 60 matching users" }).click();
-  // A minute for all of them: there is time to see the progress and to stop.
+  // A minute for all of them: enough time to see the progress and to stop.
   site.backend("ldap").slowBy(1000);
   await page.getByRole("region", { name: "60 selected" }).getByRole("button", { name: "Deactivate" }).click();
   await page.getByText(/^[1-9]\d? of 60 users$/).waitFor();
@@ -90,7 +90,7 @@ test("bulk: all that match a filter are chosen beyond the page; progress is seen
   assertEquals(await inactiveOf(site), []);
 });
 
-test("bulk: what a backend gets later is no green tick, and leads to those who wait", {
+test("bulk: a pending write to a backend shows no green tick, and links to the pending users", {
   shape: { local: "store", crm: "async" },
 }, async ({ page, site, open }) => {
   for (const name of ["ada", "bob"]) await site.put(name);
@@ -107,7 +107,7 @@ test("bulk: what a backend gets later is no green tick, and leads to those who w
   await page.waitForURL(/backend=crm&sync=pending/);
 });
 
-test("bulk: a deletion counts first, and from 25 on its number is typed", {
+test("bulk: a deletion counts first, and from 25 users on the number must be typed", {
   shape: { local: "store", ldap: "sync" },
 }, async ({ page, site, open }) => {
   for (let number = 1; number <= 30; number += 1) await site.put(`user${String(number).padStart(2, "0")}`);
@@ -125,7 +125,7 @@ test("bulk: a deletion counts first, and from 25 on its number is typed", {
   await page.getByText("No users yet.").waitFor();
 });
 
-test("bulk: a deactivation applies to the users who were chosen at the click", async ({ page, site, open }) => {
+test("bulk: a deactivation applies to the users who were selected at the click", async ({ page, site, open }) => {
   for (const name of ["ada", "bob"]) await site.put(name);
   await open("/users", "Users");
   await page.getByLabel("Select ada").check();
@@ -143,7 +143,7 @@ test("bulk: a deactivation applies to the users who were chosen at the click", a
   assertEquals(stored?.content.kind === "user" && stored.content.active, true);
 });
 
-test("bulk: a double click starts one job, and takes it back once", async ({ page, site, open }) => {
+test("bulk: a double click starts one job, and undoes it once", async ({ page, site, open }) => {
   await site.put("ada");
   await open("/users", "Users");
   await page.getByLabel("Select ada").check();

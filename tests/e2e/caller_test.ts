@@ -1,4 +1,5 @@
-// The RADIUS client and the caller (Calling-Station-Id) of a login are two labelled values, in the history and in the audit.
+// The RADIUS client and the caller (Calling-Station-Id) of a login are two labelled values, in the history and in the
+// audit log.
 
 import { assertEquals } from "@std/assert";
 import type { Locator, Page } from "../packages/playwright.ts";
@@ -47,7 +48,7 @@ async function keepAudit(site: TestConsole): Promise<void> {
 
 /** The cell of a row below a heading. */
 async function cellOf(page: Page, row: Locator, heading: string): Promise<Locator> {
-  // The headings come with the rows, which are fetched after the page is there.
+  // The headings appear with the rows, which are fetched after the page.
   await row.waitFor();
   const headings = await page.getByRole("columnheader").allInnerTexts();
   assertEquals(headings.filter((one) => one === heading).length, 1, headings.join(", "));
@@ -64,7 +65,7 @@ async function holdsAtAllWidths(page: Page): Promise<void> {
 
 test("/history has the client and the caller in two columns", async ({ page, site, open }) => {
   await keepHistory(site);
-  // The window gets its size before the page opens: a table updates its columns only in the frame after a change of the size.
+  // The window is resized before the page opens: a table updates its columns only in the frame after a resize.
   await page.setViewportSize({ width: 1440, height: 860 });
   await open("/history", "History");
   for (const [user, caller] of [["ada", CALLER], ["grace", ""]] as const) {

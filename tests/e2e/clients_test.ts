@@ -1,4 +1,4 @@
-// RADIUS clients in a real browser, over the real gateway: added, given another secret, changed by two, removed.
+// RADIUS clients in a browser, with the real gateway: add a client, rotate its secret, edit it concurrently, remove it.
 
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
@@ -26,7 +26,7 @@ const SECRETS = { first: SECRET.replaceAll(" ", "-"), other: OTHER_SECRET.replac
 const withSecret = (gateway: ConsoleProgram, secret: string): RadiusClient =>
   openRadiusClient({ port: gateway.radiusPort, secret });
 
-/** Sends a login and lets it go: there may be no answer. */
+/** Sends a login without waiting, because there may be no answer. */
 async function knock(client: RadiusClient): Promise<void> {
   const nasIdentifier = new TextEncoder().encode("vpn-1");
   const { bytes } = client.build({
@@ -52,7 +52,7 @@ async function addByListening(page: Page, gateway: ConsoleProgram): Promise<void
   await page.getByText("The client vpn-1 was added.").waitFor();
 }
 
-/** Adds a client of the console by what the form sends, so that a test begins where it is interesting. */
+/** Adds a client of the console with the form's request, to shorten the test. */
 async function addClient(page: Page, name: string): Promise<void> {
   await page.getByRole("button", { name: "Add client" }).click();
   const dialog = page.getByRole("dialog", { name: "Add client" });
@@ -66,7 +66,7 @@ async function addClient(page: Page, name: string): Promise<void> {
 }
 
 programTest(
-  "clients: one is added by listening for its first packet, logs in, and gets another secret with an overlap",
+  "clients: one is added from its first packet, logs in, and gets another secret with an overlap",
   async ({ page, site, open }) => {
     await open("/clients", "RADIUS clients");
     await page.getByRole("link", { name: "of-file" }).waitFor();
@@ -107,7 +107,7 @@ programTest(
   },
 );
 
-test("clients: the dialog asks for a login only when the server listens", async ({ page, open }) => {
+test("clients: the dialog asks for a login only while the server listens", async ({ page, open }) => {
   await open("/clients", "RADIUS clients");
   const release = Promise.withResolvers<void>();
   await page.route("**/clients/heard", async (route) => {
@@ -125,7 +125,7 @@ test("clients: the dialog asks for a login only when the server listens", async 
   await hint.waitFor();
 });
 
-test("clients: one of the settings file is text, and a viewer reads why nothing can be done", async ({ page, open }) => {
+test("clients: one of the settings file is read-only, and a viewer sees why nothing can be changed", async ({ page, open }) => {
   await open("/clients/of-file", "of-file", { role: "viewer" });
   await page.getByText("This client is defined in the settings file. Change it there.").waitFor();
   const rotate = page.getByRole("button", { name: "Rotate secret" });
@@ -133,7 +133,7 @@ test("clients: one of the settings file is text, and a viewer reads why nothing 
   assertEquals(await rotate.getAttribute("title"), "Requires the owner role");
 });
 
-test("clients: two owners change one; the second sees what the first did, keeps it, and saves on top", async ({ page, context, site, open }) => {
+test("clients: two owners change one; the second sees the first change, keeps it, and saves on top", async ({ page, context, site, open }) => {
   await open("/clients", "RADIUS clients");
   await addClient(page, "vpn-1");
   const other = await context.newPage();
@@ -163,7 +163,7 @@ test("clients: two owners change one; the second sees what the first did, keeps 
 });
 
 programTest(
-  "clients: the first factor is another RADIUS server; it is tested, saved, asked, and its secret never shown",
+  "clients: the first factor is another RADIUS server; it is tested, saved and used, and its secret is never shown",
   async ({ page, site, open }) => {
     const serverSecret = "shared-with-the-server";
     await using server = await startProgram({
@@ -184,7 +184,7 @@ programTest(
     await test.click();
     await factor.getByText("No valid response within 1 s.").waitFor();
     await factor.getByLabel("Shared secret of the server").fill(serverSecret);
-    // Refusals come a second late, from this server as from others; on a slow machine later still.
+    // A Reject is delayed by a second, from this server as well; on a slow machine by more.
     await factor.getByLabel("Response timeout").selectOption("10000");
     await test.click();
     await factor.getByText("The server responds, and the secret is correct.").waitFor();
@@ -206,7 +206,7 @@ programTest(
   },
 );
 
-test("clients: a session that ends in the middle of the form loses nothing that was typed", async ({ page, open }) => {
+test("clients: a session that ends during editing loses no input", async ({ page, open }) => {
   await open("/clients", "RADIUS clients");
   await page.getByRole("button", { name: "Add client" }).click();
   const dialog = page.getByRole("dialog", { name: "Add client" });

@@ -1,4 +1,5 @@
-// Two changes of the same object, and two targets: dialogs say who made the first change, and no page shows the other target.
+// Conflicting changes of an object, and two targets: dialogs name the other administrator, and no page shows the other
+// target.
 
 import { assertEquals } from "@std/assert";
 import { CLIENT_RULES } from "../fakes/client_rules.ts";
@@ -17,7 +18,7 @@ const dist = await currentDist();
 /** "15 Jan 2027, 08:00:00", in English or German. */
 const TIME = String.raw`\d{1,2}[ .]\w+[ .]\d{4}, \d\d:\d\d:\d\d`;
 
-/** Changes the title of ada as another role would, by the API. */
+/** Changes the title of ada in another role, through the API. */
 async function changeTitle(site: PeopleConsole, role: string, title: string): Promise<void> {
   const stored = await site.target.directory.read("user", "ada");
   const json = { user: { title }, version: stored?.version };
@@ -73,11 +74,11 @@ test("conflict: a user's dialog names no other administrator after a change of m
   await alertOf(page).getByText("Changed fields: Groups.").waitFor();
 });
 
-test("conflict: the dialog of a deletion says who changed the user", async ({ page, site, open }) => {
+test("conflict: the dialog of a deletion names the administrator who changed the user", async ({ page, site, open }) => {
   await site.put("ada", { title: "old" });
   await open("/users/ada", "ada");
   const remove = page.getByRole("button", { name: "Delete", exact: true });
-  // The heading is there before the user is; the button comes with the version that the deletion will name.
+  // The heading appears before the user does; the button appears with the version for the deletion.
   await remove.waitFor();
   await changeTitle(site, "owner", "new");
   await remove.click();
@@ -87,7 +88,7 @@ test("conflict: the dialog of a deletion says who changed the user", async ({ pa
   ).waitFor();
 });
 
-test("conflict: a group's dialog says who changed the reply attributes, in both languages", async ({ page, site, open }) => {
+test("conflict: a group's dialog names the administrator who changed the reply attributes, in both languages", async ({ page, site, open }) => {
   await site.putGroup("ops");
   const cookie = await site.signIn("owner");
   const change = async (version: number) => {

@@ -1,4 +1,4 @@
-// Targets, credentials and health, and a directory server that is away. With the real program and a real slapd.
+// Targets, credentials and health, and a directory server that is down, with the real program and a real slapd.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { startConnectConsole } from "../fakes/console_connect.ts";
@@ -15,7 +15,7 @@ const test = consoleTests(startConnectConsole, { role: "owner" });
 const programTest = consoleTests(startConsoleProgram, { role: "owner" });
 
 programTest(
-  "credentials: one is made, shown once with a line to try, works, and is revoked",
+  "credentials: one is created, shown once with a command to try, works, and is revoked",
   async ({ page, site, open }) => {
     await open("/credentials", "SCIM credentials");
     await page.getByText("No SCIM credentials yet.").waitFor();
@@ -41,7 +41,7 @@ programTest(
   },
 );
 
-browserTest("health: a directory server that stops is said, and that it is back", async ({ page }) => {
+browserTest("health: shows that a directory server stopped and recovered", async ({ page }) => {
   const slapd = await startSlapd();
   try {
     await using site = await startConsoleProgram({ toml: ldapTarget(slapd, { mode: "sync" }) });
@@ -60,7 +60,7 @@ browserTest("health: a directory server that stops is said, and that it is back"
     await slapd.start();
     await page.getByRole("link", { name: "default" }).click();
     await page.getByRole("button", { name: "Test ldap" }).click();
-    // The embedded store is good at any time; what counts is the one that was tested.
+    // The embedded store is always good. The tested backend is the one that counts.
     const backends = page.getByRole("region", { name: "Backends" }).getByRole("listitem");
     const tested = page.getByRole("button", { name: "Test ldap" });
     await backends.filter({ has: tested }).getByText("OK", { exact: true }).waitFor();
@@ -71,7 +71,7 @@ browserTest("health: a directory server that stops is said, and that it is back"
   }
 }, { peers: ["slapd"] });
 
-test("targets: a mapping is tried on a real user, a hostile name is text, and the settings are not written", async ({ page, site, open }) => {
+test("targets: a mapping is previewed for a real user, a hostile name is text, and the settings are read-only", async ({ page, site, open }) => {
   const hostile = '"><img src=x onerror=alert(1)>';
   await site.people.put("ada", { title: hostile });
   await open("/targets/default", "default");
@@ -90,7 +90,7 @@ test("targets: a mapping is tried on a real user, a hostile name is text, and th
 });
 
 browserTest(
-  "targets: the mapping is edited by keyboard alone, from the user to the copied lines",
+  "targets: the mapping is edited by keyboard only, from the user to the copied lines",
   async ({ page }) => {
     const shape = { local: "store", ldap: "sync" } as const;
     await using site = await startConnectConsole({ dist: await currentDist(), shape });
@@ -130,13 +130,13 @@ browserTest(
   },
 );
 
-browserTest("targets: what a backend refused is a dead letter, tried again by a button", async ({ page }) => {
+browserTest("targets: a refused write is a dead letter, and a button retries it", async ({ page }) => {
   const shape = { local: "store", crm: "async" } as const;
   await using site = await startConnectConsole({ dist: await currentDist(), shape });
   const fault = { kind: "refused", detail: "the attribute is not allowed", retry: false } as const;
   site.people.backend("crm").trouble({ operation: "put", how: "before", fault });
   await site.people.put("ada");
-  // The page asks once; the write is given up by an outbox that works beside it.
+  // The page fetches once; the outbox gives the write up in the background.
   await eventually("it is a dead letter", () => site.people.target.pendingWrites(1)[0]?.nextMs === null);
   await enterAs(page, { site, role: "owner", path: "/targets", heading: "Targets" });
   await page.getByText("crm: Failed writes").waitFor();
@@ -155,7 +155,7 @@ browserTest("targets: what a backend refused is a dead letter, tried again by a 
 await currentDist();
 const PEERS = { peers: ["slapd", "ldapUtils"] } as const;
 
-/** The titles that the directory itself has, asked with its own program. */
+/** The titles in the directory, read with its own client program. */
 async function titlesIn(slapd: Slapd): Promise<readonly string[]> {
   const { code, stdout, stderr } = await runProgram("ldapsearch", {
     args: [
@@ -183,7 +183,7 @@ async function review(page: Page, title: string) {
 }
 
 browserTest(
-  "users: slapd stopped during a save undoes the whole write; left out it is said to differ, and asked again it agrees",
+  "users: slapd stopped during a save undoes the whole write; saved without it, the user differs until a retry",
   async ({ page }) => {
     const slapd = await startSlapd();
     try {
@@ -236,7 +236,7 @@ browserTest(
       const truth = page.getByRole("region", { name: "Attributes by backend, for ada" });
       await truth.getByText("Pending").first().waitFor();
       const asked = Promise.withResolvers<void>();
-      // The outbox tries again by itself, too: should the page see that it did, the button would go before it is pressed.
+      // The outbox also retries by itself: the button would disappear if the page noticed before the click.
       await page.route("**/users/ada/backends", async (route) => {
         await asked.promise;
         await route.fallback();
@@ -246,7 +246,7 @@ browserTest(
       await page.getByText("Retry started for ldap.").waitFor();
       asked.resolve();
       await eventually("slapd has the title", async () => (await titlesIn(slapd)).includes("Countess"));
-      // The page sees it by itself.
+      // The page updates by itself.
       await page.getByText("In sync").nth(1).waitFor();
       assertEquals(await truth.getByText("Pending").count(), 0);
     } finally {

@@ -9,13 +9,13 @@ import { type RadclientSetUp, setUpRadclient } from "../interop/peers/radclient.
 
 export interface ConsoleProgram extends RunningProgram {
   readonly origin: string;
-  /** Signs in by the API; returns the cookie to send. */
+  /** Signs in through the API; returns the cookie. */
   signIn(role: string): Promise<string>;
-  /** FreeRADIUS' radclient at the port of the program. */
+  /** FreeRADIUS' radclient, with the port of the program. */
   radclient(): RadclientSetUp;
 }
 
-/** Starts the program with the settings and the administrators that the in-process consoles have. */
+/** Starts the program with the settings and administrators of the in-process consoles. */
 export async function startConsoleProgram(
   { toml = "", ...options }: ProgramOptions,
 ): Promise<ConsoleProgram> {
@@ -23,7 +23,7 @@ export async function startConsoleProgram(
   return withSessions(await startProgram({ ...options, toml: `${toml}\n${admins}` }));
 }
 
-/** Starts the program without an administrator, as a first start. */
+/** Starts the program without an administrator, as at a first start. */
 export async function startFirstProgram({ toml }: ProgramOptions = {}): Promise<ConsoleProgram> {
   return withSessions(await startProgram({ toml }));
 }

@@ -1,4 +1,4 @@
-// States of sign-in, Live, access, first steps and the phone page that the page matrix does not reach: no problem in either look.
+// States of sign-in, Live, access, first steps and the phone page outside the page matrix: no problem in either look.
 
 import { assertEquals } from "@std/assert";
 import { PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
@@ -46,7 +46,7 @@ function fill(site: TestConsole): void {
       site.watch.put(ended(view, { outcome: number % 2 ? "accepted" : "rejected", row: "approved", atMs }));
     }
   }
-  // None of them ends while the page is looked at; the second one has less than a half of its time left.
+  // None of them ends during the check; the second one has less than half of its time left.
   const deadlineMs = nowMs + 300_000;
   site.secondFactorAdmin.wait({ ...approval("r1", { createdMs: nowMs }), deadlineMs });
   site.secondFactorAdmin.wait({
@@ -125,14 +125,17 @@ const STATES: Readonly<Record<string, State>> = {
   },
 };
 
-/** The opened list lies over the board, whose contrast axe cannot compute beneath it. The other states check the board. */
+/**
+ * The open list covers the login list, and axe cannot compute the contrast beneath it. Other states check the login
+ * list.
+ */
 const WITHIN: Readonly<Record<string, string>> = { "Live, with packets dropped": ".drops" };
 
 const start = async () => startConsole({ dist: await currentDist() });
 stateTests({ subject: "console", start, states: STATES, within: WITHIN });
 
 browserTest(
-  "findAccessibilityProblems() sees a label, a contrast and a name that are missing",
+  "findAccessibilityProblems() finds a missing label, contrast and name",
   async ({ page }) => {
     await using site = await startConsole({ dist: await currentDist() });
     await toBusyLive(page, site);
@@ -207,7 +210,7 @@ stateTests({
   },
 });
 
-/** A step of the first run. Which steps are left depends on what the console has. */
+/** A step of the first run. The open steps depend on the data of the console. */
 function step(path: string, heading: string, role = "owner"): ReachState<ConnectConsole> {
   return async (page, site) => {
     await enterAs(page, { site, role, path, heading });

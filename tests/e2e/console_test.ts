@@ -13,7 +13,7 @@ const test = consoleTests(startConsole, { role: "viewer" });
 const dist = await currentDist();
 
 test(
-  "the set-up link makes the first owner, leaves the address bar, and works once",
+  "the set-up link creates the first owner, disappears from the address bar, and works once",
   { admins: [] },
   async ({ page, context, site }) => {
     await page.goto(site.origin);
@@ -39,7 +39,7 @@ test(
   },
 );
 
-test("sign-in refuses with a sentence, lets in, and signs out", async ({ page, context, site }) => {
+test("sign-in shows a message for a wrong password, accepts the right one, and signs out", async ({ page, context, site }) => {
   await page.goto(`${site.origin}/live`);
   await page.getByLabel("Name").fill("viewer");
   await page.getByLabel("Password").fill("wrong");
@@ -70,7 +70,7 @@ test("a session that ends during work opens the sign-in dialog, and the action c
   assertEquals(await page.getByRole("searchbox").inputValue(), "kept");
 });
 
-test("a dialog that opens in the moment in which the sign-in goes is not disturbed by it", async ({ page, site, open }) => {
+test("a dialog that opens while the sign-in dialog closes stays open", async ({ page, site, open }) => {
   site.secondFactorAdmin.wait(waiting("r1"));
   await open("/live", "Live", { role: "operator" });
   await endSession(page);
@@ -95,13 +95,13 @@ test("a dialog that opens in the moment in which the sign-in goes is not disturb
 });
 
 test(
-  "the end of a session is announced, and signing in again keeps the page",
+  "the end of a session is announced, and a new sign-in keeps the page",
   { sessionMs: 100_000 },
   async ({ page, open }) => {
     await open("/live", "Live");
     await page.getByRole("searchbox").fill("kept");
     await page.getByText("Your session expires in less than two minutes.").waitFor();
-    // Its longest life is not moved by staying, so it takes a new one.
+    // The absolute limit cannot be extended, so a new session is needed.
     await page.getByRole("button", { name: "Stay signed in" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Password").fill(PASSWORD);
@@ -111,7 +111,7 @@ test(
   },
 );
 
-browserTest("a server that goes away is said so, and the page comes back by itself", async ({ page }) => {
+browserTest("a lost server is reported, and the page recovers by itself", async ({ page }) => {
   const first = await startConsole({ dist });
   const port = Number(new URL(first.origin).port);
   first.watch.put(conversation(1, { user: "before", startedMs: Date.now() }));
@@ -122,7 +122,7 @@ browserTest("a server that goes away is said so, and the page comes back by itse
   assertEquals(await users(page), ["before"], "what is known stays on the page");
   await using second = await startConsole({ dist, port });
   second.watch.put(conversation(2, { user: "after", startedMs: Date.now() }));
-  // The new server has another store, so the session is gone with the old one.
+  // The new server has another store, so the session ended with the old one.
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Password").fill(PASSWORD);
   await dialog.getByRole("button", { name: "Sign in" }).click();
@@ -130,7 +130,7 @@ browserTest("a server that goes away is said so, and the page comes back by itse
   assertEquals(await page.getByText("The server is not responding.").count(), 0);
 });
 
-test("the theme is the system's until the user chooses, and the choice is kept", async ({ page, open }) => {
+test("the theme follows the system until the user selects one, and the selection is stored", async ({ page, open }) => {
   await open("/live", "Live");
   const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   const light = await background();

@@ -1,4 +1,4 @@
-// Browser tests of the console: each test gets a console of its own, and opens pages with a prepared session.
+// Browser tests of the console: each test has its own console, and opens pages with a prepared session.
 
 import { createManualClock } from "../fakes/console_app.ts";
 import {
@@ -10,18 +10,18 @@ import {
   type Tab,
 } from "./browser.ts";
 
-/** What a test of the console gets. */
+/** The arguments of a console test. */
 export interface ConsoleTab<Site> extends Tab {
   readonly site: Site;
   /** The clock of a console that was started with `manualClock`. */
   readonly clock: ReturnType<typeof createManualClock>;
   /** Opens a page with a session of the role, and waits for its heading. */
   open(path: string, heading: string | RegExp, options?: { role?: string }): Promise<void>;
-  /** A step of the test, reported by its name. The steps after one that fails still run. */
+  /** A step of the test, reported by its name. The steps after a failed one still run. */
   step(name: string, body: () => Promise<void>): Promise<boolean>;
 }
 
-/** Starts a console. Its options are those of the tests, besides the built pages. */
+/** Starts a console. Its options are those of the tests, plus the built pages. */
 type StartConsole = (options: never) => Promise<ConsoleSite>;
 type SiteOf<Start extends StartConsole> = Awaited<ReturnType<Start>>;
 type OptionsOf<Start extends StartConsole> =

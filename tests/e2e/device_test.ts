@@ -1,4 +1,4 @@
-// The phone page in a real browser at 320 px: pairing, deciding, the passcode, and every plain no.
+// The phone page in a browser at 320 px: pairing, decisions, the passcode, and every error message.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { startConsole } from "../fakes/console_app.ts";
@@ -7,7 +7,7 @@ import { consoleTests } from "./console_tests.ts";
 
 const test = consoleTests(startConsole, { role: "viewer", look: "narrow" });
 
-test("an invitation pairs the phone by a button, not by being opened", async ({ page, context, site }) => {
+test("an invitation pairs the phone by a button, not when it is opened", async ({ page, context, site }) => {
   const link = `${site.origin}/device#invite=${FAKE_INVITATION}`;
   await page.goto(link);
   await page.getByText("ada").waitFor();
@@ -34,7 +34,7 @@ test("an invitation pairs the phone by a button, not by being opened", async ({ 
   await page.getByText("This invitation was already used.").waitFor();
 });
 
-test("a phrase pairs the phone, which is asked to confirm", async ({ page, site }) => {
+test("a phrase pairs the phone, after a confirmation on it", async ({ page, site }) => {
   await page.goto(`${site.origin}/device`);
   await page.getByRole("button", { name: "Show pairing phrase" }).click();
   await page.getByText("amber fox river stone").waitFor();
@@ -62,7 +62,7 @@ test("a request appears without a reload and is approved with its number", async
   assertEquals(site.phone.decided, [{ id: "r1", approve: true, number: FAKE_NUMBER }]);
 });
 
-test("a wrong number denies and says so; Deny denies; without a number Approve is enough", async ({ page, site }) => {
+test("a wrong number denies with a message; Deny denies; without a number Approve is enough", async ({ page, site }) => {
   await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
   await page.getByRole("button", { name: "Pair this phone" }).click();
   await page.getByText("No requests").waitFor();
@@ -88,7 +88,7 @@ test("a wrong number denies and says so; Deny denies; without a number Approve i
   ]);
 });
 
-test("a request whose time is over can not be answered", async ({ page, site }) => {
+test("an expired request cannot be answered", async ({ page, site }) => {
   await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
   await page.getByRole("button", { name: "Pair this phone" }).click();
   await page.getByText("No requests").waitFor();
@@ -114,7 +114,7 @@ test("the passcode is shown on demand, and unpairing asks first", async ({ page,
   assertEquals(await context.cookies(), []);
 });
 
-test("an unknown invitation is a sentence, and the page goes on without it", async ({ page, site }) => {
+test("an unknown invitation shows a message, and the page continues without it", async ({ page, site }) => {
   await page.goto(`${site.origin}/device#invite=unknown`);
   await page.getByText("This invitation is not valid.").waitFor();
   await page.getByRole("button", { name: "Continue without invitation" }).click();

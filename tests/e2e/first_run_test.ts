@@ -1,4 +1,4 @@
-// The first run: from the printed link to a login that is let in, what is left afterwards, and a set-up that takes long.
+// The first run: from the printed link to an accepted login, the remaining steps, and a set-up that takes long.
 
 import { assertEquals } from "@std/assert";
 import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
@@ -31,7 +31,7 @@ async function addClient(page: Page, gateway: ConsoleProgram): Promise<void> {
     nasPort: true,
     signed: true,
   });
-  // There is no answer yet; only its arrival counts.
+  // There is no answer yet. Only the arrival counts.
   const knock = stranger.login({ name: "zoe", password: "pw" }).catch(() => undefined);
   await dialog.getByRole("button", { name: "Use this address 127.0.0.1" }).click();
   await dialog.getByLabel("Name", { exact: true }).fill("vpn-1");
@@ -51,7 +51,7 @@ async function addUser(page: Page): Promise<void> {
 }
 
 browserTest(
-  "from the printed link to a login that is let in, step by step, with nothing set up before",
+  "from the printed link to an accepted login, step by step, on an empty installation",
   async ({ page, context }) => {
     await using gateway = await startFirstProgram();
     await becomeOwner(page, gateway);
@@ -95,7 +95,7 @@ browserTest(
   { peers: ["radclient"] },
 );
 
-test("each step can be skipped, and what is left comes back at the same step", {
+test("each step can be skipped, and a remaining step continues where it was", {
   shape: { local: "store", ldap: "sync" },
 }, async ({ page, site, open }) => {
   await site.people.put("ada");
@@ -118,7 +118,7 @@ test("the login test ignores a login that started earlier, even if the stream de
 }, async ({ page, site, open }) => {
   site.watch.put(conversation(1, { startedMs: Date.now() - 60_000 }));
   const step = page.getByRole("region", { name: "Step 4 of 4: Test a sign-in" });
-  // What is there comes once the step stands.
+  // Earlier logins arrive when the step is shown.
   await page.route("**/console/api/live", async (route) => {
     await step.waitFor();
     await route.fallback();
@@ -135,7 +135,7 @@ const dist = await currentDist();
 const start = () => startConnectConsole({ dist, shape: { local: "store" } });
 const checklist = (page: Page) => page.getByRole("region", { name: "Setup checklist" });
 
-browserTest("Live says what is left, and a first login is watched on the diagram", async ({ page }) => {
+browserTest("Live lists the remaining steps, and shows a first login on the diagram", async ({ page }) => {
   await using site = await start();
   await enterAs(page, { site, role: "owner" });
   const list = checklist(page);
@@ -170,7 +170,7 @@ browserTest("Live says what is left, and a first login is watched on the diagram
 });
 
 browserTest(
-  "setting up the app after the link may take longer than a factor is fresh: it is asked for over the page",
+  "setting up the app may take longer than a factor stays fresh: the page then asks for a factor",
   async ({ page }) => {
     const clock = createManualClock(Date.now());
     await using site = await startConsole({ dist, clock, admins: [] });

@@ -1,5 +1,5 @@
-// Every form with text input, when the server fails or the session ends: the message, that no input is lost, and that a second
-// press of the button works.
+// Every form with text input, when the server fails or the session ends: the message is shown, no input is lost, and a
+// second click works.
 
 import { assertEquals } from "@std/assert";
 import type { ElementHandle, Locator, Page } from "../packages/playwright.ts";
@@ -15,17 +15,17 @@ import { consoleTests } from "./console_tests.ts";
 const test = consoleTests(startFullConsole, { role: "owner" });
 
 interface FormRow {
-  /** Of {@link PAGE_ROWS}. */
+  /** One of {@link PAGE_ROWS}. */
   readonly page: string;
-  /** Leads to the dialog; none for a form of the page itself. */
+  /** Steps to the dialog; none for a form of the page itself. */
   readonly open: readonly Step[];
   /** By label. */
   readonly typed: Readonly<Record<string, string>>;
-  /** Leads to the press that sends it. */
+  /** Steps to the button that sends it. */
   readonly before?: readonly Step[];
   /** The button that sends it. */
   readonly press: string;
-  /** What shows that it was done. */
+  /** The text that shows success. */
   readonly done: string | RegExp;
 }
 
@@ -135,7 +135,7 @@ async function type(within: Locator, fields: FormRow["typed"]): Promise<Typed> {
   return typed;
 }
 
-/** Labels whose field is gone or holds something else. */
+/** Labels of fields that are missing or have other content. */
 async function lost(typed: Typed): Promise<string[]> {
   const found: string[] = [];
   for (const { element, value, label } of typed) {
@@ -145,7 +145,7 @@ async function lost(typed: Typed): Promise<string[]> {
   return found;
 }
 
-/** Ends on the server the session whose cookie the browser goes on sending. */
+/** Ends on the server the session whose cookie the browser still sends. */
 async function endOnServer(page: Page, site: FullConsole): Promise<void> {
   const cookies = await page.context().cookies();
   const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join("; ");
@@ -157,15 +157,15 @@ async function endOnServer(page: Page, site: FullConsole): Promise<void> {
 const problemSaid = (page: Page) =>
   page.getByRole("alert").filter({ hasText: "The server is not responding." }).first();
 
-/** Waits until what the button began is over: others on the page may say the same problem earlier. */
+/** Waits until the request of the button is over: other parts of the page may show the same problem earlier. */
 const isOver = (dialog: Locator, press: string) =>
   dialog.getByRole("button", { name: press, exact: true, disabled: false }).waitFor();
 
 for (const [name, form] of Object.entries(FORMS)) {
-  test(`forms: ${name} although the server went and the session ended`, async ({ page, site }) => {
+  test(`forms: ${name} although the server failed and the session ended`, async ({ page, site }) => {
     await openPage(page, { site, row: rowOf(form.page) });
     await take(page, form.open);
-    // Dialogs come late, as files of their own.
+    // Dialogs load late, in their own files.
     const dialog = page.getByRole("dialog").last();
     const typed = await type(form.open.length === 0 ? page.locator("main") : dialog, form.typed);
     await take(page, form.before ?? []);
@@ -192,7 +192,7 @@ for (const [name, form] of Object.entries(FORMS)) {
   });
 }
 
-test("forms: a sign-in that the server does not answer keeps what was typed", async ({ page, site }) => {
+test("forms: a sign-in without an answer of the server keeps its input", async ({ page, site }) => {
   await openPage(page, { site, row: rowOf("sign-in") });
   const typed = await type(page.locator("main"), { "Name": "owner", "Password": PASSWORD });
   await failApi(page, "is gone");
@@ -204,7 +204,7 @@ test("forms: a sign-in that the server does not answer keeps what was typed", as
   await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
 });
 
-test("forms: a server that is gone from the first moment is said, and can be asked again", async ({ page, site }) => {
+test("forms: a server that fails from the start is reported, with a button to retry", async ({ page, site }) => {
   await page.route("**/console/api/**", (route) => route.abort("connectionrefused"));
   await page.goto(`${site.origin}/users`);
   await problemSaid(page).waitFor();

@@ -1,4 +1,4 @@
-// The frame in a real browser: places, the palette, keys, languages, looks, and what happens when a page does not come.
+// The frame in a browser: routes, the palette, keys, languages, looks, and pages that fail to load.
 
 import { filesOfLazyPage } from "../../console/assets.ts";
 import { assert, assertEquals, assertMatch } from "@std/assert";
@@ -15,7 +15,7 @@ const test = consoleTests(startConsole, { role: "viewer" });
 const dist = await currentDist();
 const focusedText = (page: Page) => page.evaluate(() => document.activeElement?.textContent ?? "");
 
-test("the palette opens by Ctrl K, finds by words, runs by Enter and gives the focus back", async ({ page, open }) => {
+test("the palette opens by Ctrl K, finds by words, runs by Enter and returns the focus", async ({ page, open }) => {
   await open("/live", "Live");
   await page.getByRole("searchbox").focus();
   await page.keyboard.press("Control+k");
@@ -33,7 +33,7 @@ test("the palette opens by Ctrl K, finds by words, runs by Enter and gives the f
   await palette.waitFor({ state: "detached" });
 });
 
-test("keys work on the page, not while the user types, and not once switched off", async ({ page, open }) => {
+test("keys work on the page, not during typing, and not when they are disabled", async ({ page, open }) => {
   await open("/live", "Live");
   const theme = () => page.evaluate(() => document.documentElement.dataset.theme ?? "system");
   await page.keyboard.press("t");
@@ -64,7 +64,7 @@ test("keys work on the page, not while the user types, and not once switched off
   ]);
 });
 
-test("another language is put on at once and kept", async ({ page, open }) => {
+test("another language applies at once and is stored", async ({ page, open }) => {
   await open("/live", "Live");
   await page.getByRole("button", { name: "Appearance" }).click();
   await page.getByRole("dialog").getByLabel("Language").selectOption("Deutsch");
@@ -75,7 +75,7 @@ test("another language is put on at once and kept", async ({ page, open }) => {
   assertEquals(await findAccessibilityProblems(page), []);
 });
 
-test("a page whose files do not come says so, and comes after a reload", async ({ page, complaints, site }) => {
+test("a page whose files do not load shows a message, and works after a reload", async ({ page, complaints, site }) => {
   const [chunk = ""] = filesOfLazyPage(dist.manifest, "live");
   await page.route(`**/assets/${chunk}`, (route) => route.abort());
   const [name = "", value = ""] = (await site.signIn("viewer")).split("=");
@@ -89,7 +89,7 @@ test("a page whose files do not come says so, and comes after a reload", async (
 });
 
 test(
-  "a small screen has a bar, the rest behind More, and scrolls only down",
+  "a small screen has a bar, the other entries behind More, and scrolls only vertically",
   { look: "narrow" },
   async ({ page, open }) => {
     await open("/live", "Live");
@@ -103,9 +103,9 @@ test(
   },
 );
 
-test("the overlays hold in both themes: palette, help, look", async ({ page, open }) => {
+test("the overlays have no problem in both themes: palette, help, look", async ({ page, open }) => {
   await open("/live", "Live");
-  // High enough for the palette's list: of a row that is cut at an edge axe cannot tell the contrast.
+  // High enough for the palette's list: axe cannot compute the contrast of a row that is cut off.
   await page.setViewportSize({ width: 1360, height: 2000 });
   for (const scheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme: scheme });
@@ -121,7 +121,7 @@ test("the overlays hold in both themes: palette, help, look", async ({ page, ope
 });
 
 browserTest(
-  "a link moves the focus to the heading; back brings filters and the place in the page back",
+  "a link moves the focus to the heading; Back restores filters and scroll position",
   async ({ page }) => {
     await using site = await startPeopleConsole({ dist });
     for (let number = 1; number <= 60; number += 1) await site.put(`user${String(number).padStart(2, "0")}`);
@@ -142,7 +142,7 @@ browserTest(
   },
 );
 
-browserTest("rows are walked by j and k, opened by Enter, left by Escape", async ({ page }) => {
+browserTest("rows are selected by j and k, opened by Enter, left by Escape", async ({ page }) => {
   await using site = await startPeopleConsole({ dist });
   for (const name of ["ada", "bob", "cid", "dot"]) await site.put(name);
   await enterAs(page, { site, role: "user_manager", path: "/users", heading: "Users" });
@@ -180,7 +180,7 @@ browserTest("the palette finds a user by name, hostile or not, and opens the pag
   assertEquals(await page.locator("#app img").count(), 0);
 });
 
-test("an address that is no page says so inside the frame", async ({ page, site, open }) => {
+test("an unknown address shows a message inside the frame", async ({ page, site, open }) => {
   await open("/live", "Live");
   await page.evaluate(() => {
     history.pushState(null, "", "/live/no/such/place/%ZZ");

@@ -1,4 +1,4 @@
-// Groups and devices in a real browser, found by role and label.
+// Groups and devices in a browser, with elements found by role and label.
 
 import { assertEquals } from "@std/assert";
 import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
@@ -14,7 +14,7 @@ const dist = await currentDist();
 const HOSTILE = `"><img src=x onerror=alert(1)>`;
 const REPLIES = '[radius.reply.group.staff]\n"Filter-Id" = "vpn-staff"\n';
 
-test("groups: one is created, filled by the picker, shows its replies, and is emptied with a way back", {
+test("groups: one is created, filled by the picker, shows its replies, and is emptied with an undo", {
   toml: REPLIES,
 }, async ({ page, site, open }) => {
   await site.put("ada", { displayName: "Ada Lovelace" });
@@ -44,7 +44,7 @@ test("groups: one is created, filled by the picker, shows its replies, and is em
   assertEquals(await site.membersOf("staff"), ["ada"]);
 });
 
-test("groups: a deletion says from where, how many leave and what they lose, and keeps unless told", {
+test("groups: a deletion lists backends, members and lost replies, and Keep is the default", {
   toml: REPLIES,
   shape: { local: "store", ldap: "sync" },
 }, async ({ page, site, open }) => {
@@ -63,7 +63,7 @@ test("groups: a deletion says from where, how many leave and what they lose, and
   assertEquals(await site.target.directory.read("group", "staff"), null);
 });
 
-test("groups: a backend that fails is said on the page, and the group stays as it was", {
+test("groups: a failing backend is shown on the page, and the group stays unchanged", {
   shape: { local: "store", ldap: "sync" },
 }, async ({ page, site, open }) => {
   await site.put("ada");
@@ -99,7 +99,7 @@ test("groups: a viewer sees every part, and each action names the role that it n
   assertEquals(await page.locator("main img").count(), 0);
 });
 
-test("devices: all are listed, narrowed and revoked", async ({ page, site, open }) => {
+test("devices: all are listed, filtered and revoked", async ({ page, site, open }) => {
   for (const [name, number] of [["ada", "+4915112345678"], ["bob", "+4915187654321"]] as const) {
     const user = { canonical: name, shown: name };
     const { mutation, pairing } = site.pairings.prepare(user, { kind: "sms", number });
@@ -119,7 +119,7 @@ test("devices: all are listed, narrowed and revoked", async ({ page, site, open 
   assertEquals(site.pairings.of("ada"), []);
 });
 
-browserTest("devices and users: removing a factor asks for a fresh factor first", async ({ page }) => {
+browserTest("devices and users: removing a factor requires a fresh factor first", async ({ page }) => {
   const now = createManualClock(Date.now());
   await using site = await startPeopleConsole({ dist, clock: now });
   await site.put("ada");

@@ -1,17 +1,17 @@
-// Calls of a page that a test holds back, so that it can act while they run.
+// Holds the calls of a page, so that a test can act while they run.
 
 import type { Page } from "../packages/playwright.ts";
 
 export interface HeldCalls {
-  /** How many calls the page has made. */
+  /** The number of calls of the page. */
   count(): number;
   /** Resolves when the first call is made. */
   readonly begun: Promise<void>;
-  /** Lets the held calls and all later ones go on. */
+  /** Releases the held calls and all later ones. */
   release(): void;
 }
 
-/** Holds the calls to a path back. */
+/** Holds the calls to a path. */
 export async function holdCalls(page: Page, path: RegExp): Promise<HeldCalls> {
   const begun = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-// Users from a file, in a real browser: seen first, put right, then applied.
+// Import of users from a file in a browser: preview, correction, and import.
 
 import { assertHolds } from "./page_checks.ts";
 import { assertEquals, assertMatch } from "@std/assert";
@@ -22,7 +22,7 @@ ADA,Twice,
 const choose = (page: Page, text: string) => chooseFile(page.getByLabel("File", { exact: true }), text);
 
 test(
-  "import: each row says what every backend made of it",
+  "import: each row shows the result of every backend",
   { shape: { local: "store", crm: "async" } },
   async ({ page, site, open }) => {
     site.backend("crm").trouble({ operation: "put", how: "before" });
@@ -37,7 +37,7 @@ test(
   },
 );
 
-test("import: three good and two bad rows; a dry run, one put right, one skipped, then applied", async ({ page, site, open }) => {
+test("import: three good and two bad rows; a dry run, one corrected, one skipped, then applied", async ({ page, site, open }) => {
   await open("/users", "Users");
   await page.getByRole("link", { name: "Import users" }).click();
   await page.getByRole("heading", { name: "Import users", level: 1 }).waitFor();
@@ -52,7 +52,7 @@ test("import: three good and two bad rows; a dry run, one put right, one skipped
   const dialog = page.getByRole("dialog", { name: "Fix line 5" });
   await dialog.getByLabel("userName").fill("grace");
   await assertHolds(page);
-  // The session ends in the middle of the form: nothing typed is lost.
+  // The session ends during editing: no input is lost.
   await endSession(page);
   await dialog.getByRole("button", { name: "Check row" }).click();
   const signIn = page.getByRole("dialog").filter({ has: page.getByRole("button", { name: "Sign in" }) })
@@ -75,7 +75,7 @@ test("import: three good and two bad rows; a dry run, one put right, one skipped
 });
 
 test(
-  "import: a file that is no table says why, and another one can be chosen",
+  "import: a file that is no table shows the reason, and another one can be selected",
   { look: "narrow" },
   async ({ page, open }) => {
     await open("/users/import", "Import users");

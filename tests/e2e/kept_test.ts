@@ -1,4 +1,4 @@
-// Attributes that a backend keeps for itself, as the pages show them: text, marked, and ticked in the mapping.
+// Read-only attributes of a backend on the pages: shown as marked text, and selected in the mapping.
 
 import { assertEquals } from "@std/assert";
 import { startConnectConsole } from "../fakes/console_connect.ts";
@@ -7,7 +7,7 @@ import { findAccessibilityProblems } from "./page_checks.ts";
 import { browserTest, currentDist, enterAs } from "./browser.ts";
 
 browserTest(
-  "users: what every backend keeps is text and marked, and the rest is a field",
+  "users: an attribute that is read-only in every backend is marked text, and others are fields",
   async ({ page }) => {
     const shape = { local: "store", "ldap-a": "sync" } as const;
     const readOnly = { "ldap-a": ["title", "emails[].value"] };
@@ -36,7 +36,7 @@ browserTest(
 );
 
 browserTest(
-  "users: what one of two backends keeps is said before saving, and goes to the other",
+  "users: an attribute that is read-only in one of two backends is announced before saving, and written to the other",
   async ({ page }) => {
     const shape = { "ldap-a": "sync", "ldap-b": "sync" } as const;
     const readOnly = { "ldap-a": ["title"] };
@@ -57,7 +57,7 @@ browserTest(
 );
 
 browserTest(
-  "targets: a row is ticked as read only by keyboard, seen in the preview, and counted",
+  "targets: a row is marked as read only by keyboard, shown in the preview, and counted",
   async ({ page }) => {
     const toml = `[targets.default.backends.ldap]\nkind = "ldap"\nurl = "ldap://127.0.0.1:1"\n` +
       `users_dn = "ou=people"\nread_only = ["title"]\n`;

@@ -1,4 +1,5 @@
-// The whole table of keys, each pressed: what it does, and that it does nothing while the user types, in a dialog, or switched off.
+// The whole table of keys, each pressed: its effect, and no effect during typing, below a dialog, or when keys are
+// disabled.
 
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
@@ -12,7 +13,7 @@ import { consoleTests } from "./console_tests.ts";
 const test = consoleTests(startFullConsole, { role: "owner" });
 
 interface KeyRow {
-  /** Where it is pressed; of {@link PAGE_ROWS}. */
+  /** The page for the key; one of {@link PAGE_ROWS}. */
   readonly on: string;
   /** Pressed before it. */
   readonly after?: readonly string[];
@@ -92,7 +93,7 @@ const KEYS: Readonly<Record<string, KeyRow>> = {
         if (request.url().includes("/approvals/")) decisions.push(request.url());
       });
       await page.keyboard.press("d");
-      // Only what has the focus is meant: elsewhere the key does nothing. A request of the key is told before this answer.
+      // Only the focused element: elsewhere the key does nothing. A request of the key is reported before this answer.
       await page.evaluate(() => document.readyState);
       assertEquals(decisions, []);
       await page.getByRole("button", { name: /^Cancel the sign-in of/ }).focus();
@@ -112,10 +113,10 @@ const KEYS: Readonly<Record<string, KeyRow>> = {
   ),
 };
 
-/** All single keys that anything listens to. */
+/** All single keys with a listener. */
 const EVERY_KEY = [..."?/jkxXenirdt. ", ..."cugl"];
 
-/** What keys could have changed. */
+/** The state that keys could change. */
 const standing = (page: Page) =>
   page.evaluate(() => ({
     path: location.pathname,
@@ -125,7 +126,7 @@ const standing = (page: Page) =>
     chosen: document.querySelectorAll("tr[data-chosen]").length,
   }));
 
-test("keys: each does what the help says", async ({ page, site, step }) => {
+test("keys: each has the effect that the help describes", async ({ page, site, step }) => {
   for (const [name, { on, keys, does }] of Object.entries(KEYS)) {
     await step(`${name} on ${on}`, async () => {
       await openPage(page, { site, row: rowOf(on) });
@@ -136,7 +137,7 @@ test("keys: each does what the help says", async ({ page, site, step }) => {
   }
 });
 
-test("keys: nothing happens while the user types, but the letters", async ({ page, site }) => {
+test("keys: during typing only letters appear", async ({ page, site }) => {
   await openPage(page, { site, row: rowOf("groups") });
   const box = page.getByRole("searchbox", { name: "Search groups" });
   await box.focus();
@@ -146,7 +147,7 @@ test("keys: nothing happens while the user types, but the letters", async ({ pag
   assertEquals([await box.inputValue(), await standing(page)], [letters, before]);
 });
 
-test("keys: nothing happens below a dialog", async ({ page, site }) => {
+test("keys: they have no effect below a dialog", async ({ page, site }) => {
   await openPage(page, { site, row: rowOf("users") });
   await page.getByRole("button", { name: "Shortcuts" }).click();
   await page.getByRole("dialog", { name: "Keyboard shortcuts" }).getByRole("button", { name: "Close" })
@@ -156,7 +157,7 @@ test("keys: nothing happens below a dialog", async ({ page, site }) => {
   assertEquals(await standing(page), before);
 });
 
-test("keys: switched off they do nothing, and Ctrl K stays", async ({ page, site }) => {
+test("keys: disabled keys have no effect, and Ctrl K still works", async ({ page, site }) => {
   await page.addInitScript(() => localStorage.setItem("countersign-keys", "off"));
   await openPage(page, { site, row: rowOf("users") });
   const before = await standing(page);
@@ -167,14 +168,14 @@ test("keys: switched off they do nothing, and Ctrl K stays", async ({ page, site
   await page.getByRole("dialog", { name: "Command palette" }).waitFor();
 });
 
-test("keys: with Ctrl, Alt or Meta they are the browser's", async ({ page, site }) => {
+test("keys: with Ctrl, Alt or Meta they belong to the browser", async ({ page, site }) => {
   await openPage(page, { site, row: rowOf("users") });
   const before = await standing(page);
   for (const key of ["Alt+t", "Control+.", "Alt+?", "Meta+t"]) await page.keyboard.press(key);
   assertEquals(await standing(page), before);
 });
 
-Deno.test("keys: no two places share one, and the brief's are all there", () => {
+Deno.test("keys: no two places share one, and all specified keys exist", () => {
   const keys = sidebarRoutes().flatMap(([, { sidebar }]) => sidebar.key === undefined ? [] : [sidebar.key]);
   assertEquals(new Set(keys).size, keys.length);
   for (const key of [..."lhugctma,"]) assert(`g ${key}` in KEYS, `g ${key}`);

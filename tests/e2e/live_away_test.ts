@@ -1,4 +1,4 @@
-// Live while the server is away, and the refused and dropped packets of radclient through the real program.
+// Live while the server is unreachable, and refused and dropped packets of radclient with the real program.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { startConsole } from "../fakes/console_app.ts";
@@ -14,7 +14,7 @@ import { totpCode } from "../support/totp.ts";
 const test = consoleTests(startConsole, { role: "operator" });
 const programTest = consoleTests(startConsoleProgram, { role: "owner" });
 
-/** Stands between the page and the console, and can be cut: both ways, old connections and new ones. */
+/** A proxy between the page and the console that can be cut in both directions, for old and new connections. */
 function openLine(port: number) {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const conns = new Set<Deno.Conn>();
@@ -24,7 +24,7 @@ function openLine(port: number) {
       try {
         conn.close();
       } catch (_closedByItsEnd) {
-        // A connection closes itself when the other side ends; it leaves the set a moment later.
+        // A connection closes itself when the other side ends; it is removed from the set a moment later.
       }
     }
     conns.clear();
@@ -33,11 +33,11 @@ function openLine(port: number) {
     if (isCut) return near.close();
     conns.add(near);
     const far = await Deno.connect({ hostname: "127.0.0.1", port });
-    // Cut meanwhile.
+    // It was cut meanwhile.
     if (!conns.has(near)) return far.close();
     const both = [near, far];
     conns.add(far);
-    // A cut line ends both copies with an error, which is what it is for.
+    // A cut ends both copies with an error, as intended.
     await Promise.allSettled([
       near.readable.pipeTo(far.writable),
       far.readable.pipeTo(near.writable),
@@ -64,11 +64,11 @@ function openLine(port: number) {
   };
 }
 
-test("a cut line is said with the age of the data, takes the buttons away with a reason, and tells what was missed", async ({ page, site }) => {
+test("a lost connection shows the age of the data, disables the buttons with a reason, and reports missed changes", async ({ page, site }) => {
   await using line = openLine(Number(new URL(site.origin).port));
   const startedMs = Date.now();
   site.watch.put(conversation(1, { user: "ada", startedMs }));
-  // The row of a login that waits goes at its deadline.
+  // The row of a waiting login disappears at its deadline.
   site.secondFactorAdmin.wait({ ...approval("r1"), deadlineMs: startedMs + 3_600_000 });
   await enterAs(page, { site: { ...site, origin: line.origin }, role: "operator" });
   const deny = page.getByRole("button", { name: "Deny the sign-in of ada" });
@@ -103,7 +103,7 @@ async function login(gateway: ConsoleProgram, userName: string): Promise<void> {
 }
 
 programTest(
-  "the program stopped and started again on its port: the page comes back by itself and shows what is new",
+  "after a restart of the program on its port the page recovers by itself and shows new logins",
   async ({ page, site, open }) => {
     await open("/live", "Live");
     await login(site, "before-the-stop");
@@ -118,7 +118,7 @@ programTest(
     await note.waitFor({ state: "detached", timeout: 30_000 });
     await login(site, "after-the-start");
     await page.getByRole("link", { name: "after-the-start" }).waitFor();
-    // The new process has new ids. The page cannot know what it missed, so it fetches everything again.
+    // The new process has new ids. The page cannot know which changes it missed, so it fetches everything again.
     assertEquals(await page.getByText("Reconnected.").count(), 0);
   },
 );
@@ -133,7 +133,7 @@ const PASSWORD = "planted-password";
 const SEED = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
 
 programTest(
-  "refused and dropped packets of radclient are explained, kept without a secret, and the page outlives the server",
+  "refused and dropped packets of radclient are explained, stored without a secret, and stay visible without the server",
   { role: "viewer", toml: CLIENT, peers: ["radclient"] },
   async ({ page, site, open }) => {
     await site.pair("edsger", "--totp", SEED);
@@ -174,7 +174,7 @@ async function wrongPasscodeIsExplained(page: Page, peer: RadclientSetUp): Promi
   await inspector.getByRole("button", { name: "Close" }).click();
 }
 
-/** One packet that gets no answer, or a Reject outside any login. */
+/** A packet that gets no answer, or a Reject outside any login. */
 async function sendOnce(
   gateway: ConsoleProgram,
   { secret = SECRET, lines }: { secret?: string; lines: string[] },

@@ -1,4 +1,4 @@
-// The inspector with its packets, replay and explanation; dropped packets; the history; charts; many tabs. In a real browser.
+// The inspector with packets, replay and explanation; dropped packets; the history; charts; many tabs. In a browser.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
@@ -69,7 +69,7 @@ async function keepHistory(site: TestConsole, users: readonly string[]): Promise
 function count(site: TestConsole): void {
   const times = new Array<number>(TIME_BUCKETS).fill(0);
   times[bucketOf(4000)] = 30;
-  // As the gateway tells it. Without it the minute of the reading would count, which the page may not yet ask for.
+  // As the gateway reports it. Without it the present minute would count, which the page may not request yet.
   const minuteMs = Math.floor(Date.now() / 60_000) * 60_000;
   site.watch.finish({ client: "vpn-1", outcomes: { accepted: 25, rejected: 5 }, times, minuteMs });
 }
@@ -87,14 +87,14 @@ function drop(
   site.watch.drop(reason);
 }
 
-/** Opens a page that is not Live, with a session that is there already. */
+/** Opens a page other than Live, with a prepared session. */
 async function openAs(page: Page, { site, path }: { site: TestConsole; path: string }): Promise<void> {
   const [name = "", value = ""] = (await site.signIn("viewer")).split("=");
   await page.context().addCookies([{ name, value, url: site.origin }]);
   await page.goto(site.origin + path);
 }
 
-test("the inspector explains a rejection, says what to do, and lights octets with their attribute", async ({ page, site, open }) => {
+test("the inspector explains a rejection, suggests a fix, and highlights octets with their attribute", async ({ page, site, open }) => {
   putRejected(site);
   await open("/live", "Live");
   await page.getByRole("link", { name: "ada" }).click();
@@ -113,7 +113,7 @@ test("the inspector explains a rejection, says what to do, and lights octets wit
   assert(await packets.locator(".octets .masked").count() >= 16);
 });
 
-test("a login has a page of its own, whose link carries the moment of the replay", async ({ page, site }) => {
+test("a login has its own page, whose link contains the moment of the replay", async ({ page, site }) => {
   const view = putRejected(site);
   await openAs(page, { site, path: `/live/c/${view.id}?t=3` });
   const moment = page.getByRole("slider", { name: "Replay position" });
@@ -129,7 +129,7 @@ test("a login has a page of its own, whose link carries the moment of the replay
   await page.waitForURL((url) => url.search === "");
 });
 
-test("the diagram counts, filters, and lights the way of the chosen sign-in", async ({ page, site, open }) => {
+test("the diagram counts, filters, and highlights the path of the selected sign-in", async ({ page, site, open }) => {
   putRejected(site);
   site.watch.put(conversation(2, { user: "grace", startedMs: Date.now(), step: "CHOOSE_WHICH_MULTIFACTOR" }));
   await open("/live", "Live");
@@ -143,7 +143,7 @@ test("the diagram counts, filters, and lights the way of the chosen sign-in", as
   await page.getByText("1 of 2 sign-ins").waitFor();
 });
 
-test("dropped packets are explained, with how many failed since when", async ({ page, site, open }) => {
+test("dropped packets are explained, with their number and the time of the first one", async ({ page, site, open }) => {
   drop(site);
   await open("/live", "Live");
   await page.getByRole("link", { name: "1 packet dropped" }).click();
@@ -155,7 +155,7 @@ test("dropped packets are explained, with how many failed since when", async ({ 
   await page.getByText("Set the same secret at vpn-1 and here.").waitFor();
 });
 
-test("dropped packets come as they are dropped, stand still in use, and are narrowed", async ({ page, site }) => {
+test("dropped packets appear when they are dropped, do not move during use, and are filtered", async ({ page, site }) => {
   drop(site);
   await openAs(page, { site, path: "/live/dropped" });
   const strays = page.locator(".stray");
@@ -180,7 +180,7 @@ test("dropped packets come as they are dropped, stand still in use, and are narr
   await page.waitForFunction(() => document.querySelectorAll(".stray").length === 3);
 });
 
-test("the history is narrowed by a click on a cell, and the filter is in the address", async ({ page, site }) => {
+test("the history is filtered by a click on a cell, and the filter is in the address", async ({ page, site }) => {
   await keepHistory(site, ["ada", "grace", HOSTILE, "alan"]);
   await openAs(page, { site, path: "/history" });
   const rows = page.getByRole("table").getByRole("row");
@@ -207,7 +207,7 @@ test("the history is narrowed by a click on a cell, and the filter is in the add
   assertMatch(await page.title(), /^Sign-in of .* · Countersign$/);
 });
 
-test("the history and the charts are narrowed to a target", async ({ page, site }) => {
+test("the history and the charts are filtered by target", async ({ page, site }) => {
   await keepHistory(site, ["ada", "grace", "alan"]);
   await openAs(page, { site, path: "/history" });
   await page.getByRole("button", { name: "guests" }).click();
@@ -239,7 +239,7 @@ test("the history and the charts are narrowed to a target", async ({ page, site 
   await page.getByRole("button", { name: /Clear filter Target: guests/ }).waitFor();
 });
 
-test("charts draw what ended, and a drag narrows the range in the address", async ({ page, site }) => {
+test("charts draw ended logins, and a drag sets the range in the address", async ({ page, site }) => {
   count(site);
   await openAs(page, { site, path: "/charts?range=1h" });
   await page.getByRole("img", { name: "25 accepted, 5 rejected, 0 other" }).waitFor();
@@ -257,7 +257,7 @@ test("charts draw what ended, and a drag narrows the range in the address", asyn
   assert(spanMs > 15 * 60_000 && spanMs < 30 * 60_000, `${spanMs / 60_000} minutes`);
 });
 
-test("nine tabs share one stream, and the next one goes on when the leading tab closes", async ({ page, context, site, open }) => {
+test("nine tabs share one stream, and another tab continues it when the leading tab closes", async ({ page, context, site, open }) => {
   await open("/live", "Live");
   const tabs = [page];
   for (let count = 1; count < 9; count++) {

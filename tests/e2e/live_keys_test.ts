@@ -1,4 +1,4 @@
-// Live is narrowed by a click on a cell and worked by keys, and its inspector shows each text as a whole.
+// Live: filters by a click on a cell, keys, and an inspector that shows each text completely.
 
 import { assert, assertEquals } from "@std/assert";
 import { STEPS } from "../../radius/protocol/steps.ts";
@@ -19,7 +19,7 @@ function putThree(site: TestConsole): void {
   site.watch.put(conversation(1, { user: "ada", startedMs }));
   const grace = conversation(2, { user: "grace", client: "wifi", startedMs });
   site.watch.put(ended(grace, { outcome: "accepted", row: "approved", atMs: startedMs + 2000 }));
-  // Long enough that its replay is not over before it is stopped.
+  // Long enough that its replay does not end before it is stopped.
   site.watch.put(conversation(3, { user: "alan", client: "wifi", startedMs, updatedMs: startedMs + 60_000 }));
 }
 
@@ -33,7 +33,7 @@ for (
     { cell: "state", name: "Accepted", query: "?state=accepted", left: "1 of 3 sign-ins" },
   ]
 ) {
-  test(`a click on the ${cell} of a row narrows Live to it, and opens nothing`, async ({ page, site, open }) => {
+  test(`a click on the ${cell} of a row filters Live by it, and opens nothing`, async ({ page, site, open }) => {
     putThree(site);
     await open("/live", "Live");
     const list = page.getByRole("table", { name: "Sign-ins" });
@@ -46,7 +46,7 @@ for (
   });
 }
 
-test("Live is narrowed to one target, in the address too", async ({ page, site, open }) => {
+test("Live is filtered by target, also in the address", async ({ page, site, open }) => {
   putThree(site);
   site.watch.put(conversation(4, { user: "visitor", target: "guests" }));
   await open("/live", "Live");
@@ -57,7 +57,7 @@ test("Live is narrowed to one target, in the address too", async ({ page, site, 
   await page.getByRole("link", { name: "visitor" }).waitFor();
 });
 
-test("keys on Live: i into the inspector, r plays and stops, Space pauses, n shows what is newer", async ({ page, site, open }) => {
+test("keys on Live: i opens the inspector, r plays and stops, Space pauses, n shows newer logins", async ({ page, site, open }) => {
   putThree(site);
   await open("/live", "Live");
   await page.getByRole("link", { name: "alan" }).waitFor();
@@ -65,7 +65,7 @@ test("keys on Live: i into the inspector, r plays and stops, Space pauses, n sho
   await page.keyboard.press("i");
   await focusIn(page, ".inspector .body");
   await page.waitForURL((url) => url.searchParams.get("c") === "c0000000003");
-  // The inspector's own: before it is there, the key would begin at the beginning.
+  // The key of the inspector. Before the inspector is there, the key would start from the beginning.
   await page.getByRole("button", { name: "Play" }).waitFor();
   await listensFor(page, ["r"]);
   await page.keyboard.press("r");
@@ -78,7 +78,7 @@ test("keys on Live: i into the inspector, r plays and stops, Space pauses, n sho
   await page.keyboard.press("j");
   site.watch.put(conversation(4, { user: "edsger", startedMs: Date.now() }));
   await page.getByRole("button", { name: "1 newer" }).waitFor();
-  // The new row must not take the element that has the focus.
+  // The new row must not reuse the element that has the focus.
   assertEquals(await page.evaluate(() => document.activeElement?.textContent), "grace");
   await page.keyboard.press("n");
   await page.getByRole("link", { name: "edsger" }).waitFor();
@@ -89,7 +89,7 @@ test("keys on Live: i into the inspector, r plays and stops, Space pauses, n sho
   await page.getByRole("button", { name: "Pause" }).waitFor();
 });
 
-test("r without a chosen login opens the newest at its beginning", async ({ page, site, open }) => {
+test("r without a selected login opens the newest at its beginning", async ({ page, site, open }) => {
   putThree(site);
   await open("/live", "Live");
   await page.getByRole("link", { name: "alan" }).waitFor();
@@ -100,12 +100,12 @@ test("r without a chosen login opens the newest at its beginning", async ({ page
   assertEquals(await page.locator(".moments .to-come").count(), 1);
 });
 
-test("the help names every key of Live, and the narrowed list has no barrier", async ({ page, site, open }) => {
+test("the help lists every key of Live, and the filtered list is accessible", async ({ page, site, open }) => {
   putThree(site);
   await open("/live?client=wifi", "Live");
   await page.getByRole("link", { name: "alan" }).focus();
   assertEquals(await findAccessibilityProblems(page), []);
-  // The help shows the keys that are on when it opens.
+  // The help shows the keys that are active when it opens.
   await listensFor(page, LIVE_KEYS);
   await page.keyboard.press("?");
   const help = page.getByRole("dialog");
@@ -136,7 +136,7 @@ function cutTexts(page: Page): Promise<string[]> {
 }
 
 for (const language of ["en", "de"] as const) {
-  test(`the inspector cuts no text off, whatever the step, in ${language}`, async ({ page, site, open }) => {
+  test(`the inspector cuts off no text, at any step, in ${language}`, async ({ page, site, open }) => {
     await page.addInitScript((language) => localStorage.setItem("countersign-language", language), language);
     const steps = Object.keys(STEPS);
     const startedMs = Date.now() - 20_000;
@@ -159,7 +159,7 @@ for (const language of ["en", "de"] as const) {
       await goWithin(page, "/live");
       await page.getByRole("complementary").waitFor({ state: "detached" });
       await goWithin(page, `/live?c=${id}`);
-      // The replay and the steps come with the stream; the third section is fetched, and the explanation with it.
+      // The replay and the steps come with the stream; the third section and the explanation are fetched.
       await page.locator(".inspector section").nth(2).waitFor();
       for (const width of WIDTHS_PX) {
         await page.setViewportSize({ width, height: 900 });

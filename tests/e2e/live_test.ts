@@ -8,7 +8,7 @@ import { users, waitForUsers, waiting } from "./live_list.ts";
 
 const test = consoleTests(startConsole, { role: "viewer" });
 
-test("Live shows logins as they come and change, without a reload", async ({ page, site, open }) => {
+test("Live shows new and changed logins without a reload", async ({ page, site, open }) => {
   const startedMs = Date.now();
   site.watch.put(conversation(1, { user: "before", startedMs }));
   await open("/live", "Live");
@@ -18,7 +18,7 @@ test("Live shows logins as they come and change, without a reload", async ({ pag
   site.watch.put(view);
   await waitForUsers(page, ["after", "before"]);
   assertEquals(await page.getByRole("row").nth(1).getByText("Waiting for the phone").count(), 1);
-  // The picture is fetched beside the list.
+  // The diagram is fetched in parallel to the list.
   await page.getByRole("button", { name: "Phone 2" }).waitFor();
   site.watch.put(ended(view, { outcome: "rejected", row: "not_approved", atMs: startedMs + 6200 }));
   await page.getByRole("row").nth(1).getByText("Rejected").waitFor();
@@ -26,7 +26,7 @@ test("Live shows logins as they come and change, without a reload", async ({ pag
   assertEquals(await page.evaluate(() => "sameDocument" in globalThis), true);
 });
 
-test("the inspector tells why a login ended, and its address is a link", async ({ page, site, open }) => {
+test("the inspector shows why a login ended, and has a link of its own", async ({ page, site, open }) => {
   const startedMs = Date.now();
   const view = conversation(1, { user: "ada", startedMs });
   site.watch.put(ended(view, { outcome: "rejected", row: "not_approved", atMs: startedMs + 6200 }));
@@ -42,7 +42,7 @@ test("the inspector tells why a login ended, and its address is a link", async (
   await inspector.waitFor({ state: "detached" });
 });
 
-test("filters live in the address: shared, reloaded, cleared", async ({ page, site, open }) => {
+test("filters are in the address: shared, reloaded, cleared", async ({ page, site, open }) => {
   const startedMs = Date.now();
   site.watch.put(conversation(1, { user: "ada", startedMs }));
   site.watch.put(conversation(2, { user: "grace", startedMs, step: "AWAIT_SMS_DELIVERED_PASSCODE" }));
@@ -68,7 +68,7 @@ test("filters live in the address: shared, reloaded, cleared", async ({ page, si
   await page.waitForFunction(() => document.querySelector<HTMLInputElement>("[type=search]")?.value === "");
 });
 
-test("rows stand still under the pointer, and newer ones are counted", async ({ page, site, open }) => {
+test("rows do not move under the pointer, and newer ones are counted", async ({ page, site, open }) => {
   const startedMs = Date.now();
   site.watch.put(conversation(1, { user: "one", startedMs }));
   await open("/live", "Live");
@@ -83,16 +83,16 @@ test("rows stand still under the pointer, and newer ones are counted", async ({ 
   await page.getByRole("button", { name: "Pause" }).click();
   await page.mouse.move(0, 0);
   site.watch.put(conversation(4, { user: "four", startedMs }));
-  // The picture is not paused, and shows what comes together with the list.
+  // The diagram is not paused, and shows the same changes as the list.
   await page.getByRole("button", { name: "Phone 4" }).waitFor();
   assertEquals(await users(page), ["three", "two", "one"]);
   await page.getByRole("button", { name: "Resume" }).click();
   await waitForUsers(page, ["four", "three", "two", "one"]);
 });
 
-test("10,000 changes leave a short page and a list that scrolls", async ({ page, site, open }) => {
+test("after 10,000 changes the page is short and the list scrolls", async ({ page, site, open }) => {
   const startedMs = Date.now() - 200_000;
-  // Who comes later is given the newest of them, not all.
+  // A client that connects later receives only the newest.
   const streaming = page.waitForResponse(/\/live\/stream/);
   await open("/live", "Live");
   await page.getByText("No sign-ins yet").waitFor();
@@ -123,7 +123,7 @@ test("an operator denies and cancels; the console offers no way to approve", asy
   assertEquals(await page.getByRole("button", { name: /approve/i }).count(), 0);
 });
 
-test("a viewer sees what waits but decides nothing and reads no message", async ({ page, site, open }) => {
+test("a viewer sees pending requests but decides nothing and reads no message", async ({ page, site, open }) => {
   site.secondFactorAdmin.wait(waiting("r1"));
   const createdMs = Date.now();
   site.outbox.put(
@@ -181,11 +181,11 @@ test("hostile names are shown as text and run nothing", async ({ page, site, ope
   assertEquals(await page.locator("#app img, #app script").count(), 0);
 });
 
-test("Live can be worked by keyboard alone, with the focus in sight", async ({ page, site, open }) => {
+test("Live works by keyboard only, with visible focus", async ({ page, site, open }) => {
   site.watch.put(conversation(1, { user: "ada", startedMs: Date.now() }));
   site.secondFactorAdmin.wait(waiting("r1"));
   await open("/live", "Live", { role: "operator" });
-  // The panels below come after the list.
+  // The panels below follow the list.
   await page.getByRole("link", { name: "ada" }).waitFor();
   await page.getByRole("button", { name: "Deny the sign-in of ada" }).waitFor();
   const seen: string[] = [];
@@ -204,7 +204,8 @@ test("Live can be worked by keyboard alone, with the focus in sight", async ({ p
     });
     if (focused === null) break;
     assert(focused.inSight, `the focus on ${JSON.stringify(focused.name)} is in sight`);
-    // The first "ada" is the login in the list; a later one is the link to the user in the inspector, which leaves Live.
+    // The first "ada" is the login in the list; a later one is the link to the user in the inspector, which leaves
+    // Live.
     if (focused.name === "ada" && !seen.includes("ada")) await page.keyboard.press("Enter");
     seen.push(focused.name);
   }

@@ -1,4 +1,4 @@
-// The page that confirms one login, in a real browser without JavaScript: real packets ask, a form answers.
+// The page that confirms one login, in a browser without JavaScript: real packets cause requests, a form answers them.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { BrowserContextOptions, Page } from "../packages/playwright.ts";
@@ -18,7 +18,7 @@ address = ["127.0.0.1"]
 secret = "a secret of the approval page"
 `;
 
-/** Calls the server as a page of its own would. */
+/** Calls the server like a page of its own. */
 async function call<T>(
   gateway: ConsoleProgram,
   path: string,
@@ -56,7 +56,7 @@ async function startWorld(user = "ada", toml = SETTINGS) {
     phone,
     client,
     user,
-    /** What waits for the phone, newest last. */
+    /** The requests that wait for the phone, newest last. */
     async requestIds(): Promise<string[]> {
       const response = await fetch(`${gateway.origin}/device/api/view`, { headers: { cookie: phone } });
       const { view }: { view: { requests: { requestId: string }[] } } = await response.json();
@@ -72,7 +72,7 @@ type World = Awaited<ReturnType<typeof startWorld>>;
 
 let ports = 5000;
 
-/** A login that waits for the phone: where its page is, the number of its prompt, and how it ends. */
+/** A login that waits for the phone: the address of its page, the number in its prompt, and its result. */
 async function login(world: World) {
   const nasPort = ports++;
   const known = new Set(await world.requestIds());
@@ -101,7 +101,7 @@ async function scriptless(
 
 const question = (page: Page) => page.getByRole("heading", { name: "Is this you signing in?", level: 1 });
 
-browserTest("opening the page decides nothing; the number and Approve let the login in", async () => {
+browserTest("opening the page decides nothing; the number and Approve accept the login", async () => {
   await using world = await startWorld();
   const { page } = await scriptless(world, { cookie: world.phone });
   const { path, number, answer } = await login(world);
@@ -121,7 +121,7 @@ browserTest("opening the page decides nothing; the number and Approve let the lo
   await page.getByRole("heading", { name: "Approved", level: 1 }).waitFor();
 });
 
-browserTest("Deny refuses the login without the number; a wrong number does, too, and says so", async () => {
+browserTest("Deny rejects the login without a number; a wrong number rejects it, too", async () => {
   await using world = await startWorld();
   const { page } = await scriptless(world, { cookie: world.phone });
   const first = await login(world);
@@ -139,7 +139,7 @@ browserTest("Deny refuses the login without the number; a wrong number does, too
 });
 
 browserTest(
-  "This was not me denies, locks for an hour, and the console says so until it is dismissed",
+  "“this was not me” denies, locks for an hour, and the console shows it until it is dismissed",
   async (tab) => {
     await using world = await startWorld();
     const { page } = await scriptless(world, { cookie: world.phone });
@@ -169,7 +169,7 @@ browserTest(
 );
 
 browserTest(
-  "a visit by a one-time link confirms only the user's own login, and not without a visit",
+  "a one-time link confirms only the user's own login, and a session is required",
   async () => {
     await using world = await startWorld();
     const linkOf = async (user: string) => {
@@ -233,7 +233,7 @@ browserTest("another site's form decides nothing, and a form without a number is
   await question(page).waitFor();
 });
 
-browserTest("the page speaks German to a browser that asks for it, and hostile names are text", async () => {
+browserTest("the page is German in a German browser, and hostile names are text", async () => {
   await using world = await startWorld(HOSTILE);
   const { path } = await login(world);
   const { page } = await scriptless(world, { cookie: world.phone, locale: "de-DE" });
@@ -247,7 +247,7 @@ browserTest("the page speaks German to a browser that asks for it, and hostile n
   assert(!policy.includes("script-src"), "no script may run");
 });
 
-browserTest("the page has no problem wide in light and at 320 px in dark, whatever it says", async () => {
+browserTest("the page has no problem wide in light and at 320 px in dark, in every state", async () => {
   await using world = await startWorld(
     "a-very-long-user-name-with-a-department-behind-it@research.example.org",
   );

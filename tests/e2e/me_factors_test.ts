@@ -1,4 +1,4 @@
-// The account page: phones by their names, sessions that end, a server that is away, and double clicks.
+// The account page: names of phones, sessions that end, a lost server, and double clicks.
 
 import { assert, assertEquals } from "@std/assert";
 import { enterByLink, pairThisBrowser, startMeConsole } from "../fakes/console_me.ts";
@@ -15,7 +15,7 @@ const test = consoleTests(startMeConsole, { role: "owner", look: "narrow" });
 const section = (page: Page, name: string) => page.getByRole("region", { name });
 const dialog = (page: Page) => page.getByRole("dialog");
 
-test("me: a paired phone goes on as its user; the last factor stays, another may go", async ({ page, site }) => {
+test("me: a paired phone signs its user in; the last factor stays, another one can be removed", async ({ page, site }) => {
   await pairThisBrowser(page, site);
   await page.getByRole("link", { name: /^My account/ }).click();
   await page.getByRole("button", { name: "Continue as ada" }).click();
@@ -38,7 +38,7 @@ test("me: a paired phone goes on as its user; the last factor stays, another may
   assert(records.some(({ action, actor }) => action === "pairing.revoke" && actor === "user:ada"));
 });
 
-test("me: two phones are told apart by the names that their person gives them", async ({ page, site }) => {
+test("me: two phones are distinguished by the names that their user gives them", async ({ page, site }) => {
   await site.addPhone("p1");
   await site.addPhone("p2");
   await enterByLink(page, site);
@@ -57,7 +57,7 @@ test("me: two phones are told apart by the names that their person gives them", 
   await dialog(page).getByRole("heading", { name: "Remove “Pixel of Ada”?" }).waitFor();
 });
 
-test("me: removing the phone in hand says so, and ends the visit", async ({ page, site }) => {
+test("me: removing the current phone shows a warning, and ends the session", async ({ page, site }) => {
   await pairThisBrowser(page, site);
   await site.addApp();
   await page.goto(`${site.origin}/me`);
@@ -69,7 +69,7 @@ test("me: removing the phone in hand says so, and ends the visit", async ({ page
   assertEquals(site.pairings.of("ada").map(({ kind }) => kind), ["totp"]);
 });
 
-test("me: another phone is paired by QR code and link; the dialog closes when it is there", async ({ page, site }) => {
+test("me: another phone is paired by QR code and link; the dialog closes when it is paired", async ({ page, site }) => {
   await enterByLink(page, site);
   await section(page, "Phones").getByText("No phones paired.").waitFor();
   await page.getByRole("button", { name: "Pair a phone" }).click();
@@ -83,14 +83,14 @@ test("me: another phone is paired by QR code and link; the dialog closes when it
   await section(page, "Phones").getByText("not used yet").waitFor();
 });
 
-/** From now on the page asks only when it is told to: while it is looked at, it asks by itself every few seconds. */
+/** From now on the page polls only on demand. Otherwise it polls every few seconds. */
 async function lookAway(page: Page): Promise<void> {
   await page.evaluate(() => {
     Object.defineProperty(document, "visibilityState", { get: () => "hidden" });
   });
 }
 
-test("me: a session that ends keeps the page and what is typed, and goes on after", async ({ page, site }) => {
+test("me: a session that ends keeps the page and the input, and continues after the sign-in", async ({ page, site }) => {
   await enterByLink(page, site);
   await page.getByRole("button", { name: "Set up app" }).click();
   const app = page.getByRole("dialog", { name: "Set up an authenticator app" });
@@ -105,13 +105,13 @@ test("me: a session that ends keeps the page and what is typed, and goes on afte
   await again.getByRole("button", { name: "Use link" }).click();
   await again.waitFor({ state: "detached" });
   assertEquals(await app.getByLabel("Code from the app").inputValue(), code);
-  // The key belonged to the session before: said in a sentence, and nothing is added.
+  // The key belonged to the old session: there is a message, and nothing is added.
   await app.getByText("The secret was not confirmed in time. Start again.").waitFor();
   assertEquals(site.pairings.of("ada"), []);
 });
 
-test("me: the session's end is said two minutes before, and put off", async ({ page, site }) => {
-  // Decided with the first answer. The page asks again every few seconds, and no answer moves it.
+test("me: the end of the session is announced two minutes before, and postponed", async ({ page, site }) => {
+  // The end is set with the first answer. The page polls every few seconds, and no answer moves it.
   let endsMs = 0;
   await page.route("**/me/api/session**", async (route) => {
     const answer = await route.fetch();
@@ -131,7 +131,7 @@ test("me: the session's end is said two minutes before, and put off", async ({ p
   await page.unrouteAll({ behavior: "ignoreErrors" });
 });
 
-test("me: a lost server keeps what is shown, says since when, and a try mends it", async ({ page, site }) => {
+test("me: after the loss of the server the data stays, with its age, and a retry updates it", async ({ page, site }) => {
   await site.addPhone("p1");
   await enterByLink(page, site);
   await section(page, "Phones").getByRole("listitem").waitFor();
@@ -151,7 +151,7 @@ test("me: a lost server keeps what is shown, says since when, and a try mends it
   assertEquals(site.pairings.of("ada").length, 1);
 });
 
-test("me: what could not be fetched at all is said with a way to try again", async ({ page, site }) => {
+test("me: a failed first fetch shows a button to retry", async ({ page, site }) => {
   await page.route("**/me/api/session", (route) => route.abort());
   await page.goto(`${site.origin}/me`);
   await page.getByRole("heading", { name: "Your account could not be loaded." }).waitFor();
@@ -170,7 +170,7 @@ test("me: what could not be fetched at all is said with a way to try again", asy
   await section(page, "Phones").waitFor();
 });
 
-test("me: a double click makes recovery codes once", async ({ page, site }) => {
+test("me: a double click creates recovery codes once", async ({ page, site }) => {
   await enterByLink(page, site);
   const made = await holdCalls(page, /\/recovery-codes$/);
   await page.getByRole("button", { name: "Generate recovery codes" }).dblclick();

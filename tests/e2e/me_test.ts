@@ -12,7 +12,7 @@ const test = consoleTests(startMeConsole, { role: "owner", look: "narrow" });
 const section = (page: Page, name: string) => page.getByRole("region", { name });
 const dialog = (page: Page) => page.getByRole("dialog");
 
-test("me: a link opens the account by a button, once; looking at it uses nothing up", async ({ page, context, site }) => {
+test("me: a link opens the account by a button, once; viewing it does not use it up", async ({ page, context, site }) => {
   const link = await site.link();
   await page.goto(link);
   await page.getByRole("heading", { name: "Open the account of ada?" }).waitFor();
@@ -34,7 +34,7 @@ test("me: a link opens the account by a button, once; looking at it uses nothing
   await page.getByRole("heading", { name: "With a one-time link" }).waitFor();
 });
 
-test("me: without a way in the page says which there are, and takes a pasted link", async ({ page, site }) => {
+test("me: without a session the page lists the sign-in methods, and accepts a pasted link", async ({ page, site }) => {
   await page.goto(`${site.origin}/me`);
   await page.getByRole("textbox", { name: "One-time link" }).fill("https://gate.example.org/");
   await page.getByRole("button", { name: "Use link" }).click();
@@ -56,7 +56,7 @@ test("me: an authenticator app is set up with its first code, and removed", asyn
   assertMatch(uri, /^otpauth:\/\/totp\//);
   const secret = new URL(uri).searchParams.get("secret") ?? "";
   assertEquals((await dialog(page).locator("code").innerText()).replaceAll(" ", ""), secret);
-  // Of the moment in which it is typed.
+  // The code of the moment in which it is typed.
   const right = () => totpCode(fromBase32(secret), Date.now());
   const check = dialog(page).getByRole("button", { name: "Verify code" });
   assertEquals(await check.isDisabled(), true);
@@ -73,7 +73,7 @@ test("me: an authenticator app is set up with its first code, and removed", asyn
   assertEquals(site.pairings.of("ada"), []);
 });
 
-test("me: recovery codes are shown once, and closing asks whether they are kept", async ({ page, site }) => {
+test("me: recovery codes are shown once, and closing asks whether they are stored", async ({ page, site }) => {
   await enterByLink(page, site);
   await page.getByRole("button", { name: "Generate recovery codes" }).click();
   const list = dialog(page).getByRole("list", { name: "Recovery codes of ada" }).getByRole("listitem");
@@ -103,7 +103,7 @@ test("me: recovery codes are shown once, and closing asks whether they are kept"
   assertEquals(next.some((code) => codes.includes(code)), false);
 });
 
-test("me: what a login asks first is chosen once there is a choice", async ({ page, site }) => {
+test("me: the default factor can be selected if there are several", async ({ page, site }) => {
   await site.addPhone("p1");
   await site.addApp();
   await enterByLink(page, site);
@@ -112,7 +112,7 @@ test("me: what a login asks first is chosen once there is a choice", async ({ pa
   assertEquals(site.pairings.preferred("ada"), "totp");
 });
 
-test("me: logins that wait come first, recent ones say how and why they ended", async ({ page, site }) => {
+test("me: waiting logins come first, recent ones show how and why they ended", async ({ page, site }) => {
   await site.fillHistory();
   await site.fillHistory("grace");
   site.waits("vpn-7");
@@ -131,7 +131,7 @@ test("me: logins that wait come first, recent ones say how and why they ended", 
   assertMatch(await denied.locator("time").getAttribute("title") ?? "", /\d\d:\d\d/);
 });
 
-test("me: “this was not me” says what it does, does it, and says what was done", async ({ page, site }) => {
+test("me: “this was not me” explains its effect, acts, and reports the result", async ({ page, site }) => {
   await site.fillHistory();
   await enterByLink(page, site);
   await section(page, "Recent sign-ins").getByRole("button", { name: /^This was not me Rejected/ }).first()
@@ -167,7 +167,7 @@ test("me: “this was not me” says what it does, does it, and says what was do
   assert(records.some(({ action, actor }) => action === "user.not_me" && actor === "user:ada"));
 });
 
-test("me: German and dark by the switches at the foot, kept for the next visit", async ({ page, site }) => {
+test("me: the switches in the footer set German and dark, also for the next visit", async ({ page, site }) => {
   await enterByLink(page, site);
   await page.getByLabel("Language").selectOption({ label: "Deutsch" });
   await page.getByRole("heading", { name: "Letzte Anmeldungen" }).waitFor();

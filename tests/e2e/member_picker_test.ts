@@ -21,16 +21,16 @@ test("picker: Enter picks the single, exact or highlighted match, arrow keys mov
   await table.waitFor();
   const before = await topOf(page, ".table-frame");
   await search(page).focus();
-  // Enter before the matches are here picks the single one when it arrives.
+  // Enter before the matches arrive selects a single match when it arrives.
   await page.keyboard.type("grac");
   await page.keyboard.press("Enter");
-  // The message goes after a while, so it is waited for first.
+  // The message disappears after a while, so the test waits for it first.
   await page.getByText("Added grace to staff.").waitFor();
   await table.getByRole("link", { name: "grace" }).waitFor();
   assertEquals([await hasFocus(page), await search(page).inputValue()], [true, ""]);
   assertEquals(await topOf(page, ".table-frame"), before, "the message does not push the page down");
-  // Several matches: nothing is picked without a highlight. The text comes at once: of a text typed key by key, the matches of its
-  // beginning may be shown first, and Enter picks none of those.
+  // Several matches: nothing is selected without a highlight. The text is set at once: if it were typed key by key,
+  // matches of its beginning could appear first, and Enter selects none of those.
   await page.keyboard.insertText("ad");
   await page.getByRole("option").nth(2).waitFor();
   await page.keyboard.press("Enter");
@@ -49,7 +49,7 @@ test("picker: Enter picks the single, exact or highlighted match, arrow keys mov
   await page.getByRole("option", { name: "ada", exact: true, selected: true }).waitFor();
   await page.keyboard.press("Enter");
   await table.getByRole("link", { name: "ada", exact: true }).waitFor();
-  // By mouse, too, the focus stays in the field.
+  // With the mouse, too, the focus stays in the field.
   await page.keyboard.insertText("adele");
   await page.getByRole("option", { name: "adele" }).click();
   await table.getByRole("link", { name: "adele" }).waitFor();
@@ -61,7 +61,7 @@ test("picker: Enter picks the single, exact or highlighted match, arrow keys mov
   assertEquals((await site.membersOf("staff")).toSorted(), ["ada", "adam", "adele", "grace", "seed"]);
 });
 
-test("bulk: the result is in view and the list is not scrolled", async ({ page, site, open }) => {
+test("bulk: the result is visible and the list does not scroll", async ({ page, site, open }) => {
   for (let number = 1; number <= 40; number += 1) await site.put(`user${String(number).padStart(2, "0")}`);
   await open("/users", "Users");
   for (const [width, height] of [[1440, 900], [390, 844]] as const) {
@@ -98,11 +98,11 @@ test("users: Esc from a user returns to the row, with the filters and the select
   await page.locator('tr[data-key="ada"] a:focus').waitFor();
   await page.waitForURL((url) => url.search === "?q=ada");
   assertEquals(await page.getByRole("row", { name: /adam/ }).getByRole("checkbox").isChecked(), true);
-  // The row has the focus as soon as it is drawn, and the table's keys come a moment later.
+  // The row has the focus when it is drawn, and the table's keys are ready a moment later.
   await listensFor(page, ["j"]);
   await page.keyboard.press("j");
   await page.locator('tr[data-key="adam"] a:focus').waitFor();
-  // A visit from elsewhere starts without a selection.
+  // A visit from another page starts without a selection.
   await page.getByRole("link", { name: "Groups", exact: true }).click();
   await page.getByRole("heading", { name: "Groups", level: 1 }).waitFor();
   await page.evaluate(() => history.back());

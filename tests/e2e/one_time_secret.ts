@@ -1,4 +1,4 @@
-// What the tests of one-time secrets check in a browser.
+// Checks of dialogs with one-time secrets, in a browser.
 
 import { assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";

@@ -1,4 +1,4 @@
-// What is wrong with a page as it stands, as lines: axe-core, names in the browser's accessibility tree, and overflow.
+// Checks of a page that return problems as lines: axe-core, names in the browser's accessibility tree, and overflow.
 // The policy of the page forbids a script tag, so the source of axe is evaluated.
 
 import { assertEquals } from "@std/assert";
@@ -23,7 +23,7 @@ export async function laidOut(page: Page): Promise<void> {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
 
-/** Waits until nothing moves and nothing is dimmed because it is fetched again. Colors are checked when the page is at rest. */
+/** Waits until nothing moves and nothing is dimmed during a fetch. Colors are checked when the page is at rest. */
 async function atRest(page: Page, within: string): Promise<void> {
   await laidOut(page);
   await page.waitForFunction((within) =>
@@ -55,7 +55,7 @@ const READ_AGAIN_MS = 200;
  * and takes a live region inside a button for the name of the button, which Chromium does not.
  */
 async function findUnnamed(page: Page): Promise<string[]> {
-  // The tree follows the page a little later. A control that has no name stays without one.
+  // The tree follows the page with a delay. A control without a name stays without one.
   let found: string[] = [];
   for (let reading = 0; reading < MAX_READINGS; reading += 1) {
     if (reading > 0) await page.waitForTimeout(READ_AGAIN_MS);
@@ -111,7 +111,10 @@ async function readByAxe(page: Page, { within, rules }: { within: string; rules:
   return { lines, hasChanged };
 }
 
-/** axe checks one rule after another. A page that changes meanwhile (a row disappears) is read again: a real fault stays. */
+/**
+ * axe checks one rule after another. A page that changes meanwhile (a row disappears) is checked again: a real fault
+ * stays.
+ */
 async function readUntilStill(page: Page, options: { within: string; rules: Rules }): Promise<string[]> {
   let read = await readByAxe(page, options);
   for (let reading = 1; reading < MAX_READINGS && read.lines.length > 0 && read.hasChanged; reading += 1) {
@@ -129,7 +132,10 @@ export async function findAccessibilityProblems(page: Page, { within = "html" } 
   return [...await readUntilStill(page, { within, rules: ALL_RULES }), ...await findUnnamed(page)];
 }
 
-/** The contrast problems of the page in this color scheme. The scheme changes colors only, so the other rules are not run again. */
+/**
+ * The contrast problems of the page in this color scheme. The scheme changes colors only, so the other rules are not
+ * run again.
+ */
 export async function findContrastProblems(page: Page, scheme: "light" | "dark"): Promise<string[]> {
   await page.emulateMedia({ colorScheme: scheme });
   return await readUntilStill(page, { within: "html", rules: COLOR_RULES });
@@ -140,7 +146,9 @@ export function scrollsSideways(page: Page): Promise<boolean> {
   return page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
 }
 
-/** Overflow of the page, and table cells that are too narrow for their text. On small screens a short word needs little. */
+/**
+ * Overflow of the page, and table cells that are too narrow for their text. On small screens a short word needs little.
+ */
 async function findOverflow(page: Page): Promise<string[]> {
   const squeezed = await page.evaluate(() =>
     [...document.querySelectorAll<HTMLElement>("main td")]
@@ -153,12 +161,12 @@ async function findOverflow(page: Page): Promise<string[]> {
   return await scrollsSideways(page) ? [...squeezed, "scrolls sideways"] : squeezed;
 }
 
-/** Everything that is wrong with the page in its present size and scheme. */
+/** All problems of the page in its present size and scheme. */
 export async function findPageProblems(page: Page, { within = "html" } = {}): Promise<string[]> {
   return [...await findAccessibilityProblems(page, { within }), ...await findOverflow(page)];
 }
 
-/** The page has no problem in light colors, and its colors have none in dark. */
+/** Asserts that the page has no problem in light colors, and no color problem in dark ones. */
 export async function assertHolds(page: Page, { within = "html" } = {}): Promise<void> {
   await page.emulateMedia({ colorScheme: "light" });
   assertEquals(await findPageProblems(page, { within }), []);
@@ -166,7 +174,7 @@ export async function assertHolds(page: Page, { within = "html" } = {}): Promise
   await page.emulateMedia({ colorScheme: "light" });
 }
 
-/** The page has no problem as it is, and none at 320 px in dark colors. */
+/** Asserts that the page has no problem in its present look, and none at 320 px in dark colors. */
 export async function assertHoldsInBothLooks(
   page: Page,
   { within = "html", check }: { within?: string; check?: (page: Page) => Promise<void> } = {},

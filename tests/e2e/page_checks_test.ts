@@ -1,4 +1,4 @@
-// Around the page matrix: its rows are complete, its checks see problems, lists at every width, and hostile files and addresses.
+// Tests of the page matrix: complete rows, effective checks, lists at every width, and hostile files and addresses.
 
 import { assert, assertEquals } from "@std/assert";
 import { PAGE_ROUTES } from "../../console/web/app/routes.ts";
@@ -41,7 +41,7 @@ async function filesWith(pattern: RegExp, folder = ""): Promise<string[]> {
 const test = consoleTests(startFullConsole, { role: "owner" });
 
 const WIDTHS_PX = [320, 390, 600, 761, 800, 900, 1024, 1100, 1280, 1920] as const;
-/** The column that tells the rows apart, by page. */
+/** The column that identifies the rows, by page. */
 const NAME_COLUMNS = {
   users: "User name",
   history: "User",
@@ -54,7 +54,9 @@ const NAME_COLUMNS = {
 } as const;
 const MIN_NAME_PX = 140;
 
-/** The problems of the first table: the width of the column with that heading, and whether the table scrolls sideways. */
+/**
+ * The problems of the first table: the width of the column with that heading, and whether the table scrolls sideways.
+ */
 function problemsOf(page: Page, column: string): Promise<string[]> {
   return page.locator(".table-frame").first().evaluate((frame, { column, minPx }) => {
     const problems: string[] = [];
@@ -88,7 +90,7 @@ test(`table: the names of the lists are at least ${MIN_NAME_PX} px wide at every
 });
 
 test(
-  "reach: the bar of what is chosen covers no row that has the focus",
+  "reach: the bar of bulk actions covers no row that has the focus",
   { look: "narrow" },
   async ({ page, site }) => {
     for (let number = 1; number <= 20; number += 1) {
@@ -101,7 +103,7 @@ test(
   },
 );
 
-test("reach: stopNow() sees what is covered and what has no mark", async ({ page, site }) => {
+test("reach: stopNow() finds covered elements and elements without a focus mark", async ({ page, site }) => {
   await openPage(page, { site, row: rowOf("groups") });
   const button = page.getByRole("button", { name: "Create group" });
   await page.keyboard.press("Tab");
@@ -118,7 +120,7 @@ test("reach: stopNow() sees what is covered and what has no mark", async ({ page
   assertEquals((await stopNow(page)).problem, "is covered");
 });
 
-test("reach: axe sees a target that is too small", async ({ page, site }) => {
+test("reach: axe finds a target that is too small", async ({ page, site }) => {
   await openPage(page, { site, row: rowOf("devices") });
   await page.evaluate(() => {
     for (const button of document.querySelectorAll<HTMLElement>("tbody .button")) {
@@ -151,7 +153,7 @@ test("hostile: a file's name, its cells and its refusals are text", async ({ pag
   assertEquals([await page.locator("main img").count(), await scrollsSideways(page)], [0, false]);
 });
 
-test("hostile: an address with names that mean harm is text, and no page breaks", async ({ page, site }) => {
+test("hostile: malicious names in the address are text, and no page breaks", async ({ page, site }) => {
   const problems: string[] = [];
   const bad = encodeURIComponent(MARKUP);
   const paths = ["/users/", "/groups/", "/clients/", "/targets/", "/live/c/"].map((path) => path + bad);

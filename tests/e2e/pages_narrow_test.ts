@@ -1,4 +1,4 @@
-// Every page of the console at 320 px by touch, in dark colors.
+// Every page of the console at 320 px with touch, in dark colors.
 
 import { pageMatrix } from "./pages/page_matrix.ts";
 

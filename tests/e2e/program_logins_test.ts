@@ -1,4 +1,4 @@
-// Logins from end to end: radclient, the real program, a phone page and an account page in Chromium, and the console that watches.
+// Logins from end to end: radclient, the real program, a phone page and an account page in Chromium, and the console.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import type { RadclientLogin } from "../interop/peers/radclient.ts";
@@ -13,7 +13,7 @@ address = ["127.0.0.1"]
 secret = "a secret of the whole-login test"
 `;
 browserTest(
-  "a login by radclient is approved on a paired phone page with its number, seen live, and accepted",
+  "a login by radclient is approved on a paired phone with its number, shown live, and accepted",
   async ({ page: live }) => {
     await using program = await startFirstProgram({ toml: CLIENT });
     await becomeOwner(live, program);
@@ -41,7 +41,7 @@ async function loginIsApproved(
   await card.getByLabel("Number shown at your sign-in").fill(number);
   await card.getByRole("button", { name: "Approve" }).click();
   await phone.getByText("Approved. Return to your sign-in.").waitFor();
-  // The next login asks with the same words.
+  // The next login has the same prompt.
   await card.waitFor({ state: "detached" });
   await login.answer("");
   assertEquals((await login.end()).verdict, "accept");
@@ -64,7 +64,7 @@ async function loginIsDeniedByAWrongNumber(
   await live.getByText("Rejected", { exact: true }).last().waitFor();
 }
 
-/** The two digits that the login prompt shows. */
+/** The two digits in the login prompt. */
 async function promptedNumber(login: RadclientLogin): Promise<string> {
   await login.shows("Authorize this login on your device with the number");
   const number = /with the number (\d\d)/.exec(login.message())?.[1];
@@ -73,7 +73,7 @@ async function promptedNumber(login: RadclientLogin): Promise<string> {
 }
 
 browserTest(
-  "me: “this was not me” rejects a login by radclient that waits, locks the user, and tells the administrators",
+  "me: “this was not me” rejects a waiting login by radclient, locks the user, and notifies the administrators",
   async ({ page: live }) => {
     await using program = await startFirstProgram({ toml: CLIENT });
     await using peer = program.radclient();
@@ -108,7 +108,7 @@ browserTest(
 );
 
 browserTest(
-  "me: by a link from the user's page an app is set up and recovery codes are made; each gets in once",
+  "me: with a link from the user's page an app and recovery codes are set up; each is accepted once",
   async ({ page: owner }) => {
     await using program = await startFirstProgram({ toml: CLIENT });
     await using peer = program.radclient();
@@ -124,7 +124,7 @@ browserTest(
     const seed = await setUpApp(page);
     const codes = await makeCodes(page);
     const byApp = await peer.login({ name: "grace", password: "pw" });
-    // The code that proved the app counts once: a login takes the next one, which a clock may be ahead by.
+    // The code that proved the app counts once: the login uses the next one, which is within the tolerance.
     await byApp.answer(totpCode(seed, Date.now() + 30_000));
     assertEquals((await byApp.end()).verdict, "accept");
     const byCode = await peer.login({ name: "grace", password: "pw" });

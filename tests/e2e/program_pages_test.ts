@@ -29,7 +29,7 @@ async function inspect(page: Page, { name, label }: { name: string; label: strin
 }
 
 test(
-  "the inspector and the dropped packets say whose name an unknown one resembles, in English and in German",
+  "the inspector and the dropped packets name the user whom an unknown name resembles, in English and in German",
   { toml: CLIENT + credentialsToml(["default"]) },
   async ({ page, context, site, open }) => {
     const scim = createCaller(site, { account: WRITER, target: "default" });
@@ -109,7 +109,7 @@ test("an owner sees that unsigned requests are accepted, and requires signed one
 });
 
 test(
-  "a viewer and a client of the settings file get the reason instead of the button",
+  "a viewer and a client of the settings file show the reason instead of the button",
   { toml: OF_FILE },
   async ({ page, open }) => {
     await open("/clients/of-file", "of-file", { role: "viewer" });
@@ -147,7 +147,7 @@ test("a viewer sees who is connected on Live, and a user's sessions on the user'
     /^Connected\s+ada\s+10\.8\.0\.6 ← 198\.51\.100\.7\s+any\s+.*\s+1\.5 MB down, 0 B up$/s,
   );
   assertEquals(await rows.count(), 2);
-  // Before the session ends: Live fetches who is connected every few seconds, and then the link is gone.
+  // Before the session ends: Live polls the connected users every few seconds, and then the link disappears.
   await panel.getByRole("link", { name: "ada" }).click();
   await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
   await account(site, `${ada},Acct-Status-Type=Stop,Acct-Terminate-Cause=Idle-Timeout`);

@@ -1,5 +1,5 @@
-// Where the pages offer each action of the console's API: the page and the name of the button. The route table has the role
-// that each action needs.
+// Where the pages offer each action of the console API: the page and the name of the button. The route table has the
+// required role of each action.
 
 /** An action that a button of a page starts. */
 export interface ButtonAction {
@@ -30,7 +30,7 @@ const button = (page: string, name: string): ButtonAction => ({ page, button: na
 const follows = (route: string): FollowingAction => ({ follows: route });
 const closes = (page: string): ClosedPageAction => ({ closes: page });
 
-/** By method and path, as in the table of access. */
+/** By method and path, as in the table of permissions. */
 export const ROLE_ACTIONS: Readonly<Record<string, RoleAction>> = {
   "POST /session/stay": OWN,
   "POST /session/step-up": OWN,

@@ -1,5 +1,5 @@
-// Every role on every page: the pages hide nothing, and a button that the role may not use is disabled and names the role that
-// it needs. The route table has the role of each action.
+// Every role on every page: the pages hide nothing, and a button that the role may not use is disabled and names the
+// required role. The route table has the role of each action.
 
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
@@ -45,7 +45,7 @@ function unexplained(page: Page): Promise<string[]> {
         .some((text) => text.trim() !== "");
     };
     return [...document.querySelectorAll<HTMLElement>("main :disabled, main [aria-disabled=true]")]
-      // At the end of a list the pager has nowhere to go, which its count says.
+      // At the end of a list the pager is disabled, and its count is the reason.
       .filter((element) => element.checkVisibility() && element.closest(".pager") === null && !said(element))
       .map((element) => element.outerHTML.slice(0, 160));
   });
@@ -67,7 +67,7 @@ async function judge(page: Page, name: string, { role, needs }: { role: Role; ne
 }
 
 for (const role of ROLES) {
-  test(`roles: ${role} finds every action enabled or with the role that it needs, also on closed pages`, async ({ page, site }) => {
+  test(`roles: ${role} finds every action enabled or with the required role, also on closed pages`, async ({ page, site }) => {
     const problems: string[] = [];
     const openRow = pageOpener(page, { site, role });
     const found = WRITING_ROUTES.flatMap(({ method, path, needs }) => {
@@ -75,7 +75,7 @@ for (const role of ROLES) {
       return action !== undefined && "page" in action && needs !== "anyone" ? [{ ...action, needs }] : [];
     });
     for (const [name, actions] of Map.groupBy(found, ({ page }) => page)) {
-      // An IP address serves here: passkeys need a host name, and their button says so.
+      // An IP address is used here: passkeys need a host name, and their button gives that reason.
       const { byName: _any, ...row } = rowOf(name);
       await openRow(row);
       for (const { button, needs } of actions) {
@@ -120,7 +120,7 @@ test("roles: keys and the palette start no action that the role may not use", as
   await arrived(page, { site, row: rowOf("groups") });
   await page.keyboard.press("c");
   await page.keyboard.press("g");
-  // The page takes keys, and this one comes after those two.
+  // The page handles keys, and this one follows those two.
   await page.keyboard.press("?");
   await seen(help, "Create group");
   assertEquals(await page.getByRole("dialog").count(), 1);

@@ -6,9 +6,9 @@ import type { Page } from "../packages/playwright.ts";
 const SENT_BY_PAGES = /\/(session\/stay|clients\/heard)$/;
 
 /**
- * Calls `end`, which deletes the cookies by default. Pages also send requests without an action (lazy parts, the stream,
- * polling). They wait until the next write: otherwise their refusal opens the sign-in dialog over the button that the test
- * presses next.
+ * Calls `end`, which deletes the cookies by default. Pages also send requests without an action (lazy parts, the
+ * stream, polling). They wait until the next write: otherwise their refusal opens the sign-in dialog over the button
+ * that the test presses next.
  */
 export async function endSession(
   page: Page,

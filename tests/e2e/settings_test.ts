@@ -1,4 +1,4 @@
-// The settings in a real browser: every part by its address, what is secret is not there, and axe finds nothing.
+// The settings page in a browser: the address of each part, no secrets, and no problem for axe.
 
 import { assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
@@ -17,7 +17,7 @@ const TOML = `
 `;
 const openSite = () => startPeopleConsole({ dist, toml: TOML });
 
-/** Each part of the page: its anchor, and what is there when it is. */
+/** Each part of the page: its anchor, and its content. */
 const PARTS: Readonly<Record<string, { hash: string; seen: (page: Page) => Promise<void> }>> = {
   "sign-in rules": {
     hash: "",
@@ -45,7 +45,7 @@ const PARTS: Readonly<Record<string, { hash: string; seen: (page: Page) => Promi
 };
 
 browserTest(
-  "/settings and /audit speak German, dates too, where the browser speaks English",
+  "/settings and /audit can be German, with dates, in an English browser",
   async ({ page }) => {
     await using site = await openSite();
     await enterAs(page, { site, role: "owner", path: "/settings", heading: "Settings" });
@@ -64,7 +64,7 @@ browserTest(
   },
 );
 
-browserTest("/settings: each part opens by its address, and the secret is not there", async ({ page }) => {
+browserTest("/settings: each part opens by its address, and no secret is shown", async ({ page }) => {
   await using site = await openSite();
   for (const { hash, seen } of Object.values(PARTS)) {
     await page.goto("about:blank");
@@ -87,7 +87,7 @@ browserTest("/settings opens by keys, searches, and keeps the search in the addr
   await page.keyboard.type("unknown_users");
   await page.getByRole("row", { name: /radius\.state/ }).waitFor({ state: "detached" });
   await page.getByRole("row", { name: /radius\.unknown_users/ }).waitFor();
-  // The address follows a moment after the last key.
+  // The address changes a moment after the last key.
   await page.waitForURL((url) => url.searchParams.get("q") === "unknown_users");
   await page.getByLabel("Search settings").fill("nothing of that kind");
   await page.getByText("No setting matches").waitFor();
@@ -112,7 +112,7 @@ browserTest("/settings changes the look of this browser, also from the palette",
   await page.getByRole("row", { name: "Beendete Anmeldungen 90 Tage Datenspeicher" }).waitFor();
 });
 
-browserTest("/settings says that it could not be read, and reads on when asked again", async ({ page }) => {
+browserTest("/settings shows that it could not be read, and reads again on request", async ({ page }) => {
   await using site = await openSite();
   await page.route("**/console/api/settings", (route) => route.fulfill({ status: 500, body: "{}" }));
   await enterAs(page, { site, role: "viewer", path: "/settings", heading: "Settings" });

@@ -1,4 +1,4 @@
-// Signing in with a browser: authenticator apps, recovery codes, passkeys, and an OpenID Connect provider.
+// Sign-in in a browser: authenticator apps, recovery codes, passkeys, and an OpenID Connect provider.
 
 import { staysOpen } from "./one_time_secret.ts";
 import { assertEquals, assertMatch } from "@std/assert";
@@ -16,7 +16,7 @@ const test = consoleTests(startConsole, { role: "owner" });
 
 const dist = await currentDist();
 
-/** The code that an app would show for what the page says can be typed. */
+/** The code of an app that was set up with the key on the page. */
 async function codeShown(page: Page, nowMs: number): Promise<string> {
   const typed = await page.locator("code").first().innerText();
   const seed = decodeBase32(typed);
@@ -24,7 +24,7 @@ async function codeShown(page: Page, nowMs: number): Promise<string> {
   return totpAt(seed, Math.floor(nowMs / 30_000), 6);
 }
 
-/** Gives the browser an authenticator of its own, which answers without asking anybody. */
+/** Gives the browser a virtual authenticator, which answers without a user. */
 async function giveAuthenticator(page: Page): Promise<void> {
   const devtools = await page.context().newCDPSession(page);
   await devtools.send("WebAuthn.enable", { enableUI: false });
@@ -40,7 +40,7 @@ async function giveAuthenticator(page: Page): Promise<void> {
   });
 }
 
-/** The same site by its name: passkeys need one. */
+/** The same site by its host name, which passkeys need. */
 const byName = (site: TestConsole) => site.origin.replace("127.0.0.1", "localhost");
 
 async function addPasskey(page: Page, name: string): Promise<void> {
@@ -56,7 +56,7 @@ async function enterByName(page: Page, { site, path }: { site: TestConsole; path
   await page.getByRole("heading", { name: "Access", level: 1 }).waitFor();
 }
 
-test("an authenticator app is set up with its QR code, and then signing in asks for its code", {
+test("an authenticator app is set up with its QR code, and then sign-in requires its code", {
   manualClock: true,
 }, async ({ page, site, clock }) => {
   await openAccess(page, { site, hash: "#sign-in" });
@@ -82,7 +82,7 @@ test("an authenticator app is set up with its QR code, and then signing in asks 
   const field = page.getByLabel("Code", { exact: true });
   await field.waitFor();
   assertEquals(await field.evaluate((input) => document.activeElement === input), true);
-  // The code of the set-up counted already.
+  // The code of the set-up was already used.
   await field.fill(code);
   await page.keyboard.press("Enter");
   assertMatch(await page.getByRole("alert").innerText(), /was already used/);
@@ -96,9 +96,9 @@ test("an authenticator app is set up with its QR code, and then signing in asks 
   await page.getByText("9 recovery codes left").waitFor();
 });
 
-test("a passkey is added, signs in with one press, and is removed", async ({ page, site }) => {
+test("a passkey is added, signs in with one click, and is removed", async ({ page, site }) => {
   await giveAuthenticator(page);
-  // The virtual authenticator would take the first suggestion by itself; here the button is meant.
+  // The virtual authenticator would accept the first suggestion by itself; this test uses the button.
   await page.addInitScript(() =>
     Object.assign(PublicKeyCredential, { isConditionalMediationAvailable: () => Promise.resolve(false) })
   );
@@ -139,12 +139,12 @@ test("a passkey signs in from the suggestions of the name field, and makes a fac
   await page.keyboard.press("Escape");
   await page.context().clearCookies();
   await page.goto(`${byName(site)}/access`);
-  // Nothing is pressed: the browser was asked for a suggestion, and its authenticator takes it.
+  // No button is pressed: the browser offers a suggestion, and its authenticator accepts it.
   await page.getByRole("button", { name: "Invite administrator" }).waitFor();
 });
 
 test(
-  "a link's account can be made with a passkey alone, which signs in afterwards",
+  "an account of a link can be created with only a passkey, which signs in afterwards",
   { admins: [] },
   async ({ page, site }) => {
     await giveAuthenticator(page);
@@ -163,7 +163,7 @@ test(
   },
 );
 
-test("a passkey cannot be had at a number address, and the page says why", async ({ page, site }) => {
+test("a passkey cannot be created at an IP address, and the page says why", async ({ page, site }) => {
   await page.goto(site.origin);
   await page.getByText("To use a passkey, open this console by its host name").waitFor();
   assertEquals(await page.getByRole("button", { name: "Use a passkey" }).count(), 0);
@@ -172,7 +172,7 @@ test("a passkey cannot be had at a number address, and the page says why", async
 });
 
 browserTest(
-  "the sign-in provider lets in, its refusal is a sentence, and it makes a factor fresh in another tab",
+  "a sign-in by the provider works, its refusal shows a message, and it makes a factor fresh in another tab",
   async ({ page, context }) => {
     const clock = createManualClock(Date.now());
     await using provider = await startOidcProvider({ nowMs: clock.nowMs });
@@ -205,14 +205,14 @@ browserTest(
   },
 );
 
-test("sign-in speaks German to a browser that asks for it", async ({ page, site }) => {
+test("sign-in is German in a German browser", async ({ page, site }) => {
   await page.addInitScript(() => localStorage.setItem("countersign-language", "de"));
   await page.goto(site.origin);
   await page.getByRole("button", { name: "Anmelden" }).waitFor();
 });
 
 test(
-  "sign-in says when codes are taken again after five wrong ones",
+  "sign-in shows when codes are accepted again after five wrong ones",
   { manualClock: true },
   async ({ page, site, clock }) => {
     await openAccess(page, { site, hash: "#sign-in" });

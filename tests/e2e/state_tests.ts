@@ -1,4 +1,4 @@
-// Tests of single states of pages: each state is reached in a wide window, and checked there and at 320 px in dark colors.
+// Tests of single states of pages: each state is checked in a wide window, and at 320 px in dark colors.
 
 import type { Page } from "../packages/playwright.ts";
 import { browserTest } from "./browser.ts";
@@ -8,13 +8,13 @@ import { assertHoldsInBothLooks } from "./page_checks.ts";
 export type ReachState<Site> = (page: Page, site: Site) => Promise<void>;
 
 export interface StateTests<Site> {
-  /** Begins the names of the tests. */
+  /** The prefix of the test names. */
   readonly subject: string;
   readonly start: () => Promise<Site>;
   readonly states: Readonly<Record<string, ReachState<Site>>>;
-  /** States of which only a part is checked, by their names. */
+  /** The names of states of which only a part is checked. */
   readonly within?: Readonly<Record<string, string>>;
-  /** What must hold besides, in both looks. */
+  /** Additional checks in both looks. */
   readonly check?: (page: Page) => Promise<void>;
 }
 

@@ -1,4 +1,5 @@
-// Messages: they cover no control and do not move the page, their region is always there, and "Undo" outlives its page.
+// Toast messages: they cover no control, do not move the page, have a permanent live region, and "Undo" outlives its
+// page.
 
 import { assert, assertEquals } from "@std/assert";
 import { startFullConsole } from "../fakes/console_full.ts";
@@ -16,7 +17,7 @@ const dist = await currentDist();
 const USERS = 30;
 const SAID = "ada can no longer sign in.";
 
-/** Controls whose visible part lies below a message, by their text; how many there are in all. */
+/** Controls whose visible part lies below a message, by their text, and their total number. */
 function coveredControls(page: Page): Promise<{ covered: string[]; count: number }> {
   return page.evaluate(() => {
     const toasts = [...document.querySelectorAll(".toast")].map((one) => one.getBoundingClientRect());
@@ -29,7 +30,7 @@ function coveredControls(page: Page): Promise<{ covered: string[]; count: number
         const [x, y] = [Math.max(left, toast.left), Math.max(top, toast.top)];
         const isBelow = x < Math.min(right, toast.right) && y < Math.min(bottom, toast.bottom);
         if (!isBelow) continue;
-        // What the page's own edge cuts off is not there to be pressed.
+        // An element that is cut off by the page's edge cannot be clicked.
         const bodyEnd = document.body.getBoundingClientRect().bottom;
         const isFixed = control.closest(".bottom-bar, dialog, [popover]") !== null;
         if (isFixed || y < bodyEnd) covered.push(control.textContent || control.outerHTML);
@@ -39,7 +40,7 @@ function coveredControls(page: Page): Promise<{ covered: string[]; count: number
   });
 }
 
-/** However the page is scrolled, no control lies below a message. */
+/** Asserts that no control lies below a message, at any scroll position. */
 async function coversNothing(page: Page, what: string): Promise<void> {
   for (const part of [0, 0.5, 1]) {
     await page.evaluate((part) => {
@@ -65,7 +66,7 @@ async function say(page: Page, name: string): Promise<void> {
 
 for (const [width, height] of [[390, 760], [320, 640]] as const) {
   browserTest(
-    `toasts: at ${width} px no control lies below a message, however the page is scrolled`,
+    `toasts: at ${width} px no control lies below a message, at any scroll position`,
     async ({ page }) => {
       await using site = await startFullConsole({ dist });
       for (let number = 1; number <= USERS; number += 1) await site.people.put(`user${number}`);
@@ -85,7 +86,7 @@ for (const [width, height] of [[390, 760], [320, 640]] as const) {
 }
 
 test(
-  "toasts: a message leaves the page where it is, when it comes and when it goes",
+  "toasts: a message does not move the page when it appears and disappears",
   { look: "narrow" },
   async ({ page, site, open }) => {
     await site.put("ada", { title: "old" });
@@ -101,7 +102,7 @@ test(
     await page.getByRole("button", { name: "Deactivate" }).evaluate((one: HTMLElement) => one.click());
     // Under the pointer it stays.
     await page.locator(".toast").getByRole("button", { name: "Dismiss" }).hover();
-    // The page says it above the form as well, with a part that comes late.
+    // The page also shows it above the form, in a part that loads late.
     await page.locator("main").getByRole("status").filter({ hasText: SAID }).waitFor();
     const shown = await topOf();
     assert(Math.abs(shown - before) < 120, `${before} and ${shown}`);
@@ -131,7 +132,7 @@ interface UndoCase {
   readonly path: string;
   readonly heading: string;
   readonly change: (page: Page) => Promise<void>;
-  /** The calls that take the change back. */
+  /** The calls that undo the change. */
   readonly calls: RegExp;
   readonly failed: string;
 }
@@ -164,7 +165,7 @@ const CASES: Readonly<Record<string, UndoCase>> = {
 };
 
 for (const [what, { path, heading, change, calls, failed }] of Object.entries(CASES)) {
-  test(`undo: ${what} that is not restored is a message on whatever page is open`, async ({ page, site, open }) => {
+  test(`undo: ${what} that is not restored is reported on whatever page is open`, async ({ page, site, open }) => {
     for (const name of ["ada", "eve"]) await site.put(name);
     await site.putGroup("staff", ["eve"]);
     await open(path, heading);

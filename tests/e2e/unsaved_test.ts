@@ -1,4 +1,4 @@
-// Input that is not saved: leaving a page or closing a dialog asks first, and nothing resets what is typed early.
+// Unsaved input: leaving a page or closing a dialog asks first, and early input is not reset.
 
 import { assertEquals } from "@std/assert";
 import { startFullConsole } from "../fakes/console_full.ts";
@@ -13,7 +13,7 @@ const question = (page: Page) => page.getByRole("dialog", { name: "Discard your 
 const answer = (page: Page, name: "Keep editing" | "Discard") =>
   question(page).getByRole("button", { name, exact: true }).click();
 
-test("an edited profile: a tab, a link and Back ask first, and Discard goes there", async ({ page, open }) => {
+test("an edited profile: a tab, a link and Back ask first, and Discard continues", async ({ page, open }) => {
   await open("/users", "Users");
   await page.getByRole("link", { name: "ada", exact: true }).click();
   const title = page.getByLabel("Title", { exact: true });
@@ -58,7 +58,7 @@ test("the dialog for a new user: Escape and Cancel ask first, and without input 
 const peopleTest = consoleTests(startPeopleConsole, { role: "user_manager" });
 
 peopleTest(
-  "early typing: the profile of a user keeps what is typed when its fields appear",
+  "early typing: the profile of a user keeps its input when its fields appear",
   async ({ page, site, open }) => {
     await site.put("ada", { title: "old" });
     await page.addInitScript(() => {
@@ -74,7 +74,7 @@ peopleTest(
     await open("/users/ada", "ada");
     const field = page.getByLabel("Department");
     await field.waitFor();
-    // Preact runs effects at the latest 100 ms after the frame; a later drawing runs them as well.
+    // Preact runs effects at most 100 ms after the frame; a later drawing runs them as well.
     await page.getByLabel("Title").fill("Countess");
     await laidOut(page);
     assertEquals([await field.inputValue(), await page.getByLabel("Title").inputValue()], [

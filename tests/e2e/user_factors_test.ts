@@ -1,4 +1,4 @@
-// Factors, locks and lost servers on the pages of users, found by role and label.
+// Factors, locks and lost servers on the pages of users, with elements found by role and label.
 
 import { assertEquals, assertNotMatch } from "@std/assert";
 import { startPeopleConsole } from "../fakes/console_people.ts";
@@ -9,7 +9,7 @@ import { consoleTests } from "./console_tests.ts";
 const test = consoleTests(startPeopleConsole, { role: "user_manager" });
 const programTest = consoleTests(startConsoleProgram, { role: "owner" });
 
-test("users: numbers are added, shown masked, put first and revoked", async ({ page, site, open }) => {
+test("users: numbers are added, shown masked, preferred and revoked", async ({ page, site, open }) => {
   await site.put("ada");
   await open("/users/ada#devices", "ada");
   await page.getByText("No second factors yet.").waitFor();
@@ -41,7 +41,7 @@ test("users: numbers are added, shown masked, put first and revoked", async ({ p
 });
 
 programTest(
-  "users: the invitation, the tab and the list say that the phone was paired, without a reload",
+  "users: the invitation, the tab and the list show that the phone was paired, without a reload",
   async ({ page, site, open }) => {
     // The user is not in the directory, as after `deno task pair`.
     await open("/users/zoe#devices", "zoe");
@@ -67,7 +67,7 @@ programTest(
   },
 );
 
-test("users: two phones are told apart by their names; one is renamed and revoked", async ({ page, site, open }) => {
+test("users: two phones are distinguished by their names; one is renamed and revoked", async ({ page, site, open }) => {
   await site.put("ada");
   const phone = { userName: "ada", totpLength: 6 };
   await site.pairings.addDevice({ ...phone, id: "p1", name: "Pixel of Ada" });
@@ -94,7 +94,7 @@ test("users: two phones are told apart by their names; one is renamed and revoke
   await page.getByRole("row", { name: /onerror=alert/ }).waitFor();
 });
 
-test("users: a lock is said and taken off; logins under way are listed", async ({ page, site, open }) => {
+test("users: a lock is shown and removed; logins in progress are listed", async ({ page, site, open }) => {
   await site.put("ada");
   site.watch.put(conversation(1, { user: "Ada", client: "vpn-7", startedMs: Date.now() }));
   site.watch.put(conversation(2, { user: "grace", client: "vpn-8", startedMs: Date.now() }));
@@ -111,7 +111,7 @@ test("users: a lock is said and taken off; logins under way are listed", async (
   assertEquals(await page.getByText("Locked", { exact: true }).count(), 0);
 });
 
-test("users: while the server is away the old rows stay, and a try brings new ones", async ({ page, site, open }) => {
+test("users: while the server is unreachable the old rows stay, and a retry loads new ones", async ({ page, site, open }) => {
   await site.put("ada");
   await site.put("grace");
   await open("/users", "Users", { role: "viewer" });
@@ -127,7 +127,7 @@ test("users: while the server is away the old rows stay, and a try brings new on
   assertEquals(await page.getByRole("alert").count(), 0);
 });
 
-test("users: every part has its words in German", async ({ page, site, open }) => {
+test("users: every part is translated to German", async ({ page, site, open }) => {
   await site.put("ada");
   await page.addInitScript(() => localStorage.setItem("countersign-language", "de"));
   await open("/users/ada", "ada");

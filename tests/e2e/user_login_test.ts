@@ -1,4 +1,4 @@
-// A user made by clicking logs in: a real browser, the real gateway, a real phone page, and radclient.
+// A user who was created in a browser logs in: the real gateway, a real phone page, and radclient.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
@@ -27,7 +27,7 @@ interface Person {
   readonly password: string;
 }
 
-/** Reads the secret off the dialog and types the code that an app would show. */
+/** Reads the secret from the dialog and types the code that an app would show. */
 async function addAuthenticator(page: Page): Promise<Uint8Array> {
   await page.getByRole("link", { name: /Second factors/ }).click();
   await page.getByRole("button", { name: "Add authenticator app" }).click();
@@ -47,7 +47,7 @@ const codeOf = (seed: Uint8Array, stepsAhead = 0) =>
 
 const test = consoleTests(startConsoleProgram, { role: "owner", toml: SETTINGS, peers: ["radclient"] });
 
-test("a user created by clicking logs in with radclient, and not once deactivated", async ({ page, site, open }) => {
+test("a user created in the console logs in with radclient, and cannot after a deactivation", async ({ page, site, open }) => {
   await using peer = site.radclient();
   await open("/users", "Users");
   await createUser(page, ADA);
@@ -57,7 +57,7 @@ test("a user created by clicking logs in with radclient, and not once deactivate
   assertEquals((await wrong.end()).verdict, "reject");
   const login = await peer.login(ADA);
   await login.shows("Enter the passcode that your device generates");
-  // The code that proved the app counts no more (RFC 6238 §5.2); the next is within the tolerance.
+  // The code that proved the app is not accepted again (RFC 6238 §5.2); the next one is within the tolerance.
   await login.answer(codeOf(seed, 1));
   assertEquals((await login.end()).verdict, "accept");
 
@@ -76,7 +76,7 @@ test("a user created by clicking logs in with radclient, and not once deactivate
   await page.getByText("The user is deactivated.").waitFor();
 });
 
-test("a phone that was invited by clicking approves a login; revoked, it does not", async ({ page, context, site, open }) => {
+test("a phone that was invited in the console approves a login; revoked, it does not", async ({ page, context, site, open }) => {
   await using peer = site.radclient();
   await open("/users", "Users");
   await createUser(page, ADA);

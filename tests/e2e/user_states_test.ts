@@ -1,4 +1,4 @@
-// States of the pages of users that the page matrix does not reach: they have no problem in either look.
+// States of the pages of users outside the page matrix: they have no problem in either look.
 
 import { assert } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
@@ -12,7 +12,7 @@ const open = (name: string) => async (page: Page) => {
   await page.getByRole("dialog").waitFor();
 };
 
-/** Opens a page about users, waits for its content, and does the rest. */
+/** Opens a page about users, waits for its content, and performs the steps. */
 function at(
   path: string,
   { heading = "ada", role = "user_manager" }: { heading?: string; role?: string } = {},
@@ -99,7 +99,7 @@ async function start(): Promise<PeopleConsole> {
 stateTests({ subject: "users", start, states: STATES });
 
 browserTest(
-  "axe sees what is wrong on the page of a user: the control of the test above",
+  "axe finds the faults on the page of a user: the control of the test above",
   async ({ page }) => {
     await using site = await startPeopleConsole({ dist: await currentDist() });
     await site.put("ada");

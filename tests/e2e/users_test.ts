@@ -1,4 +1,4 @@
-// The pages of users in a real browser, found by role and label.
+// The pages of users in a browser, with elements found by role and label.
 
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
@@ -33,7 +33,7 @@ async function saveChanges(page: Page): Promise<void> {
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
 }
 
-test("users: a user is created by clicking, and the page of that user opens", async ({ page, site }) => {
+test("users: a user is created in the dialog, and the page of that user opens", async ({ page, site }) => {
   await openUsers(page, site);
   await page.getByText("No users yet.").waitFor();
   await page.getByRole("button", { name: "Create user" }).first().click();
@@ -80,7 +80,7 @@ test("users: the name of a user from LDAP is a field, and a directory number is 
   await page.getByRole("row", { name: /hpotter/ }).getByText("Text message (directory)").waitFor();
 });
 
-test("users: the list is searched, narrowed and paged in the address", async ({ page, site }) => {
+test("users: the list is searched, filtered and paged in the address", async ({ page, site }) => {
   for (let number = 1; number <= 60; number += 1) {
     const name = `user${String(number).padStart(2, "0")}`;
     await site.put(name, {
@@ -110,7 +110,7 @@ test("users: the list is searched, narrowed and paged in the address", async ({ 
   assertEquals(await create.getAttribute("title"), "Requires the user manager role");
 });
 
-test("users: a change shows old and new before it is saved", async ({ page, site }) => {
+test("users: a change shows the old and the new value before it is saved", async ({ page, site }) => {
   await site.put("ada", { title: "Countess", nickName: "the enchantress" });
   await openUser(page, site, "ada");
   await page.getByLabel("First name").waitFor();
@@ -127,7 +127,7 @@ test("users: a change shows old and new before it is saved", async ({ page, site
   assertEquals([attributes?.title, attributes?.nickName], ["Analyst", "the enchantress"]);
 });
 
-test("users: the second of two administrators sees what the first did, and both changes stay", async ({ page, context, site }) => {
+test("users: the second of two administrators sees the first change, and both changes stay", async ({ page, context, site }) => {
   await site.put("ada", { title: "old title" });
   await openUser(page, site, "ada");
   const other = await context.newPage();
@@ -177,7 +177,7 @@ browserTest(
   },
 );
 
-test("users: a session that ends in the middle of the form loses nothing", async ({ page, site }) => {
+test("users: a session that ends during editing loses no input", async ({ page, site }) => {
   await site.put("ada");
   await openUser(page, site, "ada");
   await page.getByLabel("Title").fill("typed before the session ended");
@@ -218,7 +218,7 @@ test("users: a hostile name is text wherever it is shown", async ({ page, site }
   assertEquals(asked, []);
 });
 
-test("users: groups are found on the server, joined, and left with a way back", async ({ page, site }) => {
+test("users: groups are found on the server, joined, and left with an undo", async ({ page, site }) => {
   await site.put("ada");
   for (const name of ["staff", "storage", "vpn"]) await site.putGroup(name);
   await openUser(page, site, "ada", { hash: "#groups" });
@@ -258,7 +258,7 @@ test("users: the delete dialog lists what is deleted with the user, and from whi
 });
 
 test(
-  "users: at 320 px a menu has the rarer actions, and lists show whole names",
+  "users: at 320 px a menu has the less frequent actions, and lists show whole names",
   { look: "narrow" },
   async ({ page, site }) => {
     const name = "maximiliane.featherstonehaugh-cholmondeley@example.org";

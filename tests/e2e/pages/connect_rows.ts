@@ -1,4 +1,4 @@
-// The rows of the pages about what is connected: clients, targets, credentials.
+// The rows of the pages about connected systems: clients, targets, credentials.
 
 import { FULL_CREDENTIAL, hearStranger } from "../../fakes/console_full.ts";
 import { ALWAYS_SOMETHING, type PageRow } from "./page_row.ts";

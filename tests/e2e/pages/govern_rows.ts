@@ -8,7 +8,7 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
     path: () => "/audit",
     heading: () => "Audit log",
     shows: () => "owner",
-    // Their own sign-in is there already.
+    // Their own sign-in is already recorded.
     nothing: { says: "owner" },
     dialogs: [],
   },

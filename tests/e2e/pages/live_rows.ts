@@ -1,4 +1,4 @@
-// The rows of the pages about logins, and of the two outside: sign-in and set-up.
+// The rows of the pages about logins, and of the two pages without a session: sign-in and set-up.
 
 import { FULL_LOGIN } from "../../fakes/console_full.ts";
 import { ALWAYS_SOMETHING, type PageRow } from "./page_row.ts";

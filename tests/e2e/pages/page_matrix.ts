@@ -1,5 +1,5 @@
-// The page matrix: each page once in one look, with hostile data, by one browser tab. Then with a server that fails,
-// and with nothing in it or with a message over it.
+// The page matrix: each page in one look, with hostile data, in one browser tab. Then with a failing server, without
+// data, and with a message over it.
 
 import { assertEquals } from "@std/assert";
 import type { Page } from "../../packages/playwright.ts";
@@ -11,12 +11,15 @@ import { PAGE_ROWS } from "./page_rows.ts";
 import { arrived, failApi, goWithin, openPage, take } from "./page_walk.ts";
 import { findCutText, findEdgeless, findFocusProblems } from "./reach.ts";
 
-/** High enough for a whole dialog and for the list of the palette: axe cannot tell the contrast of what is cut at an edge. */
+/**
+ * High enough for a whole dialog and for the list of the palette: axe cannot compute the contrast of elements that are
+ * cut off.
+ */
 const TALL_PX = 2400;
-/** What lies below an open dialog was checked before, and can be neither seen nor reached. */
+/** The page below an open dialog was checked before, and can be neither seen nor reached. */
 const OPEN_DIALOG = "dialog[open]";
 
-/** The palette is the same over every page, but for the commands of a user. */
+/** The palette is the same over every page, except for the commands of a user. */
 const PALETTE_PLACES: ReadonlySet<PageRow["place"]> = new Set(["live", "user"]);
 
 interface Walk extends Tab {
@@ -24,7 +27,7 @@ interface Walk extends Tab {
   readonly look: LookName;
 }
 
-/** Runs the body for each row. A row that fails is reported, and the next one begins with a load. */
+/** Runs the body for each row. A failed row is reported, and the next one begins with a load. */
 async function forEachRow(
   context: Deno.TestContext,
   { rows, complaints }: { rows: readonly (readonly [string, PageRow])[]; complaints: string[] },
@@ -41,13 +44,13 @@ async function forEachRow(
   }
 }
 
-/** Whether the dialogs of the row begin with a field of the page itself, which then asks before it is left. */
+/** Whether the dialogs of the row begin with a field of the page itself, which then asks before the user leaves. */
 const leavesAChange = ({ dialogs }: PageRow) => dialogs.some(({ steps: [first] }) => first?.[0] === "fill");
 
-/** Goes to the page of the row; without a load where that is possible. */
+/** Opens the page of the row, without a load where that is possible. */
 async function reach({ page, site }: Walk, row: PageRow, mustLoad: boolean): Promise<void> {
   if (mustLoad || row.outside === true || row.byName === true) {
-    // Another fragment of the same address alone would not load the page.
+    // A new fragment of the same address does not load the page.
     await page.goto("about:blank");
     return await openPage(page, { site, row });
   }
@@ -96,7 +99,7 @@ async function checkPalette({ page }: Walk): Promise<string[]> {
   });
 }
 
-/** The page at rest: everything that holds without a press of a button. */
+/** The checks of the page at rest, without a click on a button. */
 async function checkAtRest({ page, look }: Walk, row: PageRow): Promise<string[]> {
   const problems = await findPageProblems(page);
   const drawn = await page.locator("#app img, #app [onerror]").count();
@@ -111,7 +114,7 @@ async function checkAtRest({ page, look }: Walk, row: PageRow): Promise<string[]
   return problems;
 }
 
-/** Scripts that the data ran and addresses that it fetched. */
+/** Scripts that the data ran, and addresses that it fetched. */
 function watchForInjection(page: Page): string[] {
   const found: string[] = [];
   page.on("dialog", (dialog) => {
@@ -155,7 +158,7 @@ function failureWalk(look: LookName): void {
     await failApi(page, how);
     await forEachRow(context, { rows: ROWS, complaints: tab.complaints }, async (row, mustLoad) => {
       const { role, says } = row.fails ?? { role: "alert", says: /\w{3}/ };
-      // Nothing is shown but the failure, so there is nothing to wait for besides it.
+      // Only the failure is shown, so there is nothing else to wait for.
       const there = { ...row, shows: () => /./, heading: () => /./ };
       await reach(walk, there, mustLoad);
       if (row.asks !== undefined) await take(page, row.asks);
@@ -168,7 +171,7 @@ function failureWalk(look: LookName): void {
 }
 
 function emptyWalk(look: LookName): void {
-  browserTest(`pages, ${look}: with nothing in them`, async (tab, context) => {
+  browserTest(`pages, ${look}: without data`, async (tab, context) => {
     await using site = await startFullConsole({ dist: await currentDist(), names: null });
     const walk = { ...tab, site, look };
     const rows = ROWS.flatMap(([name, row]): [string, PageRow][] => {
@@ -183,7 +186,7 @@ function emptyWalk(look: LookName): void {
   }, { look });
 }
 
-/** A message stays as long as the pointer is on it, so that one is enough for all pages. */
+/** A message stays while the pointer is on it, so one message is enough for all pages. */
 function messageWalk(look: LookName): void {
   browserTest(`pages, ${look}: with a message over them`, async (tab, context) => {
     const { page } = tab;
@@ -211,8 +214,8 @@ function messageWalk(look: LookName): void {
 }
 
 /**
- * Registers the walks over all pages in one look. An empty page has its widest table head in the wide window; a message covers
- * the most in the narrow one.
+ * Registers the walks over all pages in one look. An empty page has its widest table head in the wide window; a message
+ * covers the most in the narrow one.
  */
 export function pageMatrix(look: LookName): void {
   dataWalk(look);

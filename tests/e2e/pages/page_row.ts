@@ -1,10 +1,10 @@
-// What a row says of a page: how it is reached, what it shows, what it says when there is nothing and when nothing comes, and its
-// dialogs with the buttons that open them.
+// The row of a page: how to reach it, its content, its texts when it is empty or fails, and its dialogs with the
+// buttons that open them.
 
 import type { RouteName } from "../../../console/web/app/routes.ts";
 import type { FullConsole, FullNames } from "../../fakes/console_full.ts";
 
-/** One action on the page, by what the user sees. */
+/** One action on the page, in the terms that the user sees. */
 export type Step =
   | readonly [role: "button" | "link" | "checkbox" | "option", name: string | RegExp]
   | readonly [action: "fill", label: string, value: string]
@@ -16,7 +16,7 @@ export interface DialogRow {
   readonly file: string;
   readonly name: string | RegExp;
   readonly steps: readonly Step[];
-  /** How it is opened on a small screen, where that differs. */
+  /** How to open it on a small screen, where that differs. */
   readonly smallSteps?: readonly Step[];
   /** It shows a one-time secret: Escape does not close it, only "Done". */
   readonly isSecret?: true;
@@ -26,24 +26,24 @@ export interface PageRow {
   readonly place: RouteName | "sign_in";
   readonly path: (names: FullNames) => string;
   readonly heading: (names: FullNames) => string | RegExp;
-  /** What stands there with data. */
+  /** The content with data. */
   readonly shows: (names: FullNames) => string | RegExp;
-  /** What it says with nothing in it, and where if elsewhere; `null` where there is always something. */
+  /** The text without data, and its place if elsewhere; `null` if there is always data. */
   readonly nothing: { readonly says: string | RegExp; readonly path?: string } | null;
-  /** What is done for it to ask the server, where opening alone does not. */
+  /** The action that makes it call the server, if opening it is not enough. */
   readonly asks?: readonly Step[];
-  /** What it says when the server answers nothing good; an alert unless given. */
+  /** The text when the server fails; the default is an alert. */
   readonly fails?: { readonly role: "alert" | "status"; readonly says: string | RegExp };
   readonly dialogs: readonly DialogRow[];
-  /** What happens outside the page before it is opened. */
+  /** An action outside the page before it is opened. */
   readonly before?: (site: FullConsole) => void;
-  /** A part of a page that another row has: message and palette were seen over that. */
+  /** A part of a page of another row: message and palette were checked there. */
   readonly part?: true;
-  /** No rail, no palette, no session. */
+  /** Without rail, palette and session. */
   readonly outside?: true;
-  /** Only by a host name, as what is about passkeys. */
+  /** Only with a host name, because it is about passkeys. */
   readonly byName?: true;
 }
 
-/** Where a page has something whatever happened. */
+/** A page that always has content. */
 export const ALWAYS_SOMETHING = null;

@@ -1,4 +1,4 @@
-// Every page as a row. Data alone; tests over all pages walk it, and a place without a row fails them.
+// Every page as a row, data only. Tests of all pages use it, and a place without a row fails them.
 
 import type { PageRow } from "./page_row.ts";
 import { CONNECT_ROWS } from "./connect_rows.ts";
@@ -13,7 +13,7 @@ export const PAGE_ROWS: Readonly<Record<string, PageRow>> = {
   ...GOVERN_ROWS,
 };
 
-/** Dialogs that no page has for its own, and where they are looked at. */
+/** Dialogs that belong to no page, and where they are checked. */
 export const DIALOGS_ELSEWHERE: Readonly<Record<string, string>> = {
   "components/dialog.tsx": "draws all of them",
   "components/form_dialog.tsx": "draws all that are forms",
@@ -21,7 +21,7 @@ export const DIALOGS_ELSEWHERE: Readonly<Record<string, string>> = {
   "pages/sign_in/sign_in_page.tsx": "over every form, in forms_test.ts",
 };
 
-/** The row of that name, which must be there. */
+/** The row of that name, which must exist. */
 export function rowOf(name: string): PageRow {
   const row = PAGE_ROWS[name];
   if (row === undefined) throw new Error(`No page is called ${name}`);

@@ -14,7 +14,7 @@ function originOf({ origin }: Pick<FullConsole, "origin">, { byName }: PageRow):
   return byName === true ? origin.replace("127.0.0.1", "localhost") : origin;
 }
 
-/** Loads the page and waits until its content is there. */
+/** Loads the page and waits for its content. */
 export async function openPage(
   page: Page,
   { site, row, role = "owner" }: { site: FullConsole; row: PageRow; role?: string },
@@ -26,7 +26,7 @@ export async function openPage(
   await arrived(page, { site, row });
 }
 
-/** Opens pages one after another in one role: the first by a load, the others as a link would. */
+/** Opens pages one after another in one role: the first by a load, the others as by a link. */
 export function pageOpener(
   page: Page,
   { site, role }: { site: FullConsole; role?: string },
@@ -42,7 +42,7 @@ export function pageOpener(
   };
 }
 
-/** Waits for the heading and for what the page shows. */
+/** Waits for the heading and the content of the page. */
 export async function arrived(
   page: Page,
   { site, row }: { site: FullConsole; row: PageRow },
@@ -57,7 +57,7 @@ export async function seen(within: Locator, text: string | RegExp): Promise<void
   await within.getByText(text).filter({ visible: true }).first().waitFor();
 }
 
-/** Goes to another page as a link would, without a load. */
+/** Opens another page as by a link, without a load. */
 export async function goWithin(page: Page, path: string): Promise<void> {
   await page.evaluate((path) => {
     history.pushState(null, "", path);
@@ -65,7 +65,7 @@ export async function goWithin(page: Page, path: string): Promise<void> {
   }, path);
 }
 
-/** Does the steps. A step acts in the newest dialog if one is open. */
+/** Performs the steps. A step acts in the newest dialog if one is open. */
 export async function take(page: Page, steps: readonly Step[]): Promise<void> {
   for (const step of steps) {
     const dialog = page.getByRole("dialog").last();
@@ -81,12 +81,15 @@ async function takeOne(within: Locator, step: Step): Promise<void> {
   await within.getByRole(step[0], { name: asRegExp(step[1]) }).filter({ visible: true }).first().click();
 }
 
-/** Chooses a file of this text. The octets are a Buffer: of another array the base64 would be its numbers, with commas. */
+/**
+ * Selects a file with this text. The octets are a Buffer, because other arrays would become numbers with commas in
+ * base64.
+ */
 export async function chooseFile(input: Locator, text: string, name = "people.csv"): Promise<void> {
   await input.setInputFiles({ name, mimeType: "text/csv", buffer: Buffer.from(text) });
 }
 
-/** From now on the API of the console does not answer, or answers that it failed. The session can still be read. */
+/** From now on the API of the console does not answer, or answers with an error. The session can still be read. */
 export async function failApi(page: Page, how: "answers 500" | "is gone"): Promise<void> {
   await page.route("**/console/api/**", async (route) => {
     const request = route.request();
@@ -102,7 +105,10 @@ export async function failApi(page: Page, how: "answers 500" | "is gone"): Promi
 
 export const mendApi = (page: Page): Promise<void> => page.unroute("**/console/api/**");
 
-/** The error of an action as one line; `null` when it succeeded. For walks that continue and report everything at their end. */
+/**
+ * The error of an action as one line; `null` when it succeeded. For walks that continue and report everything at their
+ * end.
+ */
 export async function failureOf(action: () => Promise<unknown>): Promise<string | null> {
   try {
     await action();

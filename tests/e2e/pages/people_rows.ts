@@ -1,4 +1,4 @@
-// The rows of the pages about people: users, their import, groups, devices.
+// The rows of the pages about users, their import, groups and devices.
 
 import { FULL_CREW, FULL_OTHER, type FullNames } from "../../fakes/console_full.ts";
 import { ALWAYS_SOMETHING, type PageRow } from "./page_row.ts";

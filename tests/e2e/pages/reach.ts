@@ -1,5 +1,5 @@
-// What a page must offer besides its look: the focus in sight at every Tab stop (WCAG 2.4.7, 2.4.11), edges in forced colors,
-// and whole text at twice its size.
+// Accessibility checks besides the look: visible focus at every Tab stop (WCAG 2.4.7, 2.4.11), edges in forced colors,
+// and complete text at twice its size.
 
 import type { Page } from "../../packages/playwright.ts";
 import { laidOut, scrollsSideways } from "../page_checks.ts";
@@ -8,7 +8,7 @@ const MAX_STOPS = 90;
 
 interface Stop {
   readonly name: string;
-  /** What is wrong with it; empty when a user sees the focus. */
+  /** The problem; empty when a user sees the focus. */
   readonly problem: string;
   /** The focus is back at the page itself. */
   readonly isOver: boolean;
@@ -46,7 +46,7 @@ export function stopNow(page: Page): Promise<Stop> {
   });
 }
 
-/** Walks the page by Tab from its beginning; returns what was wrong, and too few stops. */
+/** Walks through the page by Tab from its beginning; returns the problems, and too few stops. */
 export async function findFocusProblems(page: Page): Promise<string[]> {
   const problems: string[] = [];
   await page.evaluate(() => {
@@ -64,7 +64,7 @@ export async function findFocusProblems(page: Page): Promise<string[]> {
   return problems;
 }
 
-/** What has no edge in forced colors although only its color sets it off. */
+/** Elements without an edge in forced colors that are visible only by their color. */
 export async function findEdgeless(page: Page): Promise<string[]> {
   await page.emulateMedia({ forcedColors: "active" });
   const found = await page.evaluate(() =>
