@@ -1,4 +1,5 @@
-// Finding 23: guesses at an administrator's password were limited for each source only, so many sources had many guesses at one account.
+// Finding 23: guesses at an administrator's password were limited for each source only, so many sources had many
+// guesses at one account.
 
 import { assertEquals } from "@std/assert";
 import { sendRaw } from "../fault_injection/identity_raw.ts";
@@ -15,12 +16,12 @@ Deno.test("after 10 wrong passwords from many sources each further source has on
       .status;
   };
   for (let at = 0; at < 10; at += 1) assertEquals(await signIn(`127.0.1.${at}`, `guess ${at}`), 401);
-  // From now on one wrong guess for each source, whichever it is.
+  // From now on each source has one wrong guess.
   assertEquals(await signIn("127.0.2.1", "guess"), 401);
   assertEquals(await signIn("127.0.2.1", "guess"), 429);
   assertEquals(await signIn("127.0.1.3", "guess"), 429);
   assertEquals(await signIn("127.0.2.2", OWNER.password), 200);
-  // 127.0.0.1 is where the owner signed in before: a typing mistake there costs nothing more than it did.
+  // The owner signed in from 127.0.0.1 before: a typing error there costs no more than it did.
   assertEquals([await signIn("127.0.0.1", "typo"), await signIn("127.0.0.1", "typo")], [401, 401]);
   assertEquals(await signIn("127.0.0.1", OWNER.password), 200);
 });

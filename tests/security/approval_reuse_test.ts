@@ -1,5 +1,5 @@
-// Finding 24: an external service handed one approval to two logins, and the second one got no reply at all. Finding 29: one reply for one
-// identifier and authenticator, whatever the packet says.
+// Finding 24: an external service returned one approval to two logins, and the second one got no reply at all. Finding
+// 29: one reply for one identifier and authenticator, whatever the packet contains.
 
 import { assertEquals } from "@std/assert";
 import { writePairings } from "../fakes/program_services.ts";
@@ -43,7 +43,7 @@ consumer_secret = "secret"
   await Deno.remove(dataDir, { recursive: true });
 });
 
-Deno.test("29: a packet with other content under the same identifier, authenticator and port gets the same reply", async () => {
+Deno.test("29: a packet with other content and the same identifier, authenticator and port gets the same reply", async () => {
   await using gateway = await startProgram();
   using client = gateway.client();
   const authenticator = new Uint8Array(16).fill(7);

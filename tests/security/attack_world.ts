@@ -1,4 +1,5 @@
-// What the attack tests share: metrics of the running program, TOTP codes that are wrong, users of the directory, and many datagrams at once.
+// Shared by the attack tests: metrics of the running program, wrong TOTP codes, users of the directory, and datagram
+// floods.
 
 import type { RunningProgram } from "../support/program.ts";
 import type { RadiusClient } from "../support/radius_client.ts";
@@ -19,12 +20,12 @@ targets = ["default"]
 access = "write"
 `;
 
-/** The right code of this moment. */
+/** The code that is valid now. */
 export function rightCode(): string {
   return totpCode(SEED, Date.now());
 }
 
-/** Six digits that are no code of any time step that counts now. */
+/** Six digits that are not valid in any present time step. */
 export function wrongCode(): string {
   const near = [-60_000, -30_000, 0, 30_000, 60_000].map((offMs) => totpCode(SEED, Date.now() + offMs));
   for (let digit = 0; digit < 10; digit++) {

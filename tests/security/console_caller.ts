@@ -1,4 +1,5 @@
-// Calls the console's API of the real program: a session with its cookie, an API token, or a caller without either. Users of the directory are made through it.
+// Calls the console API of the real program: with a session cookie, with an API token, or without both. It also creates
+// users of the directory.
 
 import { assertEquals } from "@std/assert";
 import { type ProgramOptions, type RunningProgram, startProgram } from "../support/program.ts";
@@ -6,7 +7,7 @@ import { type ProgramOptions, type RunningProgram, startProgram } from "../suppo
 /** The owner of every gateway of these tests. */
 export const OWNER = { name: "root", password: "correct horse battery" } as const;
 
-/** Settings for {@link startSecured}: an owner, and every client checks the directory's password. */
+/** Settings for {@link startSecured}: an owner, and a password check by the directory for every client. */
 export const OWNER_TOML = `
 [[console.admin]]
 name = "${OWNER.name}"
@@ -29,7 +30,7 @@ export interface Answer {
   readonly code: string;
 }
 
-/** Sends requests to one gateway with the same headers: a browser's cookies, or an API token. */
+/** Sends requests to one gateway with the same headers: cookies like a browser, or an API token. */
 export interface ApiCaller {
   call(path: string, options?: CallOptions): Promise<Answer>;
   /** Calls and asserts success. */
@@ -37,7 +38,7 @@ export interface ApiCaller {
   readonly cookies: ReadonlyMap<string, string>;
 }
 
-/** A caller that keeps cookies as a browser does. */
+/** A caller that keeps cookies like a browser. */
 export function createCaller(
   gateway: Pick<RunningProgram, "httpUrl">,
   headers: Readonly<Record<string, string>> = {},
@@ -106,7 +107,7 @@ export async function startSecured(
         method: "PUT",
         json: { active },
       }),
-    /** Makes an API token and returns a caller that uses it. */
+    /** Creates an API token and returns a caller that uses it. */
     async tokenCaller(role: string): Promise<ApiCaller> {
       const { token } = await owner.take<{ token: string }>(`${CONSOLE}/tokens`, {
         json: { name: `ci-${role}`, role, days: 30 },

@@ -1,5 +1,5 @@
-// Attack: a page of another site makes a browser, which remembers a SCIM credential, send a write. Also: names, methods
-// and paths that the interface answered wrongly.
+// Attack: a page of another site makes a browser that remembers a SCIM credential send a write. Also: names, methods
+// and paths to which SCIM gave wrong answers.
 
 import { assertEquals } from "@std/assert";
 import { type RunningProgram, startProgram } from "../support/program.ts";

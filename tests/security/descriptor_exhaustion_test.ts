@@ -1,5 +1,5 @@
-// Attack: open more connections than the process has file descriptors. The HTTP listener must serve again, and RADIUS
-// must answer all the time.
+// Attack: open more connections than the process has file descriptors. HTTP must recover, and RADIUS must always
+// answer.
 
 import { assertEquals } from "@std/assert";
 import { makeAuthority } from "../support/certificates.ts";

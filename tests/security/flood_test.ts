@@ -1,5 +1,5 @@
-// Findings 6 and 17: a flood of small unsigned datagrams evicted the login in progress, filled memory, log and disk, and made the gateway
-// send ten times as many octets to an invented source address.
+// Findings 6 and 17: a flood of small unsigned datagrams evicted the login in progress, filled memory, log and disk,
+// and made the gateway send ten times as many octets to an invented source address.
 
 import { assert, assertEquals } from "@std/assert";
 import { buildRequest } from "../support/radius_packets.ts";
@@ -9,14 +9,17 @@ import { eventually } from "../upstream/manual_clock.ts";
 
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 const FLOOD = 20_000;
-/** What a source may send that proves nothing: so much at once, and then so much a second (radius/server/unsigned_requests.ts). */
+/**
+ * The limits of a source that does not prove the secret: a burst, and a rate per second
+ * (radius/server/unsigned_requests.ts).
+ */
 const BURST = 100;
 const PER_SECOND = 50;
 /** Datagrams that the kernel may lose. */
 const MAX_LOST = FLOOD * 0.1;
 const MIB = 1024 * 1024;
 
-Deno.test("06: a flood of unsigned logins is refused for its source, and harms no login in progress", async () => {
+Deno.test("06: a flood of unsigned logins is refused for its source, and does not affect a login in progress", async () => {
   const pairings = [["alice", { kind: "device", id: "pairing-of-alice", totpLength: 6 }]] as const;
   await using world = await startProgramWithServices({ pairings });
   const { gateway } = world;
@@ -34,11 +37,11 @@ Deno.test("06: a flood of unsigned logins is refused for its source, and harms n
       buildRequest("unknown", { userName, identifier, messageAuthenticator: "none" }).bytes,
       to,
     );
-    // The kernel drops what does not fit into its buffer: the flood must arrive.
+    // The kernel drops datagrams that do not fit into its buffer, but the flood must arrive.
     if (count % 200 === 199) await barrier.ask({ code: 12 });
   }
   socket.close();
-  // The longer a slow machine needs for the flood, the more of it is within the limit.
+  // A slow machine needs longer for the flood, so more of it is within the limit.
   const allowed = BURST + PER_SECOND * Math.ceil((performance.now() - startedMs) / 1000);
   const limited = await gateway.metric("dropped_rate_limited_total");
   assert(limited >= FLOOD - allowed - MAX_LOST, `${limited} of ${FLOOD} were refused, ${allowed} may pass`);
@@ -49,15 +52,15 @@ Deno.test("06: a flood of unsigned logins is refused for its source, and harms n
 
   world.secondFactor.decide(world.secondFactor.initiated()[0]?.id ?? "", { granted: true });
   assertEquals((await alice.answer("")).kind, "accept");
-  // A client that knows the secret is served at once, also unsigned.
+  // A client with the secret is served at once, also unsigned.
   using bob = openSession(gateway, { userName: "bob", nasPort: 9, messageAuthenticator: "none" });
   assertEquals((await bob.login("open sesame")).kind, "challenge");
 });
 
-Deno.test("17: a reply to an invented source address is small, and few are sent to it", async () => {
+Deno.test("17: a reply to an invented source address is small, and few replies are sent to it", async () => {
   await using world = await startProgramWithServices();
   const { gateway } = world;
-  // A packet with a password comes first: what it proves is not carried over to the next one.
+  // A packet with a password comes first: its proof does not apply to the next one.
   using known = openSession(gateway, { userName: "known", messageAuthenticator: "none" });
   assertEquals((await known.login("open sesame")).kind, "challenge");
   using reflected = gateway.client();
@@ -79,7 +82,7 @@ Deno.test("17: a reply to an invented source address is small, and few are sent 
       return arrived >= (round + 1) * packets.length * 0.9;
     });
   }
-  // A challenge leaves after its commit, which a slow disk delays.
+  // A challenge is sent after its commit, which a slow disk delays.
   await eventually("a reply to an invented address", () => Promise.resolve(heard.datagrams.length > 0));
   using barrier = gateway.client();
   await barrier.ask({ code: 12 });

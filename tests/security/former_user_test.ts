@@ -1,5 +1,5 @@
-// Finding 5: an unused invitation paired a former employee's phone with the next person of the same name. Everything that is issued for a user is void
-// once that user left.
+// Finding 5: an unused invitation paired a former employee's phone with the next person of the same name. Everything
+// that is issued for a user is void after that user left.
 
 import { assertEquals } from "@std/assert";
 import { fromBase32, totpCode } from "../support/totp.ts";
@@ -8,7 +8,7 @@ import { CONSOLE, createCaller, startSecured } from "./console_caller.ts";
 
 type Site = Awaited<ReturnType<typeof startSecured>>;
 
-/** How a user leaves; `back`: there is an active user of that name again. */
+/** The ways in which a user is removed; `back`: there is an active user of that name again. */
 const DEPARTURES:
   readonly (readonly [what: string, leave: (site: Site) => Promise<unknown>, back: boolean])[] = [
     ["is deleted", (site) => site.deleteUser("bob"), false],
@@ -31,7 +31,7 @@ async function factorsOf({ owner }: Site): Promise<number> {
 }
 
 for (const [what, leave, back] of DEPARTURES) {
-  Deno.test(`what was issued for a user is void after the user ${what}`, async (t) => {
+  Deno.test(`everything that was issued for a user is void after the user ${what}`, async (t) => {
     await using site = await startSecured();
     const { owner, gateway } = site;
     await site.createUser("bob");
@@ -64,13 +64,13 @@ for (const [what, leave, back] of DEPARTURES) {
       }
       assertEquals(formerPhone.cookies.size, 0);
     });
-    await t.step("the link and the visit to the user's own page are over", async () => {
+    await t.step("the link and the session on the user's own page are over", async () => {
       const link = third.url.split("#")[1];
       const answer = await createCaller(gateway).call("/me/api/session", { json: { link } });
       assertEquals(answer.status >= 400, true);
       assertEquals((await visitor.call("/me/api/factors")).status, 401);
     });
-    await t.step("the authenticator app that was being set up is not confirmed", async () => {
+    await t.step("the authenticator app whose set-up was in progress is not confirmed", async () => {
       const code = totpCode(fromBase32(begun.secret), Date.now());
       const answer = await owner.call(`${CONSOLE}/users/bob/totp/confirm`, { json: { id: begun.id, code } });
       assertEquals([answer.status, answer.code], [410, "no_totp_begun"]);

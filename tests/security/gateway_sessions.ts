@@ -1,24 +1,24 @@
-// Sessions of a NAS at the real program: what a user at a login prompt, and an attacker at another one, send and get.
+// Login sessions of a NAS with the real program: the requests and replies of a user and of an attacker.
 
 import { assertEquals } from "@std/assert";
 import type { RunningProgram } from "../support/program.ts";
 import { CODES, type Reply, type RequestParts } from "../support/radius_packets.ts";
 
-/** A reply in a few words: `accept`, `reject`, or the step in State. */
+/** A short form of a reply: `accept`, `reject`, or the step in State. */
 export interface Said {
   readonly kind: "accept" | "reject" | "challenge";
   /** The name of the step; "" without State. */
   readonly step: string;
-  /** What follows the name in State; "" without a token. */
+  /** The text after the name in State; "" without a token. */
   readonly token: string;
   readonly message: string;
 }
 
-/** One session at a login prompt, with a socket of its own. It returns the State of its last challenge, as a NAS does. */
+/** One login session with its own socket. It returns the State of its last challenge, like a NAS. */
 export interface NasSession extends Disposable {
   login(password?: string | Uint8Array, more?: RequestParts): Promise<Said>;
   answer(text: string | Uint8Array, more?: RequestParts): Promise<Said>;
-  /** Answers with a State that the session chooses. */
+  /** Answers with a State of the caller's choice. */
   forge(state: string, text?: string): Promise<Said>;
 }
 
@@ -31,7 +31,9 @@ const encoder = new TextEncoder();
 /** A Reject takes a second, and the machine may be busy. */
 const PATIENCE = { timeoutMs: 30_000, tries: 1 } as const;
 
-/** Opens a session. @param parts what the NAS sends with each packet: the user, and perhaps a port. */
+/**
+ * Opens a session. @param parts the attributes that the NAS sends with each packet: the user, and optionally a port.
+ */
 export function openSession(gateway: RunningProgram, parts: RequestParts): NasSession {
   const client = gateway.client();
   let state: Uint8Array | undefined;

@@ -1,9 +1,9 @@
 // Raw TCP connections of an attacker who sends an incomplete request, or nothing.
 
-/** Connections that stay open until they are closed here. */
+/** Connections that stay open until the test closes them. */
 export interface HalfOpen extends Disposable {
   readonly count: number;
-  /** How many of them the server has closed by now, waited for up to `withinMs` until all are. */
+  /** The number of connections that the server has closed; waits up to `withinMs` until all are closed. */
   closedByServer(withinMs: number): Promise<number>;
 }
 
@@ -18,14 +18,14 @@ export async function openHalf(
     try {
       while (await connection.read(new Uint8Array(4096)) !== null);
     } catch (_reset) {
-      // A reset is a close.
+      // A reset counts as a close.
     }
     closed += 1;
   };
   for (let at = 0; at < count; at++) {
     const connection = await Deno.connect({ hostname: "127.0.0.1", port });
     connections.push(connection);
-    // The server may have closed it already.
+    // The server may already have closed it.
     if (text !== "") await connection.write(new TextEncoder().encode(text)).catch(() => 0);
     void watch(connection);
   }
@@ -46,10 +46,10 @@ export async function openHalf(
 /** A request head without its end. */
 export const INCOMPLETE_HEAD = "GET / HTTP/1.1\r\nHost: x\r\nX-A: ";
 
-/** Long, for a slow machine: a listener that stopped for good never answers. */
+/** Long, for a slow machine: a listener that stopped permanently never answers. */
 const HEALTH_MS = 30_000;
 
-/** Asks for `/healthz` on connections of its own until it answers, for a while; the last status, or 0. */
+/** Requests `/healthz` on new connections until it answers, for a limited time; the last status, or 0. */
 export async function waitForHealth(url: string, client?: Deno.HttpClient): Promise<number> {
   let status = 0;
   for (const end = performance.now() + HEALTH_MS; performance.now() < end && status !== 200;) {

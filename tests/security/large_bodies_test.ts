@@ -26,7 +26,7 @@ Deno.test(`${CONNECTIONS} connections with bodies of 1 MiB to paths that need a 
   assert(peak - before.now < MAX_GROWTH_MB, `grew from ${before.now} MB to ${peak} MB`);
 });
 
-/** Sends a head and a body of 1 MiB as fast as the server takes it; the status of the answer. */
+/** Sends a head and a body of 1 MiB as fast as the server reads it; returns the status of the answer. */
 async function sendBody(port: number, path: string): Promise<number> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port });
   const head = `POST ${path} HTTP/1.1\r\nHost: localhost:${port}\r\nContent-Type: application/json\r\n` +
@@ -45,6 +45,6 @@ async function sendRest(connection: Deno.TcpConn): Promise<void> {
   try {
     for (let sent = 0; sent < BODY_OCTETS; sent += chunk.length) await connection.write(chunk);
   } catch (_closed) {
-    // The server closed the connection, or the answer is there.
+    // The server closed the connection, or the answer has arrived.
   }
 }

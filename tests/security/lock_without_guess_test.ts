@@ -1,4 +1,4 @@
-// Attack: locking a user by typing passcodes that were never sent.
+// Attack: locking a user with passcodes that were never sent.
 
 import { assertEquals } from "@std/assert";
 import { startProgramWithServices } from "../fakes/program_services.ts";
@@ -8,7 +8,7 @@ import { rightCode, SEED } from "./attack_world.ts";
 
 const PATIENCE = { timeoutMs: 10_000, tries: 1 };
 
-/** One login of alice: its answers in order. Returns the code and text of the last reply. */
+/** One login of alice with the given answers. Returns the code and text of the last reply. */
 async function login(
   gateway: RunningProgram,
   { nasPort, answers }: { nasPort: number; answers: readonly string[] },

@@ -9,7 +9,7 @@ import { floodLogins, rightCode, SEED, wrongCode } from "./attack_world.ts";
 
 const PATIENCE = { timeoutMs: 10_000, tries: 1 };
 
-Deno.test("invented names evict no failure of a user, and nothing is stored of them", async () => {
+Deno.test("invented names evict no failure of a user, and nothing is stored for them", async () => {
   await using world = await startProgramWithServices({
     toml: "[radius]\nappend_mode = true",
     pairings: [["alice", { kind: "totp", seed: SEED }]],
@@ -38,7 +38,7 @@ Deno.test("invented names evict no failure of a user, and nothing is stored of t
   assertEquals(await storedLimits(gateway.dataDir), ["failures alice"]);
 });
 
-/** What the store has under the limits. */
+/** The stored records of limits. */
 async function storedLimits(path: string): Promise<string[]> {
   const { store, close } = await openDataDir(path, { random: createSystemRandom(), masterKeyHex: "" });
   const found: string[] = [];

@@ -1,4 +1,5 @@
-// Finding 2: a second login with a stolen password, or with the name alone, got the State, the number and the approval of the first one.
+// Finding 2: a second login with a stolen password, or with the name alone, got the State, the number and the approval
+// of the first one.
 
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import type { RequestParts } from "../support/radius_packets.ts";
@@ -15,21 +16,21 @@ const pairings = ["alice", "bob"].map((user) =>
 
 const open = (toml = "") => startProgramWithServices({ toml, pairings });
 
-/** Approves the push that was sent at that place in the order, counted from 0. */
+/** Approves the push at that position, counted from 0. */
 function approve({ secondFactor }: ProgramWithServices, at: number, granted = true): void {
   const request = secondFactor.initiated()[at];
   if (request === undefined) throw new Error(`Only ${secondFactor.initiated().length} pushes were sent`);
   secondFactor.decide(request.id, { granted });
 }
 
-/** Requests that carry nothing that distinguishes two logins, and requests of one port. */
+/** Requests without attributes that distinguish two logins, and requests of one port. */
 const PLACES: Readonly<Record<string, RequestParts>> = {
   "without a port": { userName: "alice" },
   "at one port": { userName: "alice", nasPort: 7, callingStationId: "portal" },
 };
 
 for (const [place, parts] of Object.entries(PLACES)) {
-  Deno.test(`02 ${place}: a second login with the same password gets a State, a push and an approval of its own`, async () => {
+  Deno.test(`02 ${place}: a second login with the same password gets its own State, push and approval`, async () => {
     await using world = await open();
     using victim = openSession(world.gateway, parts);
     using attacker = openSession(world.gateway, parts);
@@ -44,7 +45,7 @@ for (const [place, parts] of Object.entries(PLACES)) {
     assertEquals((await victim.answer("")).kind, "accept");
   });
 
-  Deno.test(`02c ${place}: Cancel keeps no login open that a later one joins`, async () => {
+  Deno.test(`02c ${place}: Cancel leaves no open login that a later one joins`, async () => {
     await using world = await open();
     using attacker = openSession(world.gateway, parts);
     using victim = openSession(world.gateway, parts);
@@ -61,7 +62,7 @@ for (const [place, parts] of Object.entries(PLACES)) {
     assertEquals((await victim.answer("")).kind, "accept");
   });
 
-  Deno.test(`02b ${place}: no login joins one with the name alone, and its token opens no later step`, async () => {
+  Deno.test(`02b ${place}: a login with only the name joins no other one, and its token is valid for no later step`, async () => {
     await using world = await open();
     using attacker = openSession(world.gateway, parts);
     using victim = openSession(world.gateway, parts);
@@ -77,7 +78,7 @@ for (const [place, parts] of Object.entries(PLACES)) {
   });
 }
 
-Deno.test("02: a newer login with a wrong password leaves the older one of the same port as it is", async () => {
+Deno.test("02: a newer login with a wrong password does not change the older one on the same port", async () => {
   await using world = await open(`[radius]\nfirst_factor = "directory"\n${SCIM_TOML}`);
   await addUser(world.gateway, { userName: "alice", active: true, password: "a long password" });
   const parts = { userName: "alice", nasPort: 7, callingStationId: "198.51.100.7" };
@@ -90,7 +91,7 @@ Deno.test("02: a newer login with a wrong password leaves the older one of the s
   assertEquals((await victim.answer("")).kind, "accept");
 });
 
-Deno.test("02, hold: the approval goes to the login that asked for it, not to the newest one", async () => {
+Deno.test("02, hold: the approval applies to the login that requested it, not to the newest one", async () => {
   await using world = await open('[radius]\ndevice = "hold"\nhold_s = 20');
   using victim = openSession(world.gateway, { userName: "alice" });
   using attacker = openSession(world.gateway, { userName: "alice" });
@@ -134,7 +135,7 @@ Deno.test("02, hold: a login with another password on the same port never gets t
   approve(world, 0);
   approve(world, 1, false);
   assertEquals((await second).kind, "reject");
-  // Without a first factor the newer login takes the place of the first one, so the first one gets no answer.
+  // Without a first factor the newer login supersedes the first one, so the first one gets no answer.
   assertEquals(await firstCode, null);
 });
 
@@ -153,12 +154,12 @@ Deno.test("02d: where all users share one port, the bare name of a step selects 
   assertEquals((await attacker.forge(DEVICE)).kind, "reject");
   assertEquals((await attacker.answer("")).step, DEVICE);
   assertEquals((await victim.answer("")).kind, "accept");
-  // Bob's login was there before: it goes on.
+  // Bob's login was there before, so it continues.
   approve(world, 0);
   assertEquals((await bob.answer("")).kind, "accept");
 });
 
-Deno.test("02d: a bare name that was given out before a restart selects no login after it", async () => {
+Deno.test("02d: a bare name that was issued before a restart selects no login after it", async () => {
   await using world = await open();
   const portal = { userName: "alice", nasPort: 1, callingStationId: "203.0.113.1" };
   using attacker = openSession(world.gateway, portal);

@@ -1,5 +1,5 @@
-// Attack: a stolen password and another spelling of the user name. A password server takes every spelling, so only the gateway can tell that
-// the names differ.
+// Attack: a stolen password and another spelling of the user name. A password server accepts every spelling, so only
+// the gateway can detect that the names differ.
 
 import { assertEquals } from "@std/assert";
 import { type RunningProgram, startProgram } from "../support/program.ts";
@@ -28,7 +28,7 @@ const VARIANTS = [
   "alice\u202e",
   "alice\0",
 ] as const;
-/** What the gateway refuses before it looks at any setting. */
+/** Names that the gateway refuses with any settings. */
 const REFUSED = VARIANTS.slice(3);
 
 let nasPorts = 1;
@@ -75,7 +75,7 @@ interface Attempt extends Reply, Disposable {
   answer(text: string): Promise<Attempt>;
 }
 
-Deno.test("a stolen password and another spelling of the name give no second factor and no enrolment", async () => {
+Deno.test("a stolen password with another spelling of the name gives no second factor and no enrolment", async () => {
   using server = startFirstFactorServer({ password: PASSWORD, timeoutMs: 30_000 });
   await using gateway = await startProgram({
     toml: credentialsToml(["default"]) + entry("default", { server: server.toml }) +
@@ -97,7 +97,7 @@ Deno.test("a stolen password and another spelling of the name give no second fac
   const rejected = VARIANTS.map(() => "reject");
   assertEquals(await Promise.all(VARIANTS.map((name) => seen("default", name))), rejected);
 
-  // Explicitly allowed, an unknown user still cannot enrol although the password was right.
+  // Even if they are explicitly allowed, unknown users cannot enrol with a right password.
   assertEquals(await Promise.all(REFUSED.map((name) => seen("allow", name))), REFUSED.map(() => "reject"));
   for (const name of VARIANTS.slice(0, 3)) {
     using menu = await start(gateway, "allow", name);
@@ -111,7 +111,7 @@ Deno.test("a stolen password and another spelling of the name give no second fac
     assertEquals((await texted.answer("+4915112345678")).step, "GET_SMS_PHONE_NUMBER");
   }
 
-  // Listed forms are alice: her factor, her lock and her tombstone.
+  // The listed forms belong to alice: her factor, her lock and her tombstone.
   for (const name of ["CORP\\alice", "alice@corp.example", "Corp\\Alice@CORP.example"]) {
     assertEquals(await seen("strip", name), CODE, name);
   }

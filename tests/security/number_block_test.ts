@@ -1,4 +1,4 @@
-// Attack: typing another user's number until that user gets no text any more.
+// Attack: typing another user's number until that user receives no texts any more.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { startProgramWithServices } from "../fakes/program_services.ts";
@@ -7,7 +7,7 @@ import { CODES } from "../support/radius_packets.ts";
 const NUMBER = "+15005550010";
 const PATIENCE = { timeoutMs: 10_000, tries: 1 };
 
-Deno.test("numbers that are refused to a stranger stay usable for their owner", async () => {
+Deno.test("numbers that are refused to a stranger still work for their owner", async () => {
   await using world = await startProgramWithServices({
     pairings: [["bob", { kind: "sms", number: NUMBER }]],
   });

@@ -1,9 +1,10 @@
-// Finding 16: images on another site made the visitor's browser call the OIDC callback, and five of them blocked the sign-in of that address.
+// Finding 16: images on another site made the visitor's browser call the OIDC callback, and five of them blocked the
+// sign-in of that address.
 
 import { assertEquals } from "@std/assert";
 import { CONSOLE, createCaller, OWNER, startSecured } from "./console_caller.ts";
 
-Deno.test("the OIDC callback without a provider is 404 and blocks no sign-in", async () => {
+Deno.test("the OIDC callback without a provider answers 404 and blocks no sign-in", async () => {
   await using site = await startSecured();
   const image = createCaller(site.gateway, {
     "sec-fetch-site": "cross-site",

@@ -1,4 +1,5 @@
-// Every phone that is paired or removed leaves a record with its time, its address and its browser, written by the running program.
+// Every phone that is paired or removed has a record with its time, its address and its browser, written by the running
+// program.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { CONSOLE, createCaller, startSecured } from "./console_caller.ts";
@@ -18,7 +19,7 @@ const PHONE = {
   "user-agent": "Mozilla/5.0 (Android 16; Mobile; rv:140.0) Gecko/140.0 Firefox/140.0",
 } as const;
 
-Deno.test("pairing by invitation, removal on the phone and by an administrator are in the audit and the timeline", async () => {
+Deno.test("pairing by invitation, and removal on the phone and by an administrator are in the audit log and the timeline", async () => {
   await using site = await startSecured();
   const { owner, gateway } = site;
   await site.createUser("ada", { name: { givenName: "Ada", familyName: "L" } });

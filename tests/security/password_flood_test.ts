@@ -1,4 +1,5 @@
-// Attack: logins with invented names at a client whose first factor is the directory's password, so that the passwords of users wait too long.
+// Attack: logins with invented names at a client whose first factor is the directory's password, so that real users
+// wait too long.
 
 import { assertEquals } from "@std/assert";
 import { startProgram } from "../support/program.ts";
@@ -7,10 +8,10 @@ import { addUser, floodLogins, SCIM_TOML } from "./attack_world.ts";
 
 const USERS = ["ada", "bob", "cyd"];
 const PASSWORD = "a right password";
-/** Long, for a slow machine. The gateway itself drops what waits too long, and counts that: no drop is allowed here. */
+/** Long, for a slow machine. The gateway drops and counts packets that wait too long: no drop is allowed here. */
 const PATIENCE = { timeoutMs: 60_000, tries: 1 };
 
-Deno.test("a flood of invented names keeps no user with the right password out", async () => {
+Deno.test("a flood of invented names blocks no user with the right password", async () => {
   await using gateway = await startProgram({
     toml: `[radius]\nfirst_factor = "directory"\nunknown_users = "allow"\n${SCIM_TOML}`,
   });
@@ -28,7 +29,7 @@ Deno.test("a flood of invented names keeps no user with the right password out",
   assertEquals(await gateway.metric("failures_total"), 0);
 });
 
-Deno.test("a flood of wrong SCIM credentials from many addresses keeps no user with the right password out", async () => {
+Deno.test("a flood of wrong SCIM credentials from many addresses blocks no user with the right password", async () => {
   await using gateway = await startProgram({
     toml: `[http]\ntrusted_proxies = ["127.0.0.1"]\n[radius]\nfirst_factor = "directory"\n${SCIM_TOML}`,
   });
@@ -36,7 +37,7 @@ Deno.test("a flood of wrong SCIM credentials from many addresses keeps no user w
   for (const userName of users) await addUser(gateway, { userName, active: true, password: PASSWORD });
   let isOver = false;
   let guesses = 0;
-  // More at once than a hasher computes and queues. Each guess has another name and another address.
+  // More checks than a hasher runs and queues. Each guess has another name and another address.
   const guessing = Array.from({ length: 40 }, async (_, at) => {
     for (let count = 0; !isOver; count++) {
       const response = await fetch(`${gateway.httpUrl}/idm/scim/default/Users`, {

@@ -1,4 +1,5 @@
-// Finding 21: the cookie of a phone alone added factors on the user's own page, and these stayed when the phone was revoked.
+// Finding 21: the cookie of a phone alone added factors on the user's own page, and these stayed when the phone was
+// revoked.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { AccountFactors } from "../../console/api/account/account_types.ts";
@@ -8,7 +9,7 @@ import { openSession } from "./gateway_sessions.ts";
 
 const ADDITIONS = ["/me/api/totp", "/me/api/devices/invitation", "/me/api/recovery-codes"] as const;
 
-Deno.test("a visit that a phone opened adds no factor without a code, and a code counts once", async () => {
+Deno.test("a session that a phone opened adds no factor without a code, and a code counts once", async () => {
   await using site = await startSecured();
   await site.createUser("bob");
   const { link } = await site.owner.take<{ link: string }>(`${CONSOLE}/users/bob/invitation`, { json: {} });
@@ -31,13 +32,13 @@ Deno.test("a visit that a phone opened adds no factor without a code, and a code
   assertEquals((await stepUp(code)).status, 200);
   assertEquals(await add(), ["", "", ""]);
 
-  // Another visit of the same phone begins without a code, and the used one counts no more.
+  // Another session of the same phone begins without a code, and the used code is not valid any more.
   await phone.take("/me/api/session", { json: { phone: true } });
   assertEquals((await stepUp(code)).code, "wrong_me_code");
   assertEquals(await add(), ADDITIONS.map(() => "me_step_up"));
 });
 
-Deno.test("the user is told on the phone's page and on /me that a factor was added, until it is confirmed", async () => {
+Deno.test("the phone page and /me show that a factor was added, until it is confirmed", async () => {
   await using site = await startSecured();
   await site.createUser("bob");
   const { link } = await site.owner.take<{ link: string }>(`${CONSOLE}/users/bob/invitation`, { json: {} });
@@ -51,7 +52,7 @@ Deno.test("the user is told on the phone's page and on /me that a factor was add
   assertEquals(await told(), ["sms administrator bob", "device phone bob"]);
   await phone.take("/me/api/session", { json: { phone: true } });
   assertEquals((await phone.take<Told>("/me/api/factors")).notices.length, 2);
-  // The phone alone does not hide it.
+  // The phone alone cannot hide it.
   assertEquals((await phone.call("/me/api/notices", { method: "DELETE" })).code, "me_step_up");
   const { url } = await site.owner.take<{ url: string }>(`${CONSOLE}/users/bob/me-link`, { json: {} });
   const visitor = createCaller(site.gateway);
@@ -75,7 +76,7 @@ async function startWithAddedFactors() {
     const json = { invitation: url.split("invite=")[1], name };
     return (await phone.take<{ pairingId: string }>("/device/api/invitation/accept", { json })).pairingId;
   };
-  /** The user types the phone's passcode into the visit. */
+  /** The user types the phone's passcode into the session. */
   const stepUp = async (phone: ApiCaller, id: string) => {
     const { code } = await phone.take<{ code: string }>(`/device/api/pairings/${id}/passcode`, { json: {} });
     await phone.take("/me/api/session/step-up", { json: { code } });
@@ -87,7 +88,7 @@ async function startWithAddedFactors() {
   const seed = fromBase32(secret);
   const proof = { code: totpCode(seed, Date.now()) };
   const { pairingId: app } = await first.take<{ pairingId: string }>("/me/api/totp/confirm", { json: proof });
-  // The code that proved the seed counts once. The next one is accepted already.
+  // The code that proved the seed counts once. The next one is already accepted.
   const code = totpCode(seed, Date.now() + 30_000);
   const { codes } = await first.take<{ codes: string[] }>("/me/api/recovery-codes", { json: {} });
   const { url } = await first.take<{ url: string }>("/me/api/devices/invitation", { json: {} });
@@ -95,12 +96,12 @@ async function startWithAddedFactors() {
   return {
     ...{ site, first, second, stepUp },
     ids: { oldPhone, newPhone, app },
-    /** What a login with the app's code, and one with a recovery code, come to. */
+    /** The results of a login with the app's code, and of one with a recovery code. */
     async logIn() {
       using byApp = openSession(site.gateway, { userName: "bob", nasPort: 1 });
       const { kind: withApp } = await byApp.login(`pw,${code}`);
       using byRecoveryCode = openSession(site.gateway, { userName: "bob", nasPort: 2 });
-      // The menu offers codes under D. A login that asks for a device or a code already takes a recovery code, too.
+      // The menu offers codes under D. A login at a prompt for a device or a code also accepts a recovery code.
       let reply = await byRecoveryCode.login();
       if (reply.step === MENU) reply = await byRecoveryCode.answer("D");
       if (reply.step !== MENU) reply = await byRecoveryCode.answer(codes.shift() ?? "");
@@ -136,7 +137,7 @@ const OTHER_SECRET = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const ALL_THREE = ["device by Old phone", "recovery_codes by Old phone", "totp by Old phone"];
 
-Deno.test("what a phone added counts for no login after an administrator revoked the phone, until it is confirmed", async () => {
+Deno.test("factors that a phone added work for no login after an administrator revoked the phone, until they are confirmed", async () => {
   await using world = await startWithAddedFactors();
   const { site: { owner }, second, ids } = world;
   const user = `${CONSOLE}/users/bob`;
@@ -163,7 +164,7 @@ Deno.test("what a phone added counts for no login after an administrator revoked
   assertEquals(await world.audited("factor.confirm", "addedBy"), ["Old phone", "Old phone"]);
 });
 
-Deno.test("what a phone added counts for no login after the phone unpaired itself with nothing but its cookie", async () => {
+Deno.test("factors that a phone added work for no login after the phone unpaired itself with only its cookie", async () => {
   await using world = await startWithAddedFactors();
   const { first, ids } = world;
   await first.take(`/device/api/pairings/${ids.oldPhone}`, { method: "DELETE" });
@@ -172,7 +173,7 @@ Deno.test("what a phone added counts for no login after the phone unpaired itsel
   assertStringIncludes((await world.audited("pairing.revoke", "unconfirmed")).join(), `totp ${ids.app}`);
 });
 
-Deno.test("a code of the phone itself, or of what it added, confirms nothing when the phone is removed on /me", async () => {
+Deno.test("a code of the phone, or of a factor that it added, confirms nothing when the phone is removed on /me", async () => {
   await using world = await startWithAddedFactors();
   const { site: { owner }, first, second, ids } = world;
   const remove = async (phone: ApiCaller) =>
@@ -193,7 +194,7 @@ Deno.test("a code of the phone itself, or of what it added, confirms nothing whe
   assertEquals((await second.call("/me/api/session", { json: { phone: true } })).code, "not_this_phone");
 });
 
-Deno.test("a phone that removes or confirms what it led to makes none of that independent of itself", async () => {
+Deno.test("a phone that removes or confirms factors that depend on it makes none of them independent of itself", async () => {
   await using world = await startWithAddedFactors();
   const { site: { owner }, first, second, ids } = world;
   await second.take("/me/api/session", { json: { phone: true } });
@@ -205,7 +206,8 @@ Deno.test("a phone that removes or confirms what it led to makes none of that in
     json: proof,
   });
   await codesOf(second);
-  // The old phone's code is of a factor that the new phone did not add, so this confirms what the new one added.
+  // The old phone's code is of a factor that the new phone did not add, so it confirms the factors that the new phone
+  // added.
   await first.take(`/me/api/devices/${ids.newPhone}`, { method: "DELETE" });
   assertEquals(await world.unconfirmed(), []);
   await owner.take(`${CONSOLE}/users/bob/pairings/${ids.oldPhone}`, { method: "DELETE", json: {} });
@@ -218,7 +220,7 @@ Deno.test("a phone that removes or confirms what it led to makes none of that in
   assertEquals(login.unconfirmed.map(({ id }) => id).includes(app), true);
 });
 
-Deno.test("a visit by phone that keeps an unconfirmed factor makes it depend on that phone", async () => {
+Deno.test("a session of a phone that keeps an unconfirmed factor makes the factor depend on that phone", async () => {
   await using world = await startWithAddedFactors();
   const { site: { owner }, first, second, ids } = world;
   await second.take("/me/api/session", { json: { phone: true } });
@@ -232,7 +234,7 @@ Deno.test("a visit by phone that keeps an unconfirmed factor makes it depend on 
   assertEquals(await world.unconfirmed(), ["recovery_codes by Old phone", "totp by Old phone"]);
 });
 
-Deno.test("a user who removes the old phone from the new one, with a code of another factor, keeps what the old one added", async () => {
+Deno.test("a user who removes the old phone on the new one, with a code of another factor, keeps the factors of the old one", async () => {
   await using world = await startWithAddedFactors();
   const { site, second, ids } = world;
   await site.gateway.pair("bob", "--totp", OTHER_SECRET);
@@ -247,7 +249,7 @@ Deno.test("a user who removes the old phone from the new one, with a code of ano
   assertStringIncludes((await world.audited("pairing.revoke", "confirmed")).join(), `totp ${ids.app}`);
 });
 
-Deno.test("an invitation that a phone made pairs a phone that counts for nothing after the first phone was revoked", async () => {
+Deno.test("an invitation by a phone pairs a phone that works for no login after the first phone was revoked", async () => {
   await using world = await startWithAddedFactors();
   const { site, first, ids } = world;
   const { url } = await first.take<{ url: string }>("/me/api/devices/invitation", { json: {} });

@@ -1,5 +1,5 @@
 // Attack: connections send thousands of requests at once and read no response (HTTP pipelining). The responses must not
-// collect in memory, and RADIUS must answer all the time.
+// accumulate in memory, and RADIUS must always answer.
 
 import { assert, assertEquals } from "@std/assert";
 import { startProgram } from "../support/program.ts";
@@ -12,7 +12,7 @@ const REQUESTS = 2000;
 const LOGINS = 40;
 const MAX_GROWTH_MB = 100;
 
-Deno.test(`${CONNECTIONS} connections that pipeline ${REQUESTS} requests and read nothing take no memory, and stop no login`, async () => {
+Deno.test(`${CONNECTIONS} connections that pipeline ${REQUESTS} requests and read nothing use no memory, and stop no login`, async () => {
   await using gateway = await startProgram();
   using radius = gateway.client();
   const { now: before } = await residentMb(gateway.pid);
@@ -20,7 +20,7 @@ Deno.test(`${CONNECTIONS} connections that pipeline ${REQUESTS} requests and rea
   try {
     await attack.isUnderWay;
     for (let login = 0; login < LOGINS; login++) {
-      // Each is sent once: a gateway that reads no datagrams for long loses it.
+      // Each is sent once: a gateway that reads no datagrams for a long time loses it.
       const { code } = await radius.ask({ userName: "alice", password: "" }, { timeoutMs: 30_000, tries: 1 });
       assertEquals(code, CODES.accessChallenge);
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -33,7 +33,7 @@ Deno.test(`${CONNECTIONS} connections that pipeline ${REQUESTS} requests and rea
   assertEquals(await waitForHealth(gateway.httpUrl), 200);
 });
 
-/** Connections that write and never read; one that the server closes is opened again. */
+/** Connections that write and never read. A connection that the server closes is opened again. */
 function startAttack(httpUrl: string): { isUnderWay: Promise<void>; stop(): Promise<void> } {
   const { hostname, port, host } = new URL(httpUrl);
   const requests = new TextEncoder().encode(

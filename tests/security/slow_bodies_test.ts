@@ -1,5 +1,5 @@
-// Attack: one address opens hundreds of connections, announces a body on each, and sends one octet of it. Other addresses
-// must be answered, and so must /healthz.
+// Attack: one address opens hundreds of connections, declares a body on each, and sends one octet of it. Other
+// addresses and /healthz must still be answered.
 
 import { assertEquals } from "@std/assert";
 import { OWNER, startSecured } from "./console_caller.ts";
@@ -48,7 +48,7 @@ Deno.test(`${CONNECTIONS} slow bodies from one address do not stop other address
   }
 });
 
-/** Connections that send one octet of a body, and are opened again when the server ends them. */
+/** Connections that send one octet of a body, and are opened again when the server closes them. */
 function startAttack(httpUrl: string): { stop(): Promise<void> } {
   const { hostname, port, host, origin } = new URL(httpUrl);
   const head = new TextEncoder().encode(

@@ -10,7 +10,7 @@ import { openSession } from "./gateway_sessions.ts";
 
 const PASSWORD = "Winter2026!";
 
-/** Every octet below a directory. */
+/** All octets below a directory. */
 async function readAll(path: string): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   for await (const { name, isFile } of Deno.readDir(path)) {
@@ -19,7 +19,7 @@ async function readAll(path: string): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-Deno.test("08: the data directory has no digest of a login's password, under any key that is in it", async () => {
+Deno.test("08: the data directory has no digest of a login's password, with any key that is in it", async () => {
   const pairings = [["alice", { kind: "device", id: "pairing-of-alice", totpLength: 6 }]] as const;
   await using world = await startProgramWithServices({ pairings });
   using alice = openSession(world.gateway, { userName: "alice", nasPort: 7 });

@@ -1,4 +1,5 @@
-// Finding 11: an API token set a user's password, confirmed a TOTP secret for the user, and signed in to the VPN as that user.
+// Finding 11: an API token set a user's password, confirmed a TOTP secret for the user, and signed in to the VPN as
+// that user.
 
 import { assertEquals } from "@std/assert";
 import { fromBase32, totpCode } from "../support/totp.ts";
@@ -20,7 +21,10 @@ interface BegunTotp {
   readonly secret: string;
 }
 
-/** Every change that gives a person a way to sign in, as an API token of an owner asks for it. A user without a factor can enrol at login. */
+/**
+ * Every change that gives a person a way to sign in, as a request with an owner's API token. A user without a factor
+ * can enrol at login.
+ */
 const GRANTS: readonly (readonly [method: string, path: string, json: unknown])[] = [
   ["PUT", "/users/ceo/password", { password: "chosen by the thief" }],
   ["POST", "/users/ceo/totp", {}],
@@ -53,7 +57,7 @@ first_factor = "directory"
       assertEquals([answer.status, answer.code], [403, "not_for_tokens"]);
     });
   }
-  await t.step("PUT /users/ceo with a phone number of the thief", async () => {
+  await t.step("PUT /users/ceo with a phone number of the attacker", async () => {
     const { record } = await thief.take<UserView>(`${CONSOLE}/users/ceo`);
     const { version, attributes } = record ?? { version: "", attributes: {} };
     const user = { ...attributes, userName: "ceo", phoneNumbers: [{ value: "+1 415 555 0123" }] };
@@ -65,19 +69,19 @@ first_factor = "directory"
       200,
     );
   });
-  await t.step("the login with the thief's password is rejected", async () => {
+  await t.step("the login with the attacker's password is rejected", async () => {
     using client = site.gateway.client();
     const reply = await client.ask({ userName: "ceo", password: "chosen by the thief", nasPort: 1 });
     assertEquals(reply.code, CODES.accessReject);
   });
-  await t.step("the owner, who signed in just now, can do it", async () => {
+  await t.step("the owner, with a recent sign-in, can do it", async () => {
     const { secret, id } = await site.owner.take<BegunTotp>(`${CONSOLE}/users/ceo/totp`, { json: {} });
     const code = totpCode(fromBase32(secret), Date.now());
     await site.owner.take(`${CONSOLE}/users/ceo/totp/confirm`, { json: { id, code } });
   });
 });
 
-Deno.test("an API token deactivates users, but activates none by undoing that", async () => {
+Deno.test("an API token can deactivate users, but cannot activate them by an undo", async () => {
   await using site = await startSecured();
   await site.createUser("bob");
   const thief = await site.tokenCaller("user_manager");
@@ -89,7 +93,7 @@ Deno.test("an API token deactivates users, but activates none by undoing that", 
   assertEquals((await site.owner.take<UserView>(`${CONSOLE}/users/bob`)).record?.active, false);
 });
 
-Deno.test("undo leaves a user alone whom SCIM deactivated again after the job", async () => {
+Deno.test("undo does not change a user whom SCIM deactivated again after the job", async () => {
   await using site = await startSecured(`
 [[scim.credential]]
 name = "hr"
@@ -119,7 +123,7 @@ access = "write"
   assertEquals((await active("eve")).record?.active, true);
 });
 
-Deno.test("an API token removes no factor of a user, the owner does", async () => {
+Deno.test("an API token cannot remove a factor of a user, the owner can", async () => {
   await using site = await startSecured();
   await site.createUser("ceo");
   await site.gateway.pair("ceo", "--totp", "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ");

@@ -1,4 +1,4 @@
-// Attack: texts and calls to numbers that the attacker earns from, under a new name and to a new number each time.
+// Attack: texts and calls to numbers from which the attacker earns, with a new name and a new number each time.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type ProgramWithServices, startProgramWithServices } from "../fakes/program_services.ts";
@@ -7,7 +7,7 @@ const PATIENCE = { timeoutMs: 10_000, tries: 1 };
 const ANY = '[factors]\nphone_numbers = "any"\n';
 let nasPort = 0;
 
-/** Asks for a message to `number` under `userName`. */
+/** Requests a message to `number` as `userName`. */
 async function order(
   { gateway }: ProgramWithServices,
   what: { userName: string; letter: "T" | "P"; number: string },
@@ -33,7 +33,7 @@ function orders(
   );
 }
 
-Deno.test("sends have a total for an hour that a restart does not reset, and reaching it is shown", async () => {
+Deno.test("all sends together have an hourly limit that a restart does not reset, and the reached limit is shown", async () => {
   await using world = await startProgramWithServices({ toml: `${ANY}[factors.sends]\ntotal_per_hour = 7` });
   const { gateway, telephony } = world;
   await orders(world, { count: 12, prefix: "ghost" });
@@ -49,7 +49,7 @@ Deno.test("sends have a total for an hour that a restart does not reset, and rea
   assertEquals(await gateway.metric("sends_limit_per_hour"), 7);
 });
 
-Deno.test("sends have a limit per client for an hour", async () => {
+Deno.test("sends have an hourly limit per client", async () => {
   await using world = await startProgramWithServices({
     toml: `${ANY}[factors.sends]\nper_client_per_hour = 4`,
   });
@@ -58,7 +58,7 @@ Deno.test("sends have a limit per client for an hour", async () => {
   await world.gateway.logged("factors.sends.per_client_per_hour is reached");
 });
 
-Deno.test("satellite and premium-rate numbers get nothing, and a call carries no message of the caller", async () => {
+Deno.test("satellite and premium-rate numbers receive nothing, and a call carries no message of the caller", async () => {
   await using world = await startProgramWithServices({ toml: ANY });
   const { telephony } = world;
   for (const number of ["+870773123456", "+881612345678", "+882161234567", "+979123456789"]) {

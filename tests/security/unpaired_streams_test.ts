@@ -1,9 +1,9 @@
-// Attack: tokens of phones that are not paired, which anybody gets, hold all event streams of the phone page.
+// Attack: tokens of phones that are not paired, which anyone can get, use up all event streams of the phone page.
 
 import { assertEquals } from "@std/assert";
 import { startConsole } from "../fakes/console_app.ts";
 
-Deno.test("streams of phones without a pairing are limited for each source, and leave the paired phones their own", async () => {
+Deno.test("streams of phones without a pairing are limited for each source, and paired phones have their own", async () => {
   await using site = await startConsole();
   const phone = async (): Promise<string> => {
     const started = await site.call("/device/api/phrase", { method: "POST", json: {} });

@@ -1,4 +1,5 @@
-// Finding 3: packets of which anyone can make as many as they like locked users, used up their pushes, and ended their logins.
+// Finding 3: packets of which anyone can make as many as they like locked users, used up their pushes, and ended their
+// logins.
 
 import { assertEquals, assertNotEquals } from "@std/assert";
 import { startProgramWithServices } from "../fakes/program_services.ts";
@@ -28,7 +29,7 @@ Deno.test("03: a garbled password locks no user, sends nothing, and ends no logi
   using attacker = gateway.client();
   const refused = () => gateway.metric("refused_garbled_password_total");
   const send = async (userName: string, state?: string) => {
-    // A sender without the secret hides nothing: the revealed password is garbled. One in 200,000 is text by chance; it is left out.
+    // Without the secret the revealed password is garbled. One in 200,000 is text by chance; it is omitted.
     const password = new Uint8Array(randomBytes(15));
     password[0] = 0xff;
     const more = state === undefined ? {} : { state: new TextEncoder().encode(state) };
@@ -43,13 +44,13 @@ Deno.test("03: a garbled password locks no user, sends nothing, and ends no logi
   assertEquals((await alice.answer(code())).kind, "accept");
 });
 
-Deno.test("03: an unsigned packet answers, joins and replaces no login that began with a signed one", async () => {
+Deno.test("03: an unsigned packet cannot answer, join or replace a login that began with a signed one", async () => {
   await using world = await startProgramWithServices({ pairings });
   const place = { userName: "alice", nasPort: 7 };
   using alice = openSession(world.gateway, place);
   using attacker = openSession(world.gateway, { ...place, ...unsigned });
   assertEquals((await alice.login()).step, CODE);
-  // The name is known: ten wrong codes would lock the user.
+  // The name is known, so ten wrong codes would lock the user.
   const answers = await Promise.all(Array.from({ length: 12 }, () => attacker.forge(CODE, "000000")));
   assertEquals(new Set(answers.map(({ kind }) => kind)), new Set(["reject"]));
   const own = await attacker.login("open sesame");
@@ -66,7 +67,7 @@ Deno.test("03: an unsigned login with a readable password is served as before", 
   assertEquals((await alice.answer(code())).kind, "accept");
 });
 
-Deno.test("03: a packet that proves nothing ends no login that began unsigned, and voids no passcode", async () => {
+Deno.test("03: a packet that does not prove the secret ends no login that began unsigned, and voids no passcode", async () => {
   await using world = await startProgramWithServices({ pairings });
   const place = { userName: "alice", nasPort: 7, ...unsigned };
   using alice = openSession(world.gateway, place);
@@ -74,12 +75,12 @@ Deno.test("03: a packet that proves nothing ends no login that began unsigned, a
   assertEquals((await alice.login()).step, CODE);
   const state = new TextEncoder().encode(CODE);
   const answer = await attacker.ask({ ...place, state });
-  // The prompt again, with the login as it was.
+  // The prompt is repeated, and the login is unchanged.
   assertEquals([answer.code, answer.state], [CODES.accessChallenge, state]);
   assertEquals((await alice.answer(code())).kind, "accept");
 });
 
-Deno.test("03: readable by chance, a password opens no way to hide others under the same Request Authenticator", async () => {
+Deno.test("03: a password that is readable by chance does not help to hide others under the same Request Authenticator", async () => {
   await using world = await startProgramWithServices({ pairings });
   const place = { userName: "bob", nasPort: 9, ...unsigned };
   using client = world.gateway.client();
@@ -87,7 +88,8 @@ Deno.test("03: readable by chance, a password opens no way to hide others under 
   const garbled = new Uint8Array(16).fill(0xff);
   const readable = await client.ask({ ...place, authenticator, password: "readable" });
   assertEquals(readable.code, CODES.accessChallenge);
-  // An attacker who guesses the key stream soon sends an unreadable password; from then on nothing is read under this authenticator.
+  // An attacker who guesses the key stream soon sends an unreadable password; from then on nothing is read under this
+  // authenticator.
   assertEquals((await client.ask({ ...place, authenticator, password: garbled })).code, CODES.accessReject);
   assertEquals((await client.ask({ ...place, authenticator, password: "other" })).code, CODES.accessReject);
   assertEquals(

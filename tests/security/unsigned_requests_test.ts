@@ -1,4 +1,5 @@
-// Attack: unsigned requests under the address of a client that signs; and requests that must not make the gateway refuse unsigned logins.
+// Attack: unsigned requests from the address of a client that signs; and requests that must not make the gateway refuse
+// unsigned logins.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { runProgram } from "../support/child.ts";
@@ -18,7 +19,7 @@ secret = "a-secret-of-the-attack"
 `;
 let nasPorts = 1;
 
-/** What a request gets: the code of its reply, or "dropped" once the gateway has counted that. */
+/** The result of a request: the code of its reply, or "dropped" when the gateway has counted that. */
 async function ask(gateway: RunningProgram, parts: RequestParts): Promise<number | "dropped"> {
   using builder = gateway.client();
   const before = await gateway.metric(DROPPED);
@@ -26,7 +27,7 @@ async function ask(gateway: RunningProgram, parts: RequestParts): Promise<number
   const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
   let code: number | null = null;
   const received = socket.receive().then(([reply]) => void (code = reply[0] ?? 0), (fault: unknown) => {
-    // The socket is closed once the gateway has counted the drop.
+    // The socket is closed when the gateway has counted the drop.
     if (!(fault instanceof Deno.errors.BadResource || fault instanceof Deno.errors.Interrupted)) throw fault;
   });
   try {
@@ -45,7 +46,7 @@ async function ask(gateway: RunningProgram, parts: RequestParts): Promise<number
 const SIGNED: RequestParts = { password: "" };
 const UNSIGNED: RequestParts = { password: "", messageAuthenticator: "none" };
 
-Deno.test("an address of a network that signs cannot be used without a signature, also after kill -9; the command clears it", async () => {
+Deno.test("an address of a network that signs cannot be used without a signature, also after kill -9; the command resets it", async () => {
   await using gateway = await startProgram({ toml: TOML });
   assertStringIncludes(gateway.logLines().join("\n"), "unsigned requests of net are accepted");
 

@@ -1,4 +1,4 @@
-// A set-up link that was used stays in no file of the data directory: the real program, from its first start to the first owner.
+// A used set-up link stays in no file of the data directory: the real program, from its first start to the first owner.
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { startProgram } from "../support/program.ts";
