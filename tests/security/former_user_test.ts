@@ -8,7 +8,7 @@ import { CONSOLE, createCaller, startSecured } from "./console_caller.ts";
 
 type Site = Awaited<ReturnType<typeof startSecured>>;
 
-/** The ways in which a user is removed; `back`: there is an active user of that name again. */
+/** How a user is removed; `back`: there is an active user of that name again. */
 const DEPARTURES:
   readonly (readonly [what: string, leave: (site: Site) => Promise<unknown>, back: boolean])[] = [
     ["is deleted", (site) => site.deleteUser("bob"), false],
