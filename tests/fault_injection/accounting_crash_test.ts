@@ -1,4 +1,4 @@
-// Accounting that was answered survives kill -9 of the real program (invariant I5).
+// Answered accounting survives kill -9 of the real program (invariant I5).
 
 import { assertEquals } from "@std/assert";
 import { startProgram } from "../support/program.ts";
@@ -6,7 +6,7 @@ import { buildAccountingRequest, CODES, readReply, TYPES } from "../support/radi
 
 const SESSIONS = 60;
 
-Deno.test("every session whose Start was answered is there after kill -9, and a repeated Start adds none", async () => {
+Deno.test("every session whose Start was answered exists after kill -9, and a repeated Start adds none", async () => {
   await using gateway = await startProgram();
   const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
   const to = (): Deno.NetAddr => ({

@@ -1,4 +1,4 @@
-// The real program under `kill -9` between logins: the charts add up to the history, by outcome and by client.
+// The real program with `kill -9` between logins: the charts match the history, by outcome and by client.
 
 import { assertEquals } from "@std/assert";
 import { CODES } from "../support/radius_packets.ts";
@@ -18,7 +18,7 @@ const ENDS = ["accepted", "rejected", "cancelled", "superseded"] as const;
 const patience = { timeoutMs: 4000, tries: 3 } as const;
 let nasPort = 0;
 
-/** One login to its end; a cancelled and a superseded one leave a login that waits. */
+/** One complete login; cancelled and superseded ones leave a pending login. */
 async function login(world: ProgramWithServices, end: typeof ENDS[number], name: string): Promise<void> {
   using radius = world.gateway.client();
   const who = {
@@ -58,7 +58,7 @@ function counted(names: readonly string[]): Record<string, number> {
   );
 }
 
-/** What the history has, and what the charts add up to, by the minute and by the hour. */
+/** The counts of the history, and the sums of the charts, by the minute and by the hour. */
 async function sums(world: ProgramWithServices) {
   const api = await console(world);
   const history: { outcome: string; client: string }[] = await api("/history/export?format=json");
@@ -83,7 +83,7 @@ async function sums(world: ProgramWithServices) {
   return { ofHistory, ofCharts };
 }
 
-Deno.test("charts add up to the history after kill -9 in the middle of logins", async () => {
+Deno.test("charts match the history after kill -9 during logins", async () => {
   await using world = await startProgramWithServices({
     toml: `${CLIENTS.map(client).join("")}
 [[console.admin]]
@@ -96,7 +96,7 @@ per_user = 1000`,
   });
   for (let crash = 0; crash < 2; crash++) {
     for (const name of CLIENTS) for (const end of ENDS) await login(world, end, name);
-    // A read writes what was counted so far; what follows it is lost with the process.
+    // A read writes the counts so far; later counts are lost with the process.
     if (crash === 1) await sums(world);
     await login(world, "accepted", "vpn-1");
     using radius = world.gateway.client();

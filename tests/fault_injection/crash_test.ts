@@ -1,5 +1,5 @@
-// The real program under `kill -9` in the middle of a login, at different moments: the next packet continues the login, and no push
-// and no text is sent a second time.
+// The real program with `kill -9` during a login, at different moments: the next packet continues the login, and no
+// push or text is sent twice.
 
 import { assert, assertEquals } from "@std/assert";
 import { type BuiltRequest, CODES, type Reply } from "../support/radius_packets.ts";
@@ -22,11 +22,11 @@ Deno.test.beforeAll(async () => {
 });
 Deno.test.afterAll(() => world.dispose());
 
-/** One login, with the packet that is under way. */
+/** One login, with the packet in progress. */
 interface Scene {
   readonly client: RadiusClient;
   readonly login: BuiltRequest;
-  /** The answer to the challenge that was seen last. */
+  /** The answer to the last challenge. */
   readonly next: (reply: Reply, typed?: string) => BuiltRequest;
   /** The id of the request that this login opened. */
   readonly requestId: () => string;
@@ -40,7 +40,7 @@ async function crash(): Promise<void> {
   await world.gateway.restart();
 }
 
-/** Sends a packet and kills the program `afterMs` later; whether it was answered meanwhile is left open. */
+/** Sends a packet and kills the program `afterMs` later. An answer may or may not arrive meanwhile. */
 async function sendAndCrash(client: RadiusClient, request: BuiltRequest, afterMs: number): Promise<void> {
   await client.sendRaw(request.bytes);
   await pause(afterMs);
@@ -51,14 +51,17 @@ const approve = ({ requestId }: Scene) => world.secondFactor.decide(requestId(),
 
 type Play = (scene: Scene) => Promise<Reply>;
 
-/** Each plays a login to its last reply, with one crash. `sure`: what the login needs was recorded before, so that it must end in an Accept. */
+/**
+ * Each runs a login to its last reply, with one crash. `sure`: the state of the login was recorded before, so it must
+ * end in an Accept.
+ */
 const MOMENTS: { title: string; sure: boolean; play: Play }[] = [];
 
 function moment(title: string, sure: boolean, play: Play): void {
   MOMENTS.push({ title, sure, play });
 }
 
-/** From the challenge to the end, without a further crash. */
+/** From the challenge to the end, without another crash. */
 async function finish(scene: Scene, challenge: Reply): Promise<Reply> {
   assertEquals([challenge.code, challenge.problems], [CODES.accessChallenge, []]);
   if (world.secondFactor.initiated().some(({ id }) => id === scene.requestId())) approve(scene);
@@ -131,7 +134,7 @@ moment("after the Accept, which is asked for again", true, async (scene) => {
 });
 
 for (const { title, sure, play } of MOMENTS) {
-  Deno.test(`kill -9 ${title}: the login goes on, and at most one push was sent`, async () => {
+  Deno.test(`kill -9 ${title}: the login continues, and at most one push was sent`, async () => {
     const before = world.secondFactor.initiated().length;
     using client = world.gateway.client();
     const user = { userName: "dora", nasPort: ++nasPort };
@@ -145,13 +148,13 @@ for (const { title, sure, play } of MOMENTS) {
     assertEquals(last.problems, []);
     const pushes = world.secondFactor.initiated().length - before;
     assert(pushes <= 1, `${pushes} pushes were sent`);
-    // A push whose answer was lost in the crash costs the user a new login, never a second push.
+    // A push whose answer was lost in the crash makes the user start a new login, but is never sent twice.
     if (sure) assertEquals([last.code, pushes], [CODES.accessAccept, 1]);
     else assert(last.code === CODES.accessAccept || last.code === CODES.accessReject);
   });
 }
 
-Deno.test("kill -9 after a text: its passcode is right still, no second text was sent, and a wrong one is wrong", async () => {
+Deno.test("kill -9 after a text: its passcode is still right, no second text was sent, and a wrong one is wrong", async () => {
   for (const typed of ["right", "wrong"]) {
     const before = world.telephony.taken().length;
     using client = world.gateway.client();
@@ -170,7 +173,7 @@ Deno.test("kill -9 after a text: its passcode is right still, no second text was
   }
 });
 
-Deno.test("after all those crashes the log has no unhandled fault", () => {
+Deno.test("after all crashes the log has no unhandled error", () => {
   const bad = unhandledLines(world.gateway.logLines(), ["could not be recorded", "could not be read"]);
   assertEquals(bad, []);
 });

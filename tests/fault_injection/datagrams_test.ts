@@ -1,5 +1,5 @@
-// The real program and the senders of datagrams: from port 0, from unknown addresses, with a wrong secret, and ten thousand that
-// were altered. It stays silent where it must, says so once, counts all of it, and goes on.
+// The real program and senders of datagrams: from port 0, from unknown addresses, with a wrong secret, and ten thousand
+// altered ones. It stays silent where it must, logs it once, counts all of it, and keeps running.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { runProgram } from "../support/child.ts";
@@ -45,7 +45,7 @@ function socketOn(hostname: string): Deno.DatagramConn {
 
 const linesWith = (text: string) => gateway.logLines().filter((line) => line.includes(text)).length;
 
-/** Sends one datagram to 127.0.0.1 from port 0: no socket of the usual kind can. */
+/** Sends one datagram to 127.0.0.1 from port 0, which an ordinary socket cannot. */
 const FROM_PORT_ZERO = `
 use Socket;
 socket(my $raw, PF_INET, SOCK_RAW, 17) or die "socket: $!";
@@ -56,7 +56,7 @@ defined(send($raw, $datagram, 0, pack_sockaddr_in(0, inet_aton("127.0.0.1")))) o
 
 testNeeding(
   { peers: [], root: true },
-  "a datagram from source port 0 is dropped, counted, and harms nothing",
+  "a datagram from source port 0 is dropped and counted, without further harm",
   async () => {
     using client = gateway.client();
     const { bytes } = client.build({ userName: "ada", password: "x", nasPort: ++nasPort });
@@ -75,7 +75,7 @@ testNeeding(
   },
 );
 
-Deno.test("an unknown client gets silence, one line in the log, and a count", async () => {
+Deno.test("an unknown client gets no answer, one line in the log, and a count", async () => {
   using client = openRadiusClient({ port: gateway.radiusPort, secret: SECRET });
   const stranger = socketOn("127.0.0.2");
   const to: Deno.NetAddr = { transport: "udp", hostname: "127.0.0.1", port: gateway.radiusPort };
@@ -92,13 +92,13 @@ Deno.test("an unknown client gets silence, one line in the log, and a count", as
   assertStringIncludes(line, "source=127.0.0.2");
 });
 
-Deno.test("a wrong secret gets silence, and the log says that the secrets differ", async () => {
+Deno.test("a wrong secret gets no answer, and the log reports that the secrets differ", async () => {
   using client = gateway.client();
   using heard = client.listen();
   const wrong = "another secret";
   await client.sendRaw(buildRequest(wrong, { userName: "ada", password: "x", nasPort: ++nasPort }).bytes);
   await client.sendRaw(buildRequest(wrong, { code: CODES.statusServer }).bytes);
-  // The program reads datagrams in order: what it says to this one comes after what it could have said to those.
+  // The program reads datagrams in order: its reply to this one comes after any reply to the earlier ones.
   const { bytes } = await client.ask({ code: CODES.statusServer });
   assertEquals(heard.datagrams.filter((octets) => octets.toHex() !== bytes.toHex()), []);
   const line = await gateway.logged("the shared secret of this client differs");
@@ -107,7 +107,7 @@ Deno.test("a wrong secret gets silence, and the log says that the secrets differ
   await assertGoesOn();
 });
 
-Deno.test("ten thousand altered datagrams get no reply but the valid ones, and the program is as before", async () => {
+Deno.test("of ten thousand altered datagrams only the valid ones get replies, and the program is unchanged", async () => {
   const socket = socketOn("127.0.0.3");
   const to: Deno.NetAddr = { transport: "udp", hostname: "127.0.0.1", port: gateway.radiusPort };
   const sent: Mutated[] = [];
@@ -120,12 +120,12 @@ Deno.test("ten thousand altered datagrams get no reply but the valid ones, and t
     }
   })();
   const mutator = createMutator({ secret: SECRET, seed: 20_261_121 });
-  /** Whether a Status-Server is answered; it is asked again like any client would, because full buffers lose datagrams. */
+  /** Whether a Status-Server is answered. It is repeated like by any client, because full buffers lose datagrams. */
   const isAnswered = async (): Promise<boolean> => {
     const status = mutator.statusServer();
     sent.push(status);
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    // An identifier is not enough: a late reply to an altered request of the same identifier is no answer to this one.
+    // An identifier is not enough: a late reply to an altered request of the same identifier does not answer this one.
     const wake = (reply: Uint8Array) => {
       if (readReply(reply, status.request, SECRET).problems.length === 0) resolve(true);
     };
@@ -142,7 +142,7 @@ Deno.test("ten thousand altered datagrams get no reply but the valid ones, and t
   for (let i = 0; i < 10_000; i++) {
     const mutated = mutator.next();
     sent.push(mutated);
-    // The kernel refuses an empty datagram nowhere, and 65,507 octets are the most.
+    // The kernel accepts an empty datagram, and at most 65,507 octets.
     await socket.send(mutated.octets, to);
     if (i % 50 === 49) await barrier();
   }
@@ -172,7 +172,7 @@ Deno.test("ten thousand altered datagrams get no reply but the valid ones, and t
   await assertGoesOn();
 });
 
-Deno.test("/healthz, /readyz and /metrics say that all is well after that", async () => {
+Deno.test("/healthz, /readyz and /metrics report a healthy program after that", async () => {
   const [health, ready, metrics] = await Promise.all(
     ["healthz", "readyz", "metrics"].map((path) => fetch(`${gateway.httpUrl}/${path}`)),
   );

@@ -1,21 +1,21 @@
-// Starts the real program where it must refuse to start, and keeps what it said.
+// Starts the real program with faults that must prevent the start, and keeps its output.
 
 import { runProgram } from "../support/child.ts";
 import { PROGRAM_FLAGS } from "../support/program.ts";
 import { prepareSettings } from "../support/gateway_settings.ts";
 
-/** A start that was refused. */
+/** A start that failed. */
 export interface FailedStart {
   readonly code: number;
   /** Both streams. */
   readonly said: string;
-  /** Whether it said that it was ready. */
+  /** Whether it reported that it was ready. */
   readonly wasReady: boolean;
   readonly dataDirMade: boolean;
 }
 
 export interface StartOptions {
-  /** Laid over sound settings; with `wholeFile` it is the settings file itself. */
+  /** Merged into valid settings; with `wholeFile` it is the whole settings file. */
   readonly toml?: string;
   readonly wholeFile?: boolean;
   readonly dataDir?: string;
@@ -24,7 +24,7 @@ export interface StartOptions {
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 
-/** Starts the program and waits for its end, at most a minute; then its code is -1. */
+/** Starts the program and waits at most a minute for its end; after that its code is -1. */
 export async function startAndFail(
   { toml = "", wholeFile, dataDir, env }: StartOptions,
 ): Promise<FailedStart> {

@@ -1,4 +1,4 @@
-// The real program and names that were chosen to break its log: one event stays one line, in text and in JSON.
+// The real program and names that are meant to break its log: one event stays one line, in text and in JSON.
 
 import { assert, assertEquals } from "@std/assert";
 import { startProgram } from "../support/program.ts";
@@ -8,7 +8,7 @@ const utf8 = (text: string) => new TextEncoder().encode(text);
 
 const UTF8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Names as octets, by what is wrong with them. */
+/** Names as octets, by their fault. */
 const NAMES: Readonly<Record<string, Uint8Array>> = {
   "a line end": utf8("ada\r\n2026-01-01T00:00:00.000Z error forged line user=root"),
   "a line end of Unicode": utf8("ada\u2028forged\u2029forged\u0085forged"),

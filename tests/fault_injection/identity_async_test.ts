@@ -1,4 +1,5 @@
-// An async backend, a real slapd that is away, and a program that is killed: what was acknowledged arrives, once, in order, and nothing else.
+// An async backend, a real slapd that is down, and a program that is killed: acknowledged writes arrive once, in order,
+// and nothing else.
 
 import { assert, assertEquals } from "@std/assert";
 import { testNeeding } from "../support/skip_unless.ts";
@@ -14,13 +15,13 @@ function assertQueued(answer: Answer): void {
   assertEquals(answer.headers.get("backends-receipt"), QUEUED);
 }
 
-/** Titles of the people that slapd has. */
+/** The titles of the users in slapd. */
 async function arrived({ ldap, slapd }: IdentityWorld): Promise<Record<string, string>> {
   const entries = Object.values(await ldap.below(slapd.usersDn));
   return Object.fromEntries(entries.map((entry) => [entry.uid?.[0] ?? "", entry.title?.[0] ?? ""]));
 }
 
-/** What fills the place where a group of that class must have a member and has none; it is no user. */
+/** The placeholder of a group class that requires a member, for a group without members; it is no user. */
 const PLACEHOLDER = "cn=countersign-empty";
 
 async function membersOf({ ldap, groupDn }: IdentityWorld, name: string): Promise<string[] | null> {
@@ -29,7 +30,7 @@ async function membersOf({ ldap, groupDn }: IdentityWorld, name: string): Promis
   return members?.map((dn) => /^uid=([^,]+),/.exec(dn)?.[1] ?? dn) ?? null;
 }
 
-/** How often each entry was added. */
+/** The number of adds of each entry. */
 function additions(writes: readonly WireWrite[]): number[] {
   const counts = new Map<string, number>();
   for (const { operation, dn } of writes) {
@@ -40,13 +41,13 @@ function additions(writes: readonly WireWrite[]): number[] {
 
 testNeeding(
   NEEDS,
-  "writes while slapd is away are acknowledged, outlive kill -9, and arrive once and in order",
+  "writes while slapd is down are acknowledged, survive kill -9, and arrive once and in order",
   async (context) => {
     await using world = await startIdentityWorld("async");
     const { scim, wire } = world;
     const expected: Record<string, string> = {};
 
-    await context.step("before: what is there already", async () => {
+    await context.step("before: existing resources", async () => {
       for (const name of ["stays", "changes", "goes"]) {
         assertQueued(await scim.post("/Users", userBody(name, "first")));
       }
@@ -58,7 +59,7 @@ testNeeding(
     });
 
     await context.step(
-      "slapd goes; forty resources are created, replaced, deleted, created again",
+      "slapd stops; forty resources are created, replaced, deleted, created again",
       async () => {
         await world.slapd.stop();
         Object.assign(expected, { stays: "first" });
@@ -91,7 +92,7 @@ testNeeding(
       assertEquals(json.totalResults, Object.keys(expected).length);
     });
 
-    await context.step("slapd comes back; everything arrives, and is added once", async () => {
+    await context.step("slapd starts; everything arrives, and is added once", async () => {
       const from = wire.writes.length;
       await world.slapd.start();
       await eventuallyPasses("slapd has what the store has", async () => {
@@ -102,12 +103,12 @@ testNeeding(
       assertEquals(new Set(additions(wire.writes.slice(from))), new Set([1]));
     });
 
-    await context.step("after that nothing more is written, also over another start", async () => {
+    await context.step("after that nothing more is written, also after another restart", async () => {
       const { length } = wire.writes;
       await world.crash();
       const marker = await scim.post("/Users", userBody("marker", "last"));
       assertQueued(marker);
-      // The marker is delivered after whatever was still owed.
+      // The marker is delivered after all pending writes.
       await eventuallyPasses(
         "the marker arrives",
         async () => assertEquals((await arrived(world)).marker, "last"),
@@ -127,7 +128,7 @@ testNeeding(
     const expected: Record<string, string> = {};
     for (const fate of ["cut_before", "cut_after", "pass"] as const) {
       for (const [at, atWrite] of [0, 3].entries()) {
-        // Alone, so that the killed process has delivered all that it had.
+        // Alone, so that the killed process has delivered all its writes.
         const seen = wire.writes.length;
         let writes = 0;
         const dead = Promise.withResolvers<void>();
@@ -161,7 +162,7 @@ testNeeding(
   },
 );
 
-/** A call that the end of the process broke off: it was not acknowledged. */
+/** A call that the end of the process interrupted: it was not acknowledged. */
 function connectionLost(fault: unknown): null {
   if (!(fault instanceof TypeError)) throw fault;
   return null;
@@ -169,11 +170,11 @@ function connectionLost(fault: unknown): null {
 
 testNeeding(
   NEEDS,
-  "a write that slapd does not want becomes a dead letter: seen, not repeated, and mended by the next write",
+  "a write that slapd refuses becomes a dead letter: listed, not repeated, and fixed by the next write",
   async () => {
     await using world = await startIdentityWorld("async");
     const { scim } = world;
-    // A value that the attribute's syntax forbids is refused for good.
+    // A value that the attribute's syntax forbids is refused permanently.
     const bad = { ...userBody("refused", "x"), emails: [{ value: "ü@example.org" }] };
     assertQueued(await scim.post("/Users", bad));
     assertQueued(await scim.post("/Users", userBody("next", "y")));

@@ -1,4 +1,5 @@
-// Bodies that were made to hurt, sent to the real listener: a clear error each, nothing kept, and the program goes on.
+// Malicious bodies, sent to the real listener: each gets a clear error, nothing is stored, and the program keeps
+// running.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type RunningProgram, startProgram } from "../support/program.ts";
@@ -19,7 +20,7 @@ Deno.test.afterAll(() => gateway.dispose());
 const utf8 = (text: string) => new TextEncoder().encode(text);
 const nested = (depth: number) => `{"userName":"deep","x":${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`;
 
-/** Bodies that are no JSON object, or too much of one. */
+/** Bodies that are not a JSON object, or that are too large. */
 const NO_OBJECTS: Readonly<Record<string, string | Uint8Array>> = {
   "nothing": "",
   "blanks": "  \n",
@@ -60,14 +61,14 @@ for (const [title, body] of Object.entries(NO_OBJECTS)) {
   });
 }
 
-Deno.test("a body of 32 levels, or with a byte order mark, is taken", async () => {
+Deno.test("a body of 32 levels, or with a byte order mark, is accepted", async () => {
   const deep = await scim.post("/Users", nested(32));
   assertEquals([deep.status, deep.json.userName], [201, "deep"]);
   const marked = await scim.post("/Users", '\ufeff{"userName":"marked"}');
   assertEquals([marked.status, marked.json.userName], [201, "marked"]);
 });
 
-Deno.test("a body of a hundred thousand values, whatever they are, is refused", async () => {
+Deno.test("a body of a hundred thousand values of any kind is refused", async () => {
   const many = "1,".repeat(100_000);
   for (const body of [`{"userName":"wide","x":[${many}1]}`, `{"userName":"wide","emails":[${many}1]}`]) {
     const { status, json } = await scim.post("/Users", body);
@@ -76,7 +77,7 @@ Deno.test("a body of a hundred thousand values, whatever they are, is refused", 
   assertEquals((await scim.get("/Users/wide")).status, 404);
 });
 
-Deno.test("a body of exactly 1 MiB is taken, and one octet more is 413", async () => {
+Deno.test("a body of exactly 1 MiB is accepted, and one octet more is 413", async () => {
   const sized = (octets: number) => {
     const frame = '{"userName":"sized","title":"short"}';
     return frame + " ".repeat(octets - frame.length);
@@ -86,7 +87,7 @@ Deno.test("a body of exactly 1 MiB is taken, and one octet more is 413", async (
   assertEquals([status, json.status], [413, "413"]);
 });
 
-Deno.test("a single value of nearly 1 MiB is kept and shown, or refused as too large; never half of it", async () => {
+Deno.test("a single value of nearly 1 MiB is stored and shown, or refused as too large; never half of it", async () => {
   const title = "ü".repeat(520_000);
   const { status, json } = await scim.post("/Users", { userName: "bulky", title });
   if (status === 201) assertEquals((await scim.get("/Users/bulky")).json.title, title);
@@ -131,7 +132,7 @@ for (const [title, { headers, frame }] of Object.entries(HUGE_BODIES)) {
   });
 }
 
-Deno.test("a body that trickles: 408 after its time, other clients are answered meanwhile", async () => {
+Deno.test("a slow body: 408 after its deadline, and other clients are answered meanwhile", async () => {
   const head = `POST /idm/scim/default/Users HTTP/1.1\r\nAuthorization: ${
     basic(WRITER)
   }\r\nContent-Length: 100000\r\n`;
@@ -160,7 +161,7 @@ Deno.test("a connection that ends in the middle of a body leaves nothing behind"
   assertEquals((await scim.get("/Users/cut%20off")).status, 404);
 });
 
-Deno.test("a length that lies smuggles no second request", async () => {
+Deno.test("a wrong length smuggles no second request", async () => {
   const inner = '{"userName":"inner"}';
   const smuggled =
     `POST /idm/scim/default/Users HTTP/1.1\r\nHost: x\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`;
@@ -183,7 +184,7 @@ Deno.test("a length that lies smuggles no second request", async () => {
   ]);
 });
 
-Deno.test("after all that the program goes on, and its log has no unhandled fault", async () => {
+Deno.test("after all that the program keeps running, and its log has no unhandled error", async () => {
   assertEquals((await scim.get("/Users")).status, 200);
   const bad = unhandledLines(gateway.logLines());
   assertEquals(bad, []);

@@ -1,5 +1,5 @@
-// kill -9 under a load of creates, replaces, deletes and group changes: every acknowledged write is there afterwards, an unacknowledged one
-// is there whole or not at all, and all indexes agree.
+// kill -9 under a load of creates, replaces, deletes and group changes: every acknowledged write exists afterwards, an
+// unacknowledged one exists completely or not at all, and all indexes agree.
 
 import { assert, assertEquals } from "@std/assert";
 import { type RunningProgram, startProgram } from "../support/program.ts";
@@ -16,15 +16,15 @@ Deno.test.beforeAll(async () => {
 });
 Deno.test.afterAll(() => gateway.dispose());
 
-/** What a user may be: a title, or `null` for not there. */
+/** The possible state of a user: a title, or `null` for absent. */
 type State = string | null;
-/** What is known of one name: the last acknowledged state, and what was asked for since without an answer. */
+/** The state of one name: the last acknowledged write, and later requests without an answer. */
 interface Known {
   sure: State;
   maybe: State[];
 }
 
-/** Users belong to one worker each, so that the order of the writes of each name is known. */
+/** Each user belongs to one worker, so that the order of the writes of each name is known. */
 const WORKERS = 6;
 const NAMES_EACH = 8;
 const GROUPS = ["red", "green", "blue"];
@@ -34,7 +34,7 @@ let dice = 7;
 /** Numbers that are the same in each run. */
 const roll = (below: number) => (dice = (dice * 48271) % 2147483647) % below;
 
-/** A title that is also in the other attributes, so that half a write would show. */
+/** A title that is repeated in the other attributes, so that a partial write would show. */
 const body = (userName: string, title: string) => ({
   userName,
   title,
@@ -52,7 +52,7 @@ async function answered(call: Promise<Answer>): Promise<Answer | null> {
   }
 }
 
-/** One write of one user; `false` when the program is gone. */
+/** One write of one user; `false` when the program has ended. */
 async function writeUser(name: string, turn: number): Promise<boolean> {
   const now = known.get(name) ?? { sure: null, maybe: [] };
   known.set(name, now);
@@ -86,7 +86,7 @@ async function writeGroup(name: string): Promise<boolean> {
   return true;
 }
 
-/** Writes until the program is gone. `onAcknowledged` gets the number of acknowledged writes after each one. */
+/** Writes until the program has ended. `onAcknowledged` receives the number of acknowledged writes after each one. */
 async function load(round: number, onAcknowledged: (count: number) => void): Promise<number> {
   let acknowledged = 0;
   const note = () => onAcknowledged(++acknowledged);
@@ -119,7 +119,7 @@ async function users(path: string): Promise<{ total: unknown; list: User[] }> {
   return { total: json.totalResults, list: json.Resources as User[] };
 }
 
-/** Every user is what it may be, and nothing of it is of another write. */
+/** Every user has an allowed state, and nothing of another write. */
 async function checkUsers(): Promise<void> {
   const { total, list } = await users("/Users");
   assertEquals(total, list.length);
@@ -149,7 +149,7 @@ async function checkUsers(): Promise<void> {
   assertEquals(seen.size, [...known.values()].filter(({ sure }) => sure !== null).length);
 }
 
-/** Members of groups and groups of members say the same, and a search by group finds these. */
+/** Members of groups and groups of members agree, and a search by group finds them. */
 async function checkGroups(): Promise<void> {
   const { list } = await users("/Users");
   const there = new Set(list.map(({ id }) => id));
@@ -157,7 +157,7 @@ async function checkGroups(): Promise<void> {
     const { json } = await scim.get(`/Groups/${name}`);
     const shown = (json.members as { display: string }[]).map(({ display }) => display);
     assertEquals(new Set(shown).size, shown.length);
-    // Users who were deleted since are out; a name that was not there yet may be kept.
+    // Users who were deleted since are not members; an unknown name may be stored.
     const fits = [now.sure, ...now.maybe].some((one) => {
       const left = one.filter((member) => there.has(member));
       const kept = shown.filter((member) => there.has(member));
@@ -173,10 +173,10 @@ async function checkGroups(): Promise<void> {
   }
 }
 
-Deno.test("kill -9 under load: acknowledged writes stay, others are whole or absent, and the indexes agree", async () => {
+Deno.test("kill -9 under load: acknowledged writes stay, others are complete or absent, and the indexes agree", async () => {
   for (const name of GROUPS) assertEquals((await scim.post("/Groups", { displayName: name })).status, 201);
   let acknowledged = 0;
-  // After so many writes, not after a time: a busy machine writes fewer.
+  // After a number of writes, not after a time, because a busy machine writes fewer.
   for (const [round, writes] of [15, 60, 30, 90].entries()) {
     const { promise: enough, resolve } = Promise.withResolvers<void>();
     const loading = load(round, (count) => count === writes && resolve());

@@ -1,4 +1,5 @@
-// Credentials at the real listener: guessed at speed, malformed, revoked; and an administrator elsewhere who is not disturbed by it.
+// Credentials with the real listener: fast guesses, malformed and revoked credentials; and an administrator elsewhere
+// who is not affected.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { MAX_FAILURES_PER_SOURCE } from "../../platform/failure_limit.ts";
@@ -21,14 +22,14 @@ const ask = (authorization: string | null, { from = "127.0.0.1", path = "/idm/sc
     httpUrl: gateway.httpUrl,
     head: `GET ${path} HTTP/1.1\r\n${authorization === null ? "" : `Authorization: ${authorization}\r\n`}`,
     from,
-    // Checks of one source run one after another, and each takes a busy machine seconds.
+    // Checks of one source run one after another, and each takes seconds on a busy machine.
     timeoutMs: 300_000,
   });
 
 const base64 = (text: string) => new TextEncoder().encode(text).toBase64();
 const RIGHT = base64(`${WRITER.name}:${WRITER.password}`);
 
-/** What is no credential at all; asking with it is no guess. */
+/** Headers that are no credential; a request with one is no guess. */
 const MALFORMED: readonly (string | null)[] = [
   null,
   "",
@@ -47,7 +48,7 @@ const MALFORMED: readonly (string | null)[] = [
   `Basic ${base64("x".repeat(9000))}`,
 ];
 for (const [at, given] of MALFORMED.entries()) {
-  Deno.test(`credential ${at}, ${given?.slice(0, 24) ?? "none"}: 401 with a challenge, and nothing is said of the target`, async () => {
+  Deno.test(`credential ${at}, ${given?.slice(0, 24) ?? "none"}: 401 with a challenge, and nothing about the target`, async () => {
     for (
       const path of [
         "/idm/scim/default/Users",
@@ -66,13 +67,13 @@ for (const [at, given] of MALFORMED.entries()) {
   });
 }
 
-Deno.test("the scheme is read without case, and two headers are none", async () => {
+Deno.test("the scheme is case-insensitive, and two headers are no credential", async () => {
   assertEquals((await ask(`bAsIc ${RIGHT}`)).status, 200);
   const twice = await ask(`Basic ${RIGHT}\r\nAuthorization: Basic ${base64("other:wrong")}`);
   assert(twice.status === 401 || twice.status === 400, String(twice.status));
 });
 
-Deno.test("a credential is for its targets: another is 403, one that does not exist 404", async () => {
+Deno.test("a credential is valid for its targets: another is 403, one that does not exist 404", async () => {
   const path = "/idm/scim/small/Users";
   assertEquals((await ask(basic(STRANGER), { path })).status, 200);
   assertEquals((await ask(basic(STRANGER))).status, 403);
@@ -82,7 +83,7 @@ Deno.test("a credential is for its targets: another is 403, one that does not ex
 
 const GUESSES = 60;
 
-Deno.test("guessing at speed: soon 429 with Retry-After; the correct credential passes, from there and elsewhere", async () => {
+Deno.test("fast guesses: soon 429 with Retry-After; the correct credential passes, from there and elsewhere", async () => {
   const from = "127.0.0.9";
   const wrong = (at: number) => basic({ name: WRITER.name, password: `guess-${at}` });
   const answers = await Promise.all(Array.from({ length: GUESSES }, (_, at) => ask(wrong(at), { from })));
@@ -99,7 +100,7 @@ Deno.test("guessing at speed: soon 429 with Retry-After; the correct credential 
   assertEquals((await scim.get("/Users")).status, 200);
 });
 
-Deno.test("guessing names that do not exist is slowed down the same", async () => {
+Deno.test("guesses of unknown names have the same limit", async () => {
   const from = "127.0.0.10";
   const startedMs = performance.now();
   const answers = await Promise.all(
@@ -121,7 +122,7 @@ async function command(...args: string[]): Promise<string> {
   return stdout;
 }
 
-Deno.test("a credential of the command works at once, may what it may, and is refused once it is revoked", async () => {
+Deno.test("a credential of the command works at once with its permissions, and is refused after it is revoked", async () => {
   const printed = await command("add", "okta", "--target", "default", "--access", "read");
   const words = printed.match(/[A-Za-z0-9_-]{30,}/g) ?? [];
   assert(words.length > 0, printed);
@@ -129,21 +130,21 @@ Deno.test("a credential of the command works at once, may what it may, and is re
   assertEquals((await scim.call("/Users", { as: account })).status, 200);
   assertEquals((await scim.call("/Users", { as: account, method: "POST", body: {} })).status, 403);
   assert(!(await command("list")).includes(account.password));
-  // From an address of its own: what follows is a failure.
+  // From its own address, because the next request is a failure.
   assertEquals((await ask(basic(account), { from: "127.0.0.11" })).status, 200);
   await command("revoke", "okta");
   assertEquals((await ask(basic(account), { from: "127.0.0.11" })).status, 401);
 });
 
-Deno.test("the log names who was guessed at and from where, once and again, and never what was tried", async () => {
+Deno.test("the log has the guessed name and the source, twice, and never the guesses", async () => {
   await gateway.logged("127.0.0.9");
   const lines = gateway.logLines().join("\n");
   assert(lines.includes("127.0.0.9") && lines.includes(WRITER.name));
   assert(!/guess-\d/.test(lines) && !lines.includes(WRITER.password) && !lines.includes(RIGHT));
 });
 
-Deno.test("a source that was slowed down is told when it may come back, and that time comes nearer", async () => {
-  // An address of its own: what other tests guessed is forgotten after a minute.
+Deno.test("a limited source is told when to retry, and that time comes nearer", async () => {
+  // Its own address: guesses of other tests count for a minute.
   const from = "127.0.0.12";
   const waitS = async () => {
     const guess = basic({ name: WRITER.name, password: "guess-again" });
@@ -154,7 +155,7 @@ Deno.test("a source that was slowed down is told when it may come back, and that
   for (let at = 0; at < 5; at++) assertEquals(await waitS(), [401, 0]);
   const [status, before] = await waitS();
   assertEquals(status, 429);
-  // More attempts meanwhile do not put it off.
+  // More attempts meanwhile do not extend it.
   for (const end = performance.now() + 2500; performance.now() < end;) {
     await ask(basic({ name: WRITER.name, password: "guess-late" }), { from });
     await new Promise((resolve) => setTimeout(resolve, 250));

@@ -1,4 +1,4 @@
-// Names that LDAP, a DN or slapd treat differently from SCIM, over the real program and a real slapd.
+// Names that LDAP, a DN or slapd treat differently from SCIM, with the real program and a real slapd.
 
 import { assert, assertEquals } from "@std/assert";
 import { testNeeding } from "../support/skip_unless.ts";
@@ -8,7 +8,7 @@ import { startIdentityWorld, userBody } from "./identity_world.ts";
 const NEEDS = { peers: ["slapd"] } as const;
 const pathOf = (collection: string, name: string) => `${collection}/${encodeURIComponent(name)}`;
 
-/** Names that mean something in a DN, a filter or slapd's matching. */
+/** Names with a meaning in a DN, a filter or slapd's matching. */
 const NAMES: readonly string[] = [
   "comma, inside",
   "plus+sign",
@@ -33,7 +33,7 @@ const NAMES: readonly string[] = [
 
 testNeeding(
   NEEDS,
-  "names that mean something in LDAP are created, found, made members, refreshed and deleted",
+  "names with a meaning in LDAP are created, found, made members, refreshed and deleted",
   async (context) => {
     await using world = await startIdentityWorld("sync");
     const { scim, ldap, slapd } = world;
@@ -68,7 +68,7 @@ testNeeding(
   },
 );
 
-/** Names that are two here and one in slapd. */
+/** Pairs of names that are different here and equal in slapd. */
 const ALIKE: readonly (readonly [string, string])[] = [
   ["anna b", "anna  b"],
   ["straße", "strasse"],
@@ -90,7 +90,7 @@ for (const [first, second] of ALIKE) {
       assert([201, 409, 502].includes(created.status), created.text);
       assertEquals((await scim.get(pathOf("/Users", second))).status, created.status === 201 ? 200 : 404);
       if (created.status === 201) assertEquals((await scim.remove(pathOf("/Users", second))).status, 204);
-      // Neither the attempt nor a removal of the other touched the first.
+      // Neither the attempt nor a removal of the other name changed the first.
       await scim.post("/Users?backends=local", userBody(second, "second"));
       assertEquals((await scim.remove(pathOf("/Users", second))).status, 204);
       const held = await scim.get(`${pathOf("/Users", first)}?refresh=true`);
@@ -103,7 +103,7 @@ for (const [first, second] of ALIKE) {
 
 testNeeding(
   NEEDS,
-  "a user who is deactivated is out of its groups in every backend, and stays out when active again",
+  "a deactivated user is in no group of any backend, and stays out after a reactivation",
   async () => {
     await using world = await startIdentityWorld("sync");
     const { scim, ldap } = world;

@@ -1,4 +1,4 @@
-// A slapd that hangs, empties or changes while the program reads it, over the real program and a real slapd.
+// A slapd that hangs, empties or changes while the program reads it, with the real program and a real slapd.
 
 import { assert, assertEquals } from "@std/assert";
 import { testNeeding } from "../support/skip_unless.ts";
@@ -15,7 +15,7 @@ const NEEDS = { peers: ["slapd"] } as const;
 
 testNeeding(
   NEEDS,
-  "slapd that hangs: writes end in time, reads and other targets go on, and nothing is half done afterwards",
+  "slapd hangs: writes end in time, reads and other targets work, and no write is partial afterwards",
   async () => {
     await using world = await startIdentityWorld("sync", { timeoutMs: 3000 });
     const { scim, slapd } = world;
@@ -64,7 +64,7 @@ async function seedPeople({ scim }: IdentityWorld, count: number): Promise<strin
   return names;
 }
 
-testNeeding(NEEDS, "a directory that is suddenly empty: refresh says so and drops no user", async () => {
+testNeeding(NEEDS, "a directory that is suddenly empty: refresh reports it and deletes no user", async () => {
   await using world = await startIdentityWorld("sync");
   const { scim, ldap, slapd } = world;
   const names = await seedPeople(world, 60);
@@ -73,7 +73,7 @@ testNeeding(NEEDS, "a directory that is suddenly empty: refresh says so and drop
   assertEquals([refused.status, refused.json.status], [502, "502"], refused.text);
   assertEquals((await scim.get("/Users")).json.totalResults, 60);
   assertEquals((await scim.get("/Users/person000")).status, 200);
-  // A few are believed.
+  // A small number of deletions is accepted.
   await scim.remove("/Users/person059");
   for (const name of names.slice(0, 40)) {
     await ldap.add(world.userDn(name), {
@@ -89,7 +89,7 @@ testNeeding(NEEDS, "a directory that is suddenly empty: refresh says so and drop
   assertEquals(Object.keys(await ldap.below(slapd.usersDn)).length, 58);
 });
 
-testNeeding(NEEDS, "writes while everything is refreshed: none is lost, none is undone", async () => {
+testNeeding(NEEDS, "writes during a refresh of all: none is lost, none is undone", async () => {
   await using world = await startIdentityWorld("sync");
   const { scim } = world;
   const names = await seedPeople(world, 100);
@@ -134,7 +134,7 @@ testNeeding(NEEDS, "writes while everything is refreshed: none is lost, none is 
 
 testNeeding(
   NEEDS,
-  "a listing that is older than a write takes nothing back: what was deleted, created or changed meanwhile stays so",
+  "a listing that is older than a write undoes nothing: later deletions, creations and changes stay",
   async () => {
     await using world = await startIdentityWorld("sync");
     const { scim, wire, slapd } = world;
@@ -173,7 +173,7 @@ testNeeding(
 
 testNeeding(
   NEEDS,
-  "an entry whose name no user can have is left out of a refresh, and the others are there",
+  "an entry with a name that no user can have is skipped by a refresh, and the others are imported",
   async () => {
     await using world = await startIdentityWorld("sync");
     const { scim, ldap } = world;
@@ -188,7 +188,7 @@ testNeeding(
 
 testNeeding(
   NEEDS,
-  "a listing of groups that is older than a leaving does not put the leaver back",
+  "a listing of groups that is older than a user's removal does not restore the memberships",
   async () => {
     await using world = await startIdentityWorld("sync");
     const { scim, wire, slapd } = world;
@@ -196,7 +196,7 @@ testNeeding(
     for (const team of [["rests-team", "stays", "rests"], ["leaves-team", "stays", "leaves"]]) {
       const [displayName, ...names] = team;
       const members = names.map((display) => ({ display }));
-      // Known to slapd alone, so that what slapd lists is what counts.
+      // Known only to slapd, so that slapd's list decides.
       assertEquals((await scim.post("/Groups?backends=directory", { displayName, members })).status, 201);
     }
     const { held, release } = wire.holdListings(slapd.groupsDn);

@@ -1,4 +1,4 @@
-// Names and values that were made to hurt, over the real listener: each is kept whole and found again, or refused clearly.
+// Malicious names and values, with the real listener: each is stored completely and found again, or refused clearly.
 
 import { assert, assertEquals } from "@std/assert";
 import { type RunningProgram, startProgram } from "../support/program.ts";
@@ -17,7 +17,7 @@ Deno.test.afterAll(() => gateway.dispose());
 
 const COLLECTIONS = [["/Users", "userName"], ["/Groups", "displayName"]] as const;
 
-/** Names that no user may have. */
+/** Names that no user can have. */
 const REFUSED: Readonly<Record<string, string>> = {
   "a slash": "a/b",
   "a slash alone": "/",
@@ -53,7 +53,7 @@ for (const [title, name] of Object.entries(REFUSED)) {
   });
 }
 
-/** Names that look odd and are good. */
+/** Names that look unusual and are valid. */
 const TAKEN: readonly string[] = [
   "日本語のユーザー",
   "Ελλάδα",
@@ -102,13 +102,13 @@ const TAKEN: readonly string[] = [
   "|",
 ];
 for (const name of TAKEN) {
-  Deno.test(`the name ${JSON.stringify(name.slice(0, 40))} is kept, found by its path and by a filter, and deleted`, async () => {
+  Deno.test(`the name ${JSON.stringify(name.slice(0, 40))} is stored, found by its path and by a filter, and deleted`, async () => {
     for (const [collection, field] of COLLECTIONS) {
       const created = await scim.post(collection, { [field]: name });
       assertEquals([created.status, created.json[field]], [201, name.normalize("NFC")], created.text);
       const path = `${collection}/${encodeURIComponent(name)}`;
       assertEquals((await scim.get(path)).text, created.text);
-      // The address that it is given leads to it.
+      // The returned address leads to it.
       const location = new URL(created.headers.get("location") ?? "");
       assertEquals((await scim.get(`!${location.pathname}`)).text, created.text);
       const filter = `${field} eq ${JSON.stringify(name.normalize("NFC"))}`;
@@ -121,7 +121,7 @@ for (const name of TAKEN) {
   });
 }
 
-/** Names that no new user or group may have: they look like other names. */
+/** Names that no new user or group can have, because they look like other names. */
 const DECEPTIVE: readonly string[] = [
   "👩‍👩‍👧‍👦",
   " leading and trailing ",
@@ -140,7 +140,7 @@ for (const name of DECEPTIVE) {
   });
 }
 
-/** Two spellings that are one name. */
+/** Pairs of spellings that are one name. */
 const SAME: Readonly<Record<string, readonly [string, string]>> = {
   "case": ["Anna", "ANNA"],
   "NFC and NFD": ["Zo\u00eb", "Zoe\u0308"],
@@ -161,7 +161,7 @@ for (const [title, [one, other]] of Object.entries(SAME)) {
   });
 }
 
-/** Two spellings that look alike and are two names. */
+/** Pairs of spellings that look alike and are two names. */
 const DIFFERENT: Readonly<Record<string, readonly [string, string]>> = {
   "Latin a and Cyrillic а": ["anna1", "\u0430nna1"],
   "a dotless ı": ["ipek", "\u0131pek"],
@@ -177,7 +177,7 @@ for (const [title, [one, other]] of Object.entries(DIFFERENT)) {
 }
 
 for (const name of ["İstanbul", "straße", "STRASSE", "ŉ", "ǰ", "ﬀ", "Ω\u0345"]) {
-  Deno.test(`${name}, whose case has rules of its own, is found by its own spelling and counted once`, async () => {
+  Deno.test(`${name}, which has special case rules, is found by its own spelling and counted once`, async () => {
     assertEquals((await scim.post("/Users", { userName: name })).status, 201);
     assertEquals((await scim.post("/Users", { userName: name })).status, 409);
     const path = `/Users/${encodeURIComponent(name)}`;
@@ -191,7 +191,7 @@ for (const name of ["İstanbul", "straße", "STRASSE", "ŉ", "ǰ", "ﬀ", "Ω\u0
   });
 }
 
-/** Paths as they stand on the wire, and the status of a GET. */
+/** Paths as sent on the wire, and the status of a GET. */
 const PATHS: readonly (readonly [path: string, status: number])[] = [
   ["/Users/a%2Fb", 400],
   ["/Users/%2F", 400],
@@ -218,7 +218,7 @@ const PATHS: readonly (readonly [path: string, status: number])[] = [
   ["/Users?=&&&=", 200],
 ];
 for (const [path, status] of PATHS) {
-  Deno.test(`GET ${path.slice(0, 60)} as it stands is answered ${status}`, async () => {
+  Deno.test(`GET ${path.slice(0, 60)}, unchanged on the wire, is answered ${status}`, async () => {
     const answer = await sendRaw({
       httpUrl: gateway.httpUrl,
       head: `GET /idm/scim/default${path} HTTP/1.1\r\nAuthorization: ${basic(WRITER)}\r\n`,
@@ -229,7 +229,7 @@ for (const [path, status] of PATHS) {
   });
 }
 
-Deno.test("what happened is in a log whose lines are intact", () => {
+Deno.test("the log of all this has intact lines", () => {
   const broken = gateway.logLines().filter((line) => /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u.test(line));
   assertEquals(broken, []);
   const bad = unhandledLines(gateway.logLines());

@@ -1,4 +1,5 @@
-// Many writers at once on the same resources of the real program: one wins each time, nothing is a mixture, and nothing is lost.
+// Simultaneous writes of the same resources in the real program: one wins each time, nothing is mixed, and nothing is
+// lost.
 
 import { assert, assertEquals } from "@std/assert";
 import { type RunningProgram, startProgram } from "../support/program.ts";
@@ -15,7 +16,7 @@ Deno.test.afterAll(() => gateway.dispose());
 
 const WRITERS = 24;
 
-/** One call each of many writers, at once. */
+/** One simultaneous call of each writer. */
 function atOnce(call: (writer: number) => Promise<Answer>): Promise<Answer[]> {
   return Promise.all(Array.from({ length: WRITERS }, (_, writer) => call(writer)));
 }
@@ -23,7 +24,7 @@ function atOnce(call: (writer: number) => Promise<Answer>): Promise<Answer[]> {
 const count = (answers: readonly Answer[], status: number) =>
   answers.filter((one) => one.status === status).length;
 
-/** Attributes that all tell the same writer. */
+/** Attributes that all name the same writer. */
 const bodyOf = (writer: number) => ({
   title: `w${writer}`,
   nickName: `w${writer}`,
@@ -39,7 +40,7 @@ function writerOf({ json }: Answer): string {
   return String(json.title);
 }
 
-Deno.test("POST of one name by many at once: one is 201, the others 409, and it has the winner's attributes", async () => {
+Deno.test("simultaneous POSTs of one name: one is 201, the others 409, and the user has the winner's attributes", async () => {
   for (let round = 0; round < 3; round++) {
     const answers = await atOnce((writer) =>
       scim.post("/Users", { userName: `raced${round}`, ...bodyOf(writer) })
@@ -54,21 +55,21 @@ Deno.test("POST of one name by many at once: one is 201, the others 409, and it 
   }
 });
 
-Deno.test("PUT by many at once without If-Match: the last is there, whole; every answer is one writer's", async () => {
+Deno.test("simultaneous PUTs without If-Match: the last one is stored completely, and every answer has one writer's content", async () => {
   await scim.post("/Users", { userName: "shared" });
   const answers = await atOnce((writer) => scim.put("/Users/shared", bodyOf(writer)));
   for (const answer of answers) assert(answer.status === 200 || answer.status === 409, answer.text);
   for (const answer of answers.filter(({ status }) => status === 200)) writerOf(answer);
   const last = writerOf(await scim.get("/Users/shared"));
   assert(answers.some(({ status, json }) => status === 200 && json.title === last));
-  // The index knows the last writer and none of the others.
+  // The index has the last writer and none of the others.
   for (let writer = 0; writer < WRITERS; writer++) {
     const { json } = await scim.get(`/Users?q=w${writer}@example.org`);
     assertEquals(json.totalResults, `w${writer}` === last ? 1 : 0, `w${writer}, last is ${last}`);
   }
 });
 
-Deno.test("PUT by many at once with one If-Match: one wins, the others are 412, and the winner's is there", async () => {
+Deno.test("simultaneous PUTs with one If-Match: one wins, the others are 412, and the winner's content is stored", async () => {
   const { headers } = await scim.post("/Users", { userName: "guarded" });
   const etag = headers.get("etag") ?? "";
   const answers = await atOnce((writer) =>
@@ -82,7 +83,7 @@ Deno.test("PUT by many at once with one If-Match: one wins, the others are 412, 
   assertEquals(stale.status, 412);
 });
 
-Deno.test("every increment under If-Match counts: no update is lost", async () => {
+Deno.test("every increment with If-Match counts: no update is lost", async () => {
   await scim.post("/Users", { userName: "counter", title: "0" });
   const increment = async (): Promise<void> => {
     for (let tries = 0; tries < 200; tries++) {
@@ -101,7 +102,7 @@ Deno.test("every increment under If-Match counts: no update is lost", async () =
   assertEquals((await scim.get("/Users/counter")).json.title, "12");
 });
 
-Deno.test("PUT of one group by many at once: its members are one writer's, and each user's groups agree", async () => {
+Deno.test("simultaneous PUTs of one group: its members are one writer's, and each user's groups agree", async () => {
   const users = Array.from({ length: WRITERS * 2 }, (_, at) => `m${at}`);
   await Promise.all(users.map((userName) => scim.post("/Users", { userName })));
   await scim.post("/Groups", { displayName: "crowd" });
@@ -120,7 +121,7 @@ Deno.test("PUT of one group by many at once: its members are one writer's, and e
   }
 });
 
-Deno.test("users deleted and created while groups are put: members and groups agree at the end", async () => {
+Deno.test("users deleted and created during PUTs of groups: members and groups agree at the end", async () => {
   const names = Array.from({ length: 10 }, (_, at) => `flux${at}`);
   await Promise.all(names.map((userName) => scim.post("/Users", { userName })));
   await scim.post("/Groups", { displayName: "flux" });
@@ -150,13 +151,13 @@ Deno.test("users deleted and created while groups are put: members and groups ag
   assertEquals((await scim.get("/Users?q=flux")).json.totalResults, names.length);
 });
 
-Deno.test("DELETE by many at once: one is 204, the others 404", async () => {
+Deno.test("simultaneous DELETEs: one is 204, the others 404", async () => {
   await scim.post("/Users", { userName: "doomed" });
   const answers = await atOnce(() => scim.remove("/Users/doomed"));
   assertEquals([count(answers, 204), count(answers, 404)], [1, WRITERS - 1]);
 });
 
-Deno.test("pages that are read while users come and go have everybody who stayed", async () => {
+Deno.test("pages that are read while users are created and deleted have every user who stayed", async () => {
   const stays = Array.from({ length: 150 }, (_, at) => `stay${String(at).padStart(3, "0")}`);
   await Promise.all(stays.map((userName) => scim.post("/Users", { userName })));
   let isDone = false;

@@ -1,29 +1,31 @@
-// HTTP as octets: requests that no well-behaved client sends, from whatever address of this host.
+// HTTP as octets: requests that no well-behaved client sends, from any address of this host.
 
 import { connect, type Socket } from "node:net";
 
 export interface RawAnswer {
   readonly status: number;
-  /** Everything that came, head and body. */
+  /** The whole answer, head and body. */
   readonly text: string;
-  /** Octets of the body that were sent before the answer was there. */
+  /** Octets of the body that were sent before the answer arrived. */
   readonly sentOctets: number;
 }
 
 export interface RawOptions {
   readonly httpUrl: string;
-  /** Request line and headers, each with its line end, without the empty line. `Host` and `Connection: close` are added. */
+  /**
+   * Request line and headers, each with its line end, without the empty line. `Host` and `Connection: close` are added.
+   */
   readonly head: string;
-  /** Pieces of the body; no more is taken once there is an answer. */
+  /** Parts of the body; no more are read after an answer. */
   readonly body?: Iterable<Uint8Array>;
-  /** Milliseconds between two pieces. */
+  /** Milliseconds between two parts. */
   readonly paceMs?: number;
-  /** The address that it comes from. */
+  /** The source address. */
   readonly from?: string;
   readonly timeoutMs?: number;
 }
 
-/** Sends, and reads until the answer is whole. Throws when there is none in time. */
+/** Sends, and reads until the answer is complete. Throws when none arrives in time. */
 export async function sendRaw(options: RawOptions): Promise<RawAnswer> {
   const { httpUrl, head, body = [], paceMs = 0, from = "127.0.0.1", timeoutMs = 60_000 } = options;
   const { hostname, port, host } = new URL(httpUrl);
@@ -35,7 +37,7 @@ export async function sendRaw(options: RawOptions): Promise<RawAnswer> {
       if (isWhole(chunks)) socket.destroy();
     });
     socket.on("close", () => resolve());
-    // A server that has answered may reset what is still being sent.
+    // A server that has answered may reset the rest of the request.
     socket.on("error", () => socket.destroy());
   });
   const timer = setTimeout(() => socket.destroy(), timeoutMs);
@@ -63,7 +65,7 @@ function textOf(chunks: readonly Uint8Array[]): string {
   return chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("");
 }
 
-/** A server that answers early keeps the connection open for what is still to come, so its end says nothing. */
+/** A server that answers early keeps the connection open for the rest of the request, so its end proves nothing. */
 function isWhole(chunks: readonly Uint8Array[]): boolean {
   const text = textOf(chunks);
   const end = text.indexOf("\r\n\r\n");
@@ -72,7 +74,7 @@ function isWhole(chunks: readonly Uint8Array[]): boolean {
     new TextEncoder().encode(text.slice(end + 4)).length >= Number(length);
 }
 
-/** Resolves when the piece is on its way, or the connection is gone. */
+/** Resolves when the part was sent, or the connection has ended. */
 function write(socket: Socket, piece: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     if (socket.write(piece)) return setTimeout(resolve, 0);

@@ -1,5 +1,6 @@
 // Plants secrets of SCIM in the real program: passwords of users, credentials and backends. None may appear in its
-// log, its answers, or in clear text in its data directory, even while a write with a password waits for an unreachable backend.
+// log, its answers, or in clear text in its data directory, even while a write with a password waits for an unreachable
+// backend.
 
 import { assert, assertEquals } from "@std/assert";
 import { runProgram } from "../support/child.ts";
@@ -47,7 +48,7 @@ url = "http://127.0.0.1:${port}/scim/v2"
 token = "${PLANTED["token of a backend"]}"
 `;
 
-/** Plays everything in which a secret passes by; gives what was answered. */
+/** Sends every call that contains a secret; returns the answers. */
 async function play(gateway: RunningProgram): Promise<string> {
   const said: string[] = [];
   const scim = createCaller(gateway, { account: WRITER, target: "default" });
@@ -73,7 +74,7 @@ async function play(gateway: RunningProgram): Promise<string> {
   const okta = { name: "okta", password: PLANTED["credential of the command"] };
   assertEquals(await call("/Users", { as: okta }), 200);
   assertEquals(await call("/Users", { as: { ...okta, password: PLANTED["wrong credential"] } }), 401);
-  // The password where the name belongs.
+  // The password in the place of the name.
   assertEquals(await call("/Users", { as: { name: PLANTED["wrong credential"], password: "x" } }), 401);
 
   const [first, second] = [PLANTED["user's first password"], PLANTED["user's second password"]];
@@ -114,7 +115,7 @@ async function filesIn(path: string): Promise<[place: string, octets: Uint8Array
   return files;
 }
 
-Deno.test("no secret of SCIM is in logs, answers or files, while they wait and afterwards", async () => {
+Deno.test("no secret of SCIM is in logs, answers or files, during the wait and afterwards", async () => {
   // No process listens there: the kernel assigns this port to no process.
   await using gateway = await startProgram({ toml: toml(freeTcpPort()) });
   const said = await play(gateway);
@@ -129,7 +130,7 @@ Deno.test("no secret of SCIM is in logs, answers or files, while they wait and a
     ...crashed.map(([name, octets]): [string, Uint8Array] => [`${name}, after kill -9`, octets]),
     ...await filesIn(gateway.dataDir),
   ];
-  // The store is among them, and what is not secret is found in it.
+  // The store is among them, and data that is not secret is found in it.
   const stores = written.filter(([place]) => place.includes("countersign.kv"));
   assert(stores.some(([, octets]) => holdsText(octets, "carla")));
   const secrets = Object.entries(PLANTED).map(([secret, text]) => [secret, new TextEncoder().encode(text)]);

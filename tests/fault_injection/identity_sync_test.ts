@@ -1,5 +1,5 @@
-// Two backends, of which one is a real slapd that goes away, is cut off, or whose answers are lost: a write that must reach both either
-// does, or leaves nothing half done anywhere.
+// Two backends, one of them a real slapd that stops, is cut off, or whose answers are lost: a write to both either
+// succeeds, or leaves nothing partial anywhere.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { testNeeding } from "../support/skip_unless.ts";
@@ -16,7 +16,7 @@ import type { Fate } from "./identity_wire.ts";
 
 const NEEDS = { peers: ["slapd"] } as const;
 
-/** Every kind of write, on resources that were there before. */
+/** Every kind of write, on existing resources. */
 const WRITES: Readonly<Record<string, (world: IdentityWorld) => Promise<Answer>>> = {
   "create user": ({ scim }) => scim.post("/Users", userBody("fresh", "fresh")),
   "replace user": ({ scim }) => scim.put("/Users/old1", userBody("old1", "changed")),
@@ -38,7 +38,7 @@ async function seed({ scim }: IdentityWorld): Promise<void> {
 
 testNeeding(
   NEEDS,
-  "while slapd is away every write is refused and nothing is half done, also after a restart",
+  "while slapd is down every write is refused and nothing is partial, also after a restart",
   async (context) => {
     await using world = await startIdentityWorld("sync");
     await seed(world);
@@ -56,13 +56,13 @@ testNeeding(
         assert(!answer.text.includes(world.slapd.bindPassword));
       });
     }
-    await context.step("afterwards, and after kill -9, everything is as it was", async () => {
+    await context.step("afterwards, and after kill -9, everything is unchanged", async () => {
       await world.slapd.start();
       assertEquals(await lookAround(world, "before"), before);
       await world.crash();
       assertEquals(await lookAround(world, "before"), before);
     });
-    await context.step("and then the same writes succeed", async () => {
+    await context.step("then the same writes succeed", async () => {
       for (const [title, write] of Object.entries(WRITES)) {
         const answer = await write(world);
         assert(answer.status < 300, `${title}: ${answer.text}`);
@@ -93,7 +93,7 @@ for (const [fate, how] of CUTS) {
         const answer = await write(world);
         world.wire.decide(() => "pass");
         if (answer.status < 300) {
-          // A write that was told again is as good as one that was told once; it is taken back by hand.
+          // A repeated write has the same result as a single one; the test undoes it by hand.
           await restore(world);
         } else {
           assert([502, 503].includes(answer.status), answer.text);
@@ -108,7 +108,7 @@ for (const [fate, how] of CUTS) {
   });
 }
 
-/** Brings the seed back after a write that succeeded. */
+/** Restores the seed after a write that succeeded. */
 async function restore({ scim }: IdentityWorld): Promise<void> {
   await scim.remove("/Users/fresh");
   await scim.remove("/Groups/new");
@@ -120,7 +120,7 @@ async function restore({ scim }: IdentityWorld): Promise<void> {
   if ((await scim.put("/Groups/team", team)).status === 404) await scim.post("/Groups", team);
 }
 
-/** A password that slapd hashed cannot be restored by a client that never knew the old one. */
+/** A password that slapd hashed cannot be restored by a client without the old password. */
 function withoutHash(entries: Record<string, Readonly<Record<string, readonly string[]>>>) {
   return Object.fromEntries(
     Object.entries(entries).map(([dn, { userPassword: _, ...rest }]) => [dn, rest]),
@@ -138,7 +138,7 @@ function titles({ Resources }: Answer["json"]): unknown {
 
 testNeeding(
   NEEDS,
-  "kill -9 between the two backends: after the start both agree, and what was acknowledged is there",
+  "kill -9 between the two backends: after the start both agree, and acknowledged writes exist",
   async (context) => {
     await using world = await startIdentityWorld("sync");
     await seed(world);
@@ -176,7 +176,7 @@ testNeeding(
   },
 );
 
-/** Whether a call was answered with success; a connection that breaks is no answer. */
+/** Whether a call was answered with success; a broken connection is no answer. */
 async function tryIt(call: Promise<Answer>): Promise<boolean> {
   try {
     return (await call).status < 300;

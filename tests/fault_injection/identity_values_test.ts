@@ -1,4 +1,4 @@
-// Values of wrong types in every attribute that has a type, and values that were made to trip careless code, over the real listener.
+// Values of wrong types in every typed attribute, and values that break careless code, with the real listener.
 
 import { assert, assertEquals } from "@std/assert";
 import { type RunningProgram, startProgram } from "../support/program.ts";
@@ -17,9 +17,9 @@ Deno.test.beforeAll(async () => {
 });
 Deno.test.afterAll(() => gateway.dispose());
 
-/** Values that are no text. */
+/** Values that are not a text. */
 const NO_TEXTS: readonly unknown[] = [1, true, { a: 1 }, ["a"], [["a"]]];
-/** Values that are no truth. */
+/** Values that are not a boolean. */
 const NO_TRUTHS: readonly unknown[] = [1, "yes", { a: true }, [true]];
 
 const multi = (attribute: string, sub: string, values: readonly unknown[]) => [
@@ -96,7 +96,7 @@ for (const [at, wrong] of WRONG_GROUPS.entries()) {
   });
 }
 
-/** Bodies that are good, and what is kept of them besides the name. */
+/** Valid bodies, and what is stored of them besides the name. */
 const TAKEN: readonly (readonly [title: string, body: string, kept: Record<string, unknown>])[] = [
   ["truths as texts", '{"active":"False"}', { active: false }],
   ["null as unset", '{"title":null,"emails":null,"active":null}', {
@@ -123,7 +123,7 @@ const TAKEN: readonly (readonly [title: string, body: string, kept: Record<strin
   ["a name of 256 characters", `{"${"a".repeat(256)}":1}`, { ["a".repeat(256)]: 1 }],
 ];
 for (const [at, [title, text, kept]] of TAKEN.entries()) {
-  Deno.test(`User: ${title} is taken, and kept as it should be`, async () => {
+  Deno.test(`User: ${title} is accepted, and stored correctly`, async () => {
     const path = `/Users/taken${at}`;
     assertEquals((await scim.post("/Users", { userName: `taken${at}` })).status, 201);
     const replaced = await scim.put(path, text);
@@ -135,20 +135,20 @@ for (const [at, [title, text, kept]] of TAKEN.entries()) {
 }
 
 for (const body of ['{"x":1e999}', `{"${"a".repeat(257)}":1}`, '{"x":{"y":[{"z":-1e400}]}}']) {
-  Deno.test(`User: ${body.slice(0, 30)}, which could not be shown again, is refused`, async () => {
+  Deno.test(`User: ${body.slice(0, 30)}, which could not be returned again, is refused`, async () => {
     const { status, json } = await scim.put("/Users/steady", body);
     assertEquals([status, json.scimType], [400, "invalidValue"]);
   });
 }
 
-Deno.test("lone surrogates in a value are kept, mended or refused; every answer stays valid JSON in UTF-8", async () => {
+Deno.test("lone surrogates in a value are stored, replaced or refused; every answer stays valid JSON in UTF-8", async () => {
   const { status, text } = await scim.put("/Users/steady", '{"title":"a\\ud800b"}');
   assert(status === 200 || status === 400, text);
   const bytes = new TextEncoder().encode((await scim.get("/Users/steady")).text);
   JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
 });
 
-Deno.test("a password is in no answer, wherever in a body it stood", async () => {
+Deno.test("a password is in no answer, wherever it was in the body", async () => {
   const secret = "never-to-be-shown-4471";
   const body = {
     userName: "secretive",
@@ -173,7 +173,7 @@ Deno.test("a password is in no answer, wherever in a body it stood", async () =>
   assertEquals(answers.at(-1)?.status, 400);
 });
 
-Deno.test("after all that the log has no unhandled fault", () => {
+Deno.test("after all that the log has no unhandled error", () => {
   const bad = unhandledLines(gateway.logLines());
   assertEquals(bad, []);
 });

@@ -1,31 +1,31 @@
-// A wire between the program and slapd that counts what is written, and can be cut just before or just after a write.
+// A proxy between the program and slapd that counts writes, and can be cut just before or just after a write.
 
 /** The operations that change an entry, by their tag (RFC 4511 §4.7 to §4.9, §4.6). */
 const WRITE_TAGS = { add: 0x68, modify: 0x66, remove: 0x4a, rename: 0x6c } as const;
 export type LdapWrite = keyof typeof WRITE_TAGS;
 
-/** A write on its way to slapd. */
+/** A write in transit to slapd. */
 export interface WireWrite {
   readonly operation: LdapWrite;
   readonly dn: string;
 }
 
-/** What is done with a write: passed on, held back with the connection closed, or passed on and its answer lost. */
+/** The treatment of a write: passed on, held back with the connection closed, or passed on and its answer lost. */
 export type Fate = "pass" | "cut_before" | "cut_after";
 
 export interface LdapWire extends AsyncDisposable {
   readonly url: string;
   /** Every write that was passed on, in order. */
   readonly writes: readonly WireWrite[];
-  /** Asked for every write from now on; by default all pass. */
+  /** Called for every write from now on; by default all pass. */
   decide(judge: (write: WireWrite) => Fate | Promise<Fate>): void;
-  /** Answers to listings in pages below a DN wait from now on, until they are released. */
+  /** From now on answers to paged searches below a DN wait until they are released. */
   holdListings(baseDn: string): { readonly held: Promise<void>; release(): void };
-  /** Nothing is taken any more, and everything that is open is cut. */
+  /** Accepts no more data, and cuts all open connections. */
   close(): Promise<void>;
 }
 
-/** @param to where slapd is, `ldap://host:port`; it need not be there. */
+/** @param to the address of slapd, `ldap://host:port`; slapd need not run. */
 export function startLdapWire(to: string): LdapWire {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const open = new Set<Deno.TcpConn>();
@@ -97,28 +97,28 @@ export function startLdapWire(to: string): LdapWire {
 
 interface Hold {
   readonly baseDn: string;
-  /** Tells that an answer waits. */
+  /** Reports that an answer waits. */
   held(): void;
   readonly free: Promise<void>;
 }
 
-/** What becomes of the answers on one connection. */
+/** The treatment of the answers on one connection. */
 interface Answers {
-  /** Whether the next one goes nowhere, and the connection with it. */
+  /** Whether the next answer is dropped, with the connection. */
   lost: boolean;
   hold: Hold | null;
 }
 
-/** RFC 2696: the control of a search in pages. */
+/** RFC 2696: the control of a paged search. */
 const PAGED = "1.2.840.113556.1.4.319";
 
 function isListing(message: Uint8Array, baseDn: string): boolean {
-  // Texts in BER stand there as they are; what else there is does not matter for a look.
+  // Texts in BER are unchanged in the octets; the rest does not matter for this search.
   const text = new TextDecoder("latin1").decode(message);
   return text.includes(PAGED) && text.includes(baseDn);
 }
 
-/** Passes messages on one by one; ends when the connection does, or a write is cut. */
+/** Passes messages on one by one; ends with the connection, or when a write is cut. */
 async function requests(
   near: Deno.TcpConn,
   { far, writes, answers, fate, holdOf }: {
@@ -162,7 +162,7 @@ async function pump(from: Deno.TcpConn, to: Deno.TcpConn, answers: Answers): Pro
   }
 }
 
-/** Octets of the BER element at `at`: where its content begins and ends; `null` while it is not all there. */
+/** The BER element at `at`: begin and end of its content; `null` while it is incomplete. */
 function element(octets: Uint8Array, at: number): { from: number; to: number } | null {
   const first = octets[at + 1];
   if (first === undefined) return null;
@@ -179,7 +179,7 @@ function messageLength(octets: Uint8Array): number | null {
   return whole === null || whole.to > octets.length ? null : whole.to;
 }
 
-/** The write that a message asks for; `null` for anything else. */
+/** The write of a message; `null` for anything else. */
 function readWrite(message: Uint8Array): WireWrite | null {
   const whole = element(message, 0);
   const id = whole === null ? null : element(message, whole.from);

@@ -1,4 +1,4 @@
-// The real program with a store and a real slapd behind one target, with a wire between them that can be cut.
+// The real program with a store and a real slapd behind one target, with a proxy between them that can be cut.
 
 import { type RunningProgram, startProgram } from "../support/program.ts";
 import { ldapTarget, type Slapd, startSlapd } from "../support/slapd.ts";
@@ -22,7 +22,8 @@ export interface IdentityWorld extends AsyncDisposable {
 /**
  * Starts all three; the backend `directory` is after `local` in the list.
  *
- * @param options.timeoutMs the deadline of an operation at slapd; 30 s unless given, because a busy machine exceeds a short one.
+ * @param options.timeoutMs the deadline of an operation at slapd; 30 s unless given, because a busy machine exceeds a
+ * short one.
  */
 export async function startIdentityWorld(
   mode: "sync" | "async",
@@ -36,7 +37,7 @@ export async function startIdentityWorld(
   };
   try {
     const gateway = await startProgram({
-      // Locations stay as they are when the port that was free becomes the one to listen on.
+      // Locations stay unchanged when the free port becomes the one to listen on.
       toml: `${credentialsToml(["default"])}
 [http]
 public_url = "http://127.0.0.1:8080"
@@ -67,12 +68,12 @@ ${ldapTarget(slapd, { mode, name: "directory", url: wire.url, timeoutMs })}`,
   }
 }
 
-/** A user's body with its title, which every backend holds. */
+/** A user's body with its title, which every backend stores. */
 export function userBody(userName: string, title: string) {
   return { userName, title, name: { familyName: title, givenName: "G" } };
 }
 
-/** A user in both places: title in the store and in slapd; `null` where there is none. */
+/** A user in both places: title in the store and in slapd; `null` if absent. */
 export async function titlesOf(
   { scim, ldap, userDn }: IdentityWorld,
   name: string,
@@ -84,7 +85,7 @@ export async function titlesOf(
   return { store: status === 404 ? null : String(json.title), slapd: entry?.title?.[0] ?? null };
 }
 
-/** Everything that a client can see of the target. */
+/** Everything that a client can read of the target. */
 export interface Sight {
   readonly users: Answer["json"];
   readonly groups: Answer["json"];
@@ -93,7 +94,7 @@ export interface Sight {
   readonly teams: Record<string, LdapEntry>;
 }
 
-/** @param q what to search for besides the lists. */
+/** @param q a search besides the lists. */
 export async function lookAround({ scim, ldap, slapd }: IdentityWorld, q: string): Promise<Sight> {
   return {
     users: (await scim.get("/Users")).json,
@@ -104,7 +105,7 @@ export async function lookAround({ scim, ldap, slapd }: IdentityWorld, q: string
   };
 }
 
-/** A backend that was away is asked again after up to 72 s (scim/provisioning/delivery.ts). */
+/** A backend that was down is retried after up to 72 s (scim/provisioning/delivery.ts). */
 const COMES_ABOUT_MS = 120_000;
 
 /** Repeats a check until it passes. Throws the last fault after two minutes. */

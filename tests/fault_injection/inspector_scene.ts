@@ -1,14 +1,14 @@
-// A scene of its own process, because it needs port 9229 for itself: SIGUSR1 to a gateway that holds the port, and a gateway that
-// finds it taken. Prints what was seen as one line of JSON.
+// A scene in its own process, because it needs port 9229: SIGUSR1 to a gateway that holds the port, and a gateway that
+// finds it in use. Prints the result as one line of JSON.
 
 import { type RunningProgram, startProgram } from "../support/program.ts";
 
-/** What was seen. */
+/** The result. */
 export interface InspectorScene {
-  /** Another process held the port before the scene began, so that nothing can be said of the inspector. */
+  /** Another process held the port before, so the inspector could not be tested. */
   readonly portWasTaken: boolean;
   readonly answersAfterSignal: boolean;
-  /** What an inspector answered on the port; `null` without an answer. */
+  /** The answer of an inspector on the port; `null` without an answer. */
   readonly inspectorAnswer: string | null;
   readonly debuggerInLog: boolean;
   readonly warnsOfTakenPort: boolean;
@@ -46,7 +46,7 @@ async function play(): Promise<InspectorScene> {
   const probe = tryListen();
   probe?.close();
   await using holding = await startProgram();
-  // At once, when the runtime does not listen for the signal yet, and later, when it does.
+  // At once, before the runtime listens for the signal, and later, when it does.
   for (const waitMs of [1500, 250]) {
     Deno.kill(holding.pid, "SIGUSR1");
     await new Promise((resolve) => setTimeout(resolve, waitMs));

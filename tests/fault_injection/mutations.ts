@@ -1,11 +1,11 @@
-// Datagrams that began as sound requests and were altered: by a generator with a seed, so that a run can be played again. And an
-// opinion of its own on which of them are valid still.
+// Altered datagrams, made from valid requests by a seeded generator, so that a run can be repeated. An independent
+// function decides which of them are still valid.
 
 import { createHmac } from "node:crypto";
 import { buildRequest, type BuiltRequest, CODES, type RequestParts } from "../support/radius_packets.ts";
 import { asBuilt } from "../radius/packet_vectors.ts";
 
-/** One datagram, and the request as its reply is judged. */
+/** One datagram, and the request for which its reply is checked. */
 export interface Mutated {
   readonly title: string;
   readonly octets: Uint8Array<ArrayBuffer>;
@@ -14,7 +14,7 @@ export interface Mutated {
 
 export interface Mutator {
   next(): Mutated;
-  /** Sound and signed. */
+  /** Valid and signed. */
   statusServer(): Mutated;
 }
 
@@ -32,7 +32,9 @@ function createGenerator(seed: number): Below {
   };
 }
 
-/** Noise is cut out of one page of it: drawing fifty thousand octets one by one for each datagram would take most of the time. */
+/**
+ * Noise is a part of one precomputed page: fifty thousand random octets for each datagram would take most of the time.
+ */
 const NOISE_OCTETS = 128 * 1024;
 const drawn = createGenerator(1);
 const NOISE = Uint8Array.from({ length: NOISE_OCTETS }, () => drawn(256));
@@ -76,7 +78,7 @@ const SOUND: readonly ((below: Below) => RequestParts)[] = [
   }),
 ];
 
-/** What is done to it. Each may leave it valid by chance; {@link isValid} says whether it did. */
+/** The mutations. Each may leave a request valid by chance; {@link isValid} decides. */
 const ALTERATIONS: Readonly<Record<string, (packet: Octets, below: Below) => Octets>> = {
   nothing: (packet) => packet,
   "one bit": (packet, below) => {
@@ -124,7 +126,7 @@ const ALTERATIONS: Readonly<Record<string, (packet: Octets, below: Below) => Oct
     Uint8Array.from([...packet, ...octets(below, 5000 + below(50_000))]),
 };
 
-/** Altered requests under one secret, the same ones for the same seed. */
+/** Altered requests with one secret, the same ones for the same seed. */
 export function createMutator({ secret, seed }: { secret: string; seed: number }): Mutator {
   const below = createGenerator(seed);
   const names = Object.keys(ALTERATIONS);
@@ -153,7 +155,7 @@ export function createMutator({ secret, seed }: { secret: string; seed: number }
   };
 }
 
-/** Whether a server that requires Message-Authenticator may answer: written apart from the gateway's code. */
+/** Whether a server that requires Message-Authenticator may answer; independent of the gateway's code. */
 export function isValid(datagram: Uint8Array, secret: string): boolean {
   const length = (datagram[2] ?? 0) * 256 + (datagram[3] ?? 0);
   if (datagram.length < 20 || length < 20 || length > 4096 || length > datagram.length) return false;

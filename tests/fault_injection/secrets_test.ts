@@ -1,5 +1,5 @@
-// Plants every kind of secret in the real program, and logs in with every factor. No secret may appear in its log, its pages, or in
-// clear text in its data directory.
+// Plants every kind of secret in the real program, and logs in with every factor. No secret may appear in its log, its
+// pages, or in clear text in its data directory.
 
 import { assert, assertEquals } from "@std/assert";
 import { CODES, type Reply } from "../support/radius_packets.ts";
@@ -19,11 +19,11 @@ const SEED = new TextEncoder().encode("planted-totp-seed-20");
 
 interface Played {
   readonly seen: Readonly<Record<string, Uint8Array>>;
-  /** What the program wrote and showed, by where. */
+  /** The output of the program, by place. */
   readonly written: Readonly<Record<string, Uint8Array>>;
 }
 
-/** Logs in by every factor, rightly and wrongly; gives the secrets that came about on the way. */
+/** Logs in with every factor, rightly and wrongly; returns the secrets that were created. */
 async function logIn(
   { gateway, secondFactor, telephony }: ProgramWithServices,
 ): Promise<Record<string, Uint8Array>> {
@@ -61,7 +61,7 @@ async function logIn(
   seen["code of tom"] = utf8.encode(code);
   assertEquals((await answer("tom", tom, code)).code, CODES.accessAccept);
 
-  // A login that is left in the middle: its record is the last thing that is written.
+  // A login that does not end: its record is the last one that is written.
   noteToken("the one that is left", await start("nobody"));
   return seen;
 }
@@ -102,7 +102,7 @@ role = "owner"
       [`/${path}`, new Uint8Array(await (await fetch(`${gateway.httpUrl}/${path}`)).arrayBuffer())] as const
     ),
   );
-  // Killed first, so that the files keep their state during work. Then started and stopped in order.
+  // Killed first, so that the files keep the state of a running program. Then started and stopped normally.
   await gateway.kill9();
   const afterCrash = await filesIn(gateway.dataDir);
   await gateway.restart();

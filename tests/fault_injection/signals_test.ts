@@ -1,4 +1,5 @@
-// The real program and the signals that reach it: SIGTERM lets what is under way finish, twice is once, SIGUSR1 opens nothing.
+// The real program and signals: SIGTERM lets work in progress finish, a second one changes nothing, SIGUSR1 opens
+// nothing.
 
 import { assert, assertEquals } from "@std/assert";
 import { runProgram } from "../support/child.ts";
@@ -16,7 +17,7 @@ hold_s = 20
 const PATIENCE = { timeoutMs: 30_000, tries: 1 } as const;
 const PHONE = ["dora", { kind: "device", id: "phone-of-dora", totpLength: 6 }] as const;
 
-/** Whether the process has ended. The signal that asks means nothing to one that runs. */
+/** Whether the process has ended. The signal of the check has no effect on a running one. */
 function hasEnded(pid: number): boolean {
   try {
     Deno.kill(pid, "SIGCONT");
@@ -28,7 +29,7 @@ function hasEnded(pid: number): boolean {
 }
 
 for (const [how, times] of [["once", 1], ["twice within two seconds", 2]] as const) {
-  Deno.test(`SIGTERM ${how} lets a held login have its answer, takes no new one, and ends with code 0`, async () => {
+  Deno.test(`SIGTERM ${how} lets a held login get its answer, accepts no new one, and ends with code 0`, async () => {
     await using world = await startProgramWithServices({ toml: HELD, pairings: [PHONE] });
     const { gateway, secondFactor } = world;
     using dora = gateway.client();
@@ -45,7 +46,7 @@ for (const [how, times] of [["once", 1], ["twice within two seconds", 2]] as con
     secondFactor.decide(secondFactor.initiated()[0]?.id ?? "", { granted: true });
     const reply = await held;
     assertEquals([reply.code, reply.problems], [CODES.accessAccept, []]);
-    // The late login needs no service: its answer would have been there before the decision was asked for.
+    // The late login needs no service: its answer would arrive before the decision is requested.
     assertEquals(heard.datagrams, []);
     await gateway.logged("stopped");
     await eventually("the end of the process", () => hasEnded(gateway.pid));
@@ -53,7 +54,7 @@ for (const [how, times] of [["once", 1], ["twice within two seconds", 2]] as con
   });
 }
 
-Deno.test("SIGTERM lets a Reject have its second", async () => {
+Deno.test("SIGTERM lets a delayed Reject be sent", async () => {
   await using world = await startProgramWithServices();
   const { gateway } = world;
   using client = gateway.client();
@@ -64,10 +65,10 @@ Deno.test("SIGTERM lets a Reject have its second", async () => {
   assertEquals((await asked).code, CODES.accessReject);
 });
 
-Deno.test("SIGUSR1 leaves the program alive and opens no inspector, and a taken port 9229 is warned of", async () => {
+Deno.test("SIGUSR1 does not end the program and opens no inspector, and a warning reports port 9229 in use", async () => {
   const scene = new URL("./inspector_scene.ts", import.meta.url).pathname;
   const run = [Deno.execPath(), "run", "--quiet", "--no-prompt", "-A", scene];
-  // Port 9229 belongs to the whole host, so the scene plays in a network of its own where that can be had.
+  // Port 9229 belongs to the whole host, so the scene runs in its own network namespace if possible.
   const alone = await runProgram("unshare", { args: ["--net", "true"] }).catch(() => null);
   const { code, stdout, stderr } = alone?.code === 0
     ? await runProgram("unshare", {

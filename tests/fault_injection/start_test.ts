@@ -1,17 +1,18 @@
-// The real program where it cannot start: it says why and what to do, ends with a code that is not 0, and is never half up.
+// Faults that prevent the start: the program explains the reason and the fix, ends with a code that is not 0, and is
+// never half started.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { startProgram } from "../support/program.ts";
 import { type FailedStart, startAndFail, type StartOptions } from "./failed_start.ts";
 
-/** What every refused start has in common. */
+/** The common result of every failed start. */
 function assertRefused(start: FailedStart, words: readonly string[]): void {
   assertEquals([start.code, start.wasReady], [1, false], start.said);
   for (const word of words) assertStringIncludes(start.said, word);
   assert(!/^\s+at .*\.ts:\d/m.test(start.said), `a stack trace is no message:\n${start.said}`);
 }
 
-/** Brings one world about, and gives the settings that meet it. */
+/** Creates the fault, and returns the settings. */
 interface Obstacle {
   readonly words: readonly string[];
   meet(): Promise<{ options: StartOptions; words?: readonly string[]; clear(): Promise<void> | void }>;
@@ -79,7 +80,7 @@ const OBSTACLES: Readonly<Record<string, Obstacle>> = {
 };
 
 for (const [what, obstacle] of Object.entries(OBSTACLES)) {
-  Deno.test(`the program meets ${what} with a clear message and an end`, async () => {
+  Deno.test(`the program reports ${what} clearly and ends`, async () => {
     const { options, words = [], clear } = await obstacle.meet();
     try {
       const start = await startAndFail(options);
@@ -91,7 +92,7 @@ for (const [what, obstacle] of Object.entries(OBSTACLES)) {
   });
 }
 
-Deno.test("the program names every fault of its settings at once, and opens nothing", async () => {
+Deno.test("the program lists every fault of its settings at once, and opens nothing", async () => {
   const holder = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const toml = `
 unknown_table = 1
@@ -122,7 +123,7 @@ Unknown-Attribute-Name = "x"
     ]);
     assertEquals(start.dataDirMade, false);
     assert(!start.said.includes("planted"), start.said);
-    // Had it tried to listen, it would have said that the port is taken.
+    // An attempt to listen would have reported that the port is in use.
     assert(!start.said.includes("Cannot listen"), start.said);
   } finally {
     holder.close();
@@ -135,13 +136,13 @@ for (
     "[radius]\nsecret = ",
   ]]
 ) {
-  Deno.test(`the program meets a settings file of ${what} with the place of the fault`, async () => {
+  Deno.test(`the program reports the place of the fault in a settings file of ${what}`, async () => {
     const start = await startAndFail({ toml, wholeFile: true });
     assertRefused(start, ["countersign.toml"]);
   });
 }
 
-Deno.test("a second program on the same data directory is refused, and the first one goes on", async () => {
+Deno.test("a second program on the same data directory is refused, and the first one keeps running", async () => {
   const home = await tempDir();
   try {
     await using gateway = await startProgram({ dataDir: home });

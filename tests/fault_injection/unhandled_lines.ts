@@ -1,4 +1,4 @@
-// Lines of a process's log that tell of an error that no code handled.
+// Lines of a process's log that report an error which no code handled.
 
 import { UNHANDLED_MESSAGES } from "../../platform/process.ts";
 

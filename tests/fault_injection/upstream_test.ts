@@ -1,5 +1,5 @@
-// The real program with services that let it down in every way: never an Accept, an answer in time as the flow has it, and the next
-// login goes through.
+// The real program with services that fail in every way: never an Accept, an answer in time as in the flow table, and
+// the next login works.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { ServiceFault } from "../fakes/raw_http.ts";
@@ -7,7 +7,7 @@ import { CODES, type Reply } from "../support/radius_packets.ts";
 import { type ProgramWithServices, startProgramWithServices } from "../fakes/program_services.ts";
 import { unhandledLines } from "./unhandled_lines.ts";
 
-/** Its services answer, whatever they say: a call has a deadline that a busy machine does not exceed. */
+/** Its services always answer: the deadline of a call is longer than a busy machine needs. */
 let patient: ProgramWithServices;
 /** For services that do not answer, so that each call ends by its deadline. */
 let hasty: ProgramWithServices;
@@ -64,7 +64,7 @@ const worldFor = ({ kind }: ServiceFault) => kind === "hang" || kind === "slow_b
 const nameOf = (fault: ServiceFault) => fault.kind === "status" ? String(fault.status) : fault.kind;
 const textOf = (state: Uint8Array | null) => new TextDecoder().decode(state ?? undefined);
 
-/** One login of a user: its start, and the answers to what it was asked. */
+/** One login of a user: its start, and the answers to its prompts. */
 function login(world: ProgramWithServices, userName: string) {
   const port = ++nasPort;
   const client = world.gateway.client();
@@ -88,9 +88,9 @@ function assertChallenge(reply: Reply, state: string, words: string): void {
 const DEVICE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 
 for (const fault of FAULTS) {
-  // An initiate knows no identifier before, so none can be the wrong one.
+  // An initiate expects no identifier, so none can be wrong.
   if (fault.kind === "wrong_id") continue;
-  Deno.test(`an initiate that meets ${nameOf(fault)} leaves the user with a prompt`, async () => {
+  Deno.test(`an initiate with ${nameOf(fault)} leaves the user with a prompt`, async () => {
     const world = worldFor(fault);
     using dora = login(world, "dora");
     world.secondFactor.failNext(fault);
@@ -99,7 +99,7 @@ for (const fault of FAULTS) {
 }
 
 for (const fault of FAULTS) {
-  Deno.test(`a status that meets ${nameOf(fault)} grants nothing, and the approval counts once it can be read`, async () => {
+  Deno.test(`a status with ${nameOf(fault)} grants nothing, and the approval counts when it can be read`, async () => {
     const world = worldFor(fault);
     using dora = login(world, "dora");
     const challenge = await dora.start();
@@ -124,9 +124,9 @@ for (const fault of FAULTS) {
 }
 
 for (const fault of FAULTS) {
-  // The record of a text has no identifier that was known before, and no booleans.
+  // The record of a text has no expected identifier, and no booleans.
   if (fault.kind === "wrong_id" || fault.kind === "wrong_shape") continue;
-  Deno.test(`a text that meets ${nameOf(fault)} leads to the menu, and the next one is sent`, async () => {
+  Deno.test(`a text with ${nameOf(fault)} leads to the menu, and the next one is sent`, async () => {
     const world = worldFor(fault);
     using sam = login(world, "sam");
     world.telephony.failNext(fault);
@@ -138,7 +138,7 @@ for (const fault of FAULTS) {
   });
 }
 
-Deno.test("a call that is refused asks for a passcode all the same, and none is right", async () => {
+Deno.test("a refused call also leads to the passcode prompt, and no passcode is right", async () => {
   using vera = login(patient, "vera");
   patient.telephony.failNext({ kind: "status", status: 500 });
   const asked = await vera.start();
@@ -146,7 +146,7 @@ Deno.test("a call that is refused asks for a passcode all the same, and none is 
   assertEquals((await vera.answer(asked, "0000")).code, CODES.accessReject);
 });
 
-Deno.test("a service that hangs for all delays no other user's login", async () => {
+Deno.test("a service that hangs for one user delays no other user's login", async () => {
   hasty.secondFactor.failAlways({ kind: "hang" });
   try {
     using dora = login(hasty, "dora");
@@ -175,7 +175,7 @@ Deno.test("a denial that becomes an approval stays a denial", async () => {
   ]);
 });
 
-Deno.test("the log has no stack and no unhandled fault after all of that", () => {
+Deno.test("after all that the log has no stack trace and no unhandled error", () => {
   const lines = [patient, hasty].flatMap(({ gateway }) => gateway.logLines());
   assertEquals(unhandledLines(lines), []);
 });
