@@ -1,5 +1,5 @@
-// The records of the fake second-factor service have exactly the documented members, so that the client is tested against
-// what a real service answers.
+// The records of the fake second-factor service have exactly the documented members, so that the client is tested
+// against what a real service answers.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";

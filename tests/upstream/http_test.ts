@@ -1,4 +1,4 @@
-// The caller: connections as the far end counts them, deadlines, closing.
+// The HTTP caller: connections as counted by the server, deadlines, closing.
 
 import { assertEquals, assertLessOrEqual, assertRejects } from "@std/assert";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
@@ -8,7 +8,7 @@ import { type RawServer, startRawServer } from "../fakes/raw_http.ts";
 import { nextTurn } from "../support/settle.ts";
 import { createManualClock, settle } from "./manual_clock.ts";
 
-/** Kept open for the whole file: a client without a call has nothing open. */
+/** Open for the whole file: a client without a call has nothing open. */
 const singleUse = openHttpClient();
 
 const JSON_REPLY = { status: 200, headers: { "Content-Type": "application/json" }, body: "{}" };
@@ -33,7 +33,7 @@ async function until(holds: () => boolean): Promise<void> {
   }
 }
 
-Deno.test("HttpCaller opens at most 2 connections, as the far end counts them", async () => {
+Deno.test("HttpCaller opens at most 2 connections, as counted by the server", async () => {
   const server = startServer();
   const caller = createHttpCaller({
     fetch: singleUse.fetch,
@@ -47,13 +47,13 @@ Deno.test("HttpCaller opens at most 2 connections, as the far end counts them", 
   release();
   assertEquals((await Promise.all(calls)).filter(({ ok }) => ok).length, 30);
   assertEquals(server.mostUnderWay(), 2);
-  // One more may be seen for a moment: the far end learns late that a connection was closed.
+  // One more may be counted for a moment, because the server learns late that a connection was closed.
   assertLessOrEqual(server.mostConnections(), 4);
   await caller.close();
   await server.close();
 });
 
-Deno.test("HttpCaller.call() does not call whom no connection became free for within the deadline", async () => {
+Deno.test("HttpCaller.call() sends nothing when no connection becomes free before the deadline", async () => {
   const server = startServer();
   const caller = createHttpCaller({
     fetch: singleUse.fetch,
@@ -74,7 +74,7 @@ Deno.test("HttpCaller.call() does not call whom no connection became free for wi
   await server.close();
 });
 
-Deno.test("HttpCaller.call() lets 1,000 calls wait, and turns away the next", async () => {
+Deno.test("HttpCaller.call() queues 1,000 calls, and refuses further ones", async () => {
   const clock = createManualClock();
   const answers: ((answer: Response) => void)[] = [];
   const caller = createHttpCaller({
@@ -130,7 +130,7 @@ Deno.test("HttpCaller.call() ends by its deadline when a body never ends", async
   });
 });
 
-Deno.test("HttpCaller.call() makes a value of whatever fetch throws", async () => {
+Deno.test("HttpCaller.call() returns a fault for anything that fetch throws", async () => {
   for (const thrown of [new TypeError("fetch failed"), "text", undefined, new Error("x", { cause: 1 })]) {
     const caller = createHttpCaller({
       fetch: () => Promise.reject(thrown),
@@ -144,7 +144,7 @@ Deno.test("HttpCaller.call() makes a value of whatever fetch throws", async () =
   }
 });
 
-Deno.test("HttpCaller.call() takes 256 KiB and not one octet more", async () => {
+Deno.test("HttpCaller.call() accepts 256 KiB and not one octet more", async () => {
   const sizes = { fits: 256 * 1024, exceeds: 256 * 1024 + 1 };
   const answers: boolean[] = [];
   for (const octets of Object.values(sizes)) {
@@ -160,7 +160,7 @@ Deno.test("HttpCaller.call() takes 256 KiB and not one octet more", async () => 
   assertEquals(answers, [true, false]);
 });
 
-Deno.test("HttpCaller.call() calls no address but http and https", async () => {
+Deno.test("HttpCaller.call() calls only http and https addresses", async () => {
   let called = false;
   const caller = createHttpCaller({
     fetch: () => {
@@ -177,7 +177,7 @@ Deno.test("HttpCaller.call() calls no address but http and https", async () => {
   assertEquals(called, false);
 });
 
-Deno.test("HttpCaller tries a service again after the wait, with one call", async () => {
+Deno.test("HttpCaller tries a service again after the pause, with one call", async () => {
   const clock = createManualClock();
   let healthy = false;
   let calls = 0;
@@ -200,7 +200,7 @@ Deno.test("HttpCaller tries a service again after the wait, with one call", asyn
   assertEquals([(await call()).ok, caller.load().isOpen], [true, false]);
 });
 
-Deno.test("HttpCaller.close() lets what is under way end, and starts no more calls", async () => {
+Deno.test("HttpCaller.close() lets calls in progress end, and starts no more calls", async () => {
   const server = startServer();
   const caller = createHttpCaller({
     fetch: singleUse.fetch,

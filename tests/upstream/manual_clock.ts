@@ -4,13 +4,13 @@ import { nextTurn } from "../support/settle.ts";
 import type { Clock } from "../../platform/runtime.ts";
 
 export interface ManualClock extends Clock {
-  /** Moves on and runs what has come due, in order. */
+  /** Advances the clock and runs the due timers, in order. */
   advance(byMs: number): void;
-  /** Timers that are set. */
+  /** The number of timers that are set. */
   timers(): number;
 }
 
-/** @param startMs default: a Thursday in 2027. */
+/** @param startMs the default is a Thursday in 2027. */
 export function createManualClock(startMs = 1_800_000_000_000): ManualClock {
   let nowMs = startMs;
   const timers = new Map<symbol, { atMs: number; task: () => void }>();
@@ -37,12 +37,12 @@ export function createManualClock(startMs = 1_800_000_000_000): ManualClock {
   };
 }
 
-/** Lets everything run that waits for nothing but its turn. */
+/** Runs all tasks that wait only for their turn. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await nextTurn();
 }
 
-/** Waits until something that needs real time, such as a commit, has happened. Throws after `withinMs`. */
+/** Waits for something that needs real time, such as a commit. Throws after `withinMs`. */
 export async function eventually(
   what: string,
   hasHappened: () => boolean | Promise<boolean>,

@@ -1,5 +1,5 @@
-// Signatures against published vectors: RFC 5849, a provider's documented example, and the clients of the service's
-// documented ancestor.
+// OAuth 1.0 signatures with published vectors: RFC 5849, a provider's documented example, and the clients of the
+// service's documented predecessor.
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { createSystemRandom } from "../../platform/runtime.ts";
@@ -121,12 +121,12 @@ const VECTORS: readonly Vector[] = [
 ];
 
 for (const vector of VECTORS) {
-  Deno.test(`signHmacSha1() gives the signature of ${vector.name}`, () => {
+  Deno.test(`signHmacSha1() returns the signature of ${vector.name}`, () => {
     assertEquals(signHmacSha1(signatureBaseString(vector), vector), vector.signature);
   });
 }
 
-Deno.test("signatureBaseString() is that of RFC 5849 §3.4.1.1, with a name that stands twice and an empty value", () => {
+Deno.test("signatureBaseString() is that of RFC 5849 §3.4.1.1, with a repeated name and an empty value", () => {
   const parameters: FormParameters = [
     ["b5", "=%3D"],
     ["a3", "a"],
@@ -182,7 +182,7 @@ Deno.test("createNonce() is integer text and does not repeat", () => {
 
 const newChecker = () => createSignatureChecker({ ...KEYS, nowMs: () => NOW_SECONDS * 1000 });
 
-Deno.test("The signature checker of the fake takes what authorizationHeader() signed, once", () => {
+Deno.test("The signature checker of the fake accepts a request that authorizationHeader() signed, once", () => {
   const check = newChecker();
   assertEquals(check(REQUEST, signed()), null);
   assertEquals(check(REQUEST, signed()), "nonce_used");

@@ -1,4 +1,4 @@
-// The reachability probe of the telephony service: one HEAD, and what its answer means.
+// The reachability probe of the telephony service: one HEAD request, and the meaning of its answer.
 
 import { assertEquals } from "@std/assert";
 import { createReachabilityProbe } from "../../upstream/telephony.ts";
@@ -6,7 +6,7 @@ import { createManualClock } from "./manual_clock.ts";
 
 const SETTINGS = { url: "https://telephony.example", timeoutMs: 5000 };
 
-Deno.test("createReachabilityProbe() sends one HEAD, and takes any answer but a server error for good", async () => {
+Deno.test("createReachabilityProbe() sends one HEAD, and accepts any answer except a server error", async () => {
   for (const [status, ok] of [[200, true], [302, true], [404, true], [500, false], [503, false]] as const) {
     const calls: (string | undefined)[][] = [];
     const probe = createReachabilityProbe(SETTINGS, {

@@ -1,4 +1,4 @@
-// What statuses and foreign texts become.
+// The faults for HTTP statuses, and the masking of texts from services.
 
 import { assertEquals } from "@std/assert";
 import type { Fault } from "../../radius/ports.ts";

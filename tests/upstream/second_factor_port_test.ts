@@ -1,4 +1,4 @@
-// What the gateway may expect of any second-factor service, run on an external one and on the embedded one.
+// The behaviour of any second-factor service, tested with an external one and the embedded one.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { CONTEXT, right, SECOND_FACTOR_SERVICES, type StartedSecondFactor } from "./start_services.ts";

@@ -1,4 +1,4 @@
-// Every way in which a service lets its caller down, over real connections: the right fault, within the deadline.
+// Every failure of a service, over real connections: the right fault, within the deadline.
 
 import { assertEquals } from "@std/assert";
 import type { Fault, Outcome } from "../../radius/ports.ts";
@@ -13,7 +13,7 @@ import { startFakeTelephony } from "../fakes/telephony_server.ts";
 import { createManualClock, eventually, type ManualClock } from "./manual_clock.ts";
 import { CONTEXT, right, USER_AGENT } from "./start_services.ts";
 
-/** The deadline of a call. No test waits for it: where a call ends by it, the test moves the clock. */
+/** The deadline of a call. No test waits for it: the test moves the clock where a call ends by it. */
 const TIMEOUT_MS = 10_000;
 
 interface FaultRow {
@@ -86,7 +86,7 @@ function clockOf({ endsByDeadline }: FaultRow): ManualClock | Clock {
   return endsByDeadline === true ? createManualClock(Date.now()) : systemClock;
 }
 
-/** Awaits a call. One that ends by its deadline gets there as soon as its request has arrived. */
+/** Awaits a call. The clock moves past the deadline when the request of a call that ends by it has arrived. */
 async function answerOf<T>(
   call: Promise<T>,
   { clock, hasArrived }: { clock: ManualClock | Clock; hasArrived: () => boolean },
@@ -146,7 +146,7 @@ for (const row of SECOND_FACTOR_FAULTS) {
   });
 }
 
-Deno.test("SecondFactorService.initiate() is not repeated when the connection breaks, because it may have been heard", async () => {
+Deno.test("SecondFactorService.initiate() is not repeated when the connection breaks, because it may have arrived", async () => {
   await using world = await openSecondFactor();
   world.fake.failNext({ kind: "close" });
   assertFault(await world.ask(), { kind: "unreachable", sent: true });
@@ -165,7 +165,7 @@ Deno.test("SecondFactorService.status() is repeated once, newly signed, when the
   assertEquals(world.fake.requests.length, 5);
 });
 
-Deno.test("SecondFactorService.status() refuses a record for another identifier, granted or not", async () => {
+Deno.test("SecondFactorService.status() refuses a record with another identifier, granted or not", async () => {
   await using world = await openSecondFactor();
   const { id } = right(await world.ask());
   world.fake.decide(id, { granted: true });
@@ -173,7 +173,7 @@ Deno.test("SecondFactorService.status() refuses a record for another identifier,
   assertFault(await world.client.status(id), { kind: "nonsense" });
 });
 
-Deno.test("SecondFactorService.status() grants nothing for a record that is granted and cancelled at once", async () => {
+Deno.test("SecondFactorService.status() grants nothing for a record that is both granted and cancelled", async () => {
   await using world = await openSecondFactor();
   const { id } = right(await world.ask());
   world.fake.decide(id, { granted: true, cancelled: true });
@@ -181,7 +181,7 @@ Deno.test("SecondFactorService.status() grants nothing for a record that is gran
   assertEquals([granted, cancelled], [false, true]);
 });
 
-Deno.test("SecondFactorService.status() tells what the service says last, also when it changed its mind", async () => {
+Deno.test("SecondFactorService.status() returns the latest state of the service, also after a change", async () => {
   await using world = await openSecondFactor();
   const { id } = right(await world.ask());
   world.fake.decide(id, { granted: true });
@@ -222,7 +222,7 @@ Deno.test("SecondFactorService.initiate() is sent once also when an earlier call
   assertEquals(world.fake.requests.length, 2);
 });
 
-Deno.test("SecondFactorService leaves a service alone after five failures: not called at all", async () => {
+Deno.test("SecondFactorService does not call a service at all after five failures", async () => {
   await using world = await openSecondFactor();
   world.fake.failAlways({ kind: "status", status: 503 });
   for (let call = 0; call < 5; call++) assertFault(await world.ask(), { kind: "failed" });
@@ -230,7 +230,7 @@ Deno.test("SecondFactorService leaves a service alone after five failures: not c
   assertEquals(world.fake.requests.length, 5);
 });
 
-Deno.test("SecondFactorService faults hold no passcode and no phrase that the service threw back", async () => {
+Deno.test("SecondFactorService faults contain no passcode and no phrase that the service returned", async () => {
   await using world = await openSecondFactor();
   const body = JSON.stringify({
     error_code: 400,

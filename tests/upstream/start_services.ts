@@ -1,4 +1,4 @@
-// For tests: starts the services behind each port, external ones as a fake over real HTTP, and embedded ones. One set of
+// Starts the services behind each port for tests: external ones as a fake over real HTTP, and embedded ones. One set of
 // controls replaces the user and the phone.
 
 import { createFakeUserRecords, type FakeUserRecords } from "../fakes/user_records.ts";
@@ -25,12 +25,12 @@ export const USER_AGENT = "Countersign/test";
 export const CALL_MS = 30_000;
 const MASTER_KEY = new Uint8Array(32).fill(7);
 
-/** A second-factor service and the person with the phone. */
+/** A second-factor service, and the user with the phone. */
 export interface StartedSecondFactor {
   readonly service: SecondFactorService;
   /** An enabled pairing. */
   pair(userName: string): Promise<string>;
-  /** A phrase that waits to be typed. */
+  /** A phrase that can be typed. */
   offerPhrase(): Promise<string>;
   confirmPairing(pairingId: string): Promise<void>;
   approve(requestId: string): Promise<void>;
@@ -49,7 +49,7 @@ export interface ServiceDeps {
   readonly userRecords: FakeUserRecords;
 }
 
-/** A store in memory with everything that a service needs besides. */
+/** A store in memory with the other dependencies of a service. */
 export async function openServiceDeps(clock: Clock = systemClock): Promise<ServiceDeps> {
   const random = createSystemRandom();
   return {
@@ -61,7 +61,7 @@ export async function openServiceDeps(clock: Clock = systemClock): Promise<Servi
   };
 }
 
-/** The embedded second-factor service over a ground, with number matching. */
+/** The embedded second-factor service with these dependencies and number matching. */
 export async function loadEmbedded(
   ground: ServiceDeps,
   settings: { requestTtlMs?: number; numberMatching?: boolean; phrasesPerMinute?: number } = {},
@@ -79,7 +79,7 @@ export async function loadEmbedded(
   return embedded;
 }
 
-/** The value of a result that must be one. */
+/** The value of a result that must have one. */
 export function right<T>(result: { ok: true; value: T } | { ok: false }): T {
   if (!result.ok) throw new Error(`Not ok: ${JSON.stringify(result)}`);
   return result.value;
@@ -163,7 +163,7 @@ export const SECOND_FACTOR_SERVICES = {
   "the embedded service": startEmbeddedSecondFactor,
 } as const;
 
-/** A telephony service, and what arrives at the telephone. */
+/** A telephony service, and the messages that the telephone receives. */
 export interface StartedTelephony {
   readonly service: TelephonyService;
   /** The passcode of the last text or call to a number. */

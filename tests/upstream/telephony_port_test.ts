@@ -1,4 +1,4 @@
-// What the gateway may expect of any telephony service, run on an external one and on the embedded outbox.
+// The behaviour of any telephony service, tested with an external one and the embedded outbox.
 
 import { assertEquals } from "@std/assert";
 import { right, type StartedTelephony, TELEPHONY_SERVICES } from "./start_services.ts";

@@ -1,9 +1,9 @@
-// The voice markup of a call: what is spoken, and that hostile text stays inside its element.
+// The voice markup of a call: its sentences, and the escaping of hostile text.
 
 import { assertEquals, assertThrows } from "@std/assert";
 import { MAX_TWIML_CHARACTERS, renderTwiml } from "../../upstream/telephony.ts";
 
-Deno.test("renderTwiml() says the introduction, then each digit with a pause between consecutive ones", () => {
+Deno.test("renderTwiml() speaks the introduction, then each digit with a pause between consecutive ones", () => {
   assertEquals(
     renderTwiml("Hello.", "4071"),
     '<Response><Say>Hello.</Say><Say>4</Say><Pause length="1"/><Say>0</Say><Pause length="1"/>' +
@@ -11,7 +11,7 @@ Deno.test("renderTwiml() says the introduction, then each digit with a pause bet
   );
 });
 
-Deno.test("renderTwiml() escapes names, and drops what XML does not know", () => {
+Deno.test("renderTwiml() escapes names, and drops characters that XML forbids", () => {
   assertEquals(
     renderTwiml('<b>"O\'Neil" & Söhne\u0000\u0008\ufffe\ud800</Say>', "1"),
     "<Response><Say>&lt;b&gt;&quot;O&apos;Neil&quot; &amp; Söhne\ufffd&lt;/Say&gt;</Say><Say>1</Say></Response>",

@@ -1,4 +1,4 @@
-// The calls as they stand on the wire, octet by octet where the documents say so.
+// The calls on the wire, octet by octet where the specification defines them.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
@@ -53,7 +53,7 @@ Deno.test("SecondFactorService.initiate() posts exactly pairing_id and terminal_
   );
 });
 
-Deno.test("SecondFactorService tells an external service nothing of client, place or prompt", async () => {
+Deno.test("SecondFactorService sends client, place and prompt to no external service", async () => {
   await using world = await openSecondFactor();
   right(await world.client.initiate({ pairingId: "p", terminalName: "VPN", context: CONTEXT }));
   const [request] = world.fake.requests;
@@ -61,7 +61,7 @@ Deno.test("SecondFactorService tells an external service nothing of client, plac
   assertEquals(request?.head.includes(CONTEXT.client), false);
 });
 
-Deno.test("SecondFactorService.status() asks for the literal null by GET without a body, each time with a new nonce", async () => {
+Deno.test("SecondFactorService.status() requests the literal null by GET without a body, each time with a new nonce", async () => {
   await using world = await openSecondFactor();
   await world.client.status("null");
   await world.client.status("null");
@@ -72,7 +72,7 @@ Deno.test("SecondFactorService.status() asks for the literal null by GET without
   assertEquals([first?.authorized, second?.authorized], [true, true]);
 });
 
-Deno.test("SecondFactorService encodes an identifier into one segment of the path", async () => {
+Deno.test("SecondFactorService encodes an identifier as one segment of the path", async () => {
   await using world = await openSecondFactor();
   await world.client.status("a/b?c#d%2e");
   assertEquals(world.fake.requests[0]?.target, "/v1/authentication_requests/a%2Fb%3Fc%23d%252e");
@@ -95,7 +95,7 @@ Deno.test("SecondFactorService.otpAuth() and createPairing() post the documented
   ]);
 });
 
-Deno.test("createSecondFactorClient() takes an address with trailing slashes", async () => {
+Deno.test("createSecondFactorClient() accepts an address with trailing slashes", async () => {
   await using world = await openSecondFactor({ urlSuffix: "//" });
   await world.client.status("null");
   assertEquals(world.fake.requests[0]?.target, "/v1/authentication_requests/null");

@@ -19,14 +19,14 @@ Deno.test("PHRASE_WORDS are 256 different short words, so that a phrase has over
   assertMatch(createPhrase(createSystemRandom()), /^[a-z]+ [a-z]+ [a-z]+ \d{5}$/);
 });
 
-Deno.test("normalizePhrase() forgives case and whatever stands between the words", () => {
+Deno.test("normalizePhrase() ignores case and any separators between the words", () => {
   for (const typed of ["Maple  RIVER-stone/40718", " maple river stone40718 ", "maple.river,stone 40718\n"]) {
     assertEquals(normalizePhrase(typed), "maple river stone 40718");
   }
   assertNotEquals(normalizePhrase("mapleriver stone 40718"), "maple river stone 40718");
 });
 
-Deno.test("DeviceService.startWithPhrase() gives a token of 256 bits and a phrase for ten minutes", async () => {
+Deno.test("DeviceService.startWithPhrase() returns a token of 256 bits and a phrase for ten minutes", async () => {
   await using setup = await startSecondFactor();
   const started = right(await setup.embedded.phone.startWithPhrase("192.0.2.1"));
   assertMatch(started.token, /^[\w-]{43}$/);
@@ -50,7 +50,7 @@ Deno.test("DeviceService.startWithPhrase() allows five a minute from one source"
   right(await phone.startWithPhrase("192.0.2.1"));
 });
 
-Deno.test("A phrase serves for ten minutes, and a newer one voids it", async () => {
+Deno.test("A phrase is valid for ten minutes, and a newer one voids it", async () => {
   await using setup = await startSecondFactor();
   const { phone } = setup.embedded;
   const started = right(await phone.startWithPhrase("a"));
@@ -64,7 +64,7 @@ Deno.test("A phrase serves for ten minutes, and a newer one voids it", async () 
   assertEquals(await typed(latest.phrase), true);
 });
 
-Deno.test("A pairing by phrase waits for the phone; denied, it is over", async () => {
+Deno.test("A pairing by phrase waits for the phone, and ends when it is denied", async () => {
   await using setup = await startSecondFactor();
   const { phone } = setup.embedded;
   const { token, phrase } = right(await phone.startWithPhrase("a"));

@@ -1,4 +1,4 @@
-// Phones and their pairings: invitations, tokens, names, ends.
+// Phones and their pairings: invitations, tokens, names, and the end of a pairing.
 
 import { assertEquals, assertMatch, assertNotEquals, assertRejects } from "@std/assert";
 import { settle } from "../../manual_clock.ts";
@@ -7,7 +7,7 @@ import { pairPhone, startSecondFactor } from "./start_second_factor.ts";
 
 const MINUTE_MS = 60_000;
 
-Deno.test("A phone that never paired is forgotten", async () => {
+Deno.test("A phone that never paired is deleted", async () => {
   await using setup = await startSecondFactor();
   const { token } = right(await setup.embedded.phone.startWithPhrase("a"));
   setup.clock.advance(30 * MINUTE_MS);
@@ -15,7 +15,7 @@ Deno.test("A phone that never paired is forgotten", async () => {
   assertEquals((await setup.embedded.phone.newPhrase(token)).ok, false);
 });
 
-Deno.test("DeviceService.viewInvitation() shows whom it is for, and uses nothing up", async () => {
+Deno.test("DeviceService.viewInvitation() shows the user of an invitation, and does not use it up", async () => {
   await using setup = await startSecondFactor();
   const { invitation, deadlineMs } = await setup.embedded.admin.invite("bob");
   assertMatch(invitation, /^[\w-]{22}$/);
@@ -30,7 +30,7 @@ Deno.test("DeviceService.viewInvitation() shows whom it is for, and uses nothing
   }
 });
 
-Deno.test("DeviceService.acceptInvitation() pairs once, however many come at the same time", async () => {
+Deno.test("DeviceService.acceptInvitation() pairs once, also for simultaneous calls", async () => {
   await using setup = await startSecondFactor();
   const { phone, admin } = setup.embedded;
   const { invitation } = await admin.invite("bob");
@@ -41,7 +41,7 @@ Deno.test("DeviceService.acceptInvitation() pairs once, however many come at the
   assertEquals(await phone.viewInvitation(invitation, "a"), { ok: false, reason: "already_used" });
 });
 
-Deno.test("DeviceService.acceptInvitation() refuses what is over, and slows down who guesses", async () => {
+Deno.test("DeviceService.acceptInvitation() refuses an expired invitation, and limits guesses", async () => {
   await using setup = await startSecondFactor();
   const { phone, admin } = setup.embedded;
   const { invitation } = await admin.invite("bob");
@@ -52,7 +52,7 @@ Deno.test("DeviceService.acceptInvitation() refuses what is over, and slows down
     });
   }
   assertEquals(await phone.viewInvitation("guess 5", "b"), { ok: false, reason: "too_many_tries" });
-  // A correct link passes whatever others behind the same address did.
+  // A correct link works, whatever other users of the same address did.
   assertEquals((await phone.viewInvitation(invitation, "b")).ok, true);
   setup.clock.advance(24 * 60 * MINUTE_MS);
   assertEquals(await phone.acceptInvitation(invitation, { token: null, source: "c" }), {
@@ -61,7 +61,7 @@ Deno.test("DeviceService.acceptInvitation() refuses what is over, and slows down
   });
 });
 
-Deno.test("DeviceService.acceptInvitation() uses a good token again, and gives a new one for a bad one", async () => {
+Deno.test("DeviceService.acceptInvitation() reuses a valid token, and replaces an invalid one", async () => {
   await using setup = await startSecondFactor();
   const { phone, admin } = setup.embedded;
   const accept = async (token: string) => {
@@ -74,7 +74,7 @@ Deno.test("DeviceService.acceptInvitation() uses a good token again, and gives a
   assertNotEquals(await accept(chosen), chosen);
 });
 
-Deno.test("DeviceService.acceptInvitation() takes at most 20 pairings for a phone", async () => {
+Deno.test("DeviceService.acceptInvitation() accepts at most 20 pairings for a phone", async () => {
   await using setup = await startSecondFactor();
   const { phone, admin } = setup.embedded;
   const results: boolean[] = [];
@@ -85,7 +85,7 @@ Deno.test("DeviceService.acceptInvitation() takes at most 20 pairings for a phon
   assertEquals(results.filter(Boolean).length, 19);
 });
 
-Deno.test("SecondFactorAdmin.onPaired() is told of a pairing by invitation before the phone is", async () => {
+Deno.test("SecondFactorAdmin.onPaired() is notified of a pairing by invitation before the phone is", async () => {
   await using setup = await startSecondFactor();
   const told: unknown[] = [];
   setup.embedded.admin.onPaired((pairing) => {
@@ -97,7 +97,7 @@ Deno.test("SecondFactorAdmin.onPaired() is told of a pairing by invitation befor
   assertEquals(told, [{ pairingId, userName: "bob", totpLength: 6, ...from }]);
 });
 
-Deno.test("SecondFactorAdmin.onPaired() is told what the person called the phone", async () => {
+Deno.test("SecondFactorAdmin.onPaired() receives the phone's name", async () => {
   await using setup = await startSecondFactor();
   const names: unknown[] = [];
   setup.embedded.admin.onPaired(({ name }) => Promise.resolve(names.push(name) > 0));
@@ -107,7 +107,7 @@ Deno.test("SecondFactorAdmin.onPaired() is told what the person called the phone
   assertEquals(names, [name]);
 });
 
-Deno.test("SecondFactorService.pairing() tells the phone's name, which a phrase alone does not give", async () => {
+Deno.test("SecondFactorService.pairing() returns the phone's name, which a phrase alone does not set", async () => {
   await using setup = await startSecondFactor();
   const { phone } = setup.embedded;
   const { phrase } = right(await phone.newPhrase(setup.token));
@@ -118,7 +118,7 @@ Deno.test("SecondFactorService.pairing() tells the phone's name, which a phrase 
   assertEquals([enabled, name], [true, "Safari on iPhone"]);
 });
 
-Deno.test("DeviceService.acceptInvitation() leaves no pairing behind when it cannot be reported", async () => {
+Deno.test("DeviceService.acceptInvitation() stores no pairing that cannot be reported", async () => {
   await using setup = await startSecondFactor();
   const { admin, phone } = setup.embedded;
   admin.onPaired(() => Promise.reject(new Error("the store is gone")));
@@ -127,7 +127,7 @@ Deno.test("DeviceService.acceptInvitation() leaves no pairing behind when it can
   assertEquals((await phone.view(setup.token))?.pairings.map(({ userName }) => userName), ["ada"]);
 });
 
-Deno.test("DeviceService.acceptInvitation() pairs no phone when the user left, or the pairing may not stay", async () => {
+Deno.test("DeviceService.acceptInvitation() pairs no phone when the user left, or the pairing is refused", async () => {
   await using setup = await startSecondFactor();
   const { admin, phone } = setup.embedded;
   const reasonOf = (result: { ok: boolean; reason?: unknown }) => result.ok ? "ok" : result.reason;
@@ -146,7 +146,7 @@ Deno.test("DeviceService.acceptInvitation() pairs no phone when the user left, o
   assertEquals((await phone.view(setup.token))?.pairings.map(({ userName }) => userName), ["ada"]);
 });
 
-Deno.test("DeviceService.decidePairing() approves no pairing whose user left since the phrase was typed", async () => {
+Deno.test("DeviceService.decidePairing() approves no pairing whose user left after the phrase was typed", async () => {
   await using setup = await startSecondFactor();
   const { phone } = setup.embedded;
   const { phrase } = right(await phone.newPhrase(setup.token));
@@ -157,7 +157,7 @@ Deno.test("DeviceService.decidePairing() approves no pairing whose user left sin
   right(await phone.decidePairing(setup.token, id, { approve: false }));
 });
 
-Deno.test("DeviceService.unpair() ends what waits, and the token with the last pairing", async () => {
+Deno.test("DeviceService.unpair() ends pending requests, and the token with the last pairing", async () => {
   await using setup = await startSecondFactor();
   const { admin, phone } = setup.embedded;
   const unpaired: unknown[] = [];

@@ -1,11 +1,11 @@
-// The rate limit per key: its window, and what happens with more keys than fit.
+// The rate limit per key: its window, and its behaviour with more keys than its table holds.
 
 import { assert, assertEquals } from "@std/assert";
 import { createRateLimit } from "../../../../upstream/embedded/second_factor/pairing_phrases.ts";
 
 const WINDOW_MS = 60_000;
 
-Deno.test("take() allows so many in a window, per key", () => {
+Deno.test("take() allows a limited number in a window, per key", () => {
   let now = 0;
   const limit = createRateLimit(() => now, { count: 2, windowMs: WINDOW_MS });
   assertEquals([limit.take("a"), limit.take("a"), limit.take("a"), limit.take("b")], [
@@ -20,7 +20,7 @@ Deno.test("take() allows so many in a window, per key", () => {
   assertEquals([limit.isUsedUp("a"), limit.waitMs("a"), limit.take("a")], [false, 0, true]);
 });
 
-Deno.test("take() with more keys than fit ends the window of no key, and still limits new keys", () => {
+Deno.test("take() with too many keys ends the window of no key, and still limits new keys", () => {
   let now = 0;
   const limit = createRateLimit(() => now, { count: 2, windowMs: WINDOW_MS, maxKeys: 10 });
   limit.take("victim");

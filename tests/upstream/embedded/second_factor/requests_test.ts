@@ -1,4 +1,4 @@
-// Requests of the embedded service: decided once, by the number, in time.
+// Requests of the embedded service: decided once, with the right number, before the deadline.
 
 import { assertEquals, assertMatch } from "@std/assert";
 import { eventually, settle } from "../../manual_clock.ts";
@@ -42,7 +42,7 @@ Deno.test("DeviceService.decide() denies the request for one wrong number, and t
   assertEquals([pending, granted], [false, false]);
 });
 
-Deno.test("DeviceService.decide() neither approves nor denies while no number was entered", async () => {
+Deno.test("DeviceService.decide() neither approves nor denies before a number is entered", async () => {
   await using setup = await startSecondFactor();
   const { id, numberToMatch = null } = await setup.ask();
   const { phone } = setup.embedded;
@@ -72,7 +72,7 @@ for (const [where, { numberMatching, hasPrompt }] of Object.entries(WITHOUT_NUMB
   });
 }
 
-Deno.test("DeviceService.decide() lets no phone decide for another one", async () => {
+Deno.test("DeviceService.decide() does not let a phone decide for another one", async () => {
   await using setup = await startSecondFactor();
   const { id, numberToMatch = null } = await setup.ask();
   const stranger = await pairPhone(setup.embedded, "bob");
@@ -90,7 +90,7 @@ Deno.test("DeviceService.decide() lets no phone decide for another one", async (
   assertEquals((await statusOf(setup, id)).pending, true);
 });
 
-Deno.test("A request takes one decision when many come at once", async () => {
+Deno.test("A request accepts one of several simultaneous decisions", async () => {
   await using setup = await startSecondFactor();
   const { phone, admin } = setup.embedded;
   for (let round = 0; round < 10; round++) {
@@ -108,7 +108,7 @@ Deno.test("A request takes one decision when many come at once", async () => {
   }
 });
 
-Deno.test("A request without a decision in time is over: no approval any more, and a reason", async () => {
+Deno.test("A request without a decision expires: it cannot be approved any more, and has a reason", async () => {
   await using setup = await startSecondFactor();
   const { id, numberToMatch = null } = await setup.ask();
   let decided = 0;
@@ -128,7 +128,7 @@ Deno.test("A request without a decision in time is over: no approval any more, a
   assertEquals([decided, setup.embedded.admin.pendingApprovals().length, setup.clock.timers()], [1, 0, 0]);
 });
 
-Deno.test("A request is forgotten ten minutes after its end", async () => {
+Deno.test("A request is deleted ten minutes after its end", async () => {
   await using setup = await startSecondFactor();
   const { id } = await setup.ask();
   let decided = 0;
@@ -140,7 +140,7 @@ Deno.test("A request is forgotten ten minutes after its end", async () => {
   assertEquals(!answer.ok && answer.fault.kind, "unknown");
 });
 
-Deno.test("A pairing has at most five waiting requests: the oldest make room", async () => {
+Deno.test("A pairing has at most five pending requests: new ones replace the oldest", async () => {
   await using setup = await startSecondFactor();
   const asked = await Promise.all(Array.from({ length: 8 }, () => setup.ask()));
   const states = await Promise.all(asked.map(({ id }) => statusOf(setup, id)));
@@ -154,7 +154,7 @@ Deno.test("A pairing has at most five waiting requests: the oldest make room", a
   assertEquals((await setup.embedded.phone.view(setup.token))?.requests.length, 5);
 });
 
-Deno.test("SecondFactorService.cancel() takes the request off the phone, and it cannot be approved", async () => {
+Deno.test("SecondFactorService.cancel() removes the request from the phone, and it cannot be approved", async () => {
   await using setup = await startSecondFactor();
   const { id, numberToMatch = null } = await setup.ask();
   await setup.embedded.service.cancel(id);
@@ -165,7 +165,7 @@ Deno.test("SecondFactorService.cancel() takes the request off the phone, and it 
   assertEquals([cancelled, granted], [true, false]);
 });
 
-Deno.test("SecondFactorService.cancel() changes nothing once the request was approved", async () => {
+Deno.test("SecondFactorService.cancel() changes nothing after the request was approved", async () => {
   await using setup = await startSecondFactor();
   const { id, numberToMatch = null } = await setup.ask();
   right(await setup.embedded.phone.decide(setup.token, id, { approve: true, number: numberToMatch }));
@@ -173,7 +173,7 @@ Deno.test("SecondFactorService.cancel() changes nothing once the request was app
   assertEquals(await statusOf(setup, id), GRANTED);
 });
 
-Deno.test("SecondFactorService.onDecision() calls back once, also for what was decided before, and not after the stop", async () => {
+Deno.test("SecondFactorService.onDecision() calls back once, also for an earlier decision, and not after the stop", async () => {
   await using setup = await startSecondFactor();
   const [first, second] = [await setup.ask(), await setup.ask()];
   const calls: string[] = [];
@@ -187,7 +187,7 @@ Deno.test("SecondFactorService.onDecision() calls back once, also for what was d
   assertEquals(calls, ["first", "afterwards"]);
 });
 
-Deno.test("SecondFactorAdmin shows what waits, tells of changes, and decides once", async () => {
+Deno.test("SecondFactorAdmin lists pending requests, reports changes, and decides once", async () => {
   await using setup = await startSecondFactor();
   const { admin } = setup.embedded;
   let changes = 0;
@@ -208,7 +208,7 @@ Deno.test("SecondFactorAdmin shows what waits, tells of changes, and decides onc
   assertEquals((await statusOf(setup, id)).reason, "Denied by an administrator");
 });
 
-Deno.test("SecondFactorAdmin.deny() writes what belongs to the decision with it, and nothing when it comes too late", async () => {
+Deno.test("SecondFactorAdmin.deny() commits the related mutations with the decision, and none when it comes too late", async () => {
   await using setup = await startSecondFactor();
   const { id: requestId } = await setup.ask();
   const { admin } = setup.embedded;
@@ -219,7 +219,7 @@ Deno.test("SecondFactorAdmin.deny() writes what belongs to the decision with it,
   assertEquals(told.map(({ value }) => value), ["first"]);
 });
 
-Deno.test("Requests survive a restart: one that waits can be approved, one that was decided stays so", async () => {
+Deno.test("Requests survive a restart: a pending one can be approved, a decided one stays decided", async () => {
   await using setup = await startSecondFactor();
   const [waiting, decided] = [await setup.ask(), await setup.ask()];
   right(
@@ -240,18 +240,18 @@ Deno.test("Requests survive a restart: one that waits can be approved, one that 
   assertEquals(right(await again.service.status(waiting.id)).granted, true);
 });
 
-Deno.test("Two services over one store: one decision wins, and the loser learns it", async () => {
+Deno.test("Two services over one store: one decision wins, and the other is reported as too late", async () => {
   await using setup = await startSecondFactor();
   const { id, numberToMatch = null } = await setup.ask();
   const other = await setup.restart();
   assertEquals(await other.admin.deny(id), true);
-  // The first service still has the request as waiting in memory.
+  // The first service still has the request as pending in memory.
   const late = await setup.embedded.phone.decide(setup.token, id, { approve: true, number: numberToMatch });
   assertEquals(late, { ok: false, reason: "already_decided" });
   assertEquals((await statusOf(setup, id)).granted, false);
 });
 
-Deno.test("SecondFactorService.otpAuth() takes each time step's passcode once", async () => {
+Deno.test("SecondFactorService.otpAuth() accepts each time step's passcode once", async () => {
   await using setup = await startSecondFactor();
   const { code } = right(await setup.embedded.phone.passcode(setup.token, setup.pairingId));
   const attempts = [];
@@ -262,7 +262,7 @@ Deno.test("SecondFactorService.otpAuth() takes each time step's passcode once", 
   assertEquals(attempts, [true, false]);
 });
 
-Deno.test("SecondFactorService.otpAuth() takes one passcode once when it comes for two requests at the same time", async () => {
+Deno.test("SecondFactorService.otpAuth() accepts one passcode once when it arrives for two requests at the same time", async () => {
   await using setup = await startSecondFactor();
   const { code } = right(await setup.embedded.phone.passcode(setup.token, setup.pairingId));
   const asked = [await setup.ask(), await setup.ask()];

@@ -1,5 +1,5 @@
-// The embedded implementation of SecondFactorService: what it refuses, what it shortens, and what a failure of the store
-// leads to. What it shares with an external service is in second_factor_port_test.ts.
+// The embedded implementation of SecondFactorService: refused input, shortened texts, and failures of the store. The
+// behaviour that it shares with an external service is in second_factor_port_test.ts.
 
 import { assertEquals } from "@std/assert";
 import { createEmbeddedSecondFactor } from "../../../../upstream/embedded/second_factor/second_factor.ts";
@@ -7,7 +7,7 @@ import type { Store } from "../../../../platform/store.ts";
 import { CONTEXT, openServiceDeps, right } from "../../start_services.ts";
 import { startSecondFactor } from "./start_second_factor.ts";
 
-Deno.test("SecondFactorService.initiate() of the embedded service takes a terminal name of 256 characters and no longer one", async () => {
+Deno.test("SecondFactorService.initiate() of the embedded service accepts a terminal name of 256 characters and no longer one", async () => {
   await using setup = await startSecondFactor();
   const { embedded: { service }, pairingId } = setup;
   const ask = (terminalName: string) => service.initiate({ pairingId, terminalName, context: CONTEXT });
@@ -28,7 +28,7 @@ Deno.test("SecondFactorService.initiate() of the embedded service shows the phon
   }
 });
 
-Deno.test("SecondFactorService of the embedded service gives the number to match while a request is pending", async () => {
+Deno.test("SecondFactorService of the embedded service returns the number to match while a request is pending", async () => {
   await using setup = await startSecondFactor();
   const { embedded: { service, phone }, token } = setup;
   const { id, numberToMatch } = await setup.ask();
@@ -37,7 +37,7 @@ Deno.test("SecondFactorService of the embedded service gives the number to match
   assertEquals(right(await service.status(id)).numberToMatch, undefined);
 });
 
-Deno.test("SecondFactorService.otpAuth() of the embedded service refuses what is no passcode, and decides nothing", async () => {
+Deno.test("SecondFactorService.otpAuth() of the embedded service refuses text that is no passcode, and decides nothing", async () => {
   await using setup = await startSecondFactor();
   const { embedded: { service } } = setup;
   const { id } = await setup.ask();

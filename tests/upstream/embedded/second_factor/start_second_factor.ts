@@ -1,4 +1,4 @@
-// An embedded second-factor service on a clock of its own, with a phone that is paired for ada.
+// An embedded second-factor service with its own clock, and a phone that is paired for ada.
 
 import type { ApprovalRequest } from "../../../../radius/ports.ts";
 import type { EmbeddedSecondFactor } from "../../../../upstream/embedded/second_factor/second_factor.ts";
@@ -55,7 +55,7 @@ export async function startSecondFactor(
   };
 }
 
-/** A new phone that is paired by an invitation. */
+/** A new phone, paired by an invitation. */
 export async function pairPhone(
   embedded: EmbeddedSecondFactor,
   userName: string,

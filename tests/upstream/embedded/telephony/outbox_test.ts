@@ -1,4 +1,4 @@
-// The embedded outbox: what it takes, what it refuses, how long it keeps it, and that it keeps it sealed.
+// The embedded outbox: accepted and refused messages, their lifetime, and their encryption.
 
 import { assertEquals } from "@std/assert";
 import { TelephonyOutbox } from "../../../../upstream/embedded/telephony/outbox.ts";
@@ -39,7 +39,7 @@ Deno.test("OutboxMessages lists newest first without bodies, and reveals on dema
   assertEquals(await messages.reveal(call.id), "0471");
 });
 
-Deno.test("OutboxMessages shows nothing any more when the passcode is over", async () => {
+Deno.test("OutboxMessages shows nothing after the passcode has expired", async () => {
   await using world = await openOutbox();
   const { messages } = world.outbox;
   const { id } = right(await world.outbox.service.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
@@ -47,7 +47,7 @@ Deno.test("OutboxMessages shows nothing any more when the passcode is over", asy
   assertEquals([messages.items(), await messages.reveal(id)], [[], null]);
 });
 
-Deno.test("OutboxMessages.reveal() knows no other identifiers", async () => {
+Deno.test("OutboxMessages.reveal() refuses other identifiers", async () => {
   await using world = await openOutbox();
   const { id } = right(await world.outbox.service.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
   for (const other of ["", "SM", `CA${id.slice(2)}`, id.slice(2), "__proto__"]) {
@@ -55,7 +55,7 @@ Deno.test("OutboxMessages.reveal() knows no other identifiers", async () => {
   }
 });
 
-Deno.test("The outbox keeps 200 messages; the oldest make room, also when many come at once", async () => {
+Deno.test("The outbox stores 200 messages; new ones replace the oldest, also when many arrive at once", async () => {
   await using world = await openOutbox();
   const send = (at: number) =>
     world.outbox.service.text({ to: NUMBER, body: `Message ${at}`, validitySeconds: 600 });
@@ -68,7 +68,7 @@ Deno.test("The outbox keeps 200 messages; the oldest make room, also when many c
   assertEquals(newest.every((text) => Number(text?.split(" ")[1]) >= 150), true);
 });
 
-Deno.test("OutboxMessages.onChange() tells of each message, and not after the stop", async () => {
+Deno.test("OutboxMessages.onChange() reports each message, and none after the stop", async () => {
   await using world = await openOutbox();
   let changes = 0;
   const stop = world.outbox.messages.onChange(() => changes++);
@@ -78,7 +78,7 @@ Deno.test("OutboxMessages.onChange() tells of each message, and not after the st
   assertEquals(changes, 1);
 });
 
-Deno.test("The outbox survives a restart, and holds no passcode in clear", async () => {
+Deno.test("The outbox survives a restart, and stores no passcode in clear", async () => {
   await using world = await openOutbox();
   const { id } = right(await world.outbox.service.text({ to: NUMBER, body: "402913", validitySeconds: 60 }));
   const again = new TelephonyOutbox(world.ground);
@@ -93,7 +93,7 @@ Deno.test("The outbox survives a restart, and holds no passcode in clear", async
   assertEquals([kept.includes(NUMBER), kept.includes("402913")], [true, false]);
 });
 
-Deno.test("The outbox keeps nothing of a text that it refuses, and takes one of 1,600 characters", async () => {
+Deno.test("The outbox stores nothing of a text that it refuses, and accepts one of 1,600 characters", async () => {
   await using world = await openOutbox();
   const { service, messages } = world.outbox;
   const send = (to: string, body: string) => service.text({ to, body, validitySeconds: 60 });
