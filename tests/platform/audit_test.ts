@@ -1,4 +1,4 @@
-// The writer of the audit log: ids in the order of events, one shape of records, one index, one end.
+// The audit log writer: ids in the order of events, the form of records, the index, and the retention.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import fc from "../packages/fast_check.ts";
@@ -16,13 +16,13 @@ import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { auditPage } from "../../docs/generate.ts";
 
 const START_MS = Date.UTC(2026, 10, 22);
-/** A clock that stands still, runs and is set back. */
+/** A clock that stops, runs and is set back. */
 const clocks = fc.array(fc.integer({ min: START_MS - 86_400_000, max: START_MS + 86_400_000 }), {
   minLength: 2,
   maxLength: 60,
 });
 
-Deno.test("createAuditIds() gives ids in the order of the calls, whatever the clock does", () => {
+Deno.test("createAuditIds() returns ids in the order of the calls, whatever the clock does", () => {
   fc.assert(fc.property(clocks, (times) => {
     const nextId = createAuditIds({ node: "0a0b0c0d" });
     const ids = times.map(nextId);
@@ -31,7 +31,7 @@ Deno.test("createAuditIds() gives ids in the order of the calls, whatever the cl
   }));
 });
 
-Deno.test("createAuditIds() goes on after the newest id of an earlier process", () => {
+Deno.test("createAuditIds() continues after the newest id of an earlier process", () => {
   fc.assert(
     fc.property(
       clocks,
@@ -48,7 +48,7 @@ Deno.test("createAuditIds() goes on after the newest id of an earlier process", 
   );
 });
 
-Deno.test("createAuditIds() gives at least the first id of the moment, and takes no foreign id for a time", () => {
+Deno.test("createAuditIds() returns at least the first id of the moment, and reads no foreign id as a time", () => {
   for (const newest of ["", "zzzzzzzzzzzzzzzz", "!", "0000000000", "Ada"]) {
     const id = createAuditIds({ node: "1", newest })(START_MS);
     assertEquals(id, `${auditIdAt(START_MS)}1`);
@@ -56,7 +56,7 @@ Deno.test("createAuditIds() gives at least the first id of the moment, and takes
   }
 });
 
-Deno.test("createAuditWriter() names objects and actor in the index once, for as long as the record", () => {
+Deno.test("createAuditWriter() indexes objects and actor once, for as long as the record exists", () => {
   const write = createAuditWriter({ nowMs: () => START_MS, node: "1", retentionMs: 5000 });
   const mutations = write([
     auditEntry({
@@ -77,7 +77,7 @@ Deno.test("createAuditWriter() names objects and actor in the index once, for as
   assertEquals(mutations.every((one) => one.type === "set" && one.expireInMs === 5000), true);
 });
 
-Deno.test("createAuditWriter() leaves alone what is no event, and indexes records of earlier versions", () => {
+Deno.test("createAuditWriter() ignores mutations that are no event, and indexes records of earlier versions", () => {
   const write = createAuditWriter({ nowMs: () => START_MS, node: "1" });
   const others = [
     { type: "set", key: ["audit", "1"], value: "gone" },
@@ -94,7 +94,7 @@ Deno.test("createAuditWriter() leaves alone what is no event, and indexes record
   });
 });
 
-Deno.test("createAuditWriter() writes a growing record under one id and its first moment", () => {
+Deno.test("createAuditWriter() writes a growing record under one id and with its first time", () => {
   let nowMs = START_MS;
   const write = createAuditWriter({ nowMs: () => nowMs, node: "1" });
   const slot = createAuditSlot();
@@ -132,7 +132,7 @@ Deno.test("createStore() records events of one millisecond in the order of their
   await store.close();
 });
 
-Deno.test("auditActionOf() gives today's name of each earlier action, and each has one", () => {
+Deno.test("auditActionOf() returns the present name of each earlier action", () => {
   const formerly = Object.entries<{ about: string; formerly?: readonly string[] }>(AUDIT_ACTIONS)
     .flatMap(([action, { formerly = [] }]) => formerly.map((old) => [old, action] as const));
   assertEquals(new Set(formerly.map(([old]) => old)).size, formerly.length);
@@ -146,7 +146,7 @@ Deno.test("auditActionOf() gives today's name of each earlier action, and each h
 const page = await Deno.readTextFile(new URL("../../docs/audit.md", import.meta.url));
 const messages: Readonly<Record<string, unknown>> = en;
 
-Deno.test("docs/audit.md is what `deno task docs` writes from the table of actions", () => {
+Deno.test("docs/audit.md is the output of `deno task docs` for the table of actions", () => {
   assertEquals(page, auditPage());
 });
 
@@ -166,7 +166,7 @@ Deno.test("docs/audit.md has exactly one row for each action, with its label", (
   }
 });
 
-Deno.test("docs/audit.md tells of values, search, retention and export", () => {
+Deno.test("docs/audit.md describes values, search, retention and export", () => {
   for (
     const heading of ["Reading and searching", "Values before and after", "Retention", "Export", "Actions"]
   ) {

@@ -1,4 +1,4 @@
-// What the first start says: commands that can be typed as they stand, and no secret where no person is looking.
+// The banner of a start: commands that can be copied, and secrets only at a terminal.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import {
@@ -30,7 +30,7 @@ function factsOf(toml: string, more: Partial<BannerFacts> = {}): BannerFacts {
   };
 }
 
-Deno.test("bannerText() shows the secret and the set-up link at a terminal, and nowhere else", () => {
+Deno.test("bannerText() shows the secret and the set-up link only at a terminal", () => {
   const facts = factsOf("");
   for (const secret of [SECRET, LINK]) {
     assertStringIncludes(bannerText(facts, { terminal: true }), secret);
@@ -45,7 +45,7 @@ Deno.test("bannerText() prints the set-up link at a terminal, and names its file
   assertStringIncludes(bannerText(facts, { terminal: false }), `3  open the set-up link in ${file}\n`);
 });
 
-Deno.test("bannerText() writes commands as they are started on this host", () => {
+Deno.test("bannerText() shows commands in the form that works on this host", () => {
   const text = bannerText(factsOf("", { task: "npx --yes deno@2.9.6 task" }), { terminal: false });
   assertStringIncludes(text, "1  npx --yes deno@2.9.6 task pair ada --invite\n");
   assertStringIncludes(text, "2  npx --yes deno@2.9.6 task try 127.0.0.1:1812 --user ada\n");
@@ -61,30 +61,30 @@ const CASES = [
   { what: "a device of an external service", toml: EXTERNAL, says: "pair ada --device <pairing_id>" },
 ] as const;
 for (const { what, toml, says } of CASES) {
-  Deno.test(`bannerText() speaks of ${what} where there is one`, () => {
+  Deno.test(`bannerText() mentions ${what} where there is one`, () => {
     const generatedSecret = what === "the generated secret" ? SECRET : null;
     assertStringIncludes(bannerText(factsOf(toml, { generatedSecret }), { terminal: false }), says);
   });
 }
 
-Deno.test("bannerText() tries the address that the gateway listens on", () => {
+Deno.test("bannerText() shows a test command with the address that the gateway listens on", () => {
   const facts = factsOf("", { radius: [{ hostname: "2001:db8::1", port: 1645 }] });
   assertStringIncludes(bannerText(facts, { terminal: false }), "try [2001:db8::1]:1645 --user ada");
 });
 
-Deno.test("bannerText() leads to the console itself once it has an owner", () => {
+Deno.test("bannerText() links to the console itself when it has an owner", () => {
   const text = bannerText(factsOf("", { setupLink: null }), { terminal: true });
   assertStringIncludes(text, "3  open http://127.0.0.1:8080\n");
 });
 
-Deno.test("bannerText() sends to a client of the console as to one of the file, and knows no generated secret then", () => {
+Deno.test("bannerText() refers to a client of the console like one of the file, and shows no generated secret then", () => {
   const facts = factsOf("", { hasClients: true, generatedSecret: null });
   const text = bannerText(facts, { terminal: true });
   assertStringIncludes(text, "from a host that is a client of yours, with its secret");
   assertEquals(text.includes("radius.secret") || text.includes("RADIUS secret"), false);
 });
 
-Deno.test("bannerText() names pages on the port that is listened on, while http.public_url is not set", () => {
+Deno.test("bannerText() shows pages with the bound port while http.public_url is not set", () => {
   const text = bannerText(factsOf('[http]\nlisten = "0.0.0.0:9090"', { setupLink: null }), {
     terminal: false,
   });
@@ -120,7 +120,7 @@ async function withFirstStart(
   }
 }
 
-Deno.test("removeSetUpLink() takes the used link out of first-start.txt and leaves the secret, in a private file", async () => {
+Deno.test("removeSetUpLink() removes the used link from first-start.txt and leaves the secret, in a private file", async () => {
   await withFirstStart({}, async ({ facts, file, read }) => {
     const before = await read() ?? "";
     assertStringIncludes(before, LINK);
@@ -134,7 +134,7 @@ Deno.test("removeSetUpLink() takes the used link out of first-start.txt and leav
   });
 });
 
-Deno.test("removeSetUpLink() removes first-start.txt when it holds nothing else, and does nothing without one", async () => {
+Deno.test("removeSetUpLink() removes first-start.txt when it contains nothing else, and does nothing without one", async () => {
   await withFirstStart({ generatedSecret: null }, async ({ facts, read }) => {
     assertStringIncludes(await read() ?? "", LINK);
     await removeSetUpLink(facts.config);
@@ -144,7 +144,7 @@ Deno.test("removeSetUpLink() removes first-start.txt when it holds nothing else,
   });
 });
 
-Deno.test("removeSetUpLink() leaves a first-start.txt without a link as it is", async () => {
+Deno.test("removeSetUpLink() does not change a first-start.txt without a link", async () => {
   await withFirstStart({ setupLink: null }, async ({ facts, read }) => {
     const before = await read();
     await removeSetUpLink(facts.config);
@@ -152,13 +152,13 @@ Deno.test("removeSetUpLink() leaves a first-start.txt without a link as it is", 
   });
 });
 
-Deno.test("bannerText() says that any client address is accepted, while there is no client", () => {
+Deno.test("bannerText() warns that any client address is accepted while there is no client", () => {
   const note = "any client address is accepted with the one RADIUS secret";
   assertStringIncludes(bannerText(factsOf(""), { terminal: false }), note);
   assertEquals(bannerText(factsOf(CLIENT), { terminal: false }).includes(note), false);
 });
 
-Deno.test("unsignedNotes() calls a sender from any address so, and a client by its name", () => {
+Deno.test("unsignedNotes() describes a sender from any address, and names a client", () => {
   assertStringIncludes(unsignedNotes(["any"]).join(), "unsigned requests of any address are accepted");
   assertStringIncludes(unsignedNotes(["vpn"]).join(), "unsigned requests of vpn are accepted");
 });

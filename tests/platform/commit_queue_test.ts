@@ -1,4 +1,4 @@
-// The journal of the store, and commits beside a commit in progress.
+// The journal of the store, and commits during another commit.
 
 import { assertEquals, assertRejects } from "@std/assert";
 import { createStore, type Store, type Transaction } from "../../platform/store.ts";
@@ -20,7 +20,7 @@ const set = (key: string, value: unknown): Transaction => ({
 
 const TOO_LARGE = new Uint8Array(70_000);
 
-Deno.test("journal() gives back every line after the store was opened again, newest values first", async () => {
+Deno.test("journal() returns every line after the store was opened again, newest values first", async () => {
   const path = await Deno.makeTempFile();
   try {
     const lines = Array.from({ length: 5000 }, (_, i) => `${i} ${"é".repeat(200)}`);
@@ -38,7 +38,7 @@ Deno.test("journal() gives back every line after the store was opened again, new
   }
 });
 
-Deno.test("journal() keeps a line with its transaction: none of one that raced or was refused", async () => {
+Deno.test("journal() writes a line with its transaction: none of one that raced or was refused", async () => {
   await using store = await open();
   const raced = { ...journal("raced"), checks: [{ key: ["x"], versionstamp: "00000000000000000001" }] };
   const large = { ...set("bad", TOO_LARGE), journal: journal("refused").journal };
@@ -49,7 +49,7 @@ Deno.test("journal() keeps a line with its transaction: none of one that raced o
   assertEquals((await gathered(store.journal())).toSorted(), ["one", "two"]);
 });
 
-Deno.test("journal() takes lines of 20,000 characters, and refuses a longer one with the reason", async () => {
+Deno.test("journal() accepts lines of 20,000 characters, and refuses a longer one with the reason", async () => {
   await using store = await open();
   const text = "漢".repeat(20_000);
   await store.commit(journal(text));
@@ -57,7 +57,7 @@ Deno.test("journal() takes lines of 20,000 characters, and refuses a longer one 
   await assertRejects(() => store.commit(journal(`${text}x`)), RangeError, "20,000");
 });
 
-Deno.test("journal() steps over values that are no octets", async () => {
+Deno.test("journal() skips values that are not octets", async () => {
   await using store = await open();
   await store.commit({ mutations: [{ type: "set", key: ["journal", 1, "0"], value: { odd: true } }] });
   await store.commit(journal("one"));
@@ -76,7 +76,7 @@ async function removeStore(path: string): Promise<void> {
   }
 }
 
-Deno.test("commit() sends journal lines beside a commit that is under way, and nothing else", async () => {
+Deno.test("commit() sends journal lines during another commit, and nothing else", async () => {
   const begun: { sets: number; end: () => void }[] = [];
   const atomic = () => {
     let sets = 0;

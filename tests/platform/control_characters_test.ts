@@ -1,4 +1,4 @@
-// Every control and format character of foreign text is shown, never obeyed; one set for all places that print such text.
+// Control and format characters of foreign text are always escaped; all outputs share one set.
 
 import { assertEquals } from "@std/assert";
 import {
@@ -11,7 +11,7 @@ import { printFaults } from "../../cli/check_config.ts";
 import { printable as printableAnswer } from "../../cli/format_result.ts";
 import { foreignDetail } from "../../scim/backends/backend_error.ts";
 
-/** By the escape that is shown. */
+/** By their escaped form. */
 const CONTROLS: Readonly<Record<string, string>> = {
   "\\u001b": "\u001b",
   "\\u007f": "\u007f",
@@ -40,7 +40,7 @@ for (const [shown, character] of Object.entries(CONTROLS)) {
   });
 }
 
-Deno.test("text without control characters stays as it is, astral letters and emoji included", () => {
+Deno.test("text without control characters is unchanged, also astral letters and emoji", () => {
   const text = 'Ærø 𝒜 📱 \\ "';
   assertEquals(hasControlCharacters(text), false);
   assertEquals([escapeControlCharacters(text), escapeLines(text), blankControlCharacters(text)], [

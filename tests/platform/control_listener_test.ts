@@ -1,4 +1,4 @@
-// The control socket: who can open it, what it answers, and how it begins, ends and opens again.
+// The control socket: its permissions, its answers, and how it starts, stops and reopens.
 
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import {
@@ -57,7 +57,7 @@ async function openWorld(change: Partial<ControlListenerDeps> = {}): Promise<Wor
   };
 }
 
-Deno.test("listenControl() makes a socket that only its owner may use, and answers requests there", async () => {
+Deno.test("listenControl() creates a socket that only its owner may use, and answers requests there", async () => {
   await using world = await openWorld();
   const listener = await world.listen();
   const { mode, isSocket } = await Deno.lstat(world.path);
@@ -69,7 +69,7 @@ Deno.test("listenControl() makes a socket that only its owner may use, and answe
 
 Deno.test("listenControl() replaces a socket that an earlier process left", async () => {
   await using world = await openWorld();
-  // Deno removes the name that it listened at; the second name stays, as after a kill.
+  // Deno removes the name at which it listened; the second name stays, as after a kill.
   const earlier = Deno.listen({ transport: "unix", path: `${world.path}.old` });
   await Deno.link(`${world.path}.old`, world.path);
   earlier.close();
@@ -78,7 +78,7 @@ Deno.test("listenControl() replaces a socket that an earlier process left", asyn
   await listener.close();
 });
 
-Deno.test("listenControl() refuses a path where a file is, and leaves the file alone", async () => {
+Deno.test("listenControl() refuses the path of an existing file, and does not change the file", async () => {
   await using world = await openWorld();
   await Deno.writeTextFile(world.path, "notes");
   const fault = await assertRejects(world.listen, DataDirFault);
@@ -92,7 +92,7 @@ Deno.test("listenControl() refuses a path that is too long for a socket", async 
   await assertRejects(() => listenControl({ ...world.deps, path }), DataDirFault);
 });
 
-Deno.test("listenControl() answers 500 to a request whose work fails, logs it, and answers the next one", async () => {
+Deno.test("listenControl() answers 500 to a request whose handler fails, logs it, and answers the next one", async () => {
   const answer = (request: Request) =>
     request.url.endsWith("/bad")
       ? Promise.reject(new Error("out of order"))
@@ -105,7 +105,7 @@ Deno.test("listenControl() answers 500 to a request whose work fails, logs it, a
   await listener.close();
 });
 
-/** An answer that the test gives, and how many requests wait for it. */
+/** An answer from the test, and the number of requests that wait for it. */
 function heldAnswer() {
   const { promise, resolve } = Promise.withResolvers<Response>();
   let asked = 0;
@@ -159,7 +159,7 @@ Deno.test("ControlListener.close() waits 10 s for a request in progress, and not
   assertEquals(await asked, [200, "late"]);
 });
 
-/** A server that ends when the test says so. */
+/** A server that the test ends. */
 function fakeServe() {
   const served: { readonly end: (fault?: Error) => void }[] = [];
   const serve: ControlListenerDeps["serve"] = ({ path }) => {
@@ -251,7 +251,7 @@ const PATHS = [
   ["/me", 404],
 ] as const;
 
-Deno.test("the control socket of a server gives nothing but the console's API", async () => {
+Deno.test("the control socket of a server serves only the console API", async () => {
   await using gateway = await openComposition();
   await using world = await openWorld({ answer: gateway.app.answerOperator });
   const listener = await world.listen();

@@ -1,4 +1,4 @@
-// The data directory: one owner, private files, and clear words for everything that can be wrong with it.
+// The data directory: one owner, private files, and clear messages for every fault.
 
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
 import { DataDirFault, loadSharedSecret, openDataDir, writePrivate } from "../../platform/data_dir.ts";
@@ -32,7 +32,7 @@ async function refusal(path: string, masterKeyHex = ""): Promise<string> {
   return fault.message;
 }
 
-Deno.test("openDataDir() makes the directory 0700 and every file in it 0600", async () => {
+Deno.test("openDataDir() creates the directory with 0700 and every file in it with 0600", async () => {
   await using place = await scratch();
   const dir = await open(place.path);
   await dir.store.commit({ mutations: [{ type: "set", key: ["x"], value: 1 }] });
@@ -44,7 +44,7 @@ Deno.test("openDataDir() makes the directory 0700 and every file in it 0600", as
   for (const [name, mode] of Object.entries(modes)) assertEquals(mode, "600", name);
 });
 
-Deno.test("openDataDir() takes rights away that a directory and its files had before", async () => {
+Deno.test("openDataDir() removes further permissions of an existing directory and its files", async () => {
   await using place = await scratch();
   await (await open(place.path)).close();
   await Deno.chmod(place.path, 0o755);
@@ -56,7 +56,7 @@ Deno.test("openDataDir() takes rights away that a directory and its files had be
   assertEquals(modes["countersign.kv"], "600");
 });
 
-Deno.test("openDataDir() says that a start is the first one, once, and keeps what was stored", async () => {
+Deno.test("openDataDir() reports the first start, once, and keeps stored data", async () => {
   await using place = await scratch();
   const first = await open(place.path);
   await first.store.commit({ mutations: [{ type: "set", key: ["x"], value: 1 }] });
@@ -78,7 +78,7 @@ Deno.test("openDataDir() refuses a directory in use with a reason, and opens it 
   await (await open(place.path)).close();
 });
 
-Deno.test("openDataDir() refuses a master key that the store was not made with, and lets go again", async () => {
+Deno.test("openDataDir() refuses a master key that does not belong to the store, and releases the directory", async () => {
   await using place = await scratch();
   await (await open(place.path)).close();
   const key = await Deno.readTextFile(`${place.path}/master.key`);
@@ -89,7 +89,7 @@ Deno.test("openDataDir() refuses a master key that the store was not made with, 
   await (await open(place.path)).close();
 });
 
-Deno.test("openDataDir() takes the key from the environment, and then writes none", async () => {
+Deno.test("openDataDir() reads the key from the environment, and then writes none", async () => {
   await using place = await scratch();
   const hex = "AB".repeat(32);
   await (await open(place.path, hex)).close();
@@ -99,7 +99,7 @@ Deno.test("openDataDir() takes the key from the environment, and then writes non
 });
 
 for (const hex of ["x", "ab", "g".repeat(64), "ab".repeat(33)]) {
-  Deno.test(`openDataDir() refuses "${hex.slice(0, 9)}" for a master key without repeating it`, async () => {
+  Deno.test(`openDataDir() refuses "${hex.slice(0, 9)}" as a master key without repeating it`, async () => {
     await using place = await scratch();
     const message = await refusal(place.path, hex);
     assert(message.includes("64 hexadecimal digits"), message);
@@ -108,7 +108,7 @@ for (const hex of ["x", "ab", "g".repeat(64), "ab".repeat(33)]) {
 }
 
 for (const content of ["", "too short", "ab".repeat(31), "zz".repeat(32)]) {
-  Deno.test(`openDataDir() refuses a master.key that holds "${content.slice(0, 9)}", and keeps the file`, async () => {
+  Deno.test(`openDataDir() refuses a master.key with "${content.slice(0, 9)}", and keeps the file`, async () => {
     await using place = await scratch();
     await Deno.mkdir(place.path);
     await Deno.writeTextFile(`${place.path}/master.key`, content);
@@ -119,7 +119,7 @@ for (const content of ["", "too short", "ab".repeat(31), "zz".repeat(32)]) {
   });
 }
 
-Deno.test("openDataDir() refuses a broken store file, says what to do, and leaves it as it is", async () => {
+Deno.test("openDataDir() refuses a broken store file, explains what to do, and does not change it", async () => {
   await using place = await scratch();
   await Deno.mkdir(place.path);
   const noise = "this is no database ".repeat(500);
@@ -129,7 +129,7 @@ Deno.test("openDataDir() refuses a broken store file, says what to do, and leave
   assertEquals(await Deno.readTextFile(`${place.path}/countersign.kv`), noise);
 });
 
-Deno.test("openDataDir() refuses a store whose master key is missing, and makes no other one", async () => {
+Deno.test("openDataDir() refuses a store whose master key is missing, and creates no other one", async () => {
   await using place = await scratch();
   await (await open(place.path)).close();
   await Deno.remove(`${place.path}/master.key`);
@@ -150,7 +150,7 @@ const NO_DIRECTORY: Readonly<Record<string, (path: string) => Promise<string>>> 
   "below /proc": () => Promise.resolve("/proc/countersign/data"),
 };
 for (const [where, make] of Object.entries(NO_DIRECTORY)) {
-  Deno.test(`openDataDir() says that a directory ${where} cannot be made`, async () => {
+  Deno.test(`openDataDir() reports that a directory ${where} cannot be created`, async () => {
     await using place = await scratch();
     const path = await make(place.path);
     const message = await refusal(path);
@@ -165,7 +165,7 @@ Deno.test("openDataDir() restores the permissions of its own directory that no u
   assertEquals(((await Deno.stat(place.path)).mode ?? 0) & 0o777, 0o700);
 });
 
-Deno.test("loadSharedSecret() makes a secret once, keeps it sealed, and another directory has another", async () => {
+Deno.test("loadSharedSecret() creates a secret once, encrypts it, and another directory has another", async () => {
   await using place = await scratch();
   await using other = await scratch();
   const first = await open(place.path);
@@ -182,7 +182,7 @@ Deno.test("loadSharedSecret() makes a secret once, keeps it sealed, and another 
   assert(made.isNew && /^[A-Za-z0-9_-]{32}$/.test(made.secret));
 });
 
-Deno.test("writePrivate() replaces a file whole, and takes rights away that it had", async () => {
+Deno.test("writePrivate() replaces a file completely, and removes further permissions", async () => {
   await using place = await scratch();
   await Deno.writeTextFile(place.path, "old and much longer", { mode: 0o644 });
   await writePrivate(place.path, "new");

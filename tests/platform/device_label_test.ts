@@ -1,9 +1,9 @@
-// Names of phones: what is taken, in which form, and what is not.
+// Names of phones: accepted and refused ones, and their normalised form.
 
 import { assertEquals } from "@std/assert";
 import { parseDeviceLabel } from "../../platform/device_label.ts";
 
-/** What is given, and the name that it is. */
+/** The input, and the resulting name. */
 const TAKEN = [
   ["Pixel of Ada", "Pixel of Ada"],
   ["  Safari on iPhone ", "Safari on iPhone"],
@@ -16,7 +16,7 @@ const TAKEN = [
 ] as const;
 
 for (const [given, name] of TAKEN) {
-  Deno.test(`parseDeviceLabel() takes ${JSON.stringify(given.slice(0, 30))}`, () => {
+  Deno.test(`parseDeviceLabel() accepts ${JSON.stringify(given.slice(0, 30))}`, () => {
     assertEquals(parseDeviceLabel(given), name);
   });
 }

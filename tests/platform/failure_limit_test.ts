@@ -6,7 +6,7 @@ import { createManualClock } from "../fakes/console_app.ts";
 
 const ANN = { source: "192.0.2.1", name: "ann" };
 
-Deno.test("FailureLimit lets five failures pass in any minute, for each name and source", () => {
+Deno.test("FailureLimit allows five failures in any minute, for each name and source", () => {
   const clock = createManualClock();
   const limit = new FailureLimit({ clock });
   for (let failure = 0; failure < 5; failure++) {
@@ -23,14 +23,14 @@ Deno.test("FailureLimit lets five failures pass in any minute, for each name and
   assertEquals(limit.waitMs(ANN), 1000);
 });
 
-Deno.test("FailureLimit counts all addresses of an IPv6 /64 as one source, for all names together", () => {
+Deno.test("FailureLimit counts all addresses of an IPv6 /64 as one source, over all names", () => {
   const limit = new FailureLimit({ clock: createManualClock() });
   for (let at = 0; at < 30; at++) limit.fail({ source: `2001:db8::${at + 1}`, name: `name ${at}` });
   assertEquals(limit.waitMs({ source: "2001:db8::ffff", name: "new" }) > 0, true);
   assertEquals(limit.waitMs({ source: "2001:db8:0:1::1", name: "new" }), 0);
 });
 
-Deno.test("FailureLimit takes a failure back", () => {
+Deno.test("FailureLimit can revoke a failure", () => {
   const limit = new FailureLimit({ clock: createManualClock() });
   for (let at = 0; at < 4; at++) limit.fail(ANN);
   limit.fail(ANN)();
@@ -39,7 +39,7 @@ Deno.test("FailureLimit takes a failure back", () => {
   assertEquals(limit.waitMs(ANN) > 0, true);
 });
 
-Deno.test("FailureLimit forgets the key that failed longest ago when it has 20,000", () => {
+Deno.test("FailureLimit removes the key with the oldest failure when it has 20,000", () => {
   const limit = new FailureLimit({ clock: createManualClock() });
   const failFive = (name: string) => {
     for (let at = 0; at < 5; at++) limit.fail({ source: null, name });

@@ -1,4 +1,4 @@
-// One HTTP exchange: how it ends, by the response and by the deadline.
+// One HTTP request: its end by the response and by the deadline.
 
 import { assertEquals, assertRejects } from "@std/assert";
 import {
@@ -97,7 +97,7 @@ const ROWS: readonly (readonly [title: string, fetch: Fetch, summary: string])[]
 ];
 
 for (const [title, fetch, summary] of ROWS) {
-  Deno.test(`fetchWithDeadline() gives ${title}`, async () => {
+  Deno.test(`fetchWithDeadline() returns ${title}`, async () => {
     const { clock, inits, result } = start(fetch);
     assertEquals(summaryOf(await result), summary);
     assertEquals(inits.map(({ method, redirect, body }) => [method, redirect, body]), [[
@@ -116,7 +116,7 @@ Deno.test("fetchWithDeadline() ends at the deadline, also if fetch ignores its s
   assertEquals(inits[0]?.signal?.aborted, true);
 });
 
-Deno.test("fetchWithDeadline() ends at the deadline while a body goes on", async () => {
+Deno.test("fetchWithDeadline() ends at the deadline while a body continues", async () => {
   const { clock, result } = start(() => Promise.resolve(new Response(bodyOf(["1"], "stays"))));
   await settle();
   clock.advance(TIMEOUT_MS);
@@ -165,7 +165,7 @@ Deno.test("readBoundedBody() stops one octet above the limit, and cancels the re
   assertEquals(long.isCancelled(), true);
 });
 
-Deno.test("readBoundedBody() says that a stream broke off, or did not end in time", async () => {
+Deno.test("readBoundedBody() reports that a stream broke off, or did not end in time", async () => {
   assertEquals(await read(streamOf([octets(1)], "error").stream), "broke_off");
   const late = streamOf([octets(1)], "never");
   const outOfTime = Promise.resolve("out_of_time" as const);
@@ -173,7 +173,7 @@ Deno.test("readBoundedBody() says that a stream broke off, or did not end in tim
   assertEquals(late.isCancelled(), true);
 });
 
-Deno.test("readBoundedBody() ends with what onChunk throws, and cancels the rest", async () => {
+Deno.test("readBoundedBody() throws the error of onChunk, and cancels the rest", async () => {
   const full = streamOf([octets(1)], "never");
   const onChunk = () => {
     throw new Error("no memory");

@@ -1,4 +1,4 @@
-// The guarded caller on a clock that a test moves: when the breaker opens, who waits, and what ends a call.
+// The guarded caller with a manual clock: when the breaker opens, which calls wait, and how a call ends.
 
 import { assertEquals } from "@std/assert";
 import {
@@ -39,7 +39,7 @@ interface Options {
   readonly breaker?: BreakerLimits;
   readonly concurrent?: number;
   readonly waiting?: number;
-  /** The octet that decides the jitter. */
+  /** The octet that determines the jitter. */
   readonly chance?: number;
 }
 
@@ -58,7 +58,7 @@ function open({ breaker = PATIENT, concurrent = 100, waiting = 100, chance = 0 }
     onHealth: (outcome) => void health.push(outcome.ok ? "ok" : textOf(outcome.fault)),
   });
   const pending: ((outcome: Outcome) => void)[] = [];
-  /** A call that goes on until {@link end}. */
+  /** A call that continues until {@link end}. */
   const start = (options?: CallOptions): Promise<Outcome> =>
     caller.call(() => new Promise<Outcome>((resolve) => pending.push(resolve)), options);
   const end = async (outcome: Outcome = OK): Promise<void> => {
@@ -71,12 +71,15 @@ function open({ breaker = PATIENT, concurrent = 100, waiting = 100, chance = 0 }
 const textOf = (fault: Fault): string => typeof fault === "string" ? fault : fault.reason;
 const resultOf = (outcome: Outcome): string => outcome.ok ? outcome.value : textOf(outcome.fault);
 
-/** The steps, and for each call whether it went out, or after how many milliseconds one may. */
+/** The steps, and for each call whether it was sent, or after how many milliseconds one may be. */
 interface Row {
   readonly title: string;
   readonly breaker?: BreakerLimits;
   readonly chance?: number;
-  /** `ok`, `down`, `refused`: a call with that outcome. `start`, `end:…`: one that takes time. `+1`: a millisecond passes. */
+  /**
+   * `ok`, `down`, `refused`: a call with that outcome. `start`, `end:…`: one that takes time. `+1`: a millisecond
+   * passes.
+   */
   readonly steps: string;
   readonly calls: string;
 }
@@ -90,7 +93,7 @@ const ROWS: readonly Row[] = [
     calls: "sent sent sent sent sent sent",
   },
   {
-    title: "takes a refusal of the peer for a sign of life",
+    title: "treats a refusal of the peer as a sign of life",
     steps: "down down refused down down ok",
     calls: "sent sent sent sent sent sent",
   },
@@ -145,12 +148,12 @@ const ROWS: readonly Row[] = [
     calls: "sent sent sent sent sent 500 1000",
   },
   {
-    title: "takes calls that fail together for one opening",
+    title: "counts calls that fail together as one opening",
     steps: "start start start start start end:down end:down end:down end:down end:down ok",
     calls: "sent sent sent sent sent 500",
   },
   {
-    title: "does not take a call from before the opening for a probe",
+    title: "does not treat a call from before the opening as a probe",
     steps: "start down down down +500 end:down ok",
     calls: "sent sent sent sent sent",
   },
@@ -208,7 +211,7 @@ Deno.test("createGuardedCaller() runs as many calls as the limit, and the others
   assertEquals(caller.load(), { running: 0, waiting: 0, isOpen: false });
 });
 
-Deno.test("createGuardedCaller() ends the wait for a place at its time, and leaves no timer", async () => {
+Deno.test("createGuardedCaller() ends the wait for a place at its deadline, and leaves no timer", async () => {
   const { caller, clock, health, start, end } = open({ concurrent: 1 });
   const running = start();
   const waiting = start({ waitUntilMs: clock.nowMs() + 1000 });
@@ -222,7 +225,7 @@ Deno.test("createGuardedCaller() ends the wait for a place at its time, and leav
   assertEquals([resultOf(await running), resultOf(await patient)], ["ok", "ok"]);
 });
 
-Deno.test("createGuardedCaller() lets a call without a limit pass those that wait", async () => {
+Deno.test("createGuardedCaller() lets a call without a limit pass the waiting ones", async () => {
   const { start, end, pending } = open({ concurrent: 1 });
   const calls = [start(), start(), start({ limited: false })];
   await settle();
@@ -231,7 +234,7 @@ Deno.test("createGuardedCaller() lets a call without a limit pass those that wai
   assertEquals((await Promise.all(calls)).map(resultOf), ["ok", "ok", "ok"]);
 });
 
-Deno.test("createGuardedCaller() refuses calls that wait when the breaker opens", async () => {
+Deno.test("createGuardedCaller() refuses waiting calls when the breaker opens", async () => {
   const { caller, start, end } = open({ concurrent: 1 });
   const calls = Array.from({ length: 5 }, () => start());
   await settle();
@@ -241,7 +244,7 @@ Deno.test("createGuardedCaller() refuses calls that wait when the breaker opens"
   assertEquals(caller.load(), { running: 0, waiting: 0, isOpen: true });
 });
 
-Deno.test("createGuardedCaller() gives up a call at its timeout, and learns from its end", async () => {
+Deno.test("createGuardedCaller() gives up a call at its timeout, and counts its later result", async () => {
   const { caller, clock, health, start, end } = open({ concurrent: 1 });
   const calling = start({ timeoutMs: 60_000 });
   await settle();
@@ -252,7 +255,7 @@ Deno.test("createGuardedCaller() gives up a call at its timeout, and learns from
   assertEquals(health, ["ok"]);
 });
 
-Deno.test("createGuardedCaller() makes a fault of what a task throws", async () => {
+Deno.test("createGuardedCaller() returns a fault for an error that a task throws", async () => {
   const { caller } = open();
   const thrown = new TypeError("a bug");
   const fault = { ok: false, fault: { reason: "call_threw", error: thrown } } as const;
@@ -265,7 +268,7 @@ Deno.test("createGuardedCaller() makes a fault of what a task throws", async () 
   );
 });
 
-Deno.test("createGuardedCaller() keeps unreported outcomes from health, but learns from them", async () => {
+Deno.test("createGuardedCaller() does not report some outcomes to health, but counts them", async () => {
   const { caller, health } = open();
   const call = (options?: CallOptions) =>
     caller.call(() => Promise.resolve(OUTCOMES["down"] ?? OK), { reported: false, ...options });
@@ -273,7 +276,7 @@ Deno.test("createGuardedCaller() keeps unreported outcomes from health, but lear
   assertEquals([health, caller.load().isOpen], [[], true]);
 });
 
-Deno.test("close() refuses the calls that wait and all new ones, and waits for those that run", async () => {
+Deno.test("close() refuses the waiting calls and all new ones, and waits for those in progress", async () => {
   const { caller, start, end } = open({ concurrent: 1 });
   const running = start();
   const waiting = start();

@@ -1,4 +1,4 @@
-// The event log: one event is one line, no secret is written, and nothing here stops the program.
+// The event log: one event is one line, no secret is written, and no failure stops the program.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { createLog, type Log, type LogOptions, wholeWrites } from "../../platform/log.ts";
@@ -33,7 +33,7 @@ function createTestClock(): TestClock {
 interface Written {
   readonly log: Log;
   readonly clock: TestClock;
-  /** One string a write. */
+  /** One string per write. */
   readonly batches: string[];
 }
 
@@ -84,7 +84,7 @@ Deno.test("createLog() writes fields as text", async () => {
   assertEquals(await lineOf("text", "two\nlines\u202e"), `${TEXT_HEAD}two\\u000alines\\u202e\n`);
 });
 
-Deno.test("createLog() writes one JSON object a line, that reads back as what was given", async () => {
+Deno.test("createLog() writes one JSON object per line, which parses to the same values", async () => {
   const fields = { user: 'a"b\\\u0000\u001b\u009b\u2028\u202e\ud800', tookMs: 12.345, ok: false, none: null };
   const line = await lineOf("json", "he\nllo", { ...fields, absent: undefined, time: "mine" });
   assertEquals(line.indexOf("\n"), line.length - 1);
@@ -105,7 +105,7 @@ const REDACTED = [
   "User-Password userPassword CHAP-Password Cookie consumer_secret authToken SEED set_cookie",
 ].join(" ").split(" ");
 
-Deno.test("createLog() writes no field whose name says that it is secret", async () => {
+Deno.test("createLog() writes no field whose name marks it as secret", async () => {
   for (const name of REDACTED) {
     for (const format of ["text", "json"] as const) {
       const line = await lineOf(format, "x", { [name]: "planted", other: "shown" });
@@ -121,7 +121,7 @@ Deno.test("createLog() writes no field whose name says that it is secret", async
   );
 });
 
-Deno.test("createLog() bounds a line however many fields there are", async () => {
+Deno.test("createLog() limits the length of a line for any number of fields", async () => {
   const fields = Object.fromEntries(
     Array.from({ length: 5000 }, (_, at) => [`f${at}`, "\u0000".repeat(1000)]),
   );
@@ -130,7 +130,7 @@ Deno.test("createLog() bounds a line however many fields there are", async () =>
   assertStringIncludes(line, "fields_cut=true");
 });
 
-Deno.test("createLog() leaves out events below its level", async () => {
+Deno.test("createLog() omits events below its level", async () => {
   const { log, batches } = createWritten({ level: "warn" });
   log.debug("one");
   log.info("two");
@@ -146,7 +146,7 @@ Deno.test("createLog() leaves out events below its level", async () => {
   ]);
 });
 
-Deno.test("createLog() writes what came within 5 ms at once, and 64 KiB without waiting", async () => {
+Deno.test("createLog() writes events of 5 ms together, and 64 KiB without waiting", async () => {
   const { log, clock, batches } = createWritten();
   log.info("one");
   log.info("two");
@@ -160,7 +160,7 @@ Deno.test("createLog() writes what came within 5 ms at once, and 64 KiB without 
   assertEquals(batches.length, 2);
 });
 
-Deno.test("createLog() drops lines beyond 8 MiB and says how many", async () => {
+Deno.test("createLog() drops lines beyond 8 MiB and logs their number", async () => {
   const gate = Promise.withResolvers<void>();
   const written: number[] = [];
   let text = "";
@@ -183,7 +183,7 @@ Deno.test("createLog() drops lines beyond 8 MiB and says how many", async () => 
   assertEquals(text.split("\n").length - 1, 40_000 - dropped + 1);
 });
 
-Deno.test("createLog() never throws when a write fails, remembers it, and says so when writing works again", async () => {
+Deno.test("createLog() never throws when a write fails, and logs the failure when writing works again", async () => {
   for (
     const fail of [
       () => Promise.reject(new Deno.errors.BrokenPipe("EPIPE")),
@@ -221,7 +221,7 @@ Deno.test("flush() ends after its deadline when the stream hangs", async () => {
   await flushed;
 });
 
-Deno.test("wholeWrites() goes on where a stream stopped, and fails when it takes nothing", async () => {
+Deno.test("wholeWrites() continues where a stream stopped, and fails when the stream accepts nothing", async () => {
   const taken: number[] = [];
   const write = wholeWrites({
     write(octets) {

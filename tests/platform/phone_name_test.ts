@@ -1,4 +1,4 @@
-// The default name of a phone, from what its browser reports.
+// The default name of a phone, from its browser's user agent.
 
 import { assertEquals } from "@std/assert";
 import { type BrowserIdentity, proposePhoneName } from "../../platform/device_label.ts";
@@ -47,7 +47,7 @@ const ROWS: readonly (readonly [string, BrowserIdentity])[] = [
 ];
 
 for (const [name, told] of ROWS) {
-  Deno.test(`proposePhoneName() calls it ${JSON.stringify(name)} (${told.userAgent.slice(-20)})`, () => {
+  Deno.test(`proposePhoneName() returns ${JSON.stringify(name)} (${told.userAgent.slice(-20)})`, () => {
     assertEquals(proposePhoneName(told), name);
   });
 }

@@ -1,4 +1,4 @@
-// An unhandled error does not end the process, and the log says what it was.
+// An unhandled error does not end the process, and is logged.
 
 import { assertEquals } from "@std/assert";
 import { unhandledLines } from "../fault_injection/unhandled_lines.ts";
@@ -12,7 +12,7 @@ const PROGRAM = `
   setTimeout(() => console.log("still running"), 50);
 `;
 
-Deno.test("logUnhandledErrors() logs a rejection and an error of a timer, and the process goes on", async () => {
+Deno.test("logUnhandledErrors() logs a rejection and an error of a timer, and the process continues", async () => {
   const path = await Deno.makeTempFile({ suffix: ".js" });
   try {
     await Deno.writeTextFile(path, PROGRAM);

@@ -12,13 +12,13 @@ import {
   toBase64Url,
 } from "../../platform/runtime.ts";
 
-/** Gives the octets of a list again and again. */
+/** Returns the octets of a list again and again. */
 function scripted(...octets: number[]): Random {
   let at = 0;
   return { bytes: (length) => Uint8Array.from({ length }, () => octets[at++ % octets.length] ?? 0) };
 }
 
-Deno.test("createSystemRandom() gives as many octets as asked for, over page borders too", () => {
+Deno.test("createSystemRandom() returns the requested number of octets, also across page borders", () => {
   const random = createSystemRandom();
   for (const length of [0, 1, 16, 4000, 4096, 4097, 16_384, 3, 16_383, 16_384]) {
     assertEquals(random.bytes(length).length, length);
@@ -29,7 +29,7 @@ Deno.test("createSystemRandom() refuses more than a page at once", () => {
   assertThrows(() => createSystemRandom().bytes(16_385), RangeError, "at most 16384");
 });
 
-Deno.test("createSystemRandom() never gives the same octets twice, nor leaves them in what it gave", () => {
+Deno.test("createSystemRandom() never returns the same octets twice, and does not keep the returned ones", () => {
   const random = createSystemRandom();
   const seen = new Set(Array.from({ length: 5000 }, () => random.bytes(16).toHex()));
   assertEquals(seen.size, 5000);
@@ -39,23 +39,23 @@ Deno.test("createSystemRandom() never gives the same octets twice, nor leaves th
   assertEquals(first, copy);
 });
 
-Deno.test("createSystemRandom() gives every octet value, about as often as every other", () => {
+Deno.test("createSystemRandom() returns all octet values about equally often", () => {
   const random = createSystemRandom();
   const counts = new Array<number>(256).fill(0);
   for (let i = 0; i < 200; i++) {
     for (const octet of random.bytes(1000)) counts[octet] = (counts[octet] ?? 0) + 1;
   }
-  // 200,000 draws: 781 each are expected; five times the spread is far beyond any sound generator.
+  // 200,000 draws: 781 of each are expected; five times the spread is far beyond any good generator.
   assert(counts.every((count) => count > 600 && count < 980), counts.join());
 });
 
-Deno.test("randomDigits() keeps leading zeros and takes no digit from octets of 250 and above", () => {
+Deno.test("randomDigits() keeps leading zeros and uses no octets of 250 and above", () => {
   assertEquals(randomDigits(scripted(0), 6), "000000");
   assertEquals(randomDigits(scripted(0, 1, 2, 3, 4, 5), 6), "012345");
   assertEquals(randomDigits(scripted(250, 255, 249, 251, 7), 4), "9797");
 });
 
-Deno.test("randomDigits() gives every digit as often as every other, from uniform octets", () => {
+Deno.test("randomDigits() returns all digits equally often, from uniform octets", () => {
   const every = scripted(...Array(256).keys());
   const counts = new Map<string, number>();
   for (let i = 0; i < 250; i++) {
@@ -66,7 +66,7 @@ Deno.test("randomDigits() gives every digit as often as every other, from unifor
   assert(Math.max(...values) - Math.min(...values) < 20, values.join());
 });
 
-Deno.test("toBase64Url() reads back, whatever the octets", () => {
+Deno.test("toBase64Url() reads back, for any octets", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 100 }), (octets) => {
     const text = toBase64Url(octets);
     assert(/^[A-Za-z0-9_-]*$/.test(text));
@@ -74,7 +74,7 @@ Deno.test("toBase64Url() reads back, whatever the octets", () => {
   }));
 });
 
-Deno.test("systemClock.after() runs a task once, and not at all when it was cancelled, also twice", async () => {
+Deno.test("systemClock.after() runs a task once, and not at all after one or two cancellations", async () => {
   const ran: string[] = [];
   systemClock.after(0, () => ran.push("kept"));
   const cancel = systemClock.after(0, () => ran.push("cancelled"));
@@ -94,7 +94,7 @@ Deno.test("randomUuid() has version 4, and every other bit is random", () => {
   assertEquals(randomUuid(fixed(0xff)), "ffffffff-ffff-4fff-bfff-ffffffffffff");
 });
 
-Deno.test("timeOrderedUuid() is the example of RFC 9562 A.6 up to its random bits, and sorts by time", () => {
+Deno.test("timeOrderedUuid() is the example of RFC 9562 A.6 except its random bits, and sorts by time", () => {
   assertMatch(timeOrderedUuid(0x017f22e279b0, fixed(0)), /^017f22e2-79b0-7000-8000-0{12}$/);
   assertEquals(timeOrderedUuid(2 ** 40, fixed(0)) > timeOrderedUuid(2 ** 40 - 1, fixed(0xff)), true);
 });

@@ -1,4 +1,4 @@
-// JSON from outside, within bounds.
+// Parsing of JSON from outside, with limits.
 
 import { assert, assertEquals } from "@std/assert";
 import { asRecord, type JsonFlaw, parseBoundedJson } from "../../platform/safe_json.ts";
@@ -43,7 +43,7 @@ for (const [why, flaw, source] of FLAWS) {
   });
 }
 
-Deno.test("parseBoundedJson() gives any value as JSON.parse gives it, from a text and from octets", () => {
+Deno.test("parseBoundedJson() returns the same as JSON.parse for any value, from a text and from octets", () => {
   fc.assert(fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
     const text = JSON.stringify(value);
     const expected = { ok: true, value: JSON.parse(text) } as const;
@@ -59,7 +59,7 @@ Deno.test("parseBoundedJson() never throws, for any octets", () => {
   }));
 });
 
-Deno.test("parseBoundedJson() leaves every object's prototype alone when a name is __proto__", () => {
+Deno.test("parseBoundedJson() does not change an object's prototype when a name is __proto__", () => {
   const parsed = parseBoundedJson('{"__proto__":{"active":false}}', BOUNDS);
   const value: object = parsed.ok ? Object(parsed.value) : {};
   assertEquals(Object.keys(value), ["__proto__"]);
@@ -74,6 +74,6 @@ Deno.test("asRecord() reads own members only", () => {
   assertEquals(record?.member("id"), "x");
 });
 
-Deno.test("asRecord() is null for everything but an object", () => {
+Deno.test("asRecord() is null for everything except an object", () => {
   for (const value of [null, undefined, [], "x", 1, true]) assertEquals(asRecord(value), null);
 });

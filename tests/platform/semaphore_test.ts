@@ -3,7 +3,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { KeyedMutex } from "../../platform/semaphore.ts";
 
-Deno.test("KeyedMutex runs tasks of one key in their order, and tasks of two keys side by side", async () => {
+Deno.test("KeyedMutex runs tasks of one key in order, and tasks of two keys in parallel", async () => {
   const mutex = new KeyedMutex();
   const order: string[] = [];
   const gates = new Map(["a1", "b1", "a2"].map((name) => [name, Promise.withResolvers<void>()]));
@@ -23,7 +23,7 @@ Deno.test("KeyedMutex runs tasks of one key in their order, and tasks of two key
   assertEquals(order, ["a1 begins", "b1 begins", "b1 ends", "a1 ends", "a2 begins", "a2 ends"]);
 });
 
-Deno.test("KeyedMutex goes on after a task that fails", async () => {
+Deno.test("KeyedMutex continues after a task that fails", async () => {
   const mutex = new KeyedMutex();
   const failing = mutex.run("a", () => Promise.reject(new Error("no")));
   const next = mutex.run("a", () => Promise.resolve("next"));

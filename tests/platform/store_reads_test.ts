@@ -1,9 +1,9 @@
-// The store's reads: those of one turn share calls, and each is as if it had come alone.
+// Reads of the store: reads of one turn share calls, and each has the same result as alone.
 
 import { assertEquals } from "@std/assert";
 import { createStore } from "../../platform/store.ts";
 
-Deno.test("get() reads what is asked for in the same turn in few calls, each in its place", async () => {
+Deno.test("get() reads the keys of one turn in few calls, each with its own result", async () => {
   const kv = await Deno.openKv(":memory:");
   for (let i = 0; i < 25; i += 2) await kv.set(["n", i], i);
   let calls = 0;
@@ -25,7 +25,7 @@ Deno.test("get() reads what is asked for in the same turn in few calls, each in 
   await store.close();
 });
 
-Deno.test("get() lets a bad key fail alone among its neighbours", async () => {
+Deno.test("get() fails only for an invalid key, and not for others of the same turn", async () => {
   const store = createStore(await Deno.openKv(":memory:"));
   await store.commit({ mutations: [{ type: "set", key: ["good"], value: 1 }] });
   const [good, bad, other] = await Promise.allSettled([
@@ -37,7 +37,7 @@ Deno.test("get() lets a bad key fail alone among its neighbours", async () => {
   await store.close();
 });
 
-Deno.test("get() after close() rejects, alone and among others", async () => {
+Deno.test("get() rejects after close(), alone and with others", async () => {
   const store = createStore(await Deno.openKv(":memory:"));
   await store.close();
   const both = await Promise.allSettled([store.get(["a"]), store.get(["b"])]);

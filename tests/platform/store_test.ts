@@ -1,4 +1,4 @@
-// The store: group commit over Deno KV. Each batch must look as if its transactions had come one by one.
+// The store: group commit over Deno KV. Each batch must have the result of separate transactions.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import fc from "../packages/fast_check.ts";
@@ -36,14 +36,14 @@ async function removeStore(path: string): Promise<void> {
   }
 }
 
-Deno.test("createStore() commits what is asked for at once in the order of asking", async () => {
+Deno.test("createStore() commits simultaneous transactions in the order of the calls", async () => {
   await using store = await open();
   const outcomes = await Promise.all(Array.from({ length: 2000 }, (_, i) => store.commit(set("last", i))));
   assert(outcomes.every(({ ok }) => ok));
   assertEquals(await valueOf(store, "last"), 1999);
 });
 
-Deno.test("createStore() gives every transaction of a batch a versionstamp that its key then has", async () => {
+Deno.test("createStore() returns for every transaction of a batch the versionstamp that its key then has", async () => {
   await using store = await open();
   const keys = Array.from({ length: 50 }, (_, i) => `k${i}`);
   const outcomes = await Promise.all(keys.map((key) => store.commit(set(key, key))));
@@ -54,7 +54,7 @@ Deno.test("createStore() gives every transaction of a batch a versionstamp that 
   }
 });
 
-Deno.test("createStore() lets a bad transaction fail alone among its neighbours", async () => {
+Deno.test("createStore() fails only an invalid transaction, and not others of the same batch", async () => {
   await using store = await open();
   const asked = [set("a", 1), set("bad", TOO_LARGE), set("b", 2), set("worse", TOO_LARGE), set("c", 3)];
   const settled = await Promise.allSettled(asked.map((transaction) => store.commit(transaction)));
@@ -69,14 +69,14 @@ Deno.test("createStore() lets a bad transaction fail alone among its neighbours"
   assertEquals(await valueOf(store, "bad"), null);
 });
 
-Deno.test("createStore() makes a transaction's changes together or not at all", async () => {
+Deno.test("createStore() applies a transaction's changes together or not at all", async () => {
   await using store = await open();
   const mutations = [...set("half", 1).mutations, ...set("bad", TOO_LARGE).mutations];
   await assertRejects(() => store.commit({ mutations }));
   assertEquals(await valueOf(store, "half"), null);
 });
 
-Deno.test("createStore() lets a raced check fail alone among its neighbours", async () => {
+Deno.test("createStore() fails only a raced check, and not others of the same batch", async () => {
   await using store = await open();
   const stale = { ...set("x", "stale"), checks: [{ key: ["x"], versionstamp: "00000000000000000001" }] };
   const asked = [set("a", 1), stale, set("b", 2)];
@@ -90,7 +90,7 @@ Deno.test("createStore() lets a raced check fail alone among its neighbours", as
   ]);
 });
 
-Deno.test("createStore() lets one of many who ask for the same absent key win", async () => {
+Deno.test("createStore() lets one of several creations of the same key win", async () => {
   await using store = await open();
   const absent = [{ key: ["seat"], versionstamp: null }];
   const outcomes = await Promise.all(
@@ -100,7 +100,7 @@ Deno.test("createStore() lets one of many who ask for the same absent key win", 
   assertEquals(await valueOf(store, "seat"), 0);
 });
 
-Deno.test("createStore() lets a check see what an earlier transaction of the same queue wrote", async () => {
+Deno.test("createStore() lets a check see the write of an earlier transaction of the same queue", async () => {
   await using store = await open();
   const absent = [{ key: ["x"], versionstamp: null }];
   const [first, second, third, fourth] = await Promise.all([
@@ -112,7 +112,7 @@ Deno.test("createStore() lets a check see what an earlier transaction of the sam
   assertEquals([first.ok, second.ok, third.ok, fourth.ok], [true, false, true, true]);
 });
 
-Deno.test("createStore() lets a check hold although a later transaction of the same queue writes its key", async () => {
+Deno.test("createStore() lets a check succeed although a later transaction of the same queue writes its key", async () => {
   await using store = await open();
   const [checked, later] = await Promise.all([
     store.commit({ ...set("y", 1), checks: [{ key: ["x"], versionstamp: null }] }),
@@ -121,7 +121,7 @@ Deno.test("createStore() lets a check hold although a later transaction of the s
   assertEquals([checked.ok, later.ok], [true, true]);
 });
 
-Deno.test("createStore() does in batches what a store that commits one by one would do", async () => {
+Deno.test("createStore() has in batches the same result as a store that commits one by one", async () => {
   const key = fc.constantFrom("a", "b", "c");
   const step = fc.record({
     writes: fc.array(key, { minLength: 1, maxLength: 2 }),
@@ -147,7 +147,7 @@ Deno.test("createStore() does in batches what a store that commits one by one wo
   await fc.assert(run, { numRuns: 60 });
 });
 
-Deno.test("createStore() tells keys apart that read alike as text", async () => {
+Deno.test("createStore() distinguishes keys that are equal as text", async () => {
   await using store = await open();
   const keys: Deno.KvKey[] = [["1"], [1], [1n], [true], ["true"], ["a", "b"], ["a\0b"], [Uint8Array.of(49)]];
   const outcomes = await Promise.all(
@@ -159,7 +159,7 @@ Deno.test("createStore() tells keys apart that read alike as text", async () => 
   for (const [at, key] of keys.entries()) assertEquals((await store.get(key)).value, at);
 });
 
-Deno.test("createStore() commits far more at once than one atomic operation takes", async () => {
+Deno.test("createStore() commits far more at once than one atomic operation allows", async () => {
   await using store = await open();
   const mutations = Array.from(
     { length: 600 },
@@ -178,7 +178,7 @@ Deno.test("createStore() commits far more at once than one atomic operation take
   assertEquals((await valueOf(store, "large39") as Uint8Array).length, 50_000);
 });
 
-Deno.test("createStore() takes few commits for very many journal lines, and for one bad transaction among many", async () => {
+Deno.test("createStore() needs few commits for very many journal lines, and for one invalid transaction among many", async () => {
   const kv = await Deno.openKv(":memory:");
   let commits = 0;
   const counting = new Proxy(kv, {
@@ -201,7 +201,7 @@ Deno.test("createStore() takes few commits for very many journal lines, and for 
   await store.close();
 });
 
-Deno.test("createStore() lists what lies below a prefix, in order, with limit and reversed", async () => {
+Deno.test("createStore() lists the keys below a prefix, in order, with limit and reversed", async () => {
   await using store = await open();
   const mutations = [3, 1, 2].map((i) => ({ type: "set" as const, key: ["p", i], value: i }));
   await store.commit({ mutations: [...mutations, { type: "set", key: ["q", 9], value: 9 }] });
@@ -212,7 +212,7 @@ Deno.test("createStore() lists what lies below a prefix, in order, with limit an
   assertEquals(await values({ reverse: true, limit: 1 }), [3]);
 });
 
-Deno.test("createStore() says when it last answered", async () => {
+Deno.test("createStore() returns the time of its last answer", async () => {
   let nowMs = 1000;
   await using store = await open({ nowMs: () => nowMs });
   assertEquals(store.lastAnswerMs(), 1000);
@@ -224,7 +224,7 @@ Deno.test("createStore() says when it last answered", async () => {
   assertEquals(store.lastAnswerMs(), 3000);
 });
 
-Deno.test("createStore() waits at close() for what is under way", async () => {
+Deno.test("createStore() waits in close() for commits in progress", async () => {
   const path = await Deno.makeTempFile();
   try {
     const store = createStore(await Deno.openKv(path));
@@ -239,14 +239,14 @@ Deno.test("createStore() waits at close() for what is under way", async () => {
   }
 });
 
-Deno.test("createStore() rejects after close(), and says nothing of success", async () => {
+Deno.test("createStore() rejects after close(), and reports no success", async () => {
   const store = await open();
   await store.close();
   await assertRejects(() => store.commit(set("x", 1)));
   await assertRejects(() => store.get(["x"]));
 });
 
-Deno.test("range() gives what lies from its start up to its end, from either side, at most so many", async () => {
+Deno.test("range() returns the keys from its start up to its end, in both directions, with a limit", async () => {
   await using store = await open();
   const keys = ["a", "b", "c", "d", "e"];
   await store.commit({ mutations: keys.map((key) => ({ type: "set", key: ["r", key], value: key })) });
@@ -258,7 +258,7 @@ Deno.test("range() gives what lies from its start up to its end, from either sid
   assertEquals(await values({ limit: 2, reverse: true }), ["d", "c"]);
 });
 
-Deno.test("range() goes on past the batches that it is read in", async () => {
+Deno.test("range() continues after the batches in which it is read", async () => {
   await using store = await open();
   const keys = Array.from({ length: 1200 }, (_, i) => i);
   for (let at = 0; at < keys.length; at += 400) {
@@ -271,7 +271,7 @@ Deno.test("range() goes on past the batches that it is read in", async () => {
   assertEquals(all.map(({ value }) => value), keys.slice(0, 1100));
 });
 
-Deno.test("createStore() tries nothing that is too large for one commit, and still puts together what fits", async () => {
+Deno.test("createStore() sends no transaction that is too large for a commit, and still groups those that fit", async () => {
   const kv = await Deno.openKv(":memory:");
   let commits = 0;
   const counting = new Proxy(kv, {

@@ -1,4 +1,4 @@
-// The warning about sockets that are bound to every address, and what it is about: from which address replies leave.
+// The warning about sockets that are bound to every address, and its reason: the source address of replies.
 
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import {
@@ -27,7 +27,7 @@ const bound = (hostname: string, port: number) => [{ address: { hostname, port }
 const WILDCARD = { authentication: bound("::", 1812), accounting: bound("::", 1813) };
 const LISTED = { authentication: bound("10.55.0.1", 1812), accounting: bound("10.55.0.1", 1813) };
 
-Deno.test("wildcardWarnings() gives the line to set if the host has several addresses", () => {
+Deno.test("wildcardWarnings() returns the line to set if the host has several addresses", () => {
   const [login = "", accounting = "", ...more] = wildcardWarnings({ sockets: WILDCARD, addresses: TWO });
   assertEquals(more, []);
   assertStringIncludes(
@@ -41,7 +41,7 @@ Deno.test("wildcardWarnings() gives the line to set if the host has several addr
   assertStringIncludes(onlyIpv4, 'set listen = ["10.55.0.1:1812", "10.55.0.2:1812", "127.0.0.1:1812"]');
 });
 
-Deno.test("wildcardWarnings() is silent where a reply can only leave from the address that was asked", () => {
+Deno.test("wildcardWarnings() returns nothing where a reply can only be sent from the requested address", () => {
   assertEquals(wildcardWarnings({ sockets: WILDCARD, addresses: ONE }), []);
   assertEquals(wildcardWarnings({ sockets: LISTED, addresses: TWO }), []);
   assertEquals(wildcardWarnings({ sockets: LISTED, addresses: null }), []);
@@ -52,7 +52,7 @@ Deno.test("wildcardWarnings() names both settings where the program may not read
   assertEquals(warnings.map((text) => text.split(":")[0]), ["radius.listen", "radius.accounting_listen"]);
 });
 
-/** Sends a login to an address of this host, and gives the address that the reply came from. */
+/** Sends a login to an address of this host, and returns the source address of the reply. */
 async function replyFrom(
   hostname: string,
   { port, secret }: { port: number; secret: string },
@@ -71,7 +71,7 @@ async function replyFrom(
 }
 
 // 127.0.0.0/8 is a host with several addresses.
-Deno.test("a reply leaves from the address that was asked if radius.listen has each address, and a wildcard is warned about", async () => {
+Deno.test("a reply is sent from the requested address if radius.listen has each address, and a wildcard causes a warning", async () => {
   await using listed = await startProgram({
     toml: '[radius]\nlisten = ["127.0.0.1:0", "127.0.0.2:0"]',
   });

@@ -1,4 +1,4 @@
-// The vault: what it seals can only be read with its keys, what it digests cannot be taken for something else.
+// The vault: encrypted values can be read only with its keys, and digests cannot be confused.
 
 import { assert, assertEquals, assertNotEquals, assertThrows } from "@std/assert";
 import fc from "../packages/fast_check.ts";
@@ -17,7 +17,7 @@ Deno.test("createVault() opens what it sealed, of any length, also after a resta
   }));
 });
 
-Deno.test("seal() gives other octets each time, none of them the plain ones", () => {
+Deno.test("seal() returns different octets each time, and never the plain ones", () => {
   const vault = createVault(MASTER, random);
   const plain = plainOf("a seed that must not be seen");
   const [first, second] = [vault.seal(KEY, plain), vault.seal(KEY, plain)];
@@ -35,13 +35,13 @@ const OTHER_KEYS: readonly Deno.KvKey[] = [
   [],
 ];
 for (const other of OTHER_KEYS) {
-  Deno.test(`open() gives null for the record key ${JSON.stringify(other)}`, () => {
+  Deno.test(`open() returns null for the record key ${JSON.stringify(other)}`, () => {
     const vault = createVault(MASTER, random);
     assertEquals(vault.open(other, vault.seal(KEY, plainOf("seed"))), null);
   });
 }
 
-Deno.test("open() gives null for every altered octet, every cut, and what was never sealed", () => {
+Deno.test("open() returns null for every altered octet, every truncation, and values that were never sealed", () => {
   const vault = createVault(MASTER, random);
   const sealed = vault.seal(KEY, plainOf("seed"));
   for (let at = 0; at < sealed.length; at++) {
@@ -54,12 +54,12 @@ Deno.test("open() gives null for every altered octet, every cut, and what was ne
   assertEquals(vault.open(KEY, random.bytes(100)), null);
 });
 
-Deno.test("open() gives null under another master key", () => {
+Deno.test("open() returns null with another master key", () => {
   const sealed = createVault(MASTER, random).seal(KEY, plainOf("seed"));
   assertEquals(createVault(random.bytes(32), random).open(KEY, sealed), null);
 });
 
-Deno.test("digest() is the same for the same, and another for another purpose, value or master key", () => {
+Deno.test("digest() is the same for the same input, and different for another purpose, value or master key", () => {
   const vault = createVault(MASTER, random);
   const digest = vault.digest("passcode", "1234");
   assert(/^[0-9a-f]{64}$/.test(digest));
@@ -75,7 +75,7 @@ Deno.test("digest() is the same for the same, and another for another purpose, v
   assertEquals(new Set([...others, digest]).size, others.length + 1);
 });
 
-Deno.test("deriveKey() gives a key of its own for each purpose, of the length asked for", () => {
+Deno.test("deriveKey() returns a different key for each purpose, of the requested length", () => {
   const vault = createVault(MASTER, random);
   assertEquals(vault.deriveKey("join", 32), createVault(MASTER, random).deriveKey("join", 32));
   assertNotEquals(vault.deriveKey("join", 32), vault.deriveKey("seal", 32));
@@ -83,7 +83,7 @@ Deno.test("deriveKey() gives a key of its own for each purpose, of the length as
   assertNotEquals(vault.deriveKey("join", 32), MASTER);
 });
 
-Deno.test("createVault() takes a master key of 32 octets and no other", () => {
+Deno.test("createVault() accepts only a master key of 32 octets", () => {
   for (const length of [0, 16, 31, 33, 64]) {
     assertThrows(() => createVault(new Uint8Array(length), random), RangeError, "32 octets");
   }
@@ -95,7 +95,7 @@ Deno.test("createVault() does not show its keys when it is printed", () => {
   assert(!printed.includes("1, 2, 3, 4") && !printed.includes("0001020304"), printed);
 });
 
-Deno.test("equalDigests() compares the whole text, whatever its length", () => {
+Deno.test("equalDigests() compares the whole text, of any length", () => {
   assert(equalDigests("abc", "abc") && equalDigests("", ""));
   for (const other of ["", "ab", "abcd", "abd", "ABC", "abc\0"]) assert(!equalDigests("abc", other), other);
 });

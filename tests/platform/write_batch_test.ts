@@ -1,4 +1,4 @@
-// The write batch: what a commit takes with it, and in which order memory is taken back.
+// The write batch: the content of a commit, and the order of a rollback.
 
 import { assertEquals } from "@std/assert";
 import { WriteBatch } from "../../platform/write_batch.ts";
@@ -34,7 +34,7 @@ Deno.test("WriteBatch.rollBack() runs the tasks from the last to the first, once
   assertEquals(batch.checks, []);
 });
 
-Deno.test("WriteBatch: two tasks that put the same value back leave the original value", () => {
+Deno.test("WriteBatch: two rollback tasks of the same value restore the original value", () => {
   const batch = new WriteBatch();
   let value = "original";
   for (const next of ["one", "two"]) {

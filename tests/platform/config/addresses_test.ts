@@ -1,4 +1,4 @@
-// Addresses in every spelling.
+// Parsing and normalisation of addresses.
 
 import { assertEquals } from "@std/assert";
 import {
@@ -31,7 +31,7 @@ const IPS: readonly (readonly [string, string | null])[] = [
   [" 192.0.2.1", null],
 ];
 
-Deno.test("canonicalIp() brings addresses into one spelling and refuses what is none", () => {
+Deno.test("canonicalIp() normalises addresses and refuses other texts", () => {
   for (const [text, expected] of IPS) assertEquals(canonicalIp(text), expected, text);
 });
 
@@ -79,7 +79,7 @@ const SOCKETS: readonly (readonly [string, string | null])[] = [
   ["80", null],
 ];
 
-Deno.test("parseSocketAddress() takes host:port and [IPv6]:port only", () => {
+Deno.test("parseSocketAddress() accepts host:port and [IPv6]:port only", () => {
   for (const [text, expected] of SOCKETS) {
     const parsed = parseSocketAddress(text);
     assertEquals(parsed === null ? null : socketAddressText(parsed), expected, text);
@@ -98,11 +98,11 @@ const URLS: readonly (readonly [string, string | null])[] = [
   ["//a", null],
 ];
 
-Deno.test("canonicalUrl() takes http and https without user, query and fragment", () => {
+Deno.test("canonicalUrl() accepts http and https without user, query and fragment", () => {
   for (const [text, expected] of URLS) assertEquals(canonicalUrl(text), expected, text);
 });
 
-Deno.test("isLoopback() knows the addresses that stay on this host", () => {
+Deno.test("isLoopback() recognises the addresses that stay on this host", () => {
   for (const host of ["localhost", "127.8.9.1", "::1", "[::1]"]) assertEquals(isLoopback(host), true, host);
   for (const host of ["0.0.0.0", "10.0.0.1", "localhost.example.com", "::"]) {
     assertEquals(isLoopback(host), false, host);

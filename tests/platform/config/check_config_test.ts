@@ -1,4 +1,4 @@
-// `deno task check-config`: what it prints and how it ends.
+// `deno task check-config`: its output and its exit code.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { checkConfig, printFaults, replyAttributeProblem } from "../../../cli/check_config.ts";
@@ -24,7 +24,7 @@ Deno.test("checkConfig() reports valid settings with a summary", () => {
   assert(!out.includes("planted"));
 });
 
-Deno.test("checkConfig() says whose unsigned requests are accepted, and whose unknown users are rejected", () => {
+Deno.test("checkConfig() reports clients whose unsigned requests are accepted, and whose unknown users are rejected", () => {
   const any = run("").out;
   assertStringIncludes(any, "unsigned requests from any address are accepted\n");
   assertStringIncludes(any, "users who are not in the directory are allowed from any address\n");
@@ -39,7 +39,7 @@ Deno.test("checkConfig() says whose unsigned requests are accepted, and whose un
   assertStringIncludes(signed, "unsigned requests are not accepted\n");
 });
 
-Deno.test("checkConfig() tells targets, backends and credentials, and shows no secret of theirs", () => {
+Deno.test("checkConfig() lists targets, backends and credentials, without their secrets", () => {
   const { out, err, exitCode } = run(
     'radius.directory = "corp"\n[targets.corp.backends.directory]\nkind = "ldap"\nurl = "ldap://127.0.0.1"\n' +
       'users_dn = "ou=people"\nbind_dn = "cn=a"\nbind_password = "planted-password"\n' +
@@ -73,7 +73,7 @@ Deno.test("checkConfig() explains itself, and refuses arguments that it does not
   assertEquals(run("", ["--nope"]).exitCode, 2);
 });
 
-Deno.test("printFaults() keeps a terminal from obeying what a key holds", () => {
+Deno.test("printFaults() escapes control characters of a key", () => {
   const text = printFaults([{ key: "a\u001b[2J\u202e", problem: "line\nbreak" }]);
   assertEquals(text, "Cannot use the settings: 1 error\n  a\\u001b[2J\\u202e: line\\u000abreak\n");
 });

@@ -14,7 +14,7 @@ export const PEM_FILES = {
 export interface Case {
   readonly toml: string;
   readonly key: string;
-  /** A part of the sentence. */
+  /** A part of the message. */
   readonly says: string;
   readonly world?: World;
 }

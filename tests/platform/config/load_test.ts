@@ -1,4 +1,4 @@
-// Reading the settings file: all faults at once, what is unknown, what comes later, borrowed texts, and what must hold
+// Loading of the settings file: all faults at once, unknown keys, keys of later versions, secret references, and rules
 // between settings.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
@@ -23,7 +23,7 @@ for (
   });
 }
 
-Deno.test("loadConfig() says of everything that comes later that it cannot be set yet", () => {
+Deno.test("loadConfig() reports of every setting of a later version that it cannot be set yet", () => {
   for (const { toml, key } of LATER) {
     const problem = faultsOf(toml).find((fault) => fault.key === key)?.problem ?? "";
     assertStringIncludes(problem, `\`${key}\` cannot be set yet: `);
@@ -46,7 +46,7 @@ Deno.test("loadConfig() lists all faults at once", () => {
   ]);
 });
 
-Deno.test("loadConfig() takes every preset of the contract, written out, as it takes no file", () => {
+Deno.test("loadConfig() gives the same result for every default written out as for no file", () => {
   const empty = configOf("");
   const written = configOf(
     'store.kv = ""\nradius.directory = "default"\n[radius.reply.group]\n[targets.default]\npage_size = 100\n' +
@@ -55,7 +55,7 @@ Deno.test("loadConfig() takes every preset of the contract, written out, as it t
   assertEquals(written, empty);
 });
 
-Deno.test("loadConfig() needs no file, and says so when a named one is missing", () => {
+Deno.test("loadConfig() needs no file, and reports when a named one is missing", () => {
   const absent = (env: Record<string, string>) => ({
     env: (name: string) => env[name],
     readTextFile: (path: string) => {
@@ -71,7 +71,7 @@ Deno.test("loadConfig() needs no file, and says so when a named one is missing",
   ]);
 });
 
-Deno.test("loadConfig() refuses a file that is there and cannot be read", () => {
+Deno.test("loadConfig() refuses a file that exists and cannot be read", () => {
   const faults = faultsFrom({
     env: () => undefined,
     readTextFile: () => {
@@ -83,7 +83,7 @@ Deno.test("loadConfig() refuses a file that is there and cannot be read", () => 
   assertStringIncludes(faults[0]?.problem ?? "", "may not be read");
 });
 
-Deno.test("loadConfig() gives names with units, canonical addresses and borrowed texts", () => {
+Deno.test("loadConfig() returns names with units, canonical addresses and referenced texts", () => {
   const { radius, http, telephony } = configOf(
     `[radius]\nconversation_ttl_s = 60\n[[radius.client]]\nname = "vpn"\n` +
       `address = ["10.1.2.3/16", "::ffff:192.0.2.7", "2001:DB8::1/128"]\nsecret = "env:VPN_SECRET"\n` +
@@ -107,7 +107,7 @@ Deno.test("loadConfig() gives names with units, canonical addresses and borrowed
   assertEquals(telephony.url, "https://api.example.com/base");
 });
 
-Deno.test("loadConfig() makes links that carry the address and port listened on, while http.public_url is not set", () => {
+Deno.test("loadConfig() makes links with the bound address and port while http.public_url is not set", () => {
   const cases: readonly (readonly [listen: string, publicUrl: string])[] = [
     ["127.0.0.1:9090", "http://127.0.0.1:9090"],
     ["0.0.0.0:9090", "http://127.0.0.1:9090"],
@@ -134,7 +134,7 @@ Deno.test("loadConfig() lets clients share an address when nas_identifier or nas
   );
 });
 
-Deno.test("loadConfig() shows no secret in a fault, borrowed or not", () => {
+Deno.test("loadConfig() shows no secret in a fault, referenced or not", () => {
   const secret = "planted-secret";
   const toml =
     `radius.secret = ["${secret}"]\nserver.log_level = "env:S"\nfactors.country_codes = ["env:S"]\n` +
@@ -189,14 +189,14 @@ const WARNED: readonly { toml: string; key: string; world?: World }[] = [
   },
 ];
 
-Deno.test("loadConfig() warns of what is allowed and should be known", () => {
+Deno.test("loadConfig() warns of risky but allowed settings", () => {
   for (const { toml, key, world } of WARNED) {
     const keys = warnedKeys(toml, world);
     assert(keys.includes(key), `${toml}: ${JSON.stringify(keys)}`);
   }
 });
 
-Deno.test("loadConfig() warns of nothing when everything is as it should be", () => {
+Deno.test("loadConfig() warns of nothing without risky settings", () => {
   assertEquals(
     warnedKeys(
       `${CLIENT}message_authenticator = "require"\n[telephony]\nurl = "https://api.example.com"\n` +

@@ -22,7 +22,7 @@ function planted(): Config {
   return configOf(TOML, { files });
 }
 
-Deno.test("loadConfig() gives the secrets by name, and none in JSON, inspection or a message", () => {
+Deno.test("loadConfig() returns the secrets by name, and shows none in JSON, inspection or a message", () => {
   const config = planted();
   assertEquals(config.radius.clients[0]?.secret, PLANTED);
   assertEquals(config.console.admins[0]?.password, PLANTED);
@@ -41,7 +41,7 @@ Deno.test("loadConfig() shows whether a secret is set", () => {
   assertEquals(JSON.parse(JSON.stringify(planted())).radius.secret, "***");
 });
 
-Deno.test("loadConfig() freezes what it gives, to the last table", () => {
+Deno.test("loadConfig() freezes its result, to the last table", () => {
   const { radius } = planted();
   for (const part of [radius, radius.clients, radius.clients[0], radius.replyDefault, radius.anyClient]) {
     assertThrows(() => Object.assign(part ?? {}, { 0: "changed" }), TypeError);

@@ -1,4 +1,4 @@
-// For tests: loads settings from a text, with a world made of data.
+// Loads settings from a text for tests, with files and environment as data.
 
 import type {
   Config,
@@ -30,13 +30,13 @@ function load(toml: string, { env = {}, files = {}, checkReplyAttribute }: World
   });
 }
 
-/** The faults of `toml`; empty when it is sound. */
+/** The faults of `toml`; empty when it is valid. */
 export function faultsOf(toml: string, world?: World): ConfigFault[] {
   const outcome = load(toml, world);
   return outcome.ok ? [] : outcome.faults;
 }
 
-/** The faults that `sources` lead to. */
+/** The faults of `sources`. */
 export function faultsFrom(sources: ConfigSources): ConfigFault[] {
   const outcome = loadConfig(sources);
   return outcome.ok ? [] : outcome.faults;
@@ -47,22 +47,22 @@ function sound(outcome: ConfigOutcome) {
   return outcome;
 }
 
-/** The Config of `toml`; throws when it is not sound. */
+/** The Config of `toml`; throws when it is not valid. */
 export function configOf(toml: string, world?: World): Config {
   return sound(load(toml, world)).config;
 }
 
-/** The settings of `toml` for eyes; throws when it is not sound. */
+/** The displayed settings of `toml`; throws when it is not valid. */
 export function shownOf(toml: string, world?: World): readonly SettingView[] {
   return sound(load(toml, world)).settings;
 }
 
-/** The Config that `sources` lead to; throws when they are not sound. */
+/** The Config of `sources`; throws when they are not valid. */
 export function configFrom(sources: ConfigSources): Config {
   return sound(loadConfig(sources)).config;
 }
 
-/** Keys of what is warned of; throws when `toml` is not sound. */
+/** Keys of the warnings; throws when `toml` is not valid. */
 export function warnedKeys(toml: string, world?: World): string[] {
   return sound(load(toml, world)).warnings.map(({ key }) => key);
 }

@@ -1,4 +1,4 @@
-// The page of settings is derived from the table, and its example is a sound file.
+// The documentation of settings is generated from the table, and its example is a valid file.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { ADMIN_ROWS, GENERAL_ROWS } from "../../../platform/config/settings.ts";
@@ -8,7 +8,7 @@ import { configurationPage, exampleToml } from "../../../docs/configuration_page
 import { suggestKey } from "../../../platform/config/parse_toml.ts";
 import { configOf } from "./samples.ts";
 
-Deno.test("exampleToml() is a sound file", () => {
+Deno.test("exampleToml() is a valid file", () => {
   const secret = "0123456789abcdef";
   const env = {
     VPN_SECRET: secret,
@@ -40,12 +40,12 @@ Deno.test("configurationPage() names every key", () => {
   }
 });
 
-Deno.test("docs/configuration.md is what configurationPage() writes", () => {
+Deno.test("docs/configuration.md is the output of configurationPage()", () => {
   const written = Deno.readTextFileSync(new URL("../../../docs/configuration.md", import.meta.url));
   assertEquals(written, configurationPage());
 });
 
-Deno.test("suggestKey() finds the key that was meant, and none when nothing is near", () => {
+Deno.test("suggestKey() finds the most similar key, and none without a similar one", () => {
   const known = ["server.log_level", "http.listen", "radius.listen", "radius.state"];
   assertEquals(suggestKey("server.loglevel", known), "server.log_level");
   assertEquals(suggestKey("radius.listn", known), "radius.listen");

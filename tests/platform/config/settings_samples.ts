@@ -1,6 +1,6 @@
-// Values for each row of the table of settings: those that it accepts, and those that it refuses.
+// Values for each row of the table of settings: accepted ones, and refused ones.
 
-/** Values in TOML: the first list is taken, the second refused. */
+/** Values in TOML: the first list is accepted, the second refused. */
 export type Samples = Readonly<Record<string, readonly [good: readonly string[], bad: readonly string[]]>>;
 
 const TEXT_128 = [['"x"', `"${"x".repeat(128)}"`], ['""', `"${"x".repeat(129)}"`, '"a\\nb"', "5"]] as const;

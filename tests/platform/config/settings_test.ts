@@ -1,4 +1,4 @@
-// Every row of the table of settings: what it takes, what it refuses.
+// Every row of the table of settings: accepted and refused values.
 
 import { assert, assertEquals } from "@std/assert";
 import { ADMIN_ROWS, GENERAL_ROWS } from "../../../platform/config/settings.ts";
@@ -118,7 +118,7 @@ const GROUPS: readonly {
 ];
 
 for (const { name, rows, samples, keyOf, tomlOf } of GROUPS) {
-  Deno.test(`loadConfig() takes the right values of ${name} and refuses the wrong ones by key`, () => {
+  Deno.test(`loadConfig() accepts the right values of ${name} and refuses the wrong ones by key`, () => {
     assertEquals(Object.keys(samples).sort(), Object.keys(rows).sort(), "every row has samples");
     for (const [key, [good, bad]] of Object.entries(samples)) {
       const keysOf = (value: string) =>
@@ -129,7 +129,7 @@ for (const { name, rows, samples, keyOf, tomlOf } of GROUPS) {
   });
 }
 
-Deno.test("presetOf() finds every preset among the values that its own kind takes", () => {
+Deno.test("presetOf() finds every default among the values that its kind accepts", () => {
   for (const { rows } of GROUPS) for (const row of Object.values(rows)) presetOf(row);
 });
 
@@ -139,7 +139,7 @@ Deno.test("every row has a sentence for the page, without a full stop", () => {
   }
 });
 
-Deno.test("loadConfig() takes radius.listen as one text, and 0.0.0.0 beside an IPv6 address", () => {
+Deno.test("loadConfig() accepts radius.listen as one text, and 0.0.0.0 beside an IPv6 address", () => {
   assertEquals(configOf('radius.listen = "127.0.0.1:1812"').radius.listen, [
     { hostname: "127.0.0.1", port: 1812 },
   ]);

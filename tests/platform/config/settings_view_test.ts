@@ -1,4 +1,4 @@
-// Port 0 is the host's choice: what links say follows from it, unless the file says where the gateway is.
+// Links after port 0 was bound, and the view of the settings.
 
 import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import { withBoundPort } from "../../../platform/config/settings_view.ts";
@@ -16,21 +16,21 @@ const ROWS = [
   { listen: "[::1]:0", url: "http://[::1]:4711" },
 ] as const;
 for (const { listen, url } of ROWS) {
-  Deno.test(`withBoundPort() has links name the port that "${listen}" got`, () => {
+  Deno.test(`withBoundPort() makes links with the port that "${listen}" got`, () => {
     const after = withBoundPort(told(`[http]\nlisten = "${listen}"`), 4711);
     assertEquals([after.config.http.publicUrl, after.config.http.listen.port], [url, 4711]);
     assertEquals(shown({ ...after, settings: [...after.settings] }), `"${url}"`);
   });
 }
 
-Deno.test("withBoundPort() leaves http.public_url of the file, and knows the port", () => {
+Deno.test("withBoundPort() keeps http.public_url of the file, and knows the port", () => {
   const before = told('[http]\nlisten = "127.0.0.1:0"\npublic_url = "https://gate.example.org"');
   const { config, settings } = withBoundPort(before, 4711);
   assertEquals([config.http.publicUrl, config.http.listen.port], ["https://gate.example.org", 4711]);
   assertStrictEquals(settings, before.settings);
 });
 
-Deno.test("withBoundPort() changes nothing where a port was asked for, and keeps secrets masked", () => {
+Deno.test("withBoundPort() changes nothing for a fixed port, and keeps secrets masked", () => {
   const before = told('[http]\nlisten = "127.0.0.1:9090"');
   assertStrictEquals(withBoundPort(before, 9090), before);
   const { config } = withBoundPort(
@@ -43,7 +43,7 @@ Deno.test("withBoundPort() changes nothing where a port was asked for, and keeps
 
 const SECRET = "a secret that must not be seen";
 
-Deno.test("listSettings() has every row once, each with its default where the file has none", () => {
+Deno.test("listSettings() has every row once, with its default if the file has no value", () => {
   const shown = shownOf("");
   const keys = [...Object.keys(GENERAL_ROWS), ...Object.keys(POLICY_ROWS).map((key) => `radius.${key}`)];
   assertEquals(shown.map(({ key }) => key).toSorted(), keys.toSorted());
@@ -55,7 +55,7 @@ Deno.test("listSettings() has every row once, each with its default where the fi
   }
 });
 
-Deno.test("listSettings() shows what the file has, in the file's own units", () => {
+Deno.test("listSettings() shows the values of the file, in the file's units", () => {
   const shown = shownOf(`
     [console]
     idle_minutes = 20
@@ -76,7 +76,7 @@ Deno.test("listSettings() shows what the file has, in the file's own units", () 
   assertEquals(of("console.session_hours"), ["12", "12", false]);
 });
 
-Deno.test("listSettings() shows of a secret only whether it is set, however it is given", () => {
+Deno.test("listSettings() shows of a secret only whether it is set, whatever its source", () => {
   const env = { CONSUMER: SECRET, NAME: SECRET };
   const shown = shownOf(
     `
@@ -98,6 +98,6 @@ Deno.test("listSettings() shows of a secret only whether it is set, however it i
     ["radius.secret", "second_factor.consumer_key", "second_factor.consumer_secret"],
   );
   assertEquals(secrets.every(({ value, preset }) => value === "" && preset === ""), true);
-  // A reference is shown, not its value.
+  // The view shows a reference, not its value.
   assertEquals(shown.find(({ key }) => key === "factors.terminal_name")?.value, '"env:NAME"');
 });

@@ -1,4 +1,4 @@
-// Targets, backends, mappings and credentials that are refused, and the TOML that they consist of.
+// Targets, backends, mappings and credentials that are refused, and the TOML of which they consist.
 
 import { replyAttributeProblem } from "../../../cli/check_config.ts";
 import type { Case } from "./load_cases.ts";

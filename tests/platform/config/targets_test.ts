@@ -1,4 +1,4 @@
-// Targets, their backends and mappings, credentials, and what the gateway takes from them.
+// Targets, their backends and mappings, credentials, and the settings that the gateway derives from them.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { BackendSettings, Config } from "../../../platform/config/config.ts";
@@ -27,7 +27,7 @@ function first<K extends BackendSettings["kind"]>(
   return backend as Extract<BackendSettings, { kind: K }>;
 }
 
-Deno.test("loadConfig() gives the target default with a store backend when the file names none", () => {
+Deno.test("loadConfig() returns the target default with a store backend when the file names none", () => {
   const { targets, scim: { credentials }, radius } = configOf("");
   assertEquals(JSON.parse(JSON.stringify(targets)), [{
     name: "default",
@@ -49,7 +49,7 @@ Deno.test("loadConfig() keeps targets, backends and groups in the order of the f
   assertEquals(radius.replyGroups.map(({ group }) => group), ["z", "a"]);
 });
 
-Deno.test("loadConfig() gives an LDAP backend with its certificates read and its port filled in", () => {
+Deno.test("loadConfig() returns an LDAP backend with its certificates read and its port filled in", () => {
   const backend = first(
     "ldap",
     configOf(
@@ -80,7 +80,7 @@ Deno.test("loadConfig() gives an LDAP backend with its certificates read and its
   });
 });
 
-Deno.test("loadConfig() gives a SCIM backend with a token or with a name and a password", () => {
+Deno.test("loadConfig() returns a SCIM backend with a token or with a name and a password", () => {
   const withToken = first("scim", configOf(scim('token = "t"')));
   const withName = first("scim", configOf(scim('user_name = "u"\npassword = "p"')));
   assertEquals([withToken.token, withToken.userName, withToken.url], [
@@ -91,7 +91,7 @@ Deno.test("loadConfig() gives a SCIM backend with a token or with a name and a p
   assertEquals([withName.token, withName.userName, withName.password], ["", "u", "p"]);
 });
 
-Deno.test("loadConfig() takes a mapping of every form of SCIM attribute", () => {
+Deno.test("loadConfig() accepts a mapping of every form of SCIM attribute", () => {
   const urn = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
   const { targets } = configOf(mapped(
     "user",
@@ -131,7 +131,7 @@ for (
   });
 }
 
-Deno.test("loadConfig() takes a first factor at an LDAP backend of the target whose users log in", () => {
+Deno.test("loadConfig() accepts a first factor at an LDAP backend of the target whose users log in", () => {
   const { radius } = configOf(
     'radius.directory = "corp"\n[[radius.client]]\nname = "vpn"\naddress = ["192.0.2.1"]\n' +
       'secret = "0123456789abcdef"\nfirst_factor = "ldap"\nfirst_factor_backend = "a"\n' +
@@ -152,14 +152,14 @@ const PLAIN: readonly (readonly [string, boolean])[] = [
   [scim('token = "t"').replace("https://saas.example.com", "http://localhost:80"), false],
 ];
 
-Deno.test("loadConfig() warns of a backend that is reached in clear over the network", () => {
+Deno.test("loadConfig() warns of a backend with clear text over the network", () => {
   for (const [toml, warned] of PLAIN) {
     const keys = warnedKeys(toml).filter((key) => key.startsWith("targets."));
     assertEquals(keys.map((key) => key.slice(key.lastIndexOf("."))), warned ? [".url"] : [], toml);
   }
 });
 
-Deno.test("loadConfig() warns of groups whose place in the file is lost: TOML gives names of digits first", () => {
+Deno.test("loadConfig() warns of groups whose order in the file is lost: TOML lists names of digits first", () => {
   const two = "radius.reply.group.admins.Class = 'a'\nradius.reply.group.100.Class = 'b'";
   assert(warnedKeys(two).includes("radius.reply.group.100"));
   assert(!warnedKeys("radius.reply.group.100.Class = 'b'").includes("radius.reply.group.100"));
