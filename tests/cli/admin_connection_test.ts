@@ -1,4 +1,5 @@
-// How a command reaches the administration API: through the control socket, or on the store itself; and what it says when it cannot.
+// The connection of a command to the administration API: through the control socket or the store, and its error
+// messages.
 
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import {
@@ -25,7 +26,7 @@ interface World extends AsyncDisposable {
   readonly connection: AdminConnection;
 }
 
-/** @param masterKeyHex as the environment gives it. */
+/** @param masterKeyHex the value in the environment. */
 async function openWorld({ masterKeyHex = "" }: { masterKeyHex?: string } = {}): Promise<World> {
   const home = await Deno.makeTempDir({ prefix: "countersign-admin-" });
   const dataDir = `${home}/data`;
@@ -53,14 +54,14 @@ Deno.test("openAdminConnection() opens nothing before the first call", async () 
   await assertRejects(() => Deno.stat(world.dataDir), Deno.errors.NotFound);
 });
 
-Deno.test("openAdminConnection() uses the API of the server that answers at the socket", async () => {
+Deno.test("openAdminConnection() uses the API of the server that answers on the socket", async () => {
   await using world = await openWorld();
   await using server = await openStandIn(world);
   await pair(world);
   assertEquals(server.radius.pairings.of("ann").length, 1);
 });
 
-Deno.test("openAdminConnection() uses the store itself without a server, also for calls at the same time", async () => {
+Deno.test("openAdminConnection() opens the store without a server, also for simultaneous calls", async () => {
   await using world = await openWorld();
   await Promise.all([pair(world, "ann"), pair(world, "bob")]);
   const { rows } = await apiValue(world.connection.api.devices.$get({ query: {} }));
@@ -68,7 +69,7 @@ Deno.test("openAdminConnection() uses the store itself without a server, also fo
   await assertRejects(() => openDataDir(world.dataDir, { random, masterKeyHex: "" }), DataDirFault);
 });
 
-Deno.test("openAdminConnection() takes the store when its server has ended between two calls", async () => {
+Deno.test("openAdminConnection() opens the store when its server has ended between two calls", async () => {
   await using world = await openWorld();
   {
     await using _server = await openStandIn(world);
@@ -79,7 +80,7 @@ Deno.test("openAdminConnection() takes the store when its server has ended betwe
   assertEquals(total, 2);
 });
 
-/** Moves the clock until the call has ended. */
+/** Advances the clock until the call has ended. */
 async function ended(clock: ManualClock, call: Promise<unknown>): Promise<void> {
   let hasEnded = false;
   const noted = call.then(() => hasEnded = true, () => hasEnded = true);
@@ -90,7 +91,7 @@ async function ended(clock: ManualClock, call: Promise<unknown>): Promise<void> 
   await noted;
 }
 
-Deno.test("openAdminConnection() waits 5 s for a process that holds the store, and says so when no server answers", async () => {
+Deno.test("openAdminConnection() waits 5 s for a process that holds the store, and reports when no server answers", async () => {
   await using world = await openWorld();
   const held = await openDataDir(world.dataDir, { random, masterKeyHex: "" });
   const startMs = world.clock.nowMs();
@@ -106,7 +107,7 @@ Deno.test("openAdminConnection() waits 5 s for a process that holds the store, a
   assertEquals(world.clock.nowMs() - startMs, 5000);
 });
 
-Deno.test("openAdminConnection() goes on when the process that held the store releases it", async () => {
+Deno.test("openAdminConnection() continues when the process that held the store releases it", async () => {
   await using world = await openWorld();
   const held = await openDataDir(world.dataDir, { random, masterKeyHex: "" });
   const call = pair(world);
@@ -123,10 +124,15 @@ Deno.test("openAdminConnection() does not wait for a data directory that cannot 
   assertEquals(world.clock.timers(), 0);
 });
 
-/** What a server does after the first request of a connection. `next` reads a further one; `false`: the client closed it. */
+/**
+ * The action of a server after the first request of a connection. `next` reads a further one; `false`: the client
+ * closed it.
+ */
 type Handle = (connection: Deno.UnixConn, next: () => Promise<boolean>) => Promise<void>;
 
-/** Listens at the control socket in place of a server. A connection that sends nothing only checks that a server listens. */
+/**
+ * Listens on the control socket instead of a server. A connection that sends nothing only checks that a server listens.
+ */
 async function listenRaw({ dataDir, socket }: World, handle: Handle) {
   await Deno.mkdir(dataDir, { mode: 0o700 });
   const listener = Deno.listen({ transport: "unix", path: socket });
@@ -158,7 +164,7 @@ const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
 const SILENT =
   "The result is unknown: the server accepted the request but did not answer. Check the state before you retry.";
 
-Deno.test("a call says that nothing is known of it when the server does not answer within 120 s", async () => {
+Deno.test("a call reports that its result is unknown when the server does not answer within 120 s", async () => {
   await using world = await openWorld();
   await using server = await listenRaw(world, () => Promise.resolve());
   const call = pair(world);
@@ -168,10 +174,10 @@ Deno.test("a call says that nothing is known of it when the server does not answ
   assertEquals(fault.message, SILENT);
 });
 
-/** What a server sends before it closes the connection. */
+/** The octets that a server sends before it closes the connection. */
 const NO_RESPONSES = { nothing: "", "no HTTP": "hello\r\n\r\n", "half a head": "HTTP/1.1 200 O" };
 for (const [what, sent] of Object.entries(NO_RESPONSES)) {
-  Deno.test(`a call says that nothing is known of it when the server sends ${what}, and is made once`, async () => {
+  Deno.test(`a call reports that its result is unknown when the server sends ${what}, and is not repeated`, async () => {
     await using world = await openWorld();
     await using server = await listenRaw(world, async (connection) => {
       if (sent !== "") await connection.write(octets(sent));
@@ -182,7 +188,7 @@ for (const [what, sent] of Object.entries(NO_RESPONSES)) {
   });
 }
 
-Deno.test("a call is not made again when a connection of an earlier call ends under it", async () => {
+Deno.test("a call is not repeated when a connection of an earlier call ends during it", async () => {
   await using world = await openWorld();
   const { api } = world.connection;
   await using server = await listenRaw(world, async (connection, next) => {
@@ -205,7 +211,7 @@ const BROKEN = [
   ["a last line without its end", `${HEAD}content-length: 11\r\n\r\n{"a":1}\n{"b`],
 ] as const;
 for (const [what, sent] of BROKEN) {
-  Deno.test(`readLines() says that an export broke off: ${what}`, async () => {
+  Deno.test(`readLines() reports that an export broke off: ${what}`, async () => {
     await using world = await openWorld();
     await using _server = await listenRaw(world, async (connection) => {
       await connection.write(octets(sent));
@@ -226,12 +232,12 @@ for (const [what, sent] of BROKEN) {
   });
 }
 
-/** A response whose body the test gives. */
+/** A response whose body comes from the test. */
 function responseOf(body: ReadableStream<Uint8Array<ArrayBuffer>>) {
   return Promise.resolve(new Response(body));
 }
 
-Deno.test("readLines() gives up on a body that stands still for 120 s", async () => {
+Deno.test("readLines() gives up a body without new data for 120 s", async () => {
   const clock = createManualClock();
   const lines = readLines(responseOf(new ReadableStream()), { clock });
   const next = assertRejects(() => lines.next(), AdminUnreachable);
@@ -259,7 +265,7 @@ Deno.test("readLines() joins lines that arrive in parts, and cancels the body wh
   assertEquals([read, isCancelled], [["one", "two", "three"], true]);
 });
 
-Deno.test("readLines() gives the refusal of the API", async () => {
+Deno.test("readLines() returns the refusal of the API", async () => {
   await using world = await openWorld();
   await using _server = await openStandIn(world);
   const query = { target: "corp", format: "jsonl" } as const;
@@ -282,7 +288,7 @@ const PATH_NAMES = [["ann", "ann"], ["...", "..."], ["a/b", "a%2Fb"], [
   "%C3%84rmel%20%252F%3F%23",
 ]];
 for (const [name = "", segment] of PATH_NAMES) {
-  Deno.test(`pathName() makes a segment of ${JSON.stringify(name)}`, () => {
+  Deno.test(`pathName() encodes ${JSON.stringify(name)} as a segment`, () => {
     assertEquals(pathName(name, "user"), segment);
   });
 }

@@ -1,4 +1,4 @@
-// The arguments of a command: options, words, and what is refused.
+// The arguments of a command: options, words, and refusals.
 
 import { assert, assertEquals } from "@std/assert";
 import { parseCommandArgs } from "../../cli/terminal.ts";
@@ -9,7 +9,7 @@ const OPTIONS = {
   target: { type: "string", multiple: true },
 } as const;
 
-/** Arguments, and the words and the values that they are. */
+/** Arguments, and the resulting words and values. */
 const PARSED = [
   [["ann", "--sms", "+1"], [["ann"], { sms: "+1" }]],
   [["--sms=+1", "ann"], [["ann"], { sms: "+1" }]],
@@ -29,7 +29,7 @@ for (const [args, [words, values]] of PARSED) {
   });
 }
 
-/** Arguments, and why they are refused. */
+/** Arguments, and the reason of each refusal. */
 const REFUSED = [
   [["--sms"], "option '--sms <value>' argument missing"],
   [["--sms", "--list"], "option '--sms' argument is ambiguous"],

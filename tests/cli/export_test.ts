@@ -1,4 +1,4 @@
-// `deno task export` as an operator runs it, and the way back by `deno task import`.
+// `deno task export` as an operator runs it, and a new import by `deno task import`.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { planExport } from "../../cli/export.ts";
@@ -6,7 +6,7 @@ import { openOperator, type Operator } from "./operator.ts";
 
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 
-/** People with what is hard to carry: formulas, quotes, separators, entries with parts, other scripts. */
+/** Users with difficult values: formulas, quotes, separators, entries with parts, other scripts. */
 const PEOPLE = [
   {
     userName: "anna",
@@ -39,7 +39,7 @@ async function openSource(): Promise<Operator> {
   return source;
 }
 
-/** Everything of the target, without what differs between two stores. */
+/** The whole target, without values that differ between two stores. */
 async function everything(operator: Operator): Promise<Record<string, unknown>[]> {
   const exported = await operator.run("export", "default", "--groups");
   assertEquals([exported.code, exported.stderr], [0, ""]);
@@ -93,7 +93,7 @@ Deno.test("deno task export as a table writes no cell that a spreadsheet would c
   assertEquals(/(^|[,\n"])[=+@-]/.test(stdout), false, stdout);
 });
 
-Deno.test("deno task export names what a table cannot hold", async () => {
+Deno.test("deno task export lists values that a table cannot contain", async () => {
   await using operator = await openOperator();
   const file = `${operator.home}/odd.json`;
   await Deno.writeTextFile(file, '{"userName":"a","badge":{"n":1},"size":7,"urn:x:y":{"deep":{"er":1}}}');
@@ -109,7 +109,7 @@ Deno.test("deno task export names what a table cannot hold", async () => {
   );
 });
 
-Deno.test("deno task export says what is wrong with a target, a file and arguments", async () => {
+Deno.test("deno task export explains an invalid target, file and argument", async () => {
   await using operator = await openOperator();
   const unknown = await operator.run("export", "corp");
   assertEquals([unknown.code, unknown.stdout], [1, ""]);

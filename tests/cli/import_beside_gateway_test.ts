@@ -42,7 +42,7 @@ Deno.test("deno task import reports that a killed gateway interrupted it, and co
   }
   await gateway.kill9();
   const stopped = await importing;
-  // Between two requests nothing is lost: the command takes the store for itself, and goes on.
+  // Between two requests nothing is lost: the command opens the store itself, and continues.
   if (stopped.code === 0) assertStringIncludes(stopped.stdout, "6,000 created");
   else {
     assertMatch(stopped.stderr, /^Stopped at line \d+: The result is unknown/);

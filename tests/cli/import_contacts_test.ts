@@ -1,4 +1,4 @@
-// `deno task import` checks e-mail addresses and phone numbers as the import of the console does.
+// `deno task import` checks e-mail addresses and phone numbers like the import of the console.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { startProgram } from "../support/program.ts";

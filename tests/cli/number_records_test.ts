@@ -1,4 +1,4 @@
-// The audit records of phone numbers that a program changes over SCIM, or an operator with `deno task import`.
+// The audit records of phone numbers that SCIM or an operator with `deno task import` changes.
 
 import { assertEquals } from "@std/assert";
 import { type RunningProgram, startProgram } from "../support/program.ts";
@@ -45,7 +45,7 @@ async function recordsOf({ dataDir }: RunningProgram): Promise<AuditRecord[]> {
   }
 }
 
-/** "who action: before > after", and for a factor its number and how it came. */
+/** "actor action: before > after", and for a factor its number and its source. */
 function lineOf({ actor, action, before, after, factor, number, how }: AuditRecord): string {
   if (factor !== undefined) return `${actor} ${action}: ${factor} ${number} ${how}`;
   const numbersOf = (values: unknown) => (values as AuditRecord | undefined)?.phoneNumbers ?? "nothing";

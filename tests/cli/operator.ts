@@ -1,4 +1,4 @@
-// For tests: an operator at a terminal, with a scratch data directory, and a server that may hold it.
+// A terminal session of an operator for tests, with a temporary data directory, and an optional server that holds it.
 
 import { compose, type Composition } from "../../compose.ts";
 import { NO_DIST } from "../../console/assets.ts";
@@ -10,15 +10,15 @@ import { configOf } from "../platform/config/samples.ts";
 import { type Ended, runProgram } from "../support/child.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
-/** What the tasks give their commands, and no more. */
+/** The permissions that the tasks give their commands, and no more. */
 const PERMISSIONS = ["--allow-net", "--allow-read", "--allow-write", "--allow-env"];
 
 export interface Operator extends AsyncDisposable {
   readonly home: string;
   readonly dataDir: string;
-  /** Runs `cli/<name>.ts` as its task does. */
+  /** Runs `cli/<name>.ts` like its task. */
   run(command: string, ...args: string[]): Promise<Ended>;
-  /** The same with something on standard input. */
+  /** The same with text on standard input. */
   type(stdin: string, command: string, ...args: string[]): Promise<Ended>;
 }
 
@@ -49,7 +49,7 @@ export async function openOperator({ toml = "", env = {} }: Options = {}): Promi
   };
 }
 
-/** Starts a server without its network listeners in this process: it holds the data directory and answers at its socket. */
+/** Starts a server without network listeners in this process: it holds the data directory and answers on its socket. */
 export async function openStandIn(
   { dataDir: path }: Pick<Operator, "dataDir">,
   { toml = "" }: Pick<Options, "toml"> = {},

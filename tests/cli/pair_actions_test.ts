@@ -1,4 +1,4 @@
-// What `deno task pair` says of each thing that it does, and the notes about what will not work.
+// The output of `deno task pair` for each action, and its notes about factors that will not work.
 
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { AdminRefusal } from "../../cli/admin_connection.ts";
@@ -39,13 +39,13 @@ const NOTED: readonly (readonly [factor: NewFactor, toml: string, notes: readonl
 ];
 for (const [factor, toml, notes] of NOTED) {
   const what = `${JSON.stringify(factor)} with ${JSON.stringify(toml.trim())}`;
-  Deno.test(`addFactor() notes what will not work: ${what}`, async () => {
+  Deno.test(`addFactor() notes why a factor will not work: ${what}`, async () => {
     await using gateway = await openComposition(toml);
     assertEquals(notesOf(await addFactor(gateway, "ann", factor)), [...notes]);
   });
 }
 
-/** A factor, and the sentence that says it was added. */
+/** A factor, and the sentence that reports it. */
 const SENTENCES: readonly (readonly [factor: NewFactor, sentence: string])[] = [
   [DEVICE, 'Added the device "d" with 6-digit passcodes to "Ann".'],
   [{ ...DEVICE, totpLength: 0 }, 'Added the device "d" with no passcodes to "Ann".'],
@@ -54,7 +54,7 @@ const SENTENCES: readonly (readonly [factor: NewFactor, sentence: string])[] = [
   [{ kind: "totp", seed: "JBSWY3DPEHPK3PXP" }, 'Added an authenticator app to "Ann".'],
 ];
 for (const [factor, sentence] of SENTENCES) {
-  Deno.test(`addFactor() says ${sentence}`, async () => {
+  Deno.test(`addFactor() prints: ${sentence}`, async () => {
     await using gateway = await openComposition();
     const text = await addFactor(gateway, "Ann", factor);
     assertEquals(text.split("\n")[0], sentence);
@@ -62,7 +62,7 @@ for (const [factor, sentence] of SENTENCES) {
   });
 }
 
-Deno.test("addFactor() says whom it could not pair, and why", async () => {
+Deno.test("addFactor() reports whom it could not pair, and why", async () => {
   await using gateway = await openComposition();
   const fault = await assertRejects(
     () => addFactor(gateway, "ann", { kind: "sms", number: "0151 234567" }),
@@ -82,7 +82,7 @@ const URLS = [
   ["http://[::1]:8080", ["http.listen", "http.public_url"]],
 ] as const;
 for (const [url, parts] of URLS) {
-  Deno.test(`invite() gives the link, and says for ${url} whether a phone reaches it`, async () => {
+  Deno.test(`invite() returns the link, and reports for ${url} whether a phone can reach it`, async () => {
     await using gateway = await openComposition(`[http]\npublic_url = "${url}"\n`);
     const text = await invite(gateway, "ann");
     assertStringIncludes(text, `${url}/device#invite=`);
@@ -91,7 +91,7 @@ for (const [url, parts] of URLS) {
   });
 }
 
-Deno.test("invite() beside an external service says how to pair there", async () => {
+Deno.test("invite() with an external service explains how to pair there", async () => {
   await using gateway = await openComposition(EXTERNAL_SERVICE);
   const fault = await assertRejects(() => invite(gateway, "ann"), AdminRefusal);
   assertStringIncludes(fault.message, "--device <pairing_id>");
@@ -133,7 +133,7 @@ Deno.test("listOf() shows the pairings of one user, and listAll() those of all",
   assertEquals(await listOf(gateway.api, "carl"), '"carl" has no factors.\n');
 });
 
-Deno.test("listAll() lists 500 pairings, and says how many more there are", async () => {
+Deno.test("listAll() lists 500 pairings, and the number of further ones", async () => {
   await using gateway = await openComposition();
   for (let at = 0; at < 520; at++) {
     await put(gateway, `user${at}`, { kind: "device", id: `d${at}`, totpLength: 6 });
@@ -144,13 +144,13 @@ Deno.test("listAll() lists 500 pairings, and says how many more there are", asyn
   assertEquals(text.split("\n").filter((line) => line.includes("6-digit passcodes")).length, 500);
 });
 
-Deno.test("listAll() escapes what a terminal would obey", async () => {
+Deno.test("listAll() escapes control characters of a terminal", async () => {
   await using gateway = await openComposition();
   await put(gateway, "an\u001b[31mn\u202e", { kind: "sms", number: "+14155550123" });
   assertStringIncludes(await listAll(gateway.api), "an\\u001b[31mn\\u202e");
 });
 
-Deno.test("revoke() finds a pairing by its id alone, and refuses one of another user", async () => {
+Deno.test("revoke() finds a pairing by its id, and refuses one of another user", async () => {
   await using gateway = await openComposition();
   await addFactor(gateway, "Ann", DEVICE);
   const ofBob = await assertRejects(() => revoke(gateway, { user: "bob", id: "d" }), AdminRefusal);
@@ -168,7 +168,7 @@ Deno.test("revoke() finds a pairing by its id alone, and refuses one of another 
   );
 });
 
-Deno.test("revoke() beside an external service says that the service may still know the device", async () => {
+Deno.test("revoke() with an external service reports that the service may still know the device", async () => {
   await using gateway = await openComposition(EXTERNAL_SERVICE);
   await addFactor(gateway, "ann", DEVICE);
   const text = await revoke(gateway, { user: "ann", id: "d" });

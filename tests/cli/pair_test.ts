@@ -1,4 +1,4 @@
-// `deno task pair` as an operator runs it: beside a server and without one, with its exit codes and its words.
+// `deno task pair` as an operator runs it: with and without a server, with its exit codes and its output.
 
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { type NewFactor, type PairAction, planPair } from "../../cli/pair.ts";
@@ -16,7 +16,7 @@ consumer_key = "our-consumer-key"
 consumer_secret = "our-consumer-secret"
 `;
 
-Deno.test("deno task pair gives, lists and revokes factors without a server", async () => {
+Deno.test("deno task pair adds, lists and revokes factors without a server", async () => {
   await using operator = await openOperator();
   const device = await operator.run("pair", "Ann Lee", "--device", "dev-1");
   assertEquals([device.code, device.stderr], [0, ""]);
@@ -39,7 +39,7 @@ Deno.test("deno task pair gives, lists and revokes factors without a server", as
   assertEquals([again.code, again.stdout], [1, ""]);
 });
 
-Deno.test("deno task pair works beside a running server, which knows at once", async () => {
+Deno.test("deno task pair works with a running server, which knows the change at once", async () => {
   await using operator = await openOperator();
   await using standIn = await openStandIn(operator);
   const paired = await operator.run("pair", "ann", "--device", "dev-1", "--totp-length", "0");
@@ -70,7 +70,7 @@ Deno.test("deno task pair --totp - reads the secret from standard input and show
   }
 });
 
-Deno.test("deno task pair --invite prints the link, a QR code, the end and what keeps phones away", async () => {
+Deno.test("deno task pair --invite prints the link, a QR code, the expiry and why phones may not reach it", async () => {
   await using operator = await openOperator();
   const { code, stdout, stderr } = await operator.run("pair", "ann", "--invite");
   assertEquals([code, stderr], [0, ""]);
@@ -80,7 +80,7 @@ Deno.test("deno task pair --invite prints the link, a QR code, the end and what 
   for (const setting of ["http.listen", "http.public_url"]) assertStringIncludes(stdout, setting);
 });
 
-Deno.test("deno task pair --invite beside an external service is refused, and says how to pair instead", async () => {
+Deno.test("deno task pair --invite with an external service is refused, and explains how to pair instead", async () => {
   await using operator = await openOperator({ toml: EXTERNAL_SERVICE });
   const { code, stdout, stderr } = await operator.run("pair", "ann", "--invite");
   assertEquals([code, stdout], [1, ""]);
@@ -94,7 +94,7 @@ Deno.test("deno task pair --prefer is listed", async () => {
   assertStringIncludes((await operator.run("pair", "ann", "--list")).stdout, "Default factor: voice");
 });
 
-/** What is wrong use, and a word of the sentence that says so. */
+/** Wrong arguments, and a word of the error message. */
 const WRONG = [
   [[], "is missing"],
   [["ann"], "is missing"],
@@ -111,7 +111,7 @@ const WRONG = [
 ] as const;
 
 for (const [args, word] of WRONG) {
-  Deno.test(`planPair() calls ${JSON.stringify(args)} wrong use and repeats no value`, () => {
+  Deno.test(`planPair() refuses ${JSON.stringify(args)} and repeats no value`, () => {
     const plan = planPair(args);
     const problem = typeof plan === "string" ? plan : plan.does;
     assertStringIncludes(problem, word);
@@ -119,7 +119,7 @@ for (const [args, word] of WRONG) {
   });
 }
 
-/** Lengths as they are typed, and the length of the pairing; `null`: wrong use. */
+/** Typed lengths, and the length of the pairing; `null`: wrong use. */
 const LENGTHS = [
   ["6", 6],
   ["0", 0],
@@ -142,7 +142,7 @@ for (const [typed, totpLength] of LENGTHS) {
   });
 }
 
-/** Arguments, and what the command does. */
+/** Arguments, and the action of the command. */
 const PLANS: readonly (readonly [args: readonly string[], action: PairAction])[] = [
   [["ann", "--device", "d"], add({ kind: "device", id: "d", totpLength: 6 })],
   [["--sms", "+1", "ann"], add({ kind: "sms", number: "+1" })],
@@ -167,7 +167,7 @@ function add(factor: NewFactor): PairAction {
   return { does: "add", user: "ann", factor };
 }
 
-Deno.test("deno task pair used wrongly ends with exit code 2, the usage, and no data directory", async () => {
+Deno.test("deno task pair with wrong arguments ends with exit code 2, the usage, and no data directory", async () => {
   await using operator = await openOperator();
   const { code, stdout, stderr } = await operator.run("pair", "ann", "--fax", "secret-value");
   assertEquals([code, stdout], [2, ""]);
@@ -176,7 +176,7 @@ Deno.test("deno task pair used wrongly ends with exit code 2, the usage, and no 
   assertEquals([...Deno.readDirSync(operator.home)].map(({ name }) => name), ["countersign.toml"]);
 });
 
-Deno.test("deno task pair lists all faults of the settings and names no secret", async () => {
+Deno.test("deno task pair lists all faults of the settings without a secret", async () => {
   await using operator = await openOperator({
     toml: '[radius]\nsecret = "env:NOT_THERE"\nstate = "maybe"\n',
   });
@@ -185,7 +185,7 @@ Deno.test("deno task pair lists all faults of the settings and names no secret",
   for (const part of ["radius.secret", "radius.state", "environment"]) assertStringIncludes(stderr, part);
 });
 
-Deno.test("deno task pair escapes what a terminal would obey", async () => {
+Deno.test("deno task pair escapes control characters of a terminal", async () => {
   await using operator = await openOperator();
   await using standIn = await openStandIn(operator);
   const user = "an\u001b[31mn\u202e";
@@ -197,14 +197,14 @@ Deno.test("deno task pair escapes what a terminal would obey", async () => {
   assertStringIncludes(stdout, "an\\u001b[31mn\\u202e");
 });
 
-Deno.test("two commands at once both get their turn without a server", async () => {
+Deno.test("two simultaneous commands both succeed without a server", async () => {
   await using operator = await openOperator();
   const ended = await Promise.all(["a", "b"].map((id) => operator.run("pair", "ann", "--device", id)));
   assertEquals(ended.map(({ code, stderr }) => [code, stderr]), [[0, ""], [0, ""]]);
   assertStringIncludes((await operator.run("pair", "--list")).stdout, "2 factors.");
 });
 
-Deno.test("deno task pair passes over a socket that a killed server left", async () => {
+Deno.test("deno task pair ignores a socket that a killed server left", async () => {
   await using operator = await openOperator();
   await Deno.mkdir(operator.dataDir, { mode: 0o700 });
   const listener = Deno.listen({ transport: "unix", path: `${operator.home}/s` });
@@ -213,7 +213,7 @@ Deno.test("deno task pair passes over a socket that a killed server left", async
   assertEquals((await operator.run("pair", "ann", "--device", "d")).code, 0);
 });
 
-Deno.test("deno task pair takes the master key from the environment where the server does", async () => {
+Deno.test("deno task pair reads the master key from the environment like the server", async () => {
   const key = { COUNTERSIGN_MASTER_KEY: "ab".repeat(32) };
   await using operator = await openOperator({ env: key });
   assertEquals((await operator.run("pair", "ann", "--totp", SEED)).code, 0);

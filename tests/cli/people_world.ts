@@ -1,4 +1,4 @@
-// For tests: a running gateway and a file, and the commands on people with its settings.
+// A running gateway and a file, and the commands on users with its settings, for tests.
 
 import { PROGRAM_FLAGS, type RunningProgram } from "../support/program.ts";
 import { type Ended, runProgram } from "../support/child.ts";
@@ -24,7 +24,7 @@ targets = ["default"]
 access = "write"
 `;
 
-/** One resource as the interface answers it; `null` when there is none. */
+/** One resource as SCIM returns it; `null` when there is none. */
 export async function getResource(
   { httpUrl }: RunningProgram,
   path: string,

@@ -19,7 +19,7 @@ function keyboard(typed: string, { terminal = true } = {}): SecretInput & { mode
   };
 }
 
-/** Keys, and the secret that they are. */
+/** Keys, and the resulting secret. */
 const KEYS = [
   ["abc\r", "abc"],
   ["abx\x7fc\n", "abc"],
@@ -40,7 +40,7 @@ for (const [keys, secret] of KEYS) {
   });
 }
 
-Deno.test("readSecretLine() leaves a pipe as it is and asks nothing", async () => {
+Deno.test("readSecretLine() reads a pipe unchanged and without a prompt", async () => {
   const input = keyboard("abc\ndef\n", { terminal: false });
   assertEquals(await readSecretLine(input, () => assertEquals("asked", "not asked")), "abc");
   assertEquals(input.modes, []);

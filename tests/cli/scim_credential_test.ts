@@ -9,7 +9,7 @@ import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { type Credential, Credentials } from "../../scim/http/credentials.ts";
 import { openOperator, openStandIn, type Operator } from "./operator.ts";
 
-/** Who the name and password belong to, as a server that starts now would say. */
+/** The owner of the name and password, by the rules of a server that starts now. */
 async function checkStored(
   { dataDir }: Operator,
   given: { name: string; password: string },
@@ -34,7 +34,7 @@ function printedPassword(stdout: string): string {
   return /Password: ([\w-]{32}) /.exec(stdout)?.[1] ?? "none was printed";
 }
 
-Deno.test("deno task scim-credential makes, lists and revokes a credential without a server", async () => {
+Deno.test("deno task scim-credential creates, lists and revokes a credential without a server", async () => {
   await using operator = await openOperator();
   const added = await operator.run("scim_credential", "add", "saas", "--access", "write");
   assertEquals([added.code, added.stderr], [0, ""]);
@@ -68,7 +68,7 @@ Deno.test("deno task scim-credential makes, lists and revokes a credential witho
   assertStringIncludes(unknown.stderr, 'Cannot revoke the credential "saas": No credential has this name.');
 });
 
-Deno.test("deno task scim-credential asks a running server, which knows the change at once", async () => {
+Deno.test("deno task scim-credential calls a running server, which knows the change at once", async () => {
   await using operator = await openOperator();
   await using standIn = await openStandIn(operator);
   const added = await operator.run("scim_credential", "add", "saas", "--target=default");
@@ -78,7 +78,7 @@ Deno.test("deno task scim-credential asks a running server, which knows the chan
   assertEquals(await standIn.identity.credentials.check(right, "192.0.2.1"), null);
 });
 
-Deno.test("deno task scim-credential add --password-stdin takes a password, and prints none", async () => {
+Deno.test("deno task scim-credential add --password-stdin reads a password, and prints none", async () => {
   await using operator = await openOperator();
   const password = "a password of this length";
   const added = await operator.type(`${password}\n`, "scim_credential", "add", "saas", "--password-stdin");
@@ -163,13 +163,13 @@ const WRONG = [
   ["add", "saas", "--password", "on the command line"],
 ];
 for (const args of WRONG) {
-  Deno.test(`planScimCredential() says what is wrong with "${args.join(" ")}"`, () => {
+  Deno.test(`planScimCredential() explains what is wrong with "${args.join(" ")}"`, () => {
     const problem = planScimCredential(args);
     assert(typeof problem === "string" && problem !== "" && !problem.includes("on the command line"));
   });
 }
 
-Deno.test("deno task scim-credential used wrongly ends with 2 and the usage; --help with 0", async () => {
+Deno.test("deno task scim-credential with wrong arguments ends with 2 and the usage; --help with 0", async () => {
   await using operator = await openOperator();
   const wrong = await operator.run("scim_credential", "add");
   assertEquals([wrong.code, wrong.stdout], [2, ""]);

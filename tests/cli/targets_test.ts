@@ -81,7 +81,7 @@ for (const [what, owed, parts] of LISTS) {
   });
 }
 
-/** What to retry, the backends in the requests, and the result. */
+/** The writes to retry, the backends in the requests, and the result. */
 const RETRIES: readonly (readonly [retry: OutboxPlan["retry"], backends: readonly string[], out: string])[] =
   [
     ["all", ["local", "directory"], "Retrying 1 write.\n"],
@@ -103,7 +103,7 @@ for (const [retry, backends, out] of RETRIES) {
   });
 }
 
-Deno.test("outbox() names the backends of a target when it has none of that name", async () => {
+Deno.test("outbox() lists the backends of a target when it has none of that name", async () => {
   const { target, retried } = pendingTarget(PENDING);
   await using site = await startConnectConsole({ target });
   const fault = await outbox(operatorApi(site.app), { target: "default", retry: { backend: "crm" } })
@@ -113,7 +113,7 @@ Deno.test("outbox() names the backends of a target when it has none of that name
   assertEquals(retried, []);
 });
 
-/** Refreshes the target of a console, and gives the outcome, the lines of progress and how often it waited. */
+/** Refreshes the target of a console, and returns the result, the lines of progress and the number of waits. */
 async function refreshed(
   site: ConnectConsole,
   { onWait = () => undefined }: { onWait?: (round: number) => void } = {},
@@ -185,7 +185,7 @@ Deno.test("runRefresh() shows the progress of a long refresh, while the API answ
   assertEquals(new Set(said), new Set(["directory: 1,200 users read"]));
 });
 
-Deno.test("planOutbox() reads a target and what to retry", () => {
+Deno.test("planOutbox() reads a target and the writes to retry", () => {
   assertEquals(planOutbox(["corp"]), { target: "corp", retry: "none" });
   assertEquals(planOutbox(["corp", "--retry"]), { target: "corp", retry: "all" });
   assertEquals(planOutbox(["corp", "--retry", "crm"]), { target: "corp", retry: { backend: "crm" } });

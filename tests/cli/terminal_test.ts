@@ -1,10 +1,10 @@
-// The terminal of `deno task try`: lines from any pieces, hidden input, and the host's own editing given back.
+// The terminal of `deno task try`: input in parts, hidden input, and restored line editing.
 
 import { assertEquals, assertRejects } from "@std/assert";
 import { createTerminal } from "../../cli/terminal.ts";
 import { escapeLines } from "../../platform/control_characters.ts";
 
-/** Streams whose input arrives in these pieces; notes what is written and every switch of the raw mode. */
+/** Streams whose input arrives in these parts; records the output and every change of the raw mode. */
 function pretend(pieces: string[], isTerminal = true) {
   const written: string[] = [];
   const raw: boolean[] = [];
@@ -26,7 +26,7 @@ function pretend(pieces: string[], isTerminal = true) {
   };
 }
 
-Deno.test("ask() reads lines whatever the pieces, and keeps what was typed ahead", async () => {
+Deno.test("ask() reads lines in parts of any size, and keeps text that was typed early", async () => {
   const terminal = createTerminal(pretend(["ali", "ce\nfirst\nsec", "ond"]).streams);
   assertEquals(await terminal.ask("? "), "alice");
   assertEquals(await terminal.ask("? "), "first");
@@ -34,14 +34,14 @@ Deno.test("ask() reads lines whatever the pieces, and keeps what was typed ahead
   assertEquals(await terminal.ask("? "), null);
 });
 
-Deno.test("ask() hides what is typed, takes backspace, and gives the terminal back", async () => {
+Deno.test("ask() hides the input, handles backspace, and restores the terminal", async () => {
   const { streams, written, raw } = pretend(["pasx\u007fs", "\r"]);
   assertEquals(await createTerminal(streams).ask("Password: ", { hidden: true }), "pass");
   assertEquals(raw, [true, false]);
   assertEquals(written, ["Password: ", "\n"]);
 });
 
-Deno.test("ask() gives the terminal back when reading fails, and on Ctrl-C", async () => {
+Deno.test("ask() restores the terminal when reading fails, and on Ctrl-C", async () => {
   const failing = pretend([]);
   const streams = { ...failing.streams, read: () => Promise.reject(new Error("gone")) };
   await assertRejects(() => createTerminal(streams).ask("? ", { hidden: true }), Error, "gone");
@@ -51,12 +51,12 @@ Deno.test("ask() gives the terminal back when reading fails, and on Ctrl-C", asy
   assertEquals(stopped.raw, [true, false]);
 });
 
-Deno.test("ask() switches nothing where there is no terminal", async () => {
+Deno.test("ask() does not change modes without a terminal", async () => {
   const { streams, raw } = pretend(["secret\n"], false);
   assertEquals(await createTerminal(streams).ask("? ", { hidden: true }), "secret");
   assertEquals(raw, []);
 });
 
-Deno.test("escapeLines() keeps line breaks and makes control characters visible", () => {
+Deno.test("escapeLines() keeps line breaks and escapes control characters", () => {
   assertEquals(escapeLines("a\nb\tc\u001b]0;x\u0007"), "a\nb\\u0009c\\u001b]0;x\\u0007");
 });

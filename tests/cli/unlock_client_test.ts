@@ -21,7 +21,7 @@ async function lockOut({ dataDir }: Operator, user: string): Promise<void> {
   await close();
 }
 
-Deno.test("deno task unlock shows a lock, and takes it away", async () => {
+Deno.test("deno task unlock shows a lock, and removes it", async () => {
   await using operator = await openOperator();
   await lockOut(operator, "ann");
   const shown = await operator.run("unlock", "Ann", "--show");
@@ -34,7 +34,7 @@ Deno.test("deno task unlock shows a lock, and takes it away", async () => {
   assertStringIncludes((await operator.run("unlock", "ann", "--show")).stdout, '"ann" is not locked.');
 });
 
-Deno.test("deno task client forget works without a server and beside one", async () => {
+Deno.test("deno task client forget works with and without a server", async () => {
   await using operator = await openOperator({ toml: CLIENT });
   await lockOut(operator, "ann");
   const forgotten = await operator.run("client", "forget", "vpn");
@@ -78,14 +78,14 @@ const UNLOCKED: readonly {
   },
 ];
 for (const { what, before, out } of UNLOCKED) {
-  Deno.test(`unlock() says what it did after ${what}`, async () => {
+  Deno.test(`unlock() reports its result after ${what}`, async () => {
     await using gateway = await openComposition();
     await before(gateway);
     assertEquals(await unlock(gateway.api, { user: "ann", isShown: false }), { out, err: "", exitCode: 0 });
   });
 }
 
-Deno.test("forget() notes that a client which it forgets is not there any more", async () => {
+Deno.test("forget() notes that a client which it forgets no longer exists", async () => {
   await using gateway = await openComposition(CLIENT);
   const key = ["learnt", "old", "192.0.2.1"];
   await gateway.store.commit({ mutations: [{ type: "set", key, value: true }] });
@@ -95,23 +95,23 @@ Deno.test("forget() notes that a client which it forgets is not there any more",
   assertStringIncludes(out, "Note: There is no client with this name.");
 });
 
-/** Arguments that are wrong use. */
+/** Wrong arguments. */
 const WRONG_UNLOCKS = [[], ["ann", "bob"], ["ann", "--force"], ["--show"]];
 const WRONG_CLIENTS = [[], ["forget"], ["remember", "vpn"], ["forget", "vpn", "nas"], ["forget", "--all"]];
 
-Deno.test("planUnlock() asks for one user, and says what is wrong with anything else", () => {
+Deno.test("planUnlock() requires one user, and explains what is wrong with anything else", () => {
   assertEquals(planUnlock(["ann"]), { user: "ann", isShown: false });
   assertEquals(planUnlock(["ann", "--show"]), { user: "ann", isShown: true });
   for (const args of WRONG_UNLOCKS) assertEquals(typeof planUnlock(args), "string");
 });
 
-Deno.test("planClient() asks for one client to forget, and says what is wrong with anything else", () => {
+Deno.test("planClient() requires one client to forget, and explains what is wrong with anything else", () => {
   assertEquals(planClient(["forget", "vpn"]), { name: "vpn" });
   for (const args of WRONG_CLIENTS) assertEquals(typeof planClient(args), "string");
 });
 
 for (const command of ["unlock", "client"]) {
-  Deno.test(`deno task ${command} used wrongly ends with exit code 2 and the usage`, async () => {
+  Deno.test(`deno task ${command} with wrong arguments ends with exit code 2 and the usage`, async () => {
     await using operator = await openOperator();
     const { code, stdout, stderr } = await operator.run(command);
     assertEquals([code, stdout], [2, ""]);

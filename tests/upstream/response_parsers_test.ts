@@ -26,7 +26,7 @@ const STATUSES: readonly { status: number; retryAfter?: string; fault: Fault }[]
   { status: 503, fault: { kind: "failed", status: 503, detail: "said so" } },
 ];
 for (const { status, retryAfter = null, fault } of STATUSES) {
-  Deno.test(`faultOfStatus() makes of ${status}${retryAfter === null ? "" : ` and ${retryAfter}`}: ${fault.kind}`, () => {
+  Deno.test(`faultOfStatus() maps ${status}${retryAfter === null ? "" : ` and ${retryAfter}`} to ${fault.kind}`, () => {
     assertEquals(faultOfStatus(status, { error: ERROR, retryAfter }), fault);
   });
 }

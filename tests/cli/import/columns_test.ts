@@ -1,4 +1,4 @@
-// Headers and rows of a table, by the target's mapping and as SCIM paths.
+// Headers and rows of a table, with the target's mapping and as SCIM paths.
 
 import { assertEquals } from "@std/assert";
 import { readHeader } from "../../../scim/transfer/columns.ts";
@@ -101,7 +101,7 @@ Deno.test("bodyOfRow() follows the mapping of the target", () => {
   });
 });
 
-Deno.test("bodyOfRow() knows the name, active and the members by their front-end attributes too", () => {
+Deno.test("bodyOfRow() also reads the name, active and the members by their front-end attributes", () => {
   const mapping = createMapping({
     user: { userName: "login", active: "enabled", externalId: "staffNumber" },
     group: { displayName: "cn", "members[].display": "uniqueMember" },
@@ -117,7 +117,7 @@ Deno.test("bodyOfRow() knows the name, active and the members by their front-end
   });
 });
 
-Deno.test("bodyOfRow() keeps the groups of a user apart", () => {
+Deno.test("bodyOfRow() returns the groups of a user separately", () => {
   assertEquals(bodyOf({ userName: "a", groups: "x|y\\|z|" }), {
     body: { userName: "a" },
     groups: ["x", "y|z"],
@@ -141,7 +141,7 @@ for (const [headers, problem] of WRONG) {
   });
 }
 
-Deno.test("readHeader() notes what is unknown and what is left out, and says what a row reaches", () => {
+Deno.test("readHeader() reports unknown and ignored columns, and returns the attributes that a row can set", () => {
   const read = readHeader(["userName", "mail", "usrName", "meta.created", "groups"], DEFAULT);
   if (!read.ok) throw new Error(read.problem);
   assertEquals(read.table.notes, [
@@ -151,7 +151,7 @@ Deno.test("readHeader() notes what is unknown and what is left out, and says wha
   assertEquals(read.table.covers, ["userName", "emails", "emails.value", "usrName", "groups"]);
 });
 
-Deno.test("NameHashSet knows each of 100,000 names once", () => {
+Deno.test("NameHashSet contains each of 100,000 names once", () => {
   const names = new NameHashSet(7);
   let fresh = 0;
   for (let at = 0; at < 100_000; at++) if (names.add(`user${at}`)) fresh++;

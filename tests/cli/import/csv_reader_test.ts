@@ -1,4 +1,4 @@
-// CSV by RFC 4180, and what spreadsheets make of it; cells that hold several texts, and cells that would be formulas.
+// CSV of RFC 4180 and its spreadsheet variants; cells with several texts, and cells that would be formulas.
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
@@ -11,7 +11,7 @@ import {
 } from "../../../scim/transfer/columns.ts";
 import { CsvReader, type CsvRecord, detectSeparator } from "../../../scim/transfer/csv_reader.ts";
 
-/** Read in pieces of `size` characters. */
+/** Reads in parts of `size` characters. */
 function read(
   text: string,
   { separator = ",", size = 1000 }: { separator?: string; size?: number } = {},
@@ -44,7 +44,7 @@ const TABLES:
   ];
 
 for (const [what, text, expected] of TABLES) {
-  Deno.test(`new CsvReader() reads ${what}, in pieces of any size`, () => {
+  Deno.test(`new CsvReader() reads ${what}, in parts of any size`, () => {
     for (const size of [1, 2, 3, 1000]) {
       const found = read(text, { size }).map((one) => [one.line, one.ok ? one.cells : one.problem]);
       assertEquals(found, expected.map((one) => [...one]), `pieces of ${size}`);
@@ -52,7 +52,7 @@ for (const [what, text, expected] of TABLES) {
   });
 }
 
-Deno.test("new CsvReader() gives up on a record of over 1 MiB, and keeps none of it", () => {
+Deno.test("new CsvReader() gives up a record of over 1 MiB, and keeps none of it", () => {
   const found = read(`a,b\n"${"x".repeat(1_100_000)}"\nc,d\n`, { size: 65_536 });
   assertEquals(found.map(({ ok, line }) => [ok, line]), [[true, 1], [false, 2]]);
 });
@@ -63,14 +63,14 @@ Deno.test("new CsvReader() refuses a row of over 1,000 cells", () => {
   ]);
 });
 
-Deno.test("detectSeparator() finds comma, semicolon and tab, and looks at nothing within quotes", () => {
+Deno.test("detectSeparator() finds comma, semicolon and tab, and ignores text within quotes", () => {
   assertEquals(
     ["a,b;c,d", "a;b,c;d", "a\tb", '"a,b,c,d";e', "a", ""].map(detectSeparator),
     [",", ";", "\t", ";", ",", ","],
   );
 });
 
-Deno.test("unescapeFormula() undoes escapeFormula(), and no escaped cell is a formula", () => {
+Deno.test("unescapeFormula() reverses escapeFormula(), and no escaped cell is a formula", () => {
   for (const text of ["=1+1", "+49", "-1", "@x", "\tx", "\rx", "'=x", "''+1"]) {
     assertEquals(/^[=+\-@\t\r]/.test(escapeFormula(text)), false, text);
     assertEquals(unescapeFormula(escapeFormula(text)), text);
@@ -79,7 +79,7 @@ Deno.test("unescapeFormula() undoes escapeFormula(), and no escaped cell is a fo
   fc.assert(fc.property(fc.string(), (text) => unescapeFormula(escapeFormula(text)) === text));
 });
 
-Deno.test("splitTexts() undoes joinTexts(); a backslash before anything else stays", () => {
+Deno.test("splitTexts() reverses joinTexts(); a backslash before any other character stays", () => {
   assertEquals(splitTexts("CORP\\Admins|a\\|b|"), ["CORP\\Admins", "a|b", ""]);
   const texts = fc.array(fc.string({ unit: fc.constantFrom("a", "|", "\\", "'", " ") }), { minLength: 1 });
   fc.assert(fc.property(texts, (given) => {

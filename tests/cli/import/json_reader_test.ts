@@ -1,4 +1,4 @@
-// JSON cut into resources: arrays, ListResponses, lines; and what is none of them.
+// JSON split into resources: arrays, ListResponses, lines; and other texts.
 
 import { assertEquals } from "@std/assert";
 import fc from "../../packages/fast_check.ts";
@@ -13,7 +13,7 @@ function read(text: string, size: number): JsonPiece[] {
 
 const LIST =
   '{"schemas":["urn:x"],"totalResults":2,\n"Resources":[{"a":1},\n{"b":[{}]}],"z":{"Resources":3},"y":"]"}';
-/** Text, and its pieces as [line, text] or [line, "!" + problem]. */
+/** Text, and its parts as [line, text] or [line, "!" + problem]. */
 const TEXTS: readonly (readonly [string, string, readonly (readonly [number, string])[]])[] = [
   ["an array", '[{"a":1},\n{"b":"]}\\"{"}\n]\n', [[1, '{"a":1}'], [2, '{"b":"]}\\"{"}']]],
   ["one object a line", '{"a":1}\n\n{"b":{"c":[2]}}\n', [[1, '{"a":1}'], [3, '{"b":{"c":[2]}}']]],
@@ -39,7 +39,7 @@ const TEXTS: readonly (readonly [string, string, readonly (readonly [number, str
 ];
 
 for (const [what, text, expected] of TEXTS) {
-  Deno.test(`new JsonReader() reads ${what}, in pieces of any size`, () => {
+  Deno.test(`new JsonReader() reads ${what}, in parts of any size`, () => {
     for (const size of [1, 2, 7, 1000]) {
       const found = read(text, size).map((one) => [one.line, one.ok ? one.text : `!${one.problem}`]);
       assertEquals(found, expected.map((one) => [...one]), `pieces of ${size}`);
@@ -47,12 +47,12 @@ for (const [what, text, expected] of TEXTS) {
   });
 }
 
-Deno.test("new JsonReader() gives up on a resource of over 1 MiB", () => {
+Deno.test("new JsonReader() gives up a resource of over 1 MiB", () => {
   const found = read(`[{"a":1},{"b":"${"x".repeat(1_100_000)}"},{"c":1}]`, 65_536);
   assertEquals(found.map(({ ok }) => ok), [true, false]);
 });
 
-Deno.test("new JsonReader() finds any objects again, however they are written", () => {
+Deno.test("new JsonReader() finds all objects, however they are written", () => {
   const objects = fc.array(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })), { maxLength: 5 });
   fc.assert(fc.property(objects, fc.integer({ min: 1, max: 50 }), (given, size) => {
     const written = [
@@ -60,7 +60,7 @@ Deno.test("new JsonReader() finds any objects again, however they are written", 
       JSON.stringify(given, null, 1),
       given.map((one) => JSON.stringify(one)).join("\n"),
     ];
-    // The name that makes a ListResponse of an object at the top.
+    // The name that makes a top-level object a ListResponse.
     fc.pre(!given.some((one) => Object.keys(one).some((name) => name.toLowerCase() === "resources")));
     for (const text of written) {
       const found = read(text, size).map((piece) => piece.ok ? JSON.parse(piece.text) : piece.problem);

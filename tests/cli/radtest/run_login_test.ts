@@ -13,13 +13,13 @@ const SECRET = "shared";
 interface Played {
   readonly args?: readonly string[];
   readonly typed?: readonly string[];
-  /** How many packets the server receives, waited for before it closes. */
+  /** The number of packets that the server receives before it closes. */
   readonly packets?: number;
-  /** How many answers come: each is waited for as long as it takes, and what is waited for after them is silence. */
+  /** The number of answers: the test waits for each of them, and after them there is silence. */
   readonly answers?: number;
 }
 
-/** Plays against a server and gives the exit code, and everything that was shown and asked. */
+/** Runs a login with a server and returns the exit code, the output and the prompts. */
 async function run(
   server: Partial<ChallengeServerOptions>,
   { args = [], typed = [], packets = 0, answers }: Played,
@@ -55,7 +55,7 @@ function withoutTime(socket: RadiusSocket, answers: number): RadiusSocket {
   return { ...socket, receive: () => left-- > 0 ? socket.receive(60_000) : Promise.resolve(null) };
 }
 
-Deno.test("runLogin() shows the challenge, returns State with the answer, and ends with 0 when accepted", async () => {
+Deno.test("runLogin() shows the challenge, returns State with the answer, and ends with 0 after an Accept", async () => {
   const { code, shown } = await run({ prompt: "First line\nsecond line" }, { typed: ["012345"] });
   assertEquals(code, 0);
   assertMatch(shown[0] ?? "", /^Access-Challenge \([\d.]+ ms\) at AWAIT_CODE$/);
@@ -64,13 +64,13 @@ Deno.test("runLogin() shows the challenge, returns State with the answer, and en
   assertEquals(shown[5], "  Welcome.");
 });
 
-Deno.test("runLogin() ends with 1 when rejected", async () => {
+Deno.test("runLogin() ends with 1 after a Reject", async () => {
   const { code, shown } = await run({}, { typed: ["999999"] });
   assertEquals(code, 1);
   assertEquals(shown.at(-1), "  That code does not match.");
 });
 
-Deno.test("runLogin() sends the same packet again on silence, and says so when it was answered", async () => {
+Deno.test("runLogin() repeats the same packet without an answer, and reports when it was answered", async () => {
   const { code, shown, received } = await run({ deafFor: 1 }, {
     args: ["--timeout-ms", "40", "--retries", "50"],
     typed: ["012345"],
@@ -90,7 +90,7 @@ Deno.test("runLogin() ends with 2 and possible causes without an answer", async 
   assertStringIncludes(shown.join("\n"), "secret");
 });
 
-Deno.test("runLogin() says that the secret is another one when an answer does not verify", async () => {
+Deno.test("runLogin() reports a wrong secret when an answer does not verify", async () => {
   const { code, shown } = await run({ secret: "another" }, {
     args: ["--timeout-ms", "40", "--retries", "0"],
     answers: 1,
@@ -99,7 +99,7 @@ Deno.test("runLogin() says that the secret is another one when an answer does no
   assertStringIncludes(shown[0] ?? "", "Response Authenticator is wrong");
 });
 
-Deno.test("runLogin() asks with Status-Server without a login", async () => {
+Deno.test("runLogin() sends Status-Server if there is no login", async () => {
   const { code, shown, received } = await run({}, { args: ["--status"] });
   assertEquals(code, 0);
   assertMatch(shown[0] ?? "", /^Access-Accept /);
@@ -112,7 +112,7 @@ Deno.test("runLogin() ends with 2 when the input ends at a challenge", async () 
   assertEquals(shown.at(-1), "The input ended before the login.");
 });
 
-Deno.test("runLogin() makes what a terminal would obey visible", async () => {
+Deno.test("runLogin() escapes control characters of a terminal", async () => {
   const { shown } = await run({ prompt: "a\u001b[2Jb\u202ec" }, {});
   assert(shown.includes("  a\\u001b[2Jb\\u202ec"));
 });
@@ -139,7 +139,7 @@ Deno.test("parseRadtestArgs() reads every option, and the secret from the enviro
   assertEquals(read, { kind: "run", options: expected });
 });
 
-Deno.test("parseRadtestArgs() takes names, IPv4 and IPv6 addresses, with port 1812 where none is given", () => {
+Deno.test("parseRadtestArgs() accepts names, IPv4 and IPv6 addresses, with the default port 1812", () => {
   const cases: [string, string, number][] = [
     ["vpn.example.com", "vpn.example.com", 1812],
     ["192.0.2.1:1645", "192.0.2.1", 1645],
@@ -153,7 +153,7 @@ Deno.test("parseRadtestArgs() takes names, IPv4 and IPv6 addresses, with port 18
   }
 });
 
-Deno.test("parseRadtestArgs() refuses wrong use with a sentence", () => {
+Deno.test("parseRadtestArgs() refuses wrong arguments with a message", () => {
   const wrong = [[], ["a", "b"], ["a:b"], ["a:70000"], ["a", "--nas-port", "-1"], ["a", "--unknown"], [
     "a",
     "--timeout-ms",

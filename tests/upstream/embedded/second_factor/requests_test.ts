@@ -240,7 +240,7 @@ Deno.test("Requests survive a restart: a pending one can be approved, a decided 
   assertEquals(right(await again.service.status(waiting.id)).granted, true);
 });
 
-Deno.test("Two services over one store: one decision wins, and the other is reported as too late", async () => {
+Deno.test("Two services over one store: one decision wins, and the other one gets already_decided", async () => {
   await using setup = await startSecondFactor();
   const { id, numberToMatch = null } = await setup.ask();
   const other = await setup.restart();
