@@ -11,7 +11,10 @@ import { type ApiCaller, CONSOLE, createCaller, OWNER, startSecured } from "../s
 import { sendLoad } from "./radius_load.ts";
 
 const UNSIGNED_DATAGRAMS = 120_000;
-/** More than any table of the gateway holds (65,536 answers), so that memory has reached its level. COUNTERSIGN_ATTACK=full sends what the review sent. */
+/**
+ * More than any table of the gateway holds (65,536 answers), so that memory has reached its level.
+ * COUNTERSIGN_ATTACK=full sends as many as the review.
+ */
 const INVENTED_NAMES = Deno.env.get("COUNTERSIGN_ATTACK") === "full" ? 300_000 : 70_000;
 const HALF_OPEN = 300;
 const MAX_DESCRIPTORS = 256;
@@ -21,7 +24,10 @@ const SIGN_IN_WITHIN_MS = 60_000;
 
 const SEED = "12345678901234567890";
 const SEED_BASE32 = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
-/** Any client address is accepted, as in a first start: the hardest case. A login and a lock last as long as a slow machine needs. */
+/**
+ * Any client address is accepted, as at a first start: the hardest case. A login and a lock last as long as a slow
+ * machine needs.
+ */
 const SETTINGS = `
 [radius]
 append_mode = true
@@ -102,14 +108,14 @@ async function openHalf(httpUrl: string, count: number): Promise<Deno.TcpConn[]>
   const connections: Deno.TcpConn[] = [];
   for (let index = 0; index < count; index++) {
     const connection = await Deno.connect({ hostname, port: Number(port) });
-    // The server may have closed it already: it has fewer descriptors than there are connections.
+    // The server may already have closed it: it has fewer descriptors than there are connections.
     await connection.write(head).catch(() => undefined);
     connections.push(connection);
   }
   return connections;
 }
 
-/** RFC 2865 §3: 28 octets with a User-Name of six characters, and nothing that proves who sent them. */
+/** RFC 2865 §3: 28 octets with a User-Name of six characters, without any proof of the sender. */
 function unsignedDatagram(index: number): Uint8Array {
   const octets = new Uint8Array(28);
   octets.set([CODES.accessRequest, index & 0xff, 0, 28]);
@@ -119,7 +125,7 @@ function unsignedDatagram(index: number): Uint8Array {
   return octets;
 }
 
-/** Signs in from a new browser, and asks again while the server has no free connection. */
+/** Signs in from a new browser, and repeats the attempt while the server has no free connection. */
 async function ownerSignsIn({ gateway }: Secured): Promise<void> {
   const browser = createCaller(gateway);
   for (const endMs = performance.now() + SIGN_IN_WITHIN_MS;;) {
@@ -133,7 +139,7 @@ async function ownerSignsIn({ gateway }: Secured): Promise<void> {
   }
 }
 
-/** Approves the request that waits on the phone, with the number of the login prompt. */
+/** Approves the pending request on the phone, with the number of the login prompt. */
 async function approve(phone: ApiCaller, challenge: Reply) {
   const [, number = ""] = /number (\d\d)/.exec(challenge.message) ?? [];
   const { view } = await phone.take<{ view: { requests: { requestId: string }[] } }>("/device/api/view");

@@ -1,4 +1,4 @@
-// People who are managed over SCIM log in with a real radclient: what was written counts for the next packet.
+// Users who are managed over SCIM log in with a real radclient: each change applies to the next packet.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { testNeeding } from "../support/skip_unless.ts";
@@ -41,7 +41,7 @@ function base32(text: string): string {
 const pairTotp = (world: ProgramWithServices, user: string) => world.pair(user, "--totp", base32(SEED));
 const code = () => totpCode(SEED, Date.now());
 
-/** What a test shows, and the play that shows it. A refusal takes a second, so plays run side by side. */
+/** The title and the body of a case. A Reject takes a second, so the cases run in parallel. */
 type Plays = Readonly<Record<string, (stage: Stage) => Promise<void>>>;
 
 async function playAll(
@@ -104,7 +104,7 @@ const PEOPLE: Plays = {
     const old = await begin(world, "klara");
     assertEquals((await scim.remove("/Users/klara")).status, 204);
     assertEquals((await scim.post("/Users", { userName: "klara" })).status, 201);
-    // The login from before does not come back to life.
+    // The earlier login does not become valid again.
     assertEquals((await old.answer(code())).code, "Reject");
     const { first } = await begin(world, "klara");
     assertEquals(first.code, "Challenge");
@@ -127,7 +127,7 @@ const PEOPLE: Plays = {
     assertEquals((await scim.put("/Users/emil", body)).json.active, true);
     const login = await begin(world, "emil");
     assertEquals((await login.answer("T")).code, "Challenge");
-    // A passcode from before counts for nothing.
+    // An earlier passcode is not valid.
     assertEquals((await login.answer(passcode)).code, "Reject");
   },
   "a person who was created inactive is refused at once": async ({ world, scim }) => {
@@ -170,19 +170,19 @@ const PEOPLE: Plays = {
     assertEquals(await verdict("hans", "first password ä"), "Challenge");
     assertEquals(await verdict("HANS", "first password ä"), "Challenge");
     await rejects(["hans", "First password ä"], ["hans", ""]);
-    // A replacement without a password keeps it.
+    // A replacement without a password keeps the password.
     assertEquals((await scim.put("/Users/hans", { title: "x" })).status, 200);
     assertEquals(await verdict("hans", "first password ä"), "Challenge");
     assertEquals((await scim.put("/Users/hans", { password: "second" })).status, 200);
     assertEquals(await verdict("hans", "first password ä"), "Reject");
     assertEquals(await verdict("hans", "second"), "Challenge");
-    // Who never got one has none, not an empty one.
+    // A user without a password has none, not an empty one.
     await scim.post("/Users", { userName: "ilse" });
     await rejects(["ilse", ""], ["ilse", "x"], ["ilse", "null"], ["ilse", "undefined"], [
       "an unknown user",
       "second",
     ]);
-    // Deleted and created again, the old password is gone.
+    // After a deletion and a new creation, the old password is not valid.
     await scim.remove("/Users/hans");
     await scim.post("/Users", { userName: "hans" });
     assertEquals(await verdict("hans", "second"), "Reject");
@@ -198,7 +198,7 @@ const PEOPLE: Plays = {
   },
 };
 
-testNeeding({ peers: ["radclient"] }, "people of the directory", async (context) => {
+testNeeding({ peers: ["radclient"] }, "users of the directory", async (context) => {
   await using stage = await startStage(clients(["none", "directory"]) + GROUPS);
   await playAll(context, { plays: PEOPLE, stage });
 });
@@ -230,7 +230,7 @@ ${ldapTarget(slapd, { name: "directory", timeoutMs: 30_000 })}`),
       assertEquals(await verdict("anna", "bind as anna"), "Challenge");
     });
 
-    await context.step("a new password over SCIM counts at once", async () => {
+    await context.step("a new password over SCIM applies at once", async () => {
       await scim.post("/Users", { userName: "bert", password: "before" });
       assertEquals((await scim.put("/Users/bert", { password: "after" })).status, 200);
       assertEquals([await verdict("bert", "before"), await verdict("bert", "after")], [
@@ -239,21 +239,24 @@ ${ldapTarget(slapd, { name: "directory", timeoutMs: 30_000 })}`),
       ]);
     });
 
-    await context.step("while slapd is away all users are refused, and none is locked for it", async () => {
-      await scim.post("/Users", { userName: "carla", password: "bind as carla" });
-      const several = (password: string) => Promise.all([1, 2, 3, 4].map(() => verdict("carla", password)));
-      await slapd.stop();
-      assertEquals(new Set(await several("bind as carla")), new Set(["Reject"]));
-      await slapd.start();
-      // After several failures a directory is left alone for a moment.
-      let now = await verdict("carla", "bind as carla");
-      for (let tries = 0; now === "Reject" && tries < 5; tries++) {
-        now = await verdict("carla", "bind as carla");
-      }
-      assertEquals(now, "Challenge");
-      // Wrong ones are counted: the control of what was just said.
-      assertEquals(new Set(await several("wrong")), new Set(["Reject"]));
-      assertEquals(await verdict("carla", "bind as carla"), "Reject");
-    });
+    await context.step(
+      "while slapd is down all users are refused, and none is locked because of it",
+      async () => {
+        await scim.post("/Users", { userName: "carla", password: "bind as carla" });
+        const several = (password: string) => Promise.all([1, 2, 3, 4].map(() => verdict("carla", password)));
+        await slapd.stop();
+        assertEquals(new Set(await several("bind as carla")), new Set(["Reject"]));
+        await slapd.start();
+        // After several failures a directory is not called for a moment.
+        let now = await verdict("carla", "bind as carla");
+        for (let tries = 0; now === "Reject" && tries < 5; tries++) {
+          now = await verdict("carla", "bind as carla");
+        }
+        assertEquals(now, "Challenge");
+        // Wrong passwords are counted: this is the control of the step before.
+        assertEquals(new Set(await several("wrong")), new Set(["Reject"]));
+        assertEquals(await verdict("carla", "bind as carla"), "Reject");
+      },
+    );
   },
 );

@@ -1,4 +1,4 @@
-// Real peers against the real program: every peer plays every scenario.
+// Real RADIUS clients with the real program: every client runs every scenario.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { testNeeding } from "../support/skip_unless.ts";
@@ -19,7 +19,7 @@ Deno.test.afterAll(async () => {
 
 let people = 0;
 
-/** A new person, without an earlier login, so that no limit and no running conversation is shared. */
+/** A new user without an earlier login, so that logins share no limit and no conversation. */
 function newPerson(): Person {
   people++;
   return {
@@ -56,7 +56,7 @@ const HOLD = `
 [radius]
 device = "hold"`;
 
-/** Waits until the approval is asked for, then grants it: the login itself is held meanwhile. */
+/** Waits until the approval is requested, then grants it while the login is held. */
 async function grantWhenAsked(world: ProgramWithServices, person: Person): Promise<void> {
   await eventually(
     "the approval is asked for",
@@ -67,7 +67,7 @@ async function grantWhenAsked(world: ProgramWithServices, person: Person): Promi
 
 testNeeding(
   { peers: PEER_ROWS.flatMap((row) => row.needs.peers), root: true },
-  "a held login is accepted in one round trip once the device approves, for every peer",
+  "a held login is accepted in one round trip when the device approves, for every peer",
   async (context) => {
     await using world = await startProgramWithServices({ toml: HOLD });
     for (const row of PEER_ROWS) {
@@ -95,7 +95,7 @@ conversation_ttl_s = 30
 [factors.passcode]
 lifetime_s = 30`;
 
-/** Begins a login by text message and gives what ends it after the conversation's time is over. */
+/** Begins a login by text message, and returns a function that answers it after the conversation has expired. */
 async function beginLate(
   world: ProgramWithServices,
   peer: PeerSetUp,
@@ -109,7 +109,7 @@ async function beginLate(
 
 testNeeding(
   { peers: PEER_ROWS.flatMap((row) => row.needs.peers), root: true },
-  "the right passcode after the conversation's end is rejected, for every peer",
+  "the right passcode after the end of the conversation is rejected, for every peer",
   async () => {
     await using world = await startProgramWithServices({ toml: EXPIRY });
     const door = { port: world.gateway.radiusPort, secret: world.gateway.secret };
@@ -119,7 +119,7 @@ testNeeding(
       const setUp = stack.use(await row.setUp(door));
       late.push({ title: row.title, ...await beginLate(world, setUp) });
     }
-    // 30 s is the shortest life that the settings allow; all peers wait through it together.
+    // 30 s is the shortest lifetime that the settings allow; all peers wait for it together.
     await new Promise((resolve) => setTimeout(resolve, 30_500));
     for (const { title, login, passcode } of late) {
       await login.answer(passcode);
@@ -128,7 +128,7 @@ testNeeding(
   },
 );
 
-// The last test of the file: the others run while the two minutes pass.
+// The last test of the file: the others run during the two minutes.
 testNeeding(
   STATUS_SERVER_NEEDS,
   "radsecproxy with Status-Server for two minutes: unsigned logins are answered before, between and after its packets",

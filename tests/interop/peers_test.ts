@@ -1,4 +1,4 @@
-// The peers themselves, against a throw-away server that challenges once: what fails here is no fault of the gateway.
+// The peers themselves, with a minimal server that challenges once: a failure here is not a fault of the gateway.
 
 import { assertEquals } from "@std/assert";
 import { startChallengeServer } from "../support/challenge_server.ts";

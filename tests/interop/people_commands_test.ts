@@ -1,4 +1,4 @@
-// The commands on people with a real LDAP directory behind the target, also one that is away for a while.
+// The commands on users with a real LDAP directory as a backend, also with one that is down for a while.
 
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { openOperator } from "../cli/operator.ts";
@@ -23,12 +23,12 @@ async function tableOf(rows: number): Promise<string> {
   return file;
 }
 
-/** A directory that was away is asked again after up to 72 s (scim/provisioning/delivery.ts). */
+/** A directory that was down is retried after up to 72 s (scim/provisioning/delivery.ts). */
 const DELIVERY = { withinMs: 120_000 } as const;
 
 testNeeding(
   NEEDS,
-  "deno task import writes to slapd, and deno task refresh takes everything from there",
+  "deno task import writes to slapd, and deno task refresh imports everything from there",
   async () => {
     const slapd = await startSlapd();
     const file = await tableOf(120);
@@ -63,7 +63,7 @@ testNeeding(
 
 testNeeding(
   NEEDS,
-  "deno task import stops when slapd is away, and goes on with --update when it is back",
+  "deno task import stops when slapd is down, and continues with --update when it is back",
   async () => {
     const slapd = await startSlapd();
     const file = await tableOf(30);

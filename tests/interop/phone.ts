@@ -1,4 +1,5 @@
-// A phone in the tests: pairs through an invitation and decides through the phone page's own HTTP interface, with number matching.
+// A phone in the tests: pairs by an invitation and decides through the HTTP API of the phone page, with number
+// matching.
 
 import type { RunningProgram } from "../support/program.ts";
 

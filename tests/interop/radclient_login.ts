@@ -16,7 +16,7 @@ secret = "${SECRET}"
 first_factor = "${factor}"
 ${factor === "ldap" ? 'first_factor_backend = "directory"' : ""}`).join("\n");
 
-/** What radclient printed of a reply. */
+/** The reply as radclient printed it. */
 export interface RadclientReply {
   readonly code: string;
   readonly state: string;

@@ -8,14 +8,17 @@ const BURST = 100;
 const BARRIER_WAIT_MS = 2000;
 const MAX_BARRIER_TRIES = 15;
 
-/** Where the datagrams go. `hostname` is the source address on this host. */
+/** The destination of the datagrams. `hostname` is the source address on this host. */
 export interface LoadTarget {
   readonly port: number;
   readonly secret: string;
   readonly hostname?: string;
 }
 
-/** Sends `count` datagrams, each made by `datagram`. Resolves when the gateway has processed all; throws when it stops answering. */
+/**
+ * Sends `count` datagrams, each made by `datagram`. Resolves when the gateway has processed all; throws when it stops
+ * answering.
+ */
 export async function sendLoad(
   target: LoadTarget,
   { count, datagram }: { count: number; datagram: (index: number) => Uint8Array },
@@ -23,7 +26,7 @@ export async function sendLoad(
   const hostname = target.hostname ?? "127.0.0.1";
   const socket = Deno.listenDatagram({ transport: "udp", hostname, port: 0 });
   const to: Deno.NetAddr = { transport: "udp", hostname: "127.0.0.1", port: target.port };
-  /** The barrier that is being waited for. */
+  /** The barrier in progress. */
   const barrier = { identifier: -1, passed: (_answered: boolean): void => undefined };
   const received = (async () => {
     for await (const [octets] of socket) {

@@ -1,10 +1,10 @@
-// The logins that every peer plays, as rows: which factor the user has, what happens, how it ends.
+// The logins that every peer runs, as rows: the user's factor, the events, and the result.
 
 import type { Login, Verdict } from "./peers/login.ts";
 import { totpCode } from "../support/totp.ts";
 import type { ProgramWithServices } from "../fakes/program_services.ts";
 
-/** One user's own things, so that no login sees another's. */
+/** The data of one user, so that no login affects another's. */
 export interface Person {
   readonly name: string;
   readonly phone: string;
@@ -14,11 +14,11 @@ export interface Person {
 /** A login from the first prompt to the end. */
 export interface ScenarioRow {
   readonly title: string;
-  /** What follows the user's name in `deno task pair`. */
+  /** The arguments after the user's name in `deno task pair`. */
   readonly factor: (person: Person) => readonly string[];
   readonly play: (login: Login, scene: { world: ProgramWithServices; person: Person }) => Promise<void>;
   readonly verdict: Verdict;
-  /** Part of the Reply-Message of a reject, for peers that show it. */
+  /** Part of the Reply-Message of a Reject, for peers that show it. */
   readonly message?: string;
 }
 
@@ -30,14 +30,14 @@ const byText = ({ phone }: Person) => ["--sms", phone];
 const byVoice = ({ phone }: Person) => ["--voice", phone];
 const byTotp = () => ["--totp", TOTP_SEED_BASE32];
 
-/** The passcode that was last sent to a person. */
+/** The passcode that was last sent to a user. */
 export function sentPasscode(world: ProgramWithServices, { phone }: Person): string {
   const passcode = world.telephony.lastPasscode(phone);
   if (passcode === undefined) throw new Error(`Nothing was sent to ${phone}`);
   return passcode;
 }
 
-/** Decides the request that waits on a person's device. */
+/** Decides the pending request on a user's device. */
 export function decideOnDevice(
   world: ProgramWithServices,
   { devicePairing }: Person,
@@ -48,7 +48,7 @@ export function decideOnDevice(
   world.secondFactor.decide(request.id, { granted });
 }
 
-/** A passcode of the same length that is certainly another one. */
+/** A different passcode of the same length. */
 export function otherThan(passcode: string): string {
   return [...passcode].map((digit) => String((Number(digit) + 1) % 10)).join("");
 }
@@ -149,7 +149,7 @@ export const SCENARIOS: readonly ScenarioRow[] = [
       await login.shows("Choose a second factor");
       await login.answer("T");
       await login.shows("passcode from the text message");
-      // One new passcode in a million is the earlier one by chance.
+      // One new passcode in a million equals the earlier one by chance.
       await login.answer(earlier === sentPasscode(world, person) ? otherThan(earlier) : earlier);
     },
   },

@@ -1,5 +1,5 @@
-// radsecproxy with Status-Server in front of a gateway for two minutes. It starts with the first test of a file and is checked in the last, so
-// that the other tests of the file run meanwhile.
+// radsecproxy with Status-Server in front of a gateway for two minutes. It starts with the first test of a file and is
+// checked in the last one, so that the other tests run meanwhile.
 
 import { assert, assertEquals } from "@std/assert";
 import { lacking, type Needs } from "../support/skip_unless.ts";
@@ -8,14 +8,18 @@ import type { PeerSetUp } from "./peers/login.ts";
 import { setUpRadsecproxy } from "./peers/radsecproxy.ts";
 
 export const STATUS_SERVER_NEEDS: Needs = { peers: ["radclient", "radsecproxy"] };
-/** The logins, each but the last after another Status-Server: radsecproxy sends one after some 25 s without traffic. */
+/**
+ * The logins, each except the last after another Status-Server: radsecproxy sends one after about 25 s without traffic.
+ */
 const LOGINS = 5;
 const STATUS_WITHIN_MS = 90_000;
-/** When the last login is made, or later. */
+/** The earliest time of the last login. */
 const LAST_AT_MS = 120_000;
 
 const SECRET = "shared-with-radsecproxy";
-/** One address, and message_authenticator = "auto": the entry that a signed Access-Request teaches to require signatures. */
+/**
+ * One address, and message_authenticator = "auto": a signed Access-Request would make this entry require signatures.
+ */
 const SETTINGS = `
 [[radius.client]]
 name = "proxy"
@@ -23,17 +27,20 @@ address = ["127.0.0.1"]
 secret = "${SECRET}"`;
 
 export interface StatusServerWatch extends AsyncDisposable {
-  /** Waits until the two minutes are over, and checks that every login was answered and that Status-Server packets arrived. */
+  /**
+   * Waits until the two minutes are over, and checks that every login was answered and that Status-Server packets
+   * arrived.
+   */
   check(): Promise<void>;
 }
 
-/** `null` where the programs are missing. */
+/** `null` if the programs are missing. */
 export async function watchStatusServer(): Promise<StatusServerWatch | null> {
   if (lacking(STATUS_SERVER_NEEDS) !== null) return null;
   const gateway = await startProgram({ toml: SETTINGS });
   const proxy = await setUpRadsecproxy({ port: gateway.radiusPort, secret: SECRET });
   const stop = Promise.withResolvers<void>();
-  // A failure before `check` must not end the test run: it is a value until then.
+  // A failure before `check` must not end the test run, so it is a value until then.
   const logins = login(proxy, { gateway, stopped: stop.promise }).then(
     (made) => ({ made, fault: null }),
     (fault: unknown) => ({ made: 0, fault }),
@@ -56,7 +63,7 @@ export async function watchStatusServer(): Promise<StatusServerWatch | null> {
   };
 }
 
-/** Begins the logins; each gets the menu, or this rejects. */
+/** Begins the logins; each reaches the menu, or this function rejects. */
 async function login(
   proxy: PeerSetUp,
   { gateway, stopped }: { gateway: RunningProgram; stopped: Promise<void> },

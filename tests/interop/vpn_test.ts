@@ -1,4 +1,5 @@
-// Logins as users of real VPN software make them: a push approved on the phone page, then an empty answer; and the accounting that follows.
+// Logins of real VPN software: a push that is approved on the phone page, then an empty answer; and the accounting
+// after it.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { runProgram } from "../support/child.ts";
@@ -16,7 +17,7 @@ continue_wait_ms = 5000`;
 const TOTP_SEED = "12345678901234567890";
 const TOTP_SEED_BASE32 = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
 
-/** The two digits of the prompt, as the user reads them on the screen. */
+/** The two digits of the prompt that the user reads on the screen. */
 function numberOf(shown: string): string {
   const [, number = ""] = /with the number (\d\d)/.exec(shown) ?? [];
   return number;
@@ -69,7 +70,7 @@ for (const peer of [OPENCONNECT, AUTHEN_RADIUS]) {
     await context.step("a correct code", async () => {
       assertEquals(await codeLogin(gateway, peer, { user: "cleo", type: (code) => code }), "accept");
     });
-    await context.step("a correct code with a blank, as phones show it", async () => {
+    await context.step("a correct code with the blank that phones show", async () => {
       const type = (code: string) => `${code.slice(0, 3)} ${code.slice(3)}`;
       assertEquals(await codeLogin(gateway, peer, { user: "emma", type }), "accept");
     });
@@ -79,10 +80,12 @@ for (const peer of [OPENCONNECT, AUTHEN_RADIUS]) {
   });
 }
 
-/** As openvpn-auth-radius does it: a held login, then Accounting-Start, and the tunnel opens only if that is answered. */
+/**
+ * Does what openvpn-auth-radius does: a held login, then Accounting-Start. The tunnel opens only if that is answered.
+ */
 testNeeding(
   { peers: ["radclient"] },
-  "the OpenVPN plug-in's sequence: a held login, then Accounting-Start is answered, and the Stop too",
+  "the sequence of the OpenVPN plug-in: a held login, then Accounting-Start and the Stop are answered",
   async () => {
     await using gateway = await startProgram({ toml: '[radius]\ndevice = "hold"\nappend_mode = true' });
     const paired = await gateway.pair("ada", "--totp", TOTP_SEED_BASE32);
@@ -97,7 +100,7 @@ testNeeding(
     );
     const stop = `${session},Acct-Status-Type=Stop,Acct-Input-Octets=5,Acct-Terminate-Cause=User-Request`;
     assertMatch(await radclient(gateway, "acct", stop), /Received Accounting-Response/);
-    // The plug-in may be given the authentication port for both.
+    // The plug-in may use the authentication port for both.
     assertMatch(
       await radclient(
         gateway,

@@ -1,5 +1,5 @@
-// The real program on the wire, judged by a client that shares no code with it: what every reply must be, what is
-// answered with silence, what is answered once.
+// The real program on the wire, checked by a client that shares no code with it: properties of every reply, and packets
+// that get no answer or only one.
 
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { type RunningProgram, startProgram } from "../support/program.ts";
@@ -14,13 +14,13 @@ Deno.test.beforeAll(async () => {
 });
 Deno.test.afterAll(() => gateway.dispose());
 
-/** A login that nothing else resembles; a user without a factor gets the menu. */
+/** A unique login; a user without a factor reaches the menu. */
 function login(parts: RequestParts = {}): RequestParts {
   nasPort++;
   return { userName: `wire${nasPort}`, password: "first", nasPort, ...parts };
 }
 
-/** What must be met with silence, as a change of a packet that would be answered. */
+/** Packets that get no answer, each as a change of a packet that would be answered. */
 const SILENCED: Readonly<Record<string, (client: RadiusClient) => Uint8Array>> = {
   "a wrong Message-Authenticator": (client) => client.build(login({ messageAuthenticator: "wrong" })).bytes,
   "an unsigned Status-Server": (client) =>
@@ -40,14 +40,14 @@ function altered({ bytes }: BuiltRequest, change: { at: number; by?: number; to?
   return copy;
 }
 
-Deno.test("a login without a factor gets the menu, in a reply without a fault", async () => {
+Deno.test("a login without a factor reaches the menu, in a valid reply", async () => {
   using client = gateway.client();
   const reply = await client.ask(login());
   assertEquals([reply.code, reply.problems], [CODES.accessChallenge, []]);
   assertEquals(new TextDecoder().decode(reply.state ?? undefined), "CHOOSE_WHICH_MULTIFACTOR");
 });
 
-Deno.test("State carries a token where nothing but the name tells logins apart", async () => {
+Deno.test("State has a token where only the name distinguishes logins", async () => {
   using client = gateway.client();
   const reply = await client.ask(login({ nasPort: undefined }));
   const [name, token] = new TextDecoder().decode(reply.state ?? undefined).split(".");
@@ -72,7 +72,7 @@ Deno.test("the same packet again gets the same octets", async () => {
   assertEquals(second.bytes, first.bytes);
 });
 
-Deno.test("another login under the same identifier gets a reply of its own", async () => {
+Deno.test("another login with the same identifier gets its own reply", async () => {
   using client = gateway.client();
   const first = await client.ask(login({ identifier: 7 }));
   const second = await client.ask(login({ identifier: 7 }));
@@ -80,14 +80,14 @@ Deno.test("another login under the same identifier gets a reply of its own", asy
   assertNotEquals(second.bytes, first.bytes);
 });
 
-Deno.test("what follows the Length is padding and is ignored (RFC 2865 §3)", async () => {
+Deno.test("octets after the Length are padding and are ignored (RFC 2865 §3)", async () => {
   using client = gateway.client();
   const request = client.build(login());
   const padded = { ...request, bytes: Uint8Array.from([...request.bytes, 1, 2, 3, 4]) };
   assertEquals((await client.exchange(padded)).code, CODES.accessChallenge);
 });
 
-Deno.test("attribute 66 is skipped, and the request goes on", async () => {
+Deno.test("attribute 66 is skipped, and the request is handled", async () => {
   using client = gateway.client();
   const more = [{ type: 66, value: new TextEncoder().encode("198.51.100.1") }];
   assertEquals((await client.ask(login({ more }))).code, CODES.accessChallenge);
@@ -110,11 +110,11 @@ Deno.test("an EAP-Message is rejected in one round trip, with EAP-Failure inside
 });
 
 for (const [title, make] of Object.entries(SILENCED)) {
-  Deno.test(`${title} is met with silence, and the next request is answered`, async () => {
+  Deno.test(`${title} gets no answer, and the next request is answered`, async () => {
     using client = gateway.client();
     using heard = client.listen();
     await client.sendRaw(make(client));
-    // The program reads datagrams in order, so whatever it says to the first one comes before this answer.
+    // The program reads datagrams in order, so any reply to the first one comes before this answer.
     const next = await client.ask(login());
     assertEquals(next.code, CODES.accessChallenge);
     assertEquals(heard.datagrams.filter(([, identifier]) => identifier !== next.identifier), []);

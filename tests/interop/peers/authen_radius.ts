@@ -1,5 +1,5 @@
-// Authen::Radius, the library of Perl programs. An empty answer is a User-Password without octets, all requests of a login have the same
-// Request Authenticator, and none has a Message-Authenticator.
+// Authen::Radius, the library of Perl programs. An empty answer is a User-Password without octets, all requests of a
+// login have the same Request Authenticator, and none has a Message-Authenticator.
 
 import { endChild } from "../../support/child.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";

@@ -1,4 +1,5 @@
-// FreeRADIUS between radclient and the gateway: requests arrive with Proxy-State, from the proxy's port, re-signed.
+// FreeRADIUS between radclient and the gateway: requests arrive with Proxy-State, from the proxy's port, and signed
+// again.
 
 import { endChild } from "../../support/child.ts";
 import { freeUdpPort } from "../../support/free_port.ts";

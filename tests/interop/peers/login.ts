@@ -1,29 +1,29 @@
-// What every peer can do, whatever it is made of: begin a login, show what the gateway says, take an answer, end.
+// The interface of every peer: begin a login, show the gateway's text, answer it, end.
 
 import type { Needs } from "../../support/skip_unless.ts";
 
-/** Where the gateway is, and the secret shared with it. */
+/** The address of the gateway, and the secret shared with it. */
 export interface Door {
   readonly port: number;
   readonly secret: string;
 }
 
-/** How a login ended. */
+/** The result of a login. */
 export type Verdict = "accept" | "reject";
 
-/** One login under way. Every wait has a deadline of 20 s and throws with what was shown. */
+/** One login in progress. Every wait has a deadline of 20 s and throws with the text on the screen. */
 export interface Login {
   /** Waits for a challenge whose text contains `text`. */
   shows(text: string): Promise<void>;
-  /** What the program shows now, where it shows text on a screen. */
+  /** The present text, for programs with a screen. */
   screen?(): string;
-  /** Answers the challenge that is shown. */
+  /** Answers the present challenge. */
   answer(text: string): Promise<void>;
-  /** Waits for the end. `message` is the text of an Access-Reject, where the peer shows one. */
+  /** Waits for the end. `message` is the text of an Access-Reject, if the peer shows one. */
   end(): Promise<{ verdict: Verdict; message: string | null }>;
 }
 
-/** A peer that was set up in front of a door. */
+/** A peer that was set up for one gateway or proxy. */
 export interface PeerSetUp extends AsyncDisposable {
   login(user: { name: string; password: string }): Promise<Login>;
 }

@@ -1,5 +1,6 @@
-// openconnect against ocserv: a real VPN with RADIUS authentication (radcli). An empty answer is a User-Password without octets, and the
-// requests carry no Message-Authenticator. `--authenticate` ends before the tunnel, so no network device is needed.
+// openconnect with ocserv: a real VPN with RADIUS authentication (radcli). An empty answer is a User-Password without
+// octets, and the requests have no Message-Authenticator. `--authenticate` ends before the tunnel, so no network device
+// is needed.
 
 import { createHash, X509Certificate } from "node:crypto";
 import { type Certificate, makeAuthority } from "../../support/certificates.ts";
@@ -119,7 +120,7 @@ async function waitUntilUp(port: number, server: Deno.ChildProcess): Promise<voi
   throw new Error(`ocserv does not listen on port ${port}${ended ? ": it ended" : ""}`);
 }
 
-/** The form that `--servercert` takes: SHA-256 of the public key. */
+/** The form that `--servercert` accepts: SHA-256 of the public key. */
 async function pinOf({ certFile }: Certificate): Promise<string> {
   const { publicKey } = new X509Certificate(await Deno.readTextFile(certFile));
   return createHash("sha256").update(publicKey.export({ type: "spki", format: "der" })).digest("base64");

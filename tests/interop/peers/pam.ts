@@ -1,5 +1,5 @@
-// pam_radius_auth under pamtester: a real PAM conversation over stdin. Challenges are prompts; the answer goes back with
-// State. Its requests carry no Message-Authenticator, and NAS-Port is its process id.
+// pam_radius_auth with pamtester: a real PAM conversation over stdin. Challenges are prompts; the answer is sent with
+// State. Its requests have no Message-Authenticator, and NAS-Port is its process id.
 
 import { endChild } from "../../support/child.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";

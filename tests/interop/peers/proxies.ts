@@ -1,10 +1,13 @@
-// What the proxies in front of the gateway have in common.
+// Shared functions of the proxies in front of the gateway.
 
 import { openRadiusClient } from "../../support/radius_client.ts";
 import { CODES } from "../../support/radius_packets.ts";
 import type { Door } from "./login.ts";
 
-/** Waits until a proxy answers at its front door: each answers Status-Server itself, without asking the gateway. Throws when it ends. */
+/**
+ * Waits until a proxy answers on its own port: each answers Status-Server itself, without the gateway. Throws when the
+ * proxy ends.
+ */
 export async function answersStatusServer(front: Door, proxy: Deno.ChildProcess): Promise<void> {
   using client = openRadiusClient(front);
   const ended = proxy.status.then(({ code }) => {

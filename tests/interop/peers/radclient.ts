@@ -1,18 +1,18 @@
-// FreeRADIUS's radclient: one run for each step; State is copied by hand, as its users do.
+// FreeRADIUS's radclient: one run for each step. The test copies State, like users of radclient.
 
 import { runProgram } from "../../support/child.ts";
 import type { Door, Login, PeerRow, PeerSetUp, Verdict } from "./login.ts";
 
-/** What radclient printed of the reply. */
+/** The reply as radclient printed it. */
 interface Printed {
   readonly code: string;
   readonly state: string | null;
   readonly message: string;
 }
 
-/** A login by radclient also tells what it shows. */
+/** A login by radclient also returns its output. */
 export interface RadclientLogin extends Login {
-  /** The text of the reply that came last. */
+  /** The text of the last reply. */
   message(): string;
 }
 
@@ -20,7 +20,7 @@ export interface RadclientSetUp extends PeerSetUp {
   login(user: { name: string; password: string }): Promise<RadclientLogin>;
 }
 
-/** With `port`, each login sends a NAS-Port of its own, so that the gateway's State is a plain name; without, a token. */
+/** With `port`, each login sends its own NAS-Port, so that the gateway's State is a plain name; without, a token. */
 export function radclientRow(
   options: { title: string; nasPort: boolean; signed: boolean },
 ): PeerRow {
@@ -31,7 +31,7 @@ export function radclientRow(
   };
 }
 
-/** radclient in front of any door, also a proxy's. */
+/** radclient for any address, also a proxy's. */
 export function setUpRadclient(
   door: Door,
   options: { nasPort: boolean; signed: boolean },

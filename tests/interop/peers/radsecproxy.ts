@@ -1,5 +1,5 @@
-// radsecproxy between radclient and the gateway, with Status-Server: every 25 s or so, it asks the gateway whether it is there, in a packet
-// that is always signed, while the logins that it forwards are not.
+// radsecproxy between radclient and the gateway, with Status-Server: about every 25 s it checks the gateway with a
+// packet that is always signed, while the logins that it forwards are not.
 
 import { endChild } from "../../support/child.ts";
 import { freeUdpPort } from "../../support/free_port.ts";
@@ -15,7 +15,7 @@ export const RADSECPROXY: PeerRow = {
 
 const FRONT_SECRET = "the-front-door-of-radsecproxy";
 
-/** Starts radsecproxy in front of a door. */
+/** Starts radsecproxy in front of a gateway. */
 export async function setUpRadsecproxy(gateway: Door): Promise<PeerSetUp> {
   const run = await Deno.makeTempDir({ prefix: "countersign-radsecproxy-" });
   const front: Door = { port: freeUdpPort(), secret: FRONT_SECRET };

@@ -1,4 +1,4 @@
-// The peers that play logins against the gateway.
+// The table of peers that log in to the gateway.
 
 import { AUTHEN_RADIUS } from "./authen_radius.ts";
 import { FREERADIUS_PROXY } from "./freeradius_proxy.ts";

@@ -1,19 +1,19 @@
-// What a terminal program shows: gathers its output, and waits for a text in it.
+// The output of a terminal program: collects it, and waits for a text in it.
 
 import type { Login, Verdict } from "./login.ts";
 
 const WAIT_MS = 20_000;
 
 export interface Screen {
-  /** Everything since the last {@link clear}. */
+  /** All output since the last {@link clear}. */
   text(): string;
-  /** Forgets what was shown, so that it does not satisfy the next wait. */
+  /** Clears the output, so that it does not satisfy the next wait. */
   clear(): void;
   /** Waits at most 20 s. @param what for the error message. */
   until(isThere: (unread: string) => boolean, what: string): Promise<void>;
 }
 
-/** Gathers both output streams of a child. */
+/** Collects both output streams of a child process. */
 export function watchScreen(child: Deno.ChildProcess, program: string): Screen {
   let unread = "";
   let wake: () => void = () => {};
@@ -46,7 +46,7 @@ export function watchScreen(child: Deno.ChildProcess, program: string): Screen {
   };
 }
 
-/** A login through a program that asks on the terminal: prompts are read from the screen, answers are lines. */
+/** A login with a program that prompts on the terminal: prompts are read from the screen, answers are lines. */
 export function openTerminalLogin(
   child: Deno.ChildProcess,
   { program, endings }: { program: string; endings: readonly (readonly [text: string, verdict: Verdict])[] },
