@@ -1,8 +1,8 @@
-// What the audit of a console under test has besides coming and going, which every call of a test brings about.
+// The audit records of a console under test, without the sign-ins that every test causes.
 
 import type { Store, StoreEntry } from "../../platform/store.ts";
 
-/** Entries of the audit, oldest first, without sign-ins. */
+/** Audit records, oldest first, without sign-ins. */
 export async function auditRecordsOf<T = string>(
   store: Pick<Store, "list">,
 ): Promise<StoreEntry<Record<string, T>>[]> {

@@ -8,16 +8,16 @@ export interface AuthenticatorLies {
   readonly rpId?: string;
   readonly challenge?: string;
   readonly type?: string;
-  /** Whether the holder was verified, as by a finger or a PIN. */
+  /** Whether the user was verified, for example by a fingerprint or a PIN. */
   readonly verified?: boolean;
   readonly present?: boolean;
   readonly counter?: number;
-  /** Signs something else than what it sends. */
+  /** Signs other data than it sends. */
   readonly badSignature?: boolean;
   readonly format?: string;
 }
 
-/** @param origin the page that it is used on. */
+/** @param origin the page that uses it. */
 export async function createAuthenticator(origin: string) {
   const keys = await crypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, [
     "sign",

@@ -1,4 +1,5 @@
-// For tests: all services on a store in memory, with a clock that a test moves, and the administration API as the operator uses it.
+// All services on a store in memory for tests, with a manual clock, and the administration API as the operator calls
+// it.
 
 import { hc } from "hono/client";
 import { type AdminApi, AdminRefusal, apiValue } from "../../cli/admin_connection.ts";
@@ -25,17 +26,17 @@ export interface TestComposition extends Omit<Composition, "close">, AsyncDispos
   readonly config: Config;
   readonly store: Store;
   readonly clock: ManualClock;
-  /** Typed calls, as commands make them. */
+  /** Typed calls, like those of commands. */
   readonly api: AdminApi;
-  /** A request below the API's path, which may be one that the typed client refuses to make. */
+  /** A request below the API's path, also one that the typed client refuses to send. */
   ask(method: string, path: string, json?: unknown): Promise<OperatorAnswer>;
   /** From now on the store fails each commit. */
   breakStore(): void;
   /** The audit records, oldest first. */
   audits(): Promise<Record<string, unknown>[]>;
-  /** The pairings as a process that starts now reads them. */
+  /** The pairings as a new process reads them. */
   reload(): Promise<Pairings>;
-  /** All text that the store holds, except the counts for charts, which are written in the background. */
+  /** All text in the store, except the counts for charts, which are written in the background. */
   dump(): Promise<string>;
 }
 
@@ -102,14 +103,14 @@ export async function openComposition(
   };
 }
 
-/** Typed calls of the operator's API of an application. */
+/** Typed calls of an application's operator API. */
 export function operatorApi({ answerOperator }: Pick<Composition["app"], "answerOperator">): AdminApi {
   return hc<ConsoleApi>(`http://localhost${CONSOLE_API_PATH}`, {
     fetch: (input: URL | RequestInfo, init?: RequestInit) => answerOperator(new Request(input, init)),
   });
 }
 
-/** One request of the operator, with a JSON body if there is one. */
+/** One request of the operator, with an optional JSON body. */
 export async function askOperator(
   { answerOperator }: Pick<Composition["app"], "answerOperator">,
   { method, path, json }: { method: string; path: string; json?: unknown },

@@ -27,7 +27,7 @@ groups_dn = "ou=groups"
 export const SECRET = "a-secret-of-16-octets";
 export const CLIENT = { ...CLIENT_RULES, name: "vpn-1", address: ["198.51.100.0/24"], secret: SECRET };
 
-/** What any of the calls may answer; a test looks at what its own call gives. */
+/** All fields that any of the calls may return; a test reads those of its own call. */
 export interface Told {
   readonly backends: OneTarget["backends"];
   readonly error: { readonly code: string };

@@ -14,11 +14,11 @@ import { createFakeOutbox, createFakeSecondFactorAdmin, createFakeWatch } from "
 import { FakePhone } from "./console_phone.ts";
 
 export const PASSWORD = "correct horse battery";
-/** One administrator of each role, named like it. */
+/** One administrator of each role, with the role as the name. */
 export const ADMINS: readonly AdminSettings[] = (["owner", "user_manager", "operator", "viewer"] as const)
   .map((role) => ({ name: role, password: PASSWORD, role }));
 
-/** Pages without their files: enough for what is no browser. */
+/** Pages without files, for tests without a browser. */
 export const EMPTY_DIST: Dist = {
   manifest: {
     inputs: { hash: "", files: [] },
@@ -34,7 +34,7 @@ export const EMPTY_DIST: Dist = {
       : null,
 };
 
-/** A clock that tests move; timers run when their time comes. */
+/** A manual clock; timers run when their time comes. */
 export function createManualClock(startMs = 1_800_000_000_000): Clock & { advance(ms: number): void } {
   let nowMs = startMs;
   let timers: { atMs: number; task: () => void }[] = [];
@@ -65,7 +65,7 @@ interface ConsoleOptions {
   readonly admins?: readonly AdminSettings[];
   readonly dist?: Dist;
   readonly clock?: Clock;
-  /** One that others write to as well, who also close it; its own unless given. */
+  /** A store that others write to and close as well; the default is a store of its own. */
   readonly store?: Store;
   readonly port?: number;
   readonly sessionMs?: number;
@@ -75,7 +75,7 @@ interface ConsoleOptions {
 
 export type TestConsole = Awaited<ReturnType<typeof startConsole>>;
 
-/** The console's application on its own port, over fakes and a store in memory. Declare it with `await using`. */
+/** The console's application on its own port, with fakes and a store in memory. Declare it with `await using`. */
 export async function startConsole(options: ConsoleOptions = {}) {
   const { clock = systemClock, admins: configAdmins = ADMINS } = options;
   const random = createSystemRandom();
@@ -160,7 +160,7 @@ function consoleCalls(origin: string) {
     });
   return {
     call,
-    /** Signs in; returns the cookie to send. */
+    /** Signs in; returns the cookie. */
     async signIn(name: string): Promise<string> {
       const json = { name, password: PASSWORD };
       const response = await call("/console/api/session", { method: "POST", json });

@@ -1,4 +1,4 @@
-// Calls of the console's API that must succeed, the code of a refusal, and a wait for pending writes.
+// Calls of the console API: successful ones, the code of a refusal, and a wait for pending writes.
 
 import { assertEquals } from "@std/assert";
 import type { UserView } from "../../console/api/users/user_types.ts";
@@ -19,7 +19,7 @@ export async function codeOf(response: Response): Promise<string> {
   return body.error?.code ?? "";
 }
 
-/** The view once no write is pending; throws after 30 seconds. */
+/** The view when no write is pending any more; throws after 30 seconds. */
 export async function whenDelivered(view: () => Promise<UserView>): Promise<UserView> {
   for (const end = performance.now() + 30_000; performance.now() < end;) {
     const seen = await view();

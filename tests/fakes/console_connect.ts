@@ -24,7 +24,7 @@ export type ConnectConsole = Awaited<ReturnType<typeof startConnectConsole>>;
 export async function startConnectConsole(
   { shape = { local: "store", ldap: "sync" }, dist, target, ...options }: PeopleOptions & {
     dist?: Dist;
-    /** What the pages of targets show instead of the target with `shape`. */
+    /** The targets that the pages show instead of the target with `shape`. */
     target?: Target;
   } = {},
 ) {

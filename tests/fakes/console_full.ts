@@ -1,5 +1,5 @@
-// A console in which every page has something to show: people with factors, clients that were heard, targets, logins under way
-// and over, packets dropped, approvals and messages, administrators, tokens, changes. All under names that a test may choose.
+// A console with data on every page: users with factors, discovered clients, targets, logins in progress and ended
+// ones, dropped packets, approvals and messages, administrators, tokens, changes. A test may choose all names.
 
 import type { Dist } from "../../console/assets.ts";
 import {
@@ -17,16 +17,16 @@ import { apiCaller } from "./console_caller.ts";
 import { type ConnectConsole, startConnectConsole } from "./console_connect.ts";
 import { approval, conversation, ended } from "./console_gateway.ts";
 
-/** What things are called; values from outside may be anything. */
+/** The names of all objects; values from outside may be anything. */
 export interface FullNames {
   readonly user: string;
   readonly group: string;
-  /** Who a login says it is: no user needs to have this name. */
+  /** The user name of a login; there need not be such a user. */
   readonly loginUser: string;
-  /** As a login names its client; one that the console makes cannot be called anything. */
+  /** The client name in a login. The console does not accept every name for its own clients. */
   readonly loginClient: string;
   readonly nasIdentifier: string;
-  /** Of the profile: display name, title and the like. */
+  /** Values of the profile: display name, title and so on. */
   readonly text: string;
   readonly administrator: string;
   readonly token: string;
@@ -44,12 +44,14 @@ export const PLAIN_NAMES: FullNames = {
 };
 
 const MARKUP = `"><img src=x onerror=alert(1)>`;
-/** Letters that run the other way, and emoji. The directory refuses invisible characters, such as the joiner in composed emoji. */
+/**
+ * Right-to-left letters, and emoji. The directory refuses invisible characters, such as the joiner in composed emoji.
+ */
 const VISIBLE = `${MARKUP} עדה-مرحبا 👩🏳🌈é\u0301 `;
-/** The longest value of that beginning: one long word follows it. */
+/** The longest value with that beginning: one long word follows it. */
 const longest = (text: string, characters: number) => text + "w".repeat(characters - [...text].length);
 
-/** Names that an attacker would choose, as long as each may be: markup, other directions, emoji, and a word that cannot wrap. */
+/** Names of an attacker, with the maximum length: markup, other directions, emoji, and a word that cannot wrap. */
 export const HOSTILE_NAMES: FullNames = {
   user: longest(VISIBLE, 250),
   group: longest(VISIBLE, 250),
@@ -61,16 +63,16 @@ export const HOSTILE_NAMES: FullNames = {
   token: longest(VISIBLE, 60),
 };
 
-/** The client and the credential that are there, made in the console. */
+/** The existing client and credential, created in the console. */
 export const FULL_CLIENT = "vpn-1";
 export const FULL_CREDENTIAL = "hr";
-/** The login whose packets are kept. */
+/** The login whose packets are stored. */
 export const FULL_LOGIN = conversation(1).id;
-/** A second user, plain, beside the named one. */
+/** A second user without special data, beside the named one. */
 export const FULL_OTHER = "bob";
-/** A group that the settings file says nothing about. */
+/** A group without settings in the file. */
 export const FULL_CREW = "crew";
-/** A third one, in no group and without factors: for actions that should leave the others as they are. */
+/** A third user, in no group and without factors: for actions that should not change the others. */
 export const FULL_SPARE = "zoe";
 
 const FILE_CLIENT = `[[radius.client]]
@@ -85,7 +87,7 @@ const API = "/console/api";
 
 export type FullConsole = Awaited<ReturnType<typeof startFullConsole>>;
 
-/** @param options.names what things are called; with `null` nothing is there. */
+/** @param options.names the names of all objects; with `null` there is no data. */
 export async function startFullConsole({ dist, names = PLAIN_NAMES }: {
   dist?: Dist;
   names?: FullNames | null;
@@ -142,7 +144,7 @@ async function fillConnect(site: ConnectConsole, names: FullNames): Promise<void
   const invite = (name: string) =>
     call<{ url: string }>(`${API}/administrators`, { method: "POST", json: { name, role: "operator" } });
   const token = new URL((await invite(names.administrator)).url).hash.slice(1);
-  // Without the owner's cookie: the person who opens the link is not the owner.
+  // Without the owner's cookie: the user who opens the link is not the owner.
   const json = { token, name: names.administrator, password: PASSWORD };
   const joined = await site.call(`${API}/setup`, { method: "POST", json });
   if (!joined.ok) throw new Error(`Cannot join: ${joined.status} ${await joined.text()}`);
@@ -150,7 +152,7 @@ async function fillConnect(site: ConnectConsole, names: FullNames): Promise<void
   await invite("Invited");
 }
 
-/** What a login of `names` sends, as it is before anything is masked. */
+/** The packet of a login of `names`, before anything is masked. */
 function request({ loginUser, nasIdentifier }: FullNames) {
   const octets = new TextEncoder().encode(nasIdentifier).slice(0, 253);
   return buildRequest("secret", {
@@ -191,7 +193,7 @@ function fillTraffic(site: ConnectConsole, names: FullNames): void {
   site.watch.drop(reason);
   site.secondFactorAdmin.wait({
     ...approval("r1", { userName: user, createdMs: nowMs }),
-    // Longer than any walk over the pages takes: its row goes at the deadline.
+    // Longer than any walk over the pages takes: its row disappears at the deadline.
     deadlineMs: nowMs + 3_600_000,
     client,
     terminalName: names.text,
@@ -203,7 +205,7 @@ function fillTraffic(site: ConnectConsole, names: FullNames): void {
   hearStranger(site, names);
   const times = new Array<number>(TIME_BUCKETS).fill(0);
   times[bucketOf(4000)] = 30;
-  // As the gateway tells it. Without it the minute of the reading would count, which the page may not yet ask for.
+  // As the gateway reports it. Without it the present minute would count, which the page may not request yet.
   const minuteMs = Math.floor(nowMs / 60_000) * 60_000;
   site.watch.finish({ client, outcomes: { accepted: 25, rejected: 5 }, times, minuteMs });
 }

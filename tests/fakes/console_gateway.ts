@@ -1,4 +1,4 @@
-// The gateway and the embedded services as the console sees them, played by hand.
+// The gateway and the embedded services as the console sees them, controlled by the test.
 
 import type {
   ConversationOutcome,
@@ -19,7 +19,7 @@ import type {
 } from "../../upstream/embedded/second_factor/interfaces.ts";
 import type { OutboxItem, OutboxMessages } from "../../upstream/embedded/telephony/outbox.ts";
 
-/** A gateway whose conversations a test puts in. */
+/** A gateway whose conversations come from a test. */
 export interface FakeWatch extends GatewayMonitor {
   put(view: ConversationView): void;
   drop(reason: string): void;
@@ -75,7 +75,7 @@ export function createFakeWatch(): FakeWatch {
   };
 }
 
-/** A conversation with sensible values; `number` orders it. */
+/** A conversation with typical values; `number` orders it. */
 export function conversation(number: number, values: Partial<ConversationView> = {}): ConversationView {
   const startedMs = values.startedMs ?? 1_800_000_000_000 + number * 1000;
   const step = values.step ?? "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
@@ -112,7 +112,7 @@ export interface FakeSecondFactorAdmin extends SecondFactorAdmin {
   readonly decided: { id: string; verb: "deny" | "cancel" }[];
 }
 
-/** @param keep commits what belongs to a decision. */
+/** @param keep commits the mutations of a decision. */
 export function createFakeSecondFactorAdmin(
   keep: (also: readonly Mutation[]) => Promise<unknown>,
 ): FakeSecondFactorAdmin {
@@ -162,7 +162,7 @@ export function createFakeSecondFactorAdmin(
   };
 }
 
-/** An approval that waits from `createdMs` for a minute. */
+/** An approval that is pending from `createdMs` for a minute. */
 export function approval(id: string, { userName = "ada", createdMs = Date.now() } = {}): PendingApproval {
   return {
     requestId: id,

@@ -1,4 +1,4 @@
-// A console with one person who has an account page: factors, a history, a login that waits, and a one-time link.
+// A console with one user who has an account page: factors, a history, a waiting login, and a one-time link.
 
 import type { Page } from "../packages/playwright.ts";
 import type { Dist } from "../../console/assets.ts";
@@ -8,14 +8,14 @@ import { conversation } from "./console_gateway.ts";
 import { FAKE_INVITATION } from "./console_phone.ts";
 import { type PeopleConsole, startPeopleConsole } from "./console_people.ts";
 
-/** The pairing that the fake phone gets for its invitation. */
+/** The pairing that the fake phone receives for its invitation. */
 const PHONE_ID = "p1";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 export const ADA_SEED = "12345678901234567890";
 
-/** How logins of the last days went: how long ago, where, how they ended, by which row of the flow table. */
+/** The logins of the last days: their age, place and outcome, and the row of the flow table that ended them. */
 const PAST = [
   [4 * MINUTE_MS, "vpn-1", "198.51.100.23", "accepted", "approved_while_held"],
   [3 * HOUR_MS, "vpn-1", "203.0.113.9", "rejected", "not_approved"],
@@ -32,12 +32,12 @@ export type MeConsole = PeopleConsole & {
   link(name?: string): Promise<string>;
   /** An authenticator app of {@link ADA_SEED}. */
   addApp(name?: string): Promise<void>;
-  /** A phone that is not the browser in hand. */
+  /** A phone other than the present browser. */
   addPhone(id: string, name?: string): Promise<void>;
-  /** A login of ada's that waits for her phone. */
+  /** A login of ada that waits for her phone. */
   waits(client?: string): void;
   fillHistory(name?: string): Promise<void>;
-  /** The code that the app shows now. */
+  /** The present code of the app. */
   code(seed?: string): string;
 };
 
@@ -88,7 +88,7 @@ export async function startMeConsole(
   });
 }
 
-/** Makes the browser a paired phone of ada's; the gateway knows the pairing. */
+/** Makes the browser a paired phone of ada; the gateway knows the pairing. */
 export async function pairThisBrowser(page: Page, site: MeConsole): Promise<void> {
   await site.addPhone(PHONE_ID);
   await page.goto(`${site.origin}/device#invite=${FAKE_INVITATION}`);
@@ -96,7 +96,7 @@ export async function pairThisBrowser(page: Page, site: MeConsole): Promise<void
   await page.getByText("This phone is paired.").waitFor();
 }
 
-/** Opens the account by a new link. */
+/** Opens the account with a new link. */
 export async function enterByLink(page: Page, site: MeConsole, name = "ada"): Promise<void> {
   await page.goto(await site.link(name));
   await page.getByRole("button", { name: "Open my account" }).click();

@@ -48,7 +48,7 @@ export interface PeopleOptions {
 
 export type PeopleConsole = Awaited<ReturnType<typeof startPeopleConsole>>;
 
-/** A console with a directory. `clock` is the console's: the directory and the gateway use the system's. */
+/** A console with a directory. `clock` is the console's; the directory and the gateway use the system's. */
 export async function startPeopleConsole(
   { dist, idleMs, clock, ...options }: PeopleOptions & { dist?: Dist; idleMs?: number; clock?: Clock } = {},
 ) {
@@ -104,7 +104,7 @@ export async function openPeople({ shape = { local: "store" }, wrap, toml = "", 
   return {
     ...{ store, target, pairings, limits, recoveryCodes },
     ...directoryCalls(target, store),
-    /** Gives a console these people. */
+    /** Adds users to a console. */
     furnish: (deps: HttpAppDeps): HttpAppDeps => ({
       ...deps,
       ...{ store, vault, people, replies },
@@ -178,7 +178,7 @@ function openTargets(
   });
 }
 
-/** What the routes of users need, over real pairings, limits and recovery codes. */
+/** The dependencies of the user routes, with real pairings, limits and recovery codes. */
 function createPeople({ config, store, vault, clock, random, log }: Parts, targets: People["targets"]) {
   const target = targets.get("default") as Target;
   const pairings = new Pairings({ store, vault, clock, random, target: "default" });
@@ -211,7 +211,7 @@ function createPeople({ config, store, vault, clock, random, log }: Parts, targe
       target: "default",
       directory: {
         ...records,
-        // Tests give users logins of the last weeks, so the users are older than that.
+        // Tests give users logins of the last weeks, so the users must be older.
         async read(canonical) {
           const record = await records.read(canonical);
           return record === null ? null : { ...record, createdMs: record.createdMs - 365 * 24 * 3_600_000 };
@@ -233,7 +233,7 @@ function createPeople({ config, store, vault, clock, random, log }: Parts, targe
   } satisfies People;
 }
 
-/** Writes and reads what a test needs, past the console. */
+/** Direct writes and reads of a test, without the console. */
 function directoryCalls(target: Target, store: Store) {
   return {
     /** Creates a user. */
@@ -248,12 +248,12 @@ function directoryCalls(target: Target, store: Store) {
     async putGroup(name: string, members: readonly string[] = []): Promise<void> {
       await target.create({ kind: "group", name, attributes: {}, members }, { actor: SCIM_ACTOR });
     },
-    /** The members of a group as the directory has them. */
+    /** The members of a group in the directory. */
     async membersOf(name: string): Promise<readonly string[]> {
       const stored = await target.directory.read("group", name);
       return stored?.content.kind === "group" ? stored.content.members : [];
     },
-    /** All audit records but those of signing in, oldest first. */
+    /** All audit records except sign-ins, oldest first. */
     async audits(): Promise<Record<string, unknown>[]> {
       const found = (await auditRecordsOf<unknown>(store)).flatMap(({ value }) =>
         value === null ? [] : [value]

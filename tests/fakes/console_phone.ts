@@ -36,13 +36,13 @@ export class FakePhone implements DeviceService {
     this.#notify();
   }
 
-  /** A login typed the phrase. */
+  /** A login in which the user typed the phrase. */
   typePhrase(): void {
     this.#phrase = null;
     this.#pair("asks_approval");
   }
 
-  /** The name that the pairing gave to the phone; `null`: none. */
+  /** The phone's name from the pairing; `null`: none. */
   named(): string | null {
     return this.#name;
   }
@@ -159,7 +159,7 @@ export class FakePhone implements DeviceService {
   }
 }
 
-/** A login that asks the phone. */
+/** A login that sends a request to the phone. */
 export function phoneRequest(id: string, values: Partial<PhoneRequest> = {}): PhoneRequest {
   const createdMs = Date.now();
   return {

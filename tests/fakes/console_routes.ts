@@ -8,7 +8,7 @@ export interface ConsoleRoute extends Permission {
   readonly path: string;
 }
 
-// Routes do not run when they are registered, so nothing that they need is touched.
+// Routes do not run when they are registered, so their dependencies are not used.
 const api = createConsoleApi({} as Parameters<typeof createConsoleApi>[0]);
 
 export const CONSOLE_ROUTES: readonly ConsoleRoute[] = routePermissions(api).map(

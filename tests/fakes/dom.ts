@@ -1,4 +1,4 @@
-// A document for components: enough of the DOM for Preact to render into, to read texts, and to press buttons. No layout.
+// A document for components: enough of the DOM for Preact to render, to read texts, and to press buttons. No layout.
 
 import { options, render } from "preact";
 import type { ComponentChild } from "preact";
@@ -69,7 +69,7 @@ class FakeNode {
   }
 }
 
-/** An element. Everything that Preact sets on it is an attribute. */
+/** An element. Everything that Preact sets is an attribute. */
 export class FakeElement extends FakeNode {
   readonly namespaceURI = "http://www.w3.org/1999/xhtml";
   readonly attributes = new Map<string, unknown>();
@@ -116,14 +116,14 @@ export class FakeElement extends FakeNode {
     }
   }
 
-  /** The elements of a name below this one, in the order of the document. */
+  /** The elements with a tag name below this one, in document order. */
   all(name: string): FakeElement[] {
     return this.childNodes.flatMap((node) =>
       node instanceof FakeElement ? [...node.localName === name ? [node] : [], ...node.all(name)] : []
     );
   }
 
-  /** The button with a text. */
+  /** The button with the given text. */
   button(text: string): FakeElement {
     const found = this.all("button").find(({ textContent }) => textContent.includes(text));
     if (found === undefined) throw new Error(`no button "${text}" in "${this.textContent}"`);
@@ -142,7 +142,7 @@ const fakeDocument = {
   },
 };
 
-/** Lets the pending promises, renders and effects run. */
+/** Runs the pending promises, renders and effects. */
 export const rendered = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setTimeout(resolve, 0));
 };

@@ -1,4 +1,4 @@
-// A backend that keeps everything in memory, for tests of what writes to backends; it fails in every way that a real one does, when told to.
+// A backend in memory, for tests of provisioning. On demand it fails in every way of a real backend.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { toReadOnlyAttributes, withReadOnly } from "../../scim/schema/read_only_attributes.ts";
@@ -16,17 +16,17 @@ import type { Content, MembersNotStored, ResourceKind } from "../../scim/schema/
 
 export type MemoryOperation = "read" | "put" | "remove" | "list" | "verify" | "probe";
 
-/** What a backend is told to do wrong. */
+/** A configured failure. */
 export interface MemoryTrouble {
-  /** Absent: any operation. */
+  /** The operation; absent: any. */
   readonly operation?: MemoryOperation;
   /** A name, compared without case; absent: any resource. */
   readonly name?: string;
   /** How often; absent: until {@link MemoryBackend.heal}. */
   readonly times?: number;
   /**
-   * `before`: nothing is done. `after`: it is done, and the answer says that it may be (`unsure`). `hang`: nothing is done, and the answer comes
-   * when `timeoutMs` of the clock have passed. `hang_after`: the same, but it is done.
+   * `before`: nothing is done. `after`: it is done, and the answer reports that it may be done (`unsure`). `hang`:
+   * nothing is done, and the answer comes after `timeoutMs` of the clock. `hang_after`: the same, but it is done.
    */
   readonly how: "before" | "after" | "hang" | "hang_after";
   readonly fault?: Partial<BackendFault>;
@@ -45,18 +45,18 @@ interface Held {
 }
 
 export interface MemoryBackend extends Backend {
-  /** What it holds, by canonical name. A test may change it, as another client would. */
+  /** Its content, by canonical name. A test may change it, like another client. */
   readonly users: Map<string, Held>;
   readonly groups: Map<string, Held>;
   /** The last password of each user, by canonical name. */
   readonly passwords: Map<string, string>;
   /** Every call in order, successful or not. */
   readonly calls: MemoryCall[];
-  /** From now on something goes wrong; several troubles are looked at in order, the first that fits counts. */
+  /** From now on operations fail; the first failure that matches applies. */
   trouble(trouble: MemoryTrouble): void;
-  /** Every operation takes this long from now on; 0 ends it. */
+  /** From now on every operation takes this time; 0 ends it. */
   slowBy(durationMs: number): void;
-  /** Every operation waits from now on, until it is released; `held` resolves when the first one waits. */
+  /** From now on every operation waits until it is released; `held` resolves when the first one waits. */
   hold(): { readonly held: Promise<void>; release(): void };
   heal(): void;
 }
@@ -67,12 +67,12 @@ export interface MemoryBackendOptions {
   readonly kind?: "ldap" | "scim";
   readonly mode?: "sync" | "async";
   readonly covers?: ReadonlySet<string> | null;
-  /** SCIM attributes that it keeps for itself: whatever it is sent, they stay. */
+  /** Read-only SCIM attributes: no write changes them. */
   readonly readOnly?: readonly string[];
   readonly holds?: { readonly groups: boolean; readonly active: boolean };
   /** It stores only members that it has a user for. */
   readonly knownMembersOnly?: boolean;
-  /** How long a hang lasts. */
+  /** The duration of a hang. */
   readonly timeoutMs?: number;
   readonly pageSize?: number;
 }
@@ -84,7 +84,7 @@ const DEFAULT_FAULT: BackendFault = {
   retry: true,
 };
 
-/** What lies between a caller and the backend: waits, faults, and the list of calls. */
+/** The layer between a caller and the backend: waits, failures, and the list of calls. */
 function createFakeNetwork({ clock, timeoutMs = 5000 }: MemoryBackendOptions) {
   const calls: MemoryCall[] = [];
   let troubles: { trouble: MemoryTrouble; left: number }[] = [];
@@ -102,7 +102,7 @@ function createFakeNetwork({ clock, timeoutMs = 5000 }: MemoryBackendOptions) {
     return found.trouble;
   };
 
-  /** Runs `task` unless a trouble fits; a wait always takes at least a turn of the event loop, as a real one does. */
+  /** Runs `task` unless a failure matches. A wait always takes at least a turn of the event loop, like a real one. */
   const run = async <T>(
     call: { operation: MemoryOperation; kind: ResourceKind | null; name: string },
     task: () => T,
@@ -146,7 +146,7 @@ function createFakeNetwork({ clock, timeoutMs = 5000 }: MemoryBackendOptions) {
   };
 }
 
-/** An empty one. It is never slow unless told so. */
+/** An empty backend. It is slow only on demand. */
 export function createMemoryBackend(options: MemoryBackendOptions): MemoryBackend {
   const { pageSize = 500, covers = null } = options;
   const readOnly = toReadOnlyAttributes(options.readOnly ?? []);
@@ -236,7 +236,7 @@ function knownMembers(
   };
 }
 
-/** What a backend keeps of a content: only what it can hold. */
+/** The part of a content that the backend can store. */
 function limited(
   content: Content,
   { covers, holds }: { covers: ReadonlySet<string> | null; holds: { active: boolean } },

@@ -1,9 +1,9 @@
-// Checks OAuth 1.0 signatures as a service does (RFC 5849 §3.2), written apart from the product's code so that both cannot
-// be wrong in the same way.
+// Checks OAuth 1.0 signatures like a service (RFC 5849 §3.2). It is independent of the product's code, so that both
+// cannot have the same error.
 
 import { createHmac } from "node:crypto";
 
-/** Why a service refuses a signed request. */
+/** The reason why a service refuses a signed request. */
 export type SignatureProblem = "malformed" | "unknown_key" | "wrong_signature" | "wrong_time" | "nonce_used";
 
 /** A request as it arrived; `form` is empty unless the body is a form. */
@@ -43,7 +43,7 @@ export function createSignatureChecker(
   };
 }
 
-/** RFC 5849 §3.5.1; `null` unless all parameters are there, once, with the only method and version of this service. */
+/** RFC 5849 §3.5.1; `null` unless all parameters are present once, with the only method and version of this service. */
 function parseHeader(header: string): Map<string, string> | null {
   if (!/^OAuth (\w+="[^"]*"(, ?|$))+$/.test(header)) return null;
   const pairs = [...header.slice("OAuth ".length).matchAll(/(\w+)="([^"]*)"/g)];

@@ -4,19 +4,19 @@ import { exportJWK, generateKeyPair, type JWK, SignJWT, UnsecuredJWT } from "jos
 
 /** The answers that a test changes. All others are correct. */
 export interface OidcWishes {
-  /** Claims over the sound ones; `null` leaves one out. */
+  /** Claims that replace the valid ones; `null` removes one. */
   claims?: Readonly<Record<string, unknown>>;
-  /** How the token is signed. */
+  /** The signature of the token. */
   signing?: "sound" | "unknown_key" | "none" | "client_secret";
-  /** What the token endpoint answers instead. */
+  /** The answer of the token endpoint, instead of the correct one. */
   tokenStatus?: number;
-  /** What the discovery document says over the sound. */
+  /** Fields of the discovery document that replace the valid ones. */
   discovery?: Readonly<Record<string, unknown>>;
-  /** Sends the browser back with this error instead of a code. */
+  /** Redirects the browser back with this error instead of a code. */
   refuse?: string;
-  /** What comes back for the state that was sent. */
+  /** The state in the callback, instead of the one that was sent. */
   state?: string;
-  /** What the answer names as its issuer (RFC 9207). */
+  /** The issuer in the answer (RFC 9207). */
   answerIssuer?: string;
 }
 
@@ -36,7 +36,7 @@ interface SigningKeys {
   readonly jwk: JWK;
 }
 
-/** @param options.nowMs the clock that tokens are dated by. */
+/** @param options.nowMs the clock for the times in tokens. */
 export async function startOidcProvider(
   { nowMs = Date.now }: { nowMs?: () => number } = {},
 ): Promise<FakeOidcProvider> {
@@ -53,7 +53,7 @@ export class FakeOidcProvider implements AsyncDisposable {
   wishes: OidcWishes = {};
   /** The parameters of each redirect to this provider. */
   readonly visits: URLSearchParams[] = [];
-  /** The token requests that were refused, and why. */
+  /** The refused token requests, and the reasons. */
   readonly refused: string[] = [];
   readonly #codes = new Map<string, IssuedCode>();
   readonly #nowMs: () => number;
@@ -146,7 +146,7 @@ export class FakeOidcProvider implements AsyncDisposable {
   }
 }
 
-/** What is wrong with a token request (RFC 6749 §4.1.3, RFC 7636 §4.6); `null`: nothing. */
+/** The fault of a token request (RFC 6749 §4.1.3, RFC 7636 §4.6); `null`: none. */
 async function tokenProblem(
   request: Request,
   { form, issued }: { form: URLSearchParams; issued: IssuedCode | undefined },
@@ -161,7 +161,7 @@ async function tokenProblem(
   return form.get("redirect_uri") === issued.redirectUri ? null : "redirect_uri";
 }
 
-/** The settings of a console that trusts it. */
+/** The settings of a console that trusts this provider. */
 export function oidcSettings(provider: FakeOidcProvider) {
   return {
     issuer: provider.issuer,

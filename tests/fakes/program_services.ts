@@ -1,5 +1,5 @@
-// startProgramWithServices(): the real program with fakes of the second-factor and telephony services. Users can have factors from
-// the start: their pairings are written into the data directory before the program opens it.
+// startProgramWithServices(): the real program with fakes of the second-factor and telephony services. Users can have
+// factors from the start: their pairings are written to the data directory before the program opens it.
 
 import { openDataDir } from "../../platform/data_dir.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
@@ -22,7 +22,7 @@ export interface ProgramWithServices extends AsyncDisposable {
 export interface ProgramServicesOptions {
   /** Tables other than those of the two services. */
   readonly toml?: string;
-  /** The deadline of a call to either service; 10 s unless given, because a busy machine exceeds a short one. */
+  /** The deadline of a call to either service; the default is 10 s, because a busy machine exceeds a short one. */
   readonly timeoutMs?: number;
   readonly pairings?: readonly (readonly [user: string, pairing: NewPairing])[];
   readonly consumerSecret?: string;

@@ -1,32 +1,32 @@
-// A small HTTP/1.1 server over TCP for the fakes. It can cut an answer short, send nothing, or send slowly, and it counts
-// the connections that the client opens.
+// A small HTTP/1.1 server over TCP for the fakes. It can cut an answer short, send nothing, or send slowly, and it
+// counts the connections that the client opens.
 
 /** A request as it arrived. `target` is the path with its query, undecoded; `body` the raw text. */
 export interface RawRequest {
   readonly method: string;
   readonly target: string;
   readonly headers: Headers;
-  /** The head as it stood on the wire, request line included. */
+  /** The head as received on the wire, with the request line. */
   readonly head: string;
   readonly body: string;
 }
 
-/** What the server says when nothing goes wrong. */
+/** The answer of the server without a fault. */
 export interface RawReply {
   readonly status: number;
   readonly headers?: Record<string, string>;
   readonly body: string;
 }
 
-/** One way for a service to let its caller down. Where the reply matters, the request was processed before. */
+/** A failure of a service. If the kind of reply matters, the request was processed before. */
 export type ServiceFault =
-  /** This status instead of processing; `body` as given, else an error body of the service. */
+  /** This status without processing; `body` as given, or else an error body of the service. */
   | { kind: "status"; status: number; headers?: Record<string, string>; body?: string }
   /** Processed, but never answered. */
   | { kind: "hang" }
   /** Processed, then the connection is closed without an octet. */
   | { kind: "close" }
-  /** Promises the whole body, sends half of it, closes. */
+  /** Declares the whole body, sends half of it, closes. */
   | { kind: "truncated" }
   /** One octet of the body every `everyMs` (default 50). */
   | { kind: "slow_body"; everyMs?: number }
@@ -39,14 +39,14 @@ export type ServiceFault =
   | { kind: "wrong_shape" }
   /** `octets` (default 5,000,000) of valid JSON. */
   | { kind: "huge"; octets?: number }
-  /** `depth` (default 100,000) arrays in each other. */
+  /** `depth` (default 100,000) nested arrays. */
   | { kind: "deep"; depth?: number }
   /** 302 to `to` (default the server's own address). */
   | { kind: "redirect"; to?: string }
-  /** The right record under another identifier. */
+  /** The right record with another identifier. */
   | { kind: "wrong_id" };
 
-/** What the handler decides for one request. */
+/** The decision of the handler for one request. */
 export interface Handling {
   readonly reply: RawReply;
   readonly fault?: ServiceFault;
@@ -57,12 +57,12 @@ export interface RawServer {
   readonly url: string;
   /** Highest number of TCP connections that were open at once. */
   mostConnections(): number;
-  /** Highest number of requests that were being worked on at once. */
+  /** Highest number of requests that were in progress at once. */
   mostUnderWay(): number;
   underWay(): number;
-  /** From now on requests wait, until the function that is returned is called. */
+  /** From now on requests wait until the returned function is called. */
   hold(): () => void;
-  /** Closes the listener and every connection, and waits for both. A second time does nothing. */
+  /** Closes the listener and every connection, and waits for both. A second call does nothing. */
   close(): Promise<void>;
 }
 
@@ -158,7 +158,7 @@ function createRequestReader(connection: Deno.TcpConn) {
     return text;
   };
   return {
-    /** The next request, or `null` when the peer has no more. */
+    /** The next request, or `null` when the peer sends no more. */
     async next(): Promise<RawRequest | null> {
       let end = endOfHead(buffered);
       while (end < 0) {
@@ -191,7 +191,7 @@ function readHeaders(head: string): Headers {
   return headers;
 }
 
-/** Sends the reply as the fault has it; resolves to whether the connection may carry another request. */
+/** Sends the reply with the fault; returns whether the connection may carry another request. */
 async function deliver(
   connection: Deno.TcpConn,
   { reply, fault }: Handling,
@@ -221,7 +221,7 @@ async function deliver(
   }
 }
 
-/** The reply after those faults that only change what it says. */
+/** The reply after faults that only change its content. */
 function distort(reply: RawReply, fault: ServiceFault | undefined, url: string): RawReply {
   switch (fault?.kind) {
     case "bad_json":

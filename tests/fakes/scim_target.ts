@@ -1,4 +1,4 @@
-// A SCIM target in memory: enough to see what the HTTP side asks of it and says of its answers.
+// A SCIM target in memory: records the calls of the HTTP handlers and returns configured answers.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { ScimRefusal } from "../../scim/http/refusals.ts";
@@ -27,11 +27,11 @@ export interface TargetCall {
 
 export interface FakeTarget extends Target {
   readonly calls: TargetCall[];
-  /** Thrown by the next operation, whichever it is. */
+  /** Thrown by the next operation of any kind. */
   failNext(fault: unknown): void;
-  /** What searches give from now on. */
+  /** The result of searches from now on. */
   searches(outcome: SearchOutcome | null): void;
-  /** What a refresh of everything gives; a promise that never resolves is a refresh that takes long. */
+  /** The result of a refresh of everything; a promise that never resolves is a refresh that takes long. */
   refreshes(report: Promise<RefreshReport>): void;
   put(content: Content): Stored;
 }
@@ -51,7 +51,7 @@ const BACKENDS: readonly BackendInfo[] = [
 ];
 const AT_MS = Date.UTC(2026, 0, 2, 3, 4, 5);
 
-/** A user with nothing but a name. */
+/** A user with only a name. */
 export function userContent(name: string, attributes: Content["attributes"] = {}): Content {
   return {
     kind: "user",
@@ -81,7 +81,7 @@ interface FakeDirectoryParts {
   readonly name: string;
   readonly stores: Readonly<Record<ResourceKind, ReadonlyMap<string, Stored>>>;
   readonly calls: TargetCall[];
-  /** What a search finds instead of the names that begin with its words. */
+  /** The result of a search, instead of the names that begin with its words. */
   readonly found: () => SearchOutcome | null;
 }
 
@@ -189,7 +189,7 @@ export function createFakeTarget(
   };
 }
 
-/** All targets there are. */
+/** All existing targets. */
 export function targetsOf(...targets: readonly Target[]): Targets {
   return {
     get: (name) => targets.find((target) => target.name === name) ?? null,

@@ -1,6 +1,6 @@
-// The records of the second-factor service, as its documentation shows them.
+// The records of the second-factor service, as in its documentation.
 
-/** A pairing as the fake keeps it; change it with `FakeSecondFactor.changePairing`. */
+/** A pairing as the fake stores it; change it with `FakeSecondFactor.changePairing`. */
 export interface FakePairing {
   readonly id: string;
   readonly userName: string;
@@ -10,7 +10,7 @@ export interface FakePairing {
   readonly totpLength: number;
 }
 
-/** An authentication request as the fake keeps it. */
+/** An authentication request as the fake stores it. */
 export interface FakeRequest {
   readonly id: string;
   readonly pairingId: string;

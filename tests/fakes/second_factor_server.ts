@@ -21,7 +21,7 @@ export interface RecordedRequest extends RawRequest {
 export interface FakeSecondFactorOptions {
   readonly consumerKey?: string;
   readonly consumerSecret?: string;
-  /** Whether initiate takes any pairing id, also one that was never paired (default true). */
+  /** Whether initiate accepts any pairing id, also an unknown one (default true). */
   readonly acceptAnyPairing?: boolean;
   /** The service's clock; without one, a signature of any time is accepted. */
   readonly nowMs?: () => number;
@@ -30,7 +30,7 @@ export interface FakeSecondFactorOptions {
 const JSON_HEADERS = {
   "Content-Type": "application/json; charset=utf-8",
   "Vary": "Authorization",
-  // Seen in recorded traffic: the network in front of the service sets a cookie that a client must not care about.
+  // As in recorded traffic: the network in front of the service sets a cookie that a client must ignore.
   "Set-Cookie": "edge=abc; path=/; HttpOnly",
 };
 
@@ -46,7 +46,7 @@ export class FakeSecondFactor {
   readonly url: string;
   readonly consumerKey: string;
   readonly consumerSecret: string;
-  /** Everything that arrived, in order. */
+  /** All requests, in order. */
   readonly requests: RecordedRequest[] = [];
   /** The connections below; see raw_http.ts. */
   readonly server: RawServer;
@@ -69,7 +69,7 @@ export class FakeSecondFactor {
     this.url = this.server.url;
   }
 
-  /** Adds a pairing (default enabled, six digits, a new id) that initiate, pairings/<id> and records then know. */
+  /** Adds a pairing (default enabled, six digits, a new id) for initiate, pairings/<id> and records. */
   pair(given: Partial<FakePairing> & { userName: string }): FakePairing {
     const base = {
       id: crypto.randomUUID(),
@@ -83,7 +83,7 @@ export class FakeSecondFactor {
     return pairing;
   }
 
-  /** Makes `phrase` good once: pairings/create turns it into a pairing that is pending until it is changed. */
+  /** Makes `phrase` valid once: pairings/create turns it into a pairing that is pending until it is changed. */
   offerPhrase(phrase: string): void {
     this.#phrases.add(phrase);
   }
@@ -94,7 +94,7 @@ export class FakeSecondFactor {
     this.#pairings.set(id, { ...pairing, ...change });
   }
 
-  /** Decides (or re-decides) a request, as the person with the phone does. Throws for an unknown id. */
+  /** Decides (or decides again) a request, like the user of the phone. Throws for an unknown id. */
   decide(
     id: string,
     { granted, cancelled = false, reason = "" }: { granted: boolean; cancelled?: boolean; reason?: string },
@@ -104,7 +104,7 @@ export class FakeSecondFactor {
     this.#initiated.set(id, { ...request, pending: false, granted, cancelled, reason });
   }
 
-  /** The code that otp_auth takes for a pairing; any other one denies the request. */
+  /** The code that otp_auth accepts for a pairing; any other one denies the request. */
   setOtp(pairingId: string, otp: string): void {
     this.#otps.set(pairingId, otp);
   }
@@ -114,12 +114,12 @@ export class FakeSecondFactor {
     return [...this.#initiated.values()];
   }
 
-  /** The next request, or as many as there are faults, end so; `undefined` leaves one alone. */
+  /** The results of the next requests, one for each fault; `undefined` means no fault. */
   failNext(...faults: (ServiceFault | undefined)[]): void {
     this.#faults.push(...faults);
   }
 
-  /** From now on every request ends so; `null` heals. */
+  /** From now on every request has this fault; `null` ends it. */
   failAlways(fault: ServiceFault | null): void {
     this.#permanentFault = fault;
   }

@@ -15,7 +15,7 @@ export interface RecordedSend extends RawRequest {
   readonly kind: "call" | "text" | "other";
   readonly form: URLSearchParams;
   readonly authorized: boolean;
-  /** What is spoken in a call: introduction and digits, taken from the markup (Twiml or the query of Url). */
+  /** The speech of a call: introduction and digits, from the markup (Twiml or the query of Url). */
   readonly spoken: readonly string[];
 }
 
@@ -29,13 +29,13 @@ export interface FakeTelephony {
   readonly requests: readonly RecordedSend[];
   /** The connections below; see raw_http.ts. */
   readonly server: RawServer;
-  /** The texts and calls that were taken (201), in order. */
+  /** The accepted texts and calls (201), in order. */
   taken(): readonly RecordedSend[];
-  /** The passcode of the last text or call that was taken to `to`: the digits spoken, or the last run of digits. */
+  /** The passcode of the last text or call to `to` that was accepted: the spoken digits, or the last run of digits. */
   lastPasscode(to: string): string | undefined;
-  /** The next request, or as many as there are faults, end so; `undefined` leaves one alone. */
+  /** The results of the next requests, one for each fault; `undefined` means no fault. */
   failNext(...faults: (ServiceFault | undefined)[]): void;
-  /** From now on every request ends so; `null` heals. */
+  /** From now on every request has this fault; `null` ends it. */
   failAlways(fault: ServiceFault | null): void;
   close(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export interface FakeTelephonyOptions {
   readonly from?: string;
 }
 
-/** What the provider's test credentials refuse, as code and HTTP status, by the number called or texted. */
+/** The refusals of the provider's test credentials, as code and HTTP status, by the number called or texted. */
 const MAGIC_TO: Readonly<Record<"call" | "text", ReadonlyMap<string, number>>> = {
   call: new Map([["+15005550001", 21217], ["+15005550002", 21214], ["+15005550003", 21215], [
     "+15005550004",
