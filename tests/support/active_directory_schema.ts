@@ -1,4 +1,4 @@
-// As much of Active Directory's schema as makes a slapd look like one: the identifiers are those of [MS-ADA1] to [MS-ADSC].
+// The part of Active Directory's schema that makes a slapd resemble it, with the identifiers of [MS-ADA1] to [MS-ADSC].
 
 const TEXT = "1.3.6.1.4.1.1466.115.121.1.15";
 const OCTETS = "1.3.6.1.4.1.1466.115.121.1.40";
@@ -9,7 +9,10 @@ const MATCH: Readonly<Record<string, string>> = {
   [INTEGER]: "EQUALITY integerMatch",
 };
 
-/** Name, object identifier (middleName's real one is taken by another attribute in OpenLDAP), syntax, and whether it keeps a single value. */
+/**
+ * Name, object identifier (another attribute in OpenLDAP has middleName's real one), syntax, and whether it is
+ * single-valued.
+ */
 const ATTRIBUTES: readonly (readonly [string, string, string, boolean])[] = [
   ["sAMAccountName", "1.2.840.113556.1.4.221", TEXT, true],
   ["userPrincipalName", "1.2.840.113556.1.4.656", TEXT, true],

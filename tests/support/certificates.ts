@@ -1,4 +1,4 @@
-// A certificate authority of the tests' own, made with the openssl program: nothing here is trusted by any host.
+// A certificate authority of the tests, made with the openssl program. No host trusts it.
 
 import { runProgram } from "./child.ts";
 
@@ -15,7 +15,7 @@ export interface Authority {
   issue(names: readonly string[]): Promise<Certificate>;
 }
 
-/** Makes an authority whose files lie in `folder`, which is the caller's to remove. */
+/** Creates an authority with its files in `folder`, which the caller removes. */
 export async function makeAuthority(folder: string): Promise<Authority> {
   const caFile = `${folder}/ca.pem`;
   const caKeyFile = `${folder}/ca.key`;

@@ -1,21 +1,21 @@
-// A throw-away RADIUS server in the test's own process, to try clients, proxies and the tests' judge against: it
-// challenges once, then accepts one code. Written on the tests' own packets.
+// A minimal RADIUS server in the process of the test, for tests of clients, proxies and the reply checker: it
+// challenges once, then accepts one code. It uses the packets of the tests.
 
 import { Buffer } from "node:buffer";
 import { createHash, createHmac } from "node:crypto";
 import { hidePassword } from "./radius_packets.ts";
 
-/** What it plays. */
+/** Its behaviour. */
 export interface ChallengeServerOptions {
   readonly secret: string;
   /** The answer to the challenge that is accepted. */
   readonly code: string;
   readonly prompt?: string;
-  /** Requests that are left without an answer before the first one is answered. */
+  /** The number of requests without an answer before the first one is answered. */
   readonly deafFor?: number;
 }
 
-/** A running one. */
+/** A running server. */
 export interface ChallengeServer extends Disposable {
   readonly port: number;
   /** Every datagram that arrived. */

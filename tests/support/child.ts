@@ -1,6 +1,6 @@
-// Runs other programs for the tests: with a deadline, with an end, and without leaving them behind.
+// Runs other programs for the tests, with a deadline, and ends them in every case.
 
-/** How a program ended. `code` is -1 when the deadline ended it. */
+/** The result of a program. `code` is -1 when the deadline ended it. */
 export interface Ended {
   readonly code: number;
   readonly stdout: string;
@@ -9,7 +9,7 @@ export interface Ended {
   readonly elapsedMs: number;
 }
 
-/** What {@link runProgram} and {@link streamProgram} take besides the program and its arguments. */
+/** Options of {@link runProgram} and {@link streamProgram} besides the program and its arguments. */
 export interface RunOptions {
   readonly args?: readonly string[];
   readonly cwd?: string;
@@ -22,7 +22,7 @@ export interface RunOptions {
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 
-/** Runs a program to its end and keeps what it wrote. Throws only when it cannot be started. */
+/** Runs a program to its end and returns its output. Throws only when it cannot be started. */
 export async function runProgram(program: string, options: RunOptions = {}): Promise<Ended> {
   const startedMs = performance.now();
   const child = new Deno.Command(program, {
@@ -49,7 +49,7 @@ export async function runProgram(program: string, options: RunOptions = {}): Pro
   }
 }
 
-/** Runs a program whose output goes straight to the terminal; gives its exit code, -1 past the deadline. */
+/** Runs a program whose output is shown in the terminal; returns its exit code, -1 after the deadline. */
 export async function streamProgram(program: string, options: RunOptions = {}): Promise<number> {
   const child = new Deno.Command(program, {
     args: [...options.args ?? []],
@@ -68,7 +68,7 @@ export async function streamProgram(program: string, options: RunOptions = {}): 
   }
 }
 
-/** Ends a child: asks with SIGTERM, then, after `graceMs`, kills it. Does nothing when it has already ended. */
+/** Ends a child: sends SIGTERM, then, after `graceMs`, kills it. Does nothing when it has already ended. */
 export async function endChild(child: Deno.ChildProcess, graceMs: number): Promise<Deno.CommandStatus> {
   signal(child, "SIGTERM");
   const force = setTimeout(() => signal(child, "SIGKILL"), graceMs);
@@ -79,12 +79,12 @@ export async function endChild(child: Deno.ChildProcess, graceMs: number): Promi
   }
 }
 
-/** Sends a signal to a child that may have ended already. */
+/** Sends a signal to a child that may already have ended. */
 export function signal(child: Deno.ChildProcess, name: Deno.Signal): void {
   try {
     child.kill(name);
   } catch (fault) {
-    // Deno throws a TypeError for a child that has ended; that is what was wanted.
+    // Deno throws a TypeError for a child that has ended, which is the wanted result.
     if (!(fault instanceof TypeError) && !(fault instanceof Deno.errors.NotFound)) throw fault;
   }
 }
@@ -104,7 +104,7 @@ async function writeAll(pipe: WritableStream<Uint8Array>, text: string): Promise
     await writer.write(new TextEncoder().encode(text));
     await writer.close();
   } catch (fault) {
-    // A program may end without reading all that it was given.
+    // A program may end without reading its whole input.
     if (!(fault instanceof Deno.errors.BrokenPipe)) throw fault;
   }
 }

@@ -1,16 +1,17 @@
-// The settings file of a gateway under test: what a test asks for, laid over free ports and a scratch directory.
+// The settings file of a gateway under test: settings of the test, merged into those of free ports and a temporary
+// directory.
 
 import { parse, stringify } from "smol-toml";
 import { randomBytes } from "node:crypto";
 
-/** Where things of one gateway are. */
+/** The paths and ports of one gateway. */
 export interface GatewayPaths {
   readonly config: string;
   readonly ready: string;
   readonly dataDir: string;
 }
 
-/** What the program writes into its ready file. */
+/** The content of the program's ready file. */
 export interface ToldListeners {
   readonly radius: readonly { readonly hostname: string; readonly port: number }[];
   readonly accounting: readonly { readonly hostname: string; readonly port: number }[];
@@ -21,16 +22,19 @@ export interface ToldListeners {
 /** A settings file that was written. */
 export interface PreparedSettings {
   readonly paths: GatewayPaths;
-  /** The directory to remove at the end; a data directory that the test brought is not in it. */
+  /** The directory to remove at the end; a data directory of the test is not in it. */
   readonly scratch: string;
   readonly secret: string;
-  /** Writes the ports that a first start got into the file, so that the next start gets the same. */
+  /** Writes the ports of the first start to the file, so that the next start uses the same ones. */
   pinPorts(told: ToldListeners): Promise<void>;
 }
 
 type Table = Record<string, unknown>;
 
-/** Writes the settings for one gateway. Its secret begins with a letter: peers take it as a word on a command line. */
+/**
+ * Writes the settings for one gateway. Its secret begins with a letter, because peers accept it as a word on a command
+ * line.
+ */
 export async function prepareSettings(
   options: { readonly toml?: string; readonly dataDir?: string },
 ): Promise<PreparedSettings> {
@@ -66,7 +70,7 @@ export async function prepareSettings(
   };
 }
 
-/** `over` laid on `base`: tables are merged, anything else is replaced. */
+/** `over` merged into `base`: tables are merged, anything else is replaced. */
 export function overlay(base: Table, over: Table): Table {
   const result: Table = { ...base };
   for (const [key, value] of Object.entries(over)) {

@@ -1,22 +1,22 @@
-// Counts what `deno test` reported in its JUnit file. Steps count as tests, as they do in deno's own summary.
+// Counts the results in a JUnit file of `deno test`. Steps count as tests, as in deno's own summary.
 
 import { stripVTControlCharacters } from "node:util";
 
-/** What came out of one or more suites. */
+/** The results of one or more suites. */
 export interface Tally {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** `file: test`, of those that failed, and below it how the message begins. */
+  /** `file: test` of each failed test, and below it the beginning of the message. */
   readonly failures: readonly string[];
-  /** `file: test`, of those that were skipped. */
+  /** `file: test` of each skipped test. */
   readonly skips: readonly string[];
 }
 
-/** Nothing ran. */
+/** No test ran. */
 export const EMPTY_TALLY: Tally = { passed: 0, failed: 0, skipped: 0, failures: [], skips: [] };
 
-/** Reads a JUnit report as deno writes it. */
+/** Reads a JUnit report of deno. */
 export function readJunit(xml: string): Tally {
   const failures: string[] = [];
   const skips: string[] = [];
@@ -33,8 +33,8 @@ export function readJunit(xml: string): Tally {
 }
 
 /**
- * Joins a report with the exit code that came with it. What fails outside a test (a module that cannot be loaded, a
- * fault after the last test, a deadline) is not in the report: the exit code alone tells, and it counts as one failure.
+ * Combines a report with the exit code of the run. A failure outside a test (a module that cannot be loaded, a fault
+ * after the last test, a deadline) is not in the report: only the exit code shows it, and it counts as one failure.
  */
 export function judge(report: Tally | null, outcome: { suite: string; exitCode: number }): Tally {
   const tally = report ?? EMPTY_TALLY;
@@ -46,7 +46,7 @@ export function judge(report: Tally | null, outcome: { suite: string; exitCode: 
   return { ...tally, failed: tally.failed + 1, failures: [...tally.failures, `${outcome.suite}: ${why}`] };
 }
 
-/** One tally of several. */
+/** The sum of several summaries. */
 export function addTallies(tallies: readonly Tally[]): Tally {
   return {
     passed: tallies.reduce((sum, one) => sum + one.passed, 0),
@@ -65,7 +65,7 @@ export function summaryLine(tally: Tally): string {
 
 const ENTITIES = new Map([["lt", "<"], ["gt", ">"], ["quot", '"'], ["apos", "'"], ["amp", "&"]]);
 
-/** The beginning of the message, on lines of its own: a reader of only the end of a long run knows why. */
+/** The beginning of the message, on separate lines, so that the end of a long run shows the reason. */
 function reasonOf(body: string): string {
   const lines = stripVTControlCharacters(attribute(body, "message")).split("\n").filter((line) =>
     line.trim() !== ""
@@ -78,7 +78,7 @@ const REASON_COLUMNS = 400;
 
 function attribute(element: string, name: string): string {
   const mark = `${name}="`;
-  // classname is looked for with its own name; a leading space keeps `name` from matching inside `classname`.
+  // The search includes the attribute's name; a leading space keeps `name` from matching inside `classname`.
   const at = ` ${element}`.indexOf(` ${mark}`);
   if (at < 0) return "";
   const start = at + mark.length;

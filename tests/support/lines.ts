@@ -1,6 +1,6 @@
-// Turns a child's octets into lines, whatever the pieces in which they arrive.
+// Splits the octets of a child process into lines, for parts of any size.
 
-/** Octets in, lines out, without their ends; the last line needs none. */
+/** Octets in, lines out, without line ends; the last line needs none. */
 export class TextLineStream implements TransformStream<Uint8Array, string> {
   readonly readable: ReadableStream<string>;
   readonly writable: WritableStream<Uint8Array>;

@@ -1,8 +1,8 @@
-// The foreign programs that the tests play against, as a table of Debian packages, and how they get there.
+// The third-party programs of the tests, as a table of Debian packages, and their installation.
 
 import { runProgram } from "./child.ts";
 
-/** One package. Any one of `proofs` on the disk says that it is installed. */
+/** One package. It is installed if any of its `proofs` exists on the disk. */
 export interface Peer {
   readonly package: string;
   readonly proofs: readonly string[];
@@ -79,7 +79,7 @@ export const PEERS = {
 export type PeerName = keyof typeof PEERS;
 export const PEER_NAMES: readonly PeerName[] = Object.keys(PEERS) as PeerName[];
 
-/** The host, as far as installing goes; a test passes its own. */
+/** The host, as far as installation needs it; a test passes its own. */
 export interface Host {
   exists(path: string): boolean;
   isRoot(): boolean;
@@ -94,7 +94,7 @@ const POLICY = "/usr/sbin/policy-rc.d";
 // 101 is "action forbidden by policy" (invoke-rc.d's interface): packages are set up, their services are not started.
 const POLICY_TEXT = "#!/bin/sh\nexit 101\n";
 
-/** Which of `wanted` are not there. */
+/** The members of `wanted` that are not installed. */
 export function missingPeers(
   wanted: readonly PeerName[] = PEER_NAMES,
   exists: (path: string) => boolean = pathExists,
@@ -102,14 +102,14 @@ export function missingPeers(
   return wanted.filter((name) => !PEERS[name].proofs.some(exists));
 }
 
-/** `apt-get install` line for what is missing, to be shown to a person. */
+/** The `apt-get install` command for the missing packages, to be shown to a user. */
 export function installHint(missing: readonly PeerName[]): string {
   return `apt-get install --no-install-recommends ${missing.map((name) => PEERS[name].package).join(" ")}`;
 }
 
 /**
- * Installs what is missing when this is Debian and we are root, with no service started; otherwise says what is
- * missing. Returns what is still missing afterwards. Never throws because of a package.
+ * Installs the missing packages on Debian as root, without starting their services; otherwise reports them. Returns the
+ * packages that are still missing. Never throws because of a package.
  */
 export async function installPeers(host: Host = systemHost()): Promise<PeerName[]> {
   const missing = missingPeers(PEER_NAMES, host.exists);
@@ -141,7 +141,7 @@ async function install(host: Host, missing: readonly PeerName[]): Promise<void> 
   for (const args of steps) {
     const { code, stderr } = await host.aptGet(["-o", "DPkg::Lock::Timeout=120", ...args]);
     if (code === 0) continue;
-    // An update that fails for one mirror may still leave enough behind to install from.
+    // An update that fails for one mirror may still leave enough for an installation.
     host.say(`peers: apt-get ${args[0]} ended with code ${code}: ${stderr.trim().split("\n").at(-1) ?? ""}`);
   }
 }

@@ -1,4 +1,4 @@
-// Installing the peers, on a pretended host.
+// Installation of the peers, on a simulated host.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { type Host, installPeers, missingPeers, PEERS } from "./peers.ts";
@@ -6,7 +6,7 @@ import { type Host, installPeers, missingPeers, PEERS } from "./peers.ts";
 const POLICY = "/usr/sbin/policy-rc.d";
 const APT = "/usr/bin/apt-get";
 
-/** A host on which only `present` is there, and apt-get brings everything unless it is `broken`. */
+/** A host with only the packages `present`, where apt-get installs everything unless it is `broken`. */
 function pretend(options: { present: string[]; root: boolean; broken?: boolean }) {
   const files = new Set(options.present);
   const lines: string[] = [];
@@ -38,13 +38,13 @@ Deno.test("installPeers() installs only what is missing, with services forbidden
   assert(!files.has(POLICY), "the policy file is taken away again");
 });
 
-Deno.test("installPeers() leaves a policy file alone that was there before", async () => {
+Deno.test("installPeers() does not change an existing policy file", async () => {
   const { host, files } = pretend({ present: [APT, POLICY], root: true });
   await installPeers(host);
   assert(files.has(POLICY));
 });
 
-Deno.test("installPeers() says what is missing, and changes nothing, without root or without apt-get", async () => {
+Deno.test("installPeers() reports missing packages and changes nothing, without root or without apt-get", async () => {
   for (const { present, root } of [{ present: [APT], root: false }, { present: [], root: true }]) {
     const { host, lines, calls } = pretend({ present, root });
     assertEquals((await installPeers(host)).length, Object.keys(PEERS).length);
@@ -53,7 +53,7 @@ Deno.test("installPeers() says what is missing, and changes nothing, without roo
   }
 });
 
-Deno.test("installPeers() reports what apt-get could not bring and removes its policy file", async () => {
+Deno.test("installPeers() reports packages that apt-get could not install, and removes its policy file", async () => {
   const { host, files, lines } = pretend({ present: [APT], root: true, broken: true });
   const left = await installPeers(host);
   assertEquals(left, missingPeers(undefined, host.exists));

@@ -1,10 +1,10 @@
-// How much memory another process has, on Linux.
+// Memory of another process, on Linux.
 
 import { runProgram } from "./child.ts";
 
-/** Memory of a process in MB (10⁶ octets): now, and the most that it ever had. Throws when there is no such process. */
+/** Memory of a process in MB (10⁶ octets): now, and its maximum. Throws when there is no such process. */
 export async function residentMb(pid: number): Promise<{ now: number; peak: number }> {
-  // Read by a program, because the runtime lets only a process that may do everything look below /proc.
+  // Another program reads it, because the runtime allows reads below /proc only with all permissions.
   const { code, stdout } = await runProgram("cat", { args: [`/proc/${pid}/status`], timeoutMs: 10_000 });
   if (code !== 0) throw new Error(`Cannot read the memory of process ${pid}: there is none`);
   const kib = (name: string) => {

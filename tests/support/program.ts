@@ -1,22 +1,22 @@
-// Starts the real program for a test: on free ports, in a scratch data directory, with its log kept.
+// Starts the real program for a test: on free ports, with a temporary data directory, and with its log.
 
 import { TextLineStream } from "./lines.ts";
 import { endChild, type Ended, runProgram, signal } from "./child.ts";
 import { type GatewayPaths, prepareSettings, type ToldListeners } from "./gateway_settings.ts";
 import { openRadiusClient, type RadiusClient } from "./radius_client.ts";
 
-/** What {@link startProgram} takes; nothing has to be given. */
+/** The options of {@link startProgram}; all are optional. */
 export interface ProgramOptions {
-  /** Settings as in the operating page; they are laid over those of the scratch directory, table by table. */
+  /** Settings as in the operating page; they are merged into those of the temporary directory, table by table. */
   readonly toml?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Kept when it is given; otherwise a scratch directory is made, and removed by `dispose()`. */
+  /** A data directory that stays; without it, a temporary one is created, and removed by `dispose()`. */
   readonly dataDir?: string;
   /** Another program than `main.ts`, for tests of this file. */
   readonly program?: string;
   /** The most file descriptors that the process may open (hard limit); needs `prlimit` of util-linux. */
   readonly maxDescriptors?: number;
-  /** How long the start may take; 60 s by default. */
+  /** The deadline of the start; the default is 60 s. */
   readonly readyTimeoutMs?: number;
 }
 
@@ -30,11 +30,11 @@ export interface RunningProgram extends AsyncDisposable {
   readonly pid: number;
   readonly dataDir: string;
   readonly configPath: string;
-  /** From the start of the process to its word that it is ready. */
+  /** From the start of the process until it reports that it is ready. */
   readonly startedInMs: number;
-  /** Everything that it wrote, both streams, in the order of arrival; the oldest lines go after 20,000. */
+  /** Its whole output, both streams, in the order of arrival; the oldest lines are dropped after 20,000. */
   logLines(): readonly string[];
-  /** The first line that holds `text`, waited for (30 s): the log is written after the answer. Throws without one. */
+  /** Waits for the first line with `text` (30 s), because the log is written after the answer. Throws without one. */
   logged(text: string): Promise<string>;
   /** A value of /metrics, named without the prefix `countersign_`; 0 if it is absent. */
   metric(name: string): Promise<number>;
@@ -42,18 +42,18 @@ export interface RunningProgram extends AsyncDisposable {
   client(): RadiusClient;
   /** Runs `cli/pair.ts` with the same settings. */
   pair(...args: string[]): Promise<Ended>;
-  /** SIGTERM; SIGKILL after 10 s. The data stays. */
+  /** Sends SIGTERM, and SIGKILL after 10 s. The data stays. */
   stop(): Promise<Deno.CommandStatus>;
-  /** SIGKILL. The data stays. */
+  /** Sends SIGKILL. The data stays. */
   kill9(): Promise<void>;
   /** Stops it unless it has ended, and starts it again with the same settings, data and ports. */
   restart(): Promise<void>;
-  /** Stops it and removes its scratch directory. */
+  /** Stops it and removes its temporary directory. */
   dispose(): Promise<void>;
 }
 
 const ROOT = new URL("../../", import.meta.url).pathname;
-/** What `deno task start` gives the program, and no more. */
+/** The permissions of `deno task start`, and no more. */
 export const PROGRAM_FLAGS = [
   "--v8-flags=--heap-growing-percent=30,--max-semi-space-size=8",
   "--allow-net",
@@ -70,7 +70,7 @@ const BANNER_RULE = "─".repeat(20);
 const MAX_LINES = 20_000;
 const STOP_GRACE_MS = 10_000;
 const LOG_WAIT_MS = 30_000;
-/** How long a restart waits for a port that another process got meanwhile. */
+/** How long a restart waits for a port that another process took meanwhile. */
 const PORT_WAIT_MS = 60_000;
 const PORT_TAKEN = /Cannot listen|Address already in use/;
 
@@ -80,7 +80,7 @@ interface Process {
   readonly startedInMs: number;
 }
 
-/** Starts the gateway and waits until it says that it is up. Throws with the end of its log when it does not come up. */
+/** Starts the gateway and waits until it is ready. Throws with the end of its log when it does not start. */
 export async function startProgram(options: ProgramOptions = {}): Promise<RunningProgram> {
   const prepared = await prepareSettings(options);
   const { paths } = prepared;
@@ -176,12 +176,13 @@ async function launch(
     await drained;
     throw new Error(`The gateway did not come up:\n${lines.slice(-30).join("\n")}`);
   }
-  // The banner is written before the ready file, but read from a pipe: without this wait its lines arrive among those of the test.
+  // The banner is written before the ready file, but read from a pipe: without this wait its lines arrive among those
+  // of the test.
   if (options.program === undefined) await Promise.race([banner.whole, drained]);
   return { process: { child, drained, startedInMs }, told };
 }
 
-/** Starts the program on the ports that it had. While it was stopped, another process may have got one of them; then it tries again. */
+/** Starts the program on its former ports. If another process took one of them meanwhile, it tries again. */
 async function launchAgain(
   options: ProgramOptions,
   where: { paths: GatewayPaths; lines: string[] },
@@ -197,7 +198,7 @@ async function launchAgain(
   }
 }
 
-/** Resolves `whole` at the banner's second rule, which is its last line. */
+/** Resolves `whole` at the second rule of the banner, which is its last line. */
 function createBannerWait(): { whole: Promise<void>; see: (line: string) => void } {
   const { promise: whole, resolve } = Promise.withResolvers<void>();
   let rules = 0;
@@ -230,7 +231,7 @@ function runCommand(
   });
 }
 
-/** The listeners that the program wrote into its ready file; `null` when it ended or took too long. */
+/** The listeners in the program's ready file; `null` when it ended or took too long. */
 async function waitForReady(
   child: Deno.ChildProcess,
   path: string,
@@ -244,7 +245,7 @@ async function waitForReady(
     try {
       return JSON.parse(await Deno.readTextFile(path));
     } catch (fault) {
-      // The file appears whole, by a rename; until then it is not there.
+      // The file appears complete, by a rename; before that it does not exist.
       if (!(fault instanceof Deno.errors.NotFound)) throw fault;
     }
     await new Promise((resolve) => setTimeout(resolve, 5));

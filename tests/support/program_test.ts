@@ -1,4 +1,4 @@
-// The harness itself, on a stand-in for the program.
+// Tests of startProgram() with a stub of the program.
 
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { overlay } from "./gateway_settings.ts";
@@ -6,7 +6,7 @@ import { startProgram } from "./program.ts";
 
 const program = new URL("./stub_program.ts", import.meta.url).pathname;
 
-Deno.test("startProgram() gives the ports and the log of a program that says it is ready", async () => {
+Deno.test("startProgram() returns the ports and the log of a program that reports that it is ready", async () => {
   await using gateway = await startProgram({ program });
   assert(gateway.radiusPort > 0);
   assertEquals(await (await fetch(gateway.httpUrl)).text(), "here");
@@ -15,7 +15,7 @@ Deno.test("startProgram() gives the ports and the log of a program that says it 
   assertEquals(gateway.logLines(), [`data in ${gateway.dataDir}`, "goodbye"]);
 });
 
-Deno.test("restart() brings the program up again on the same ports, also after kill9()", async () => {
+Deno.test("restart() starts the program again on the same ports, also after kill9()", async () => {
   await using gateway = await startProgram({ program });
   const before = [gateway.radiusPort, gateway.httpUrl, gateway.pid];
   await gateway.kill9();
@@ -24,7 +24,7 @@ Deno.test("restart() brings the program up again on the same ports, also after k
   assert(gateway.pid !== before[2]);
 });
 
-Deno.test("restart() waits for a port that another process got while the program was stopped", async () => {
+Deno.test("restart() waits for a port that another process took while the program was stopped", async () => {
   await using gateway = await startProgram({ program });
   const { radiusPort } = gateway;
   await gateway.stop();
@@ -36,13 +36,13 @@ Deno.test("restart() waits for a port that another process got while the program
   assertEquals(gateway.radiusPort, radiusPort);
 });
 
-Deno.test("startProgram() fails with the program's own words when it does not come up", async () => {
+Deno.test("startProgram() fails with the output of a program that does not start", async () => {
   const refused = '[server]\nlog_level = "refused"\n';
   const fault = await assertRejects(() => startProgram({ program, toml: refused }), Error);
   assertStringIncludes(fault.message, "fault: server.log_level is wrong");
 });
 
-Deno.test("dispose() removes the scratch directory", async () => {
+Deno.test("dispose() removes the temporary directory", async () => {
   const gateway = await startProgram({ program });
   await gateway.dispose();
   await assertRejects(() => Deno.stat(gateway.configPath), Deno.errors.NotFound);

@@ -1,4 +1,4 @@
-// A RADIUS client for tests: sends, retransmits, waits with a deadline, and judges every reply.
+// A RADIUS client for tests: sends, retransmits, waits with a deadline, and checks every reply.
 
 import {
   buildRequest,
@@ -8,42 +8,45 @@ import {
   type RequestParts,
 } from "./radius_packets.ts";
 
-/** Where the server is, and the secret shared with it. */
+/** The address of the server, and the secret shared with it. */
 export interface ClientOptions {
   readonly port: number;
   readonly secret: string;
   readonly hostname?: string;
 }
 
-/** How long an exchange waits for each try, and how many tries it makes. */
+/** The wait for each try, and the number of tries. */
 export interface Patience {
   readonly timeoutMs?: number;
   readonly tries?: number;
 }
 
-/** What a client's socket receives, from {@link RadiusClient.listen} on until it is disposed of. */
+/** The packets that a client's socket receives, from {@link RadiusClient.listen} on until it is disposed of. */
 export interface Heard extends Disposable {
   readonly datagrams: readonly Uint8Array[];
 }
 
 /** A client with one socket, so one source port. Close it, or declare it with `using`. */
 export interface RadiusClient extends Disposable {
-  /** Builds a fresh request and waits for its reply; the same datagram is sent again on silence. Throws on silence. */
+  /**
+   * Builds a request and waits for its reply; without an answer the same datagram is sent again. Throws when no reply
+   * arrives.
+   */
   ask(parts: RequestParts, patience?: Patience): Promise<Reply>;
-  /** The same with a request that was built before: for retransmissions and re-issues. */
+  /** The same with an existing request: for retransmissions and re-issued requests. */
   exchange(request: BuiltRequest, patience?: Patience): Promise<Reply>;
   /** Builds a request without sending it. */
   build(parts: RequestParts): BuiltRequest;
-  /** Sends octets as they are. */
+  /** Sends octets unchanged. */
   sendRaw(bytes: Uint8Array): Promise<void>;
-  /** Every packet that arrived. To prove that no reply came, read it after the reply to a later request. */
+  /** Every packet that arrived. To prove that there was no reply, read it after the reply to a later request. */
   listen(): Heard;
   /** Everything that arrives within `forMs`. */
   collect(forMs: number): Promise<Uint8Array[]>;
   close(): void;
 }
 
-/** Loopback is quick; what takes longer is a hold, and such a test says so. */
+/** Loopback is fast; only held requests take longer, and their tests set this. */
 const DEFAULT_PATIENCE = { timeoutMs: 5000, tries: 3 } as const;
 
 /** Opens a client on a free port of the loopback interface. */
@@ -129,7 +132,7 @@ function receiveAll(
         if (stopped || fault instanceof Deno.errors.BadResource || fault instanceof Deno.errors.Interrupted) {
           return;
         }
-        // An ICMP "port unreachable" surfaces on the next receive; the exchange's own deadline deals with it.
+        // An ICMP "port unreachable" appears on the next receive; the deadline of the exchange handles it.
         if (!(fault instanceof Deno.errors.ConnectionRefused)) throw fault;
       }
     }

@@ -1,4 +1,4 @@
-// The judge judged: against the RFCs' own packets, against a throw-away server, and against forgeries.
+// Tests of the reply checker: with packets of the RFCs, a minimal server, and forged replies.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { buildRequest, CODES, readReply, TYPES } from "./radius_packets.ts";
@@ -52,7 +52,7 @@ Deno.test("readReply() finds the reply of RFC 2865 §7.3 authentic, and unsigned
   assertEquals(reply.message, "Challenge 32769430.  Enter response at prompt.");
 });
 
-Deno.test("openRadiusClient() plays a challenge to its end and copies Proxy-State", async () => {
+Deno.test("openRadiusClient() completes a challenge and copies Proxy-State", async () => {
   using server = startChallengeServer({ secret: SECRET, code: "012345" });
   using client = openRadiusClient({ port: server.port, secret: SECRET });
   const proxyState = { type: TYPES.proxyState, value: new Uint8Array([1, 2, 3]) };
@@ -65,7 +65,7 @@ Deno.test("openRadiusClient() plays a challenge to its end and copies Proxy-Stat
   assertEquals([right.code, right.problems], [CODES.accessAccept, []]);
 });
 
-Deno.test("openRadiusClient() sends the same datagram again on silence", async () => {
+Deno.test("openRadiusClient() sends the same datagram again without an answer", async () => {
   using server = startChallengeServer({ secret: SECRET, code: "1", deafFor: 1 });
   using client = openRadiusClient({ port: server.port, secret: SECRET });
   await client.ask(USER, { timeoutMs: 50, tries: 40 });
@@ -73,13 +73,13 @@ Deno.test("openRadiusClient() sends the same datagram again on silence", async (
   assertEquals(server.received[0], server.received[1]);
 });
 
-Deno.test("openRadiusClient() says so without an answer", async () => {
+Deno.test("openRadiusClient() throws when no answer arrives", async () => {
   using server = startChallengeServer({ secret: SECRET, code: "1", deafFor: 1000 });
   using client = openRadiusClient({ port: server.port, secret: SECRET });
   await assertRejects(() => client.ask(USER, { timeoutMs: 20, tries: 2 }), Error, "No reply after 2 tries");
 });
 
-Deno.test("readReply() names a forged authenticator, a forged signature and a broken structure", async () => {
+Deno.test("readReply() reports a forged authenticator, a forged signature and an invalid structure", async () => {
   using server = startChallengeServer({ secret: SECRET, code: "1" });
   using client = openRadiusClient({ port: server.port, secret: SECRET });
   const request = client.build(USER);

@@ -1,6 +1,6 @@
-// The packet and attribute numbers that the tests name (RFC 2865, RFC 3579, RFC 5997), written down once more on purpose.
+// The packet and attribute numbers of the tests (RFC 2865, RFC 3579, RFC 5997), independent of the product's tables.
 
-/** The packet types that the tests meet. */
+/** The packet types of the tests. */
 export const CODES = {
   accessRequest: 1,
   accessAccept: 2,
@@ -11,7 +11,7 @@ export const CODES = {
   statusServer: 12,
 } as const;
 
-/** The attribute types that the tests name. */
+/** The attribute types of the tests. */
 export const TYPES = {
   userName: 1,
   userPassword: 2,

@@ -1,5 +1,5 @@
-// Builds RADIUS requests, and reads and checks replies (RFC 2865, RFC 2869 §5.14, RFC 3579). Uses node:crypto and no code of
-// the gateway, so that a mistake there is not repeated here.
+// Builds RADIUS requests, and reads and checks replies (RFC 2865, RFC 2869 §5.14, RFC 3579). Uses node:crypto and no
+// code of the gateway, so that a mistake there is not repeated here.
 
 import { Buffer } from "node:buffer";
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
@@ -13,7 +13,7 @@ export interface Attribute {
   readonly value: Uint8Array;
 }
 
-/** A packet that was built, and what its reply is judged with. */
+/** A built packet, with the data to check its reply. */
 export interface BuiltRequest {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly identifier: number;
@@ -21,7 +21,7 @@ export interface BuiltRequest {
   readonly proxyStates: readonly Uint8Array[];
 }
 
-/** What goes into a request; what is left out is not sent, or drawn at random (identifier and authenticator). */
+/** The content of a request. Absent fields are not sent, or are random (identifier and authenticator). */
 export interface RequestParts {
   readonly code?: number;
   readonly identifier?: number;
@@ -32,11 +32,11 @@ export interface RequestParts {
   readonly nasPort?: number;
   readonly callingStationId?: string;
   readonly more?: readonly Attribute[];
-  /** `first` by default. */
+  /** The default is `first`. */
   readonly messageAuthenticator?: "first" | "last" | "wrong" | "none";
 }
 
-/** A reply as it was read, with everything that is wrong with it. */
+/** A parsed reply, with all its faults. */
 export interface Reply {
   readonly code: number;
   readonly identifier: number;
@@ -44,12 +44,12 @@ export interface Reply {
   /** The Reply-Messages, joined without anything between, as clients show them. */
   readonly message: string;
   readonly state: Uint8Array | null;
-  /** Empty when the reply is what the RFCs ask for. */
+  /** Empty when the reply follows the RFCs. */
   readonly problems: readonly string[];
   readonly bytes: Uint8Array;
 }
 
-/** Builds a request under `secret`. Throws when an attribute is too long. */
+/** Builds a request with `secret`. Throws when an attribute is too long. */
 export function buildRequest(secret: string, parts: RequestParts): BuiltRequest {
   const authenticator = parts.authenticator ?? new Uint8Array(randomBytes(16));
   const identifier = parts.identifier ?? randomBytes(1)[0] ?? 0;
@@ -65,8 +65,8 @@ export function buildRequest(secret: string, parts: RequestParts): BuiltRequest 
 }
 
 /**
- * Builds an Accounting-Request (RFC 2866 §3): its Request Authenticator is MD5 over the packet with zero octets in its place, and the secret.
- * A Message-Authenticator is computed before it, over the same zero octets.
+ * Builds an Accounting-Request (RFC 2866 §3): its Request Authenticator is MD5 over the packet with zero octets in its
+ * place, and the secret. A Message-Authenticator is computed before it, over the same zero octets.
  */
 export function buildAccountingRequest(
   secret: string,
@@ -82,7 +82,7 @@ export function buildAccountingRequest(
   return { ...built, authenticator };
 }
 
-/** RFC 2865 §5.2: the password in blocks of 16, each hidden under the one before. */
+/** RFC 2865 §5.2: the password in blocks of 16, each hidden with the one before. */
 export function hidePassword(
   password: Uint8Array,
   key: { secret: string; authenticator: Uint8Array },
@@ -98,7 +98,10 @@ export function hidePassword(
   return hidden;
 }
 
-/** Reads a reply and lists what is wrong with it: structure, authenticators, order, copies, what the code allows. */
+/**
+ * Reads a reply and lists its faults: structure, authenticators, order, copies, attributes that the code does not
+ * allow.
+ */
 export function readReply(bytes: Uint8Array, request: BuiltRequest, secret: string): Reply {
   const attributes = readAttributes(bytes);
   const code = bytes[0] ?? 0;
@@ -167,7 +170,7 @@ function sign(bytes: Uint8Array, secret: string, attributes: readonly Attribute[
   bytes.set(digest, offsetOf(attributes, TYPES.messageAuthenticator));
 }
 
-/** Where the value of the first attribute of `type` begins in the packet. */
+/** The position of the first attribute of `type` in the packet. */
 function offsetOf(attributes: readonly Attribute[], type: number): number {
   let at = 20;
   for (const one of attributes) {
@@ -197,7 +200,7 @@ function integer(value: number): Uint8Array {
   return new Uint8Array([value >>> 24, (value >>> 16) & 0xff, (value >>> 8) & 0xff, value & 0xff]);
 }
 
-/** What is wrong with the two authenticators and their place. */
+/** Faults of the two authenticators and their position. */
 function authenticityProblems(
   bytes: Uint8Array,
   attributes: readonly Attribute[],
@@ -225,7 +228,7 @@ function authenticityProblems(
   return problems;
 }
 
-/** RFC 2865 §5.44: what a reply may not carry, and what of it may be there once at most. */
+/** RFC 2865 §5.44: attributes that a reply must not have, or may have only once. */
 const NEVER_IN_REPLIES = [TYPES.userPassword, 3, 4, TYPES.nasPort, 30, TYPES.callingStationId, 32, 60, 61];
 const BARE_REPLIES = new Map<number, readonly number[]>([
   [CODES.accountingResponse, [TYPES.proxyState]],
@@ -236,7 +239,7 @@ const BARE_REPLIES = new Map<number, readonly number[]>([
   ]],
 ]);
 
-/** What is wrong with the attributes of a reply; `of` gives the values of a type. */
+/** Faults of a reply's attributes; `of` returns the values of a type. */
 function contentProblems(
   code: number,
   of: (type: number) => Uint8Array[],

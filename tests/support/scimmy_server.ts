@@ -1,4 +1,5 @@
-// A foreign SCIM 2.0 server for the tests: SCIMMY behind its router and express, on a free port, with resources in memory.
+// A SCIM 2.0 server of another vendor for the tests: SCIMMY with its router and express, on a free port, with resources
+// in memory.
 
 import express from "../packages/express.ts";
 import SCIMMY from "../packages/scimmy.ts";
@@ -8,7 +9,7 @@ export interface ScimmyServer {
   /** With the path, without a trailing slash. */
   readonly url: string;
   readonly token: string;
-  /** What it holds, by id. */
+  /** Its resources, by id. */
   readonly users: Map<string, Held>;
   readonly groups: Map<string, Held>;
   /** `POST /Users` and so on, in order. */
@@ -25,7 +26,7 @@ interface Egress {
 
 const TOKEN = "scimmy-token-77aa";
 
-/** SCIMMY keeps its declarations once for a process, so the stores are those of the server that was started last. */
+/** SCIMMY stores its declarations once per process, so the stores belong to the server that was started last. */
 let current: { users: Map<string, Held>; groups: Map<string, Held> } = {
   users: new Map(),
   groups: new Map(),

@@ -1,4 +1,5 @@
-// Waits until the code under test has nothing left to do: no call of a tracked store is pending, and the event loop has turned.
+// Waits until the code under test has no more work: no call of a tracked store is pending, and the event loop has
+// turned.
 
 import { setImmediate } from "node:timers";
 

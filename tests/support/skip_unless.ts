@@ -1,16 +1,16 @@
-// Tests that need a foreign program: skipped, with the reason in their name, where it is missing. tests/run.ts makes a
-// skipped test a failure when CI=true.
+// Tests that need a third-party program are skipped where it is missing, with the reason in their name. tests/run.ts
+// makes a skipped test a failure when CI=true.
 
 import { installHint, missingPeers, type PeerName } from "./peers.ts";
 
-/** What a test needs of the host. */
+/** The requirements of a test on the host. */
 export interface Needs {
   readonly peers: readonly PeerName[];
-  /** For what only root may do, such as a file in /etc/pam.d. */
+  /** For actions that need root, such as a file in /etc/pam.d. */
   readonly root?: boolean;
 }
 
-/** Why a test cannot run here, or `null`. */
+/** The reason why a test cannot run here, or `null`. */
 export function lacking(needs: Needs): string | null {
   const missing = missingPeers(needs.peers);
   if (missing.length > 0) return `missing here: ${installHint(missing)}`;
@@ -18,7 +18,7 @@ export function lacking(needs: Needs): string | null {
   return null;
 }
 
-/** `Deno.test`, skipped with a reason where something is lacking. */
+/** `Deno.test`, skipped with a reason if a requirement is missing. */
 export function testNeeding(
   needs: Needs,
   name: string,

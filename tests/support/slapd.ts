@@ -1,4 +1,4 @@
-// A real slapd for the tests, on a free port of the loopback interface, with a database of its own that goes away with it.
+// A real slapd for the tests, on a free port of the loopback interface, with a temporary database.
 
 import { endChild, runProgram } from "./child.ts";
 import { freeTcpPort } from "./free_port.ts";
@@ -13,9 +13,9 @@ const PORTS_TO_TRY = 5;
 export interface SlapdOptions {
   /** Lines of slapd.conf(5) that define more attribute types and object classes. */
   readonly schema?: string;
-  /** The class person demands no sn, as in Active Directory. */
+  /** The class person does not require sn, as in Active Directory. */
   readonly lenientPerson?: boolean;
-  /** With it, slapd speaks StartTLS on `url` and TLS on `tlsUrl`. */
+  /** With it, slapd offers StartTLS on `url` and TLS on `tlsUrl`. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
   /** LDIF that is loaded with slapadd after the base and its two organisational units. */
   readonly entries?: string;
@@ -35,10 +35,10 @@ export interface Slapd {
   readonly groupsDn: string;
   readonly bindDn: string;
   readonly bindPassword: string;
-  /** What listens now; 0 while it is stopped. */
+  /** The process id of slapd; 0 while it is stopped. */
   pid(): number;
   stop(): Promise<void>;
-  /** On the same ports, with what the database held. */
+  /** Starts it again on the same ports, with the content of the database. */
   start(): Promise<void>;
   /** Stops it and removes its files. */
   dispose(): Promise<void>;
@@ -63,7 +63,7 @@ objectClass: organizationalUnit
 ou: groups
 `;
 
-/** Loads what `options` ask for, starts slapd and waits until it listens. Works as root and as anybody else. */
+/** Loads the data of `options`, starts slapd and waits until it listens. Works as root and as any other user. */
 export async function startSlapd(options: SlapdOptions = {}): Promise<Slapd> {
   const folder = await Deno.makeTempDir({ prefix: "slapd-" });
   await Deno.mkdir(`${folder}/db`);
@@ -151,7 +151,7 @@ function configText(folder: string, options: SlapdOptions): string {
     `directory ${folder}/db`,
     "index objectClass eq",
     "index uid,cn,member eq",
-    // Tests do not pull the plug of the machine; waiting for its disk would only make them slow.
+    // Tests do not cut the power of the machine, so waiting for its disk would only make them slow.
     "dbnosync",
     database,
     "",

@@ -1,4 +1,4 @@
-// The suites of the whole test run, as rows, and how one of them is started.
+// The suites of the whole test run, as rows, and the start of each.
 
 import { judge, readJunit, type Tally } from "./junit_summary.ts";
 import { type RunOptions, runProgram, streamProgram } from "./child.ts";
@@ -8,14 +8,14 @@ export interface Suite {
   readonly title: string;
   readonly paths: readonly string[];
   readonly ignore: readonly string[];
-  /** How many of its files run side by side. The tests of a file run one after the other. */
+  /** The number of its files that run in parallel. The tests of a file run one after the other. */
   readonly jobs: number;
-  /** Ends a suite that hangs. Several times what the suite needs on a busy machine. */
+  /** Ends a suite that hangs. Several times the duration of the suite on a busy machine. */
   readonly timeoutMs: number;
   readonly permissions: readonly string[];
 }
 
-/** What tests may do: they start servers and peers on free ports in scratch directories. */
+/** The permissions of tests: they start servers and peers on free ports in temporary directories. */
 const PERMISSIONS = [
   "--allow-net",
   "--allow-read",
@@ -24,7 +24,7 @@ const PERMISSIONS = [
   "--allow-run",
   "--allow-sys",
 ] as const;
-/** Playwright looks below /proc/sys when it is loaded, which the runtime grants together with everything else only. */
+/** Playwright reads below /proc/sys when it is loaded, which the runtime allows only with all permissions. */
 const BROWSER_PERMISSIONS = ["--allow-all"] as const;
 
 /** The packages of the tests have a lock file of their own, so that a start does not install them (docs/adr/0003). */
@@ -36,7 +36,7 @@ export const SUITES = {
     title: "unit tests",
     paths: ["tests"],
     ignore: ["tests/interop", "tests/e2e", "tests/architecture"],
-    // More than cores: these tests wait for programs, deadlines and limits a third of their time.
+    // More than the cores: these tests wait for programs, deadlines and limits a third of their time.
     jobs: 3,
     timeoutMs: 1_800_000,
     permissions: PERMISSIONS,
@@ -69,7 +69,7 @@ export const SUITES = {
 
 export type SuiteName = keyof typeof SUITES;
 
-/** Runs one suite in a process of its own. Its output goes to the terminal as it comes; with `isBackground`, at its end. */
+/** Runs one suite in its own process. Its output is shown at once; with `isBackground`, at its end. */
 export async function runSuite(
   suite: Suite,
   options: { filter?: string; isBackground?: boolean } = {},
@@ -97,7 +97,7 @@ export async function runSuite(
       timeoutMs: suite.timeoutMs,
     });
     const tally = judge(await readReport(report), { suite: suite.title, exitCode });
-    // deno reports what a filter leaves out as skipped.
+    // deno reports tests that a filter excludes as skipped.
     return options.filter === undefined ? tally : { ...tally, skipped: 0, skips: [] };
   } finally {
     await Deno.remove(scratch, { recursive: true });

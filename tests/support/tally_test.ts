@@ -1,4 +1,4 @@
-// The counting of test results.
+// Tests of the summary of test results.
 
 import { assertEquals } from "@std/assert";
 import { addTallies, EMPTY_TALLY, judge, readJunit, summaryLine } from "./junit_summary.ts";

@@ -1,4 +1,4 @@
-// The passcode that a person's device would show (RFC 6238), written for the tests alone.
+// The passcode of a user's device (RFC 6238), for tests only.
 
 import { createHmac } from "node:crypto";
 
@@ -11,7 +11,7 @@ export function totpCode(seed: string | Uint8Array, atMs: number): string {
   return String((digest.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, "0");
 }
 
-/** The octets of a secret as apps take it (RFC 4648 §6, without padding). */
+/** The octets of a secret in the form for apps (RFC 4648 §6, without padding). */
 export function fromBase32(text: string): Uint8Array {
   let bits = "";
   for (const letter of text) {

@@ -1,4 +1,4 @@
-// The tests' own passcodes, by RFC 6238 Appendix B; of its eight digits the last six.
+// Tests of the tests' own passcodes with RFC 6238 Appendix B, of whose eight digits they use the last six.
 
 import { assertEquals } from "@std/assert";
 import { totpCode } from "./totp.ts";
@@ -12,7 +12,7 @@ const VECTORS: readonly [seconds: number, code: string][] = [
   [20000000000, "353130"],
 ];
 
-Deno.test("totpCode() gives the codes of RFC 6238 Appendix B", () => {
+Deno.test("totpCode() returns the codes of RFC 6238 Appendix B", () => {
   for (const [seconds, code] of VECTORS) {
     assertEquals(totpCode("12345678901234567890", seconds * 1000), code);
   }
