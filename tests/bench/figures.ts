@@ -1,4 +1,4 @@
-// What is measured, as rows: a figure, its unit, and the bar that it is held against.
+// The measurements as rows: a figure, its unit, and its limit.
 
 import { bufferDrops, cpuSeconds, residentMb } from "./process_figures.ts";
 import type { MeasuredServer } from "./servers.ts";
@@ -9,7 +9,7 @@ export interface FigureRow {
   readonly title: string;
   readonly unit: string;
   readonly bar?: { readonly ratio: number } | { readonly most: number };
-  /** For figures of which less is better, the ratio is turned round: above 1 is always better than FreeRADIUS. */
+  /** For figures of which less is better, the ratio is inverted: above 1 is always better than FreeRADIUS. */
   readonly lessIsBetter?: true;
   readonly decimals: number;
 }
@@ -64,7 +64,9 @@ export interface Durations {
   readonly waiting: number;
 }
 
-/** Does `load` against a server and gives the result with the server's CPU time; void when the kernel dropped packets. */
+/**
+ * Runs `load` with a server and returns the result with the server's CPU time; void when the kernel dropped packets.
+ */
 async function underWatch(
   server: MeasuredServer,
   load: () => Promise<LoadResult>,
@@ -81,7 +83,7 @@ async function underWatch(
   return { result, cpu: await cpuSeconds(server.pid) - cpuBefore };
 }
 
-/** As many requests at once as the default socket buffer holds without dropping one. */
+/** The number of simultaneous requests that the default socket buffer holds without a drop. */
 const MANY_AT_ONCE = 192;
 /** The gateway drops new logins at 100,000 open ones. A fast host must not get there, warm-up included. */
 const MAX_REQUESTS = 60_000;
@@ -130,7 +132,7 @@ export async function measureGarbage(
   };
 }
 
-/** Times and memory of one fresh server that holds `waiting` conversations and gets 2,000 requests a second. */
+/** Times and memory of one fresh server with `waiting` conversations and 2,000 requests a second. */
 export async function measureWaiting(
   server: MeasuredServer,
   { generator, durations }: Measuring,

@@ -2,7 +2,7 @@
 
 import { runProgram } from "../support/child.ts";
 
-/** What one run of the generator counted; times in microseconds. */
+/** The counts of one run of the generator; times in microseconds. */
 export interface LoadResult {
   readonly seconds: number;
   readonly sent: number;
@@ -10,7 +10,7 @@ export interface LoadResult {
   readonly lost: number;
   /** Answers that do not verify. */
   readonly wrong: number;
-  /** Answers to nothing that waited, so also answers to garbage. */
+  /** Answers without a pending request, so also answers to garbage. */
   readonly stray: number;
   readonly garbage: number;
   readonly accepts: number;
@@ -34,7 +34,7 @@ export type LoadOptions = Readonly<
 
 const SOURCES = new URL("./load/", import.meta.url).pathname;
 
-/** Compiles into `directory` and returns the program's path. Throws with the compiler's words. */
+/** Compiles into `directory` and returns the program's path. Throws with the compiler's messages. */
 export async function compileLoad(directory: string): Promise<string> {
   const program = `${directory}/radius_load`;
   const sources = [`${SOURCES}load.c`, `${SOURCES}packets.c`];
@@ -45,12 +45,12 @@ export async function compileLoad(directory: string): Promise<string> {
   return program;
 }
 
-/** A measurement that proves nothing; its message says why. */
+/** A void measurement, with the reason as its message. */
 export class VoidMeasurement extends Error {}
 
 /**
- * Runs it against one server. Throws when it fails; a {@link VoidMeasurement} when an answer was wrong, missing, no
- * challenge, or an answer to what must not be answered.
+ * Runs it with one server. Throws when it fails; a {@link VoidMeasurement} when an answer is wrong or missing, is no
+ * challenge, or answers a packet that must not be answered.
  */
 export async function runLoad(
   program: string,
@@ -71,13 +71,13 @@ export async function runLoad(
   return result;
 }
 
-/** Why a run proves nothing, or `null`. */
+/** The reason why a run is void, or `null`. */
 export function faultOf(result: LoadResult): string | null {
   if (result.answered === 0) return "nothing was answered";
   if (result.wrong > 0) return `${result.wrong} answers do not verify`;
-  // A late answer to a request that was given up is a stray too, but then it is also among the lost.
+  // A late answer to a request that was given up is also a stray, but then the request counts as lost too.
   if (result.stray > result.lost) return `${result.stray} answers to what must not be answered`;
-  // Behind garbage a Status-Server asks whether it was dealt with; its answer is an Access-Accept (RFC 5997 §4.2).
+  // After garbage a Status-Server checks that it was handled; its answer is an Access-Accept (RFC 5997 §4.2).
   const expected = result.garbage > 0 ? result.accepts : result.challenges;
   if (expected < result.answered) {
     return `${result.answered - expected} answers are not what was asked for`;

@@ -1,4 +1,4 @@
-// The load generator, compiled and tried against a throw-away server: it counts right, and it notices what is wrong.
+// Tests of the load generator, compiled and with a minimal server: correct counts, and detection of wrong answers.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { startChallengeServer } from "../support/challenge_server.ts";
@@ -6,11 +6,11 @@ import { testNeeding } from "../support/skip_unless.ts";
 import { compileLoad, runLoad, VoidMeasurement } from "./load.ts";
 
 const SECRET = "shared with the generator";
-/** The server shares its processor with other tests: an answer may be late, and late is not lost. */
+/** The server shares its processor with other tests, so an answer may be late; late is not lost. */
 const PATIENCE = { "give-up": 20 };
 const NEEDS = { peers: ["gcc", "libc", "openssl"] } as const;
 
-/** Compiles the generator into a directory of its own for one test. */
+/** Compiles the generator into a temporary directory for one test. */
 async function withGenerator(body: (generator: string) => Promise<void>): Promise<void> {
   const directory = await Deno.makeTempDir({ prefix: "countersign-load-" });
   try {
@@ -22,7 +22,7 @@ async function withGenerator(body: (generator: string) => Promise<void>): Promis
 
 testNeeding(
   NEEDS,
-  "radius_load sends so many new requests, and gets as many challenges",
+  "radius_load sends a given number of new requests, and receives as many challenges",
   () =>
     withGenerator(async (generator) => {
       using server = startChallengeServer({ secret: SECRET, code: "1" });
@@ -41,7 +41,7 @@ testNeeding(
 
 testNeeding(
   NEEDS,
-  "radius_load keeps to a rate, and times from when a request was due",
+  "radius_load keeps its rate, and times from when a request was due",
   () =>
     withGenerator(async (generator) => {
       using server = startChallengeServer({ secret: SECRET, code: "1" });
@@ -73,7 +73,7 @@ testNeeding(
   "a measurement is void when garbage is answered",
   () =>
     withGenerator(async (generator) => {
-      // This server verifies nothing, so it answers what is only wrongly signed.
+      // This server verifies nothing, so it answers requests with a wrong signature.
       using server = startChallengeServer({ secret: SECRET, code: "1" });
       const target = { port: server.port, secret: SECRET, name: "the server" };
       const options = { mode: "garbage", garbage: "signature", burst: 8, seconds: 0.3 };

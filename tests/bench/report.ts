@@ -1,14 +1,14 @@
-// Medians, ratios and bars, as a table of plain text.
+// Medians, ratios and limits, as a plain-text table.
 
 import { type FigureName, type FigureRow, FIGURES, type Figures } from "./figures.ts";
 
-/** What the rounds of each server gave. */
+/** The results of the rounds of each server. */
 export interface Rounds {
   readonly countersign: readonly Figures[];
   readonly freeradius: readonly Figures[];
 }
 
-/** The middle value; the mean of the two in the middle when their number is even; NaN of nothing. */
+/** The middle value; the mean of the two middle ones for an even number; NaN for none. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;
@@ -16,7 +16,7 @@ export function median(values: readonly number[]): number {
   return ((sorted[middle - 1] ?? NaN) + (sorted[middle] ?? NaN)) / 2;
 }
 
-/** One row's figures: medians, their ratio (above 1: better than FreeRADIUS), and whether its bar is met. */
+/** One row's figures: medians, their ratio (above 1: better than FreeRADIUS), and whether its limit is met. */
 export interface Verdict {
   readonly ours: number;
   readonly theirs: number;
@@ -35,7 +35,7 @@ export function judgeFigure(name: FigureName, rounds: Rounds): Verdict {
   return { ours, theirs, ratio, met: "ratio" in row.bar ? ratio >= row.bar.ratio : ours <= row.bar.most };
 }
 
-/** The table, one line for each figure that was measured. */
+/** The table, one line for each measured figure. */
 export function reportLines(rounds: Rounds): string[] {
   const names = Object.keys(FIGURES) as FigureName[];
   const measured = names.filter((name) => rounds.countersign.some((one) => one[name] !== undefined));
@@ -59,7 +59,7 @@ function barText(row: FigureRow, verdict: Verdict): string {
   return `${bar}: ${verdict.met === true ? "met" : "not met"}`;
 }
 
-/** With separated thousands and a fixed number of decimals. */
+/** With thousands separators and a fixed number of decimals. */
 export function formatNumber(value: number, decimals: number): string {
   return value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
 }

@@ -1,4 +1,4 @@
-// The arithmetic of the measurements, and what makes one void.
+// The arithmetic of the measurements, and the reasons for a void one.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { dropsIn } from "./process_figures.ts";
@@ -22,13 +22,13 @@ const GOOD: LoadResult = {
   generatorCpuSeconds: 0.1,
 };
 
-Deno.test("median() takes the middle, and the mean of two middles", () => {
+Deno.test("median() returns the middle value, and the mean of two middle values", () => {
   assertEquals(median([9, 1, 5]), 5);
   assertEquals(median([1, 3, 100, 2]), 2.5);
   assert(Number.isNaN(median([])));
 });
 
-Deno.test("judgeFigure() compares medians, and turns the ratio round where less is better", () => {
+Deno.test("judgeFigure() compares medians, and inverts the ratio where less is better", () => {
   const rounds = {
     countersign: [{ challenges: 79, p99: 10 }, { challenges: 80, p99: 20 }, { challenges: 81, p99: 30 }],
     freeradius: [{ challenges: 100, p99: 10 }],
@@ -39,13 +39,13 @@ Deno.test("judgeFigure() compares medians, and turns the ratio round where less 
   assertEquals(judgeFigure("challenges", slower).met, false);
 });
 
-Deno.test("reportLines() says so when a bar is not met", () => {
+Deno.test("reportLines() reports a limit that is not met", () => {
   const lines = reportLines({ countersign: [{ garbage: 14 }], freeradius: [{ garbage: 10 }] });
   assertEquals(lines.length, 2);
   assertMatch(lines[1] ?? "", /14 \/s +10 \/s +1\.40 +ratio ≥ 1\.5: not met$/);
 });
 
-Deno.test("faultOf() makes a run void that proves nothing", () => {
+Deno.test("faultOf() gives the reason for a void run", () => {
   assertEquals(faultOf(GOOD), null);
   const broken: Partial<LoadResult>[] = [
     { answered: 0 },

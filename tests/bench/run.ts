@@ -1,4 +1,4 @@
-// Measures the gateway beside FreeRADIUS in one run (`deno task bench`). docs/measuring.md says what each figure means.
+// Measures the gateway and FreeRADIUS in one run (`deno task bench`). docs/measuring.md explains each figure.
 
 import { parseArgs } from "node:util";
 import { installHint, missingPeers } from "../support/peers.ts";
@@ -39,7 +39,7 @@ const SERVERS: Readonly<Record<ServerKey, StartServer>> = {
   freeradius: startFreeradius,
 };
 
-/** Each is made on a fresh server. */
+/** Each measurement has a fresh server. */
 const MEASUREMENTS: readonly Measure[] = [
   measureChallenges,
   measureManyAtOnce,
@@ -69,7 +69,7 @@ function readOptions(args: string[]): { help: boolean; rounds: number; durations
   };
 }
 
-/** A measurement that proves nothing (a busy host drops packets) is made again, at most twice. */
+/** A void measurement (a busy host drops packets) is repeated, at most twice. */
 async function onFresh(
   start: StartServer,
   measure: Measure,
@@ -85,7 +85,7 @@ async function onFresh(
   }
 }
 
-/** Runs one measurement on a fresh server, and stops the server whatever happens. */
+/** Runs one measurement with a fresh server, and always stops the server. */
 async function onFreshOnce(
   start: StartServer,
   measure: Measure,
@@ -105,7 +105,7 @@ async function measureAll(
 ): Promise<Rounds> {
   const results: Record<ServerKey, Figures[]> = { countersign: [], freeradius: [] };
   for (let round = 1; round <= rounds; round++) {
-    // The order turns with each round, so that neither server always has the warmer host.
+    // The order changes with each round, so that neither server always has the warmer host.
     const order: ServerKey[] = round % 2 === 1
       ? ["countersign", "freeradius"]
       : ["freeradius", "countersign"];
@@ -145,7 +145,7 @@ async function main({ help, rounds, durations }: ReturnType<typeof readOptions>)
   }
 }
 
-/** The options, or the end of the program with exit code 2 and what is wrong with them. */
+/** The options; ends the program with exit code 2 and a message if they are invalid. */
 function optionsOrEnd(): ReturnType<typeof readOptions> {
   try {
     return readOptions(Deno.args);

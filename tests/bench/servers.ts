@@ -1,4 +1,4 @@
-// The two servers that are measured, each started afresh with a directory of its own.
+// The two measured servers, each started with a new directory.
 
 import { endChild } from "../support/child.ts";
 import { freeUdpPort } from "../support/free_port.ts";
@@ -16,11 +16,11 @@ export interface MeasuredServer {
   stop(): Promise<void>;
 }
 
-/** Starts a server; the measurement knows no more of it. */
+/** Starts a server; the only function that the measurement needs. */
 export type StartServer = () => Promise<MeasuredServer>;
 
 const SECRET = "a secret for the measurement";
-/** On the disk: /tmp may be memory, and a durable challenge measured in memory is none. */
+/** On the disk, because /tmp may be memory, where no challenge is durable. */
 const DISK = "/var/tmp";
 const FIRST_ANSWER_TIMEOUT_MS = 20_000;
 const SETTINGS = `
@@ -32,7 +32,7 @@ address = ["127.0.0.1"]
 secret = "${SECRET}"
 `;
 
-/** The gateway as it is shipped, with one configured client, its store on the disk. */
+/** The released gateway, with one configured client and its store on the disk. */
 export async function startCountersign(): Promise<MeasuredServer> {
   const startedMs = performance.now();
   const dataDir = await Deno.makeTempDir({ dir: DISK, prefix: "countersign-bench-" });
@@ -51,7 +51,7 @@ export async function startCountersign(): Promise<MeasuredServer> {
   };
 }
 
-/** FreeRADIUS with a static challenge and nothing stored. */
+/** FreeRADIUS with a static challenge and no storage. */
 export async function startFreeradius(): Promise<MeasuredServer> {
   const run = await Deno.makeTempDir({ dir: DISK, prefix: "countersign-bench-freeradius-" });
   const port = freeUdpPort();
@@ -88,7 +88,7 @@ export async function startFreeradius(): Promise<MeasuredServer> {
   };
 }
 
-/** Asks every 5 ms until there is an answer that verifies. */
+/** Sends a request every 5 ms until a valid answer arrives. */
 async function firstAnswer(port: number): Promise<void> {
   using client = openRadiusClient({ port, secret: SECRET });
   const reply = await client.ask(

@@ -1,6 +1,6 @@
-// The console's bars as rows, and how a measured figure is held against one.
+// The limits of the console as rows, and the comparison of a measured figure with its limit.
 
-/** One figure against its bar: the most that is allowed. */
+/** One figure and its limit: the maximum that is allowed. */
 export interface Figure {
   readonly what: string;
   readonly value: number;
@@ -26,10 +26,10 @@ export const BARS = {
   scrollMs: 25,
   nodes: 30_000,
   liveShare: { normal: 25, slow: 45 },
-  /** A quarter of the processor has no bar for frames. */
+  /** A quarter of the processor has no limit for frames. */
   liveFrameMs: 20,
   liveGaps: 0,
-  /** After the warm-up, when the list holds as many as it ever will. */
+  /** After the warm-up, when the list holds its maximum. */
   liveHeapMb: 5,
 } as const;
 
@@ -50,7 +50,7 @@ function rounded(value: number): string {
   return Number.isInteger(value) ? String(value) : value.toFixed(value < 10 ? 2 : 1);
 }
 
-/** The value below which the given share of all lie; 0 of none. */
+/** The value below which the given share of all values lie; 0 for none. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? 0;

@@ -1,4 +1,4 @@
-// The bars: how figures are held against them, and the medians over rounds.
+// Tests of the limits: comparison of figures, and medians over rounds.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { type Figure, figureLine, isMet, medianFigures } from "./bars.ts";
@@ -6,7 +6,7 @@ import { readOptions } from "./options.ts";
 
 const figure = (what: string, value: number): Figure => ({ what, value, unit: "ms", atMost: 20 });
 
-Deno.test("medianFigures() gives one figure of each kind, in the order of the first round", () => {
+Deno.test("medianFigures() returns one figure of each kind, in the order of the first round", () => {
   const rounds = [
     [figure("a", 30), figure("b", 1)],
     [figure("a", 10), figure("b", 3)],
@@ -15,13 +15,13 @@ Deno.test("medianFigures() gives one figure of each kind, in the order of the fi
   assertEquals(medianFigures(rounds).map(({ what, value }) => [what, value]), [["a", 20], ["b", 2]]);
 });
 
-Deno.test("figureLine() says met and NOT met; a bar itself is met", () => {
+Deno.test("figureLine() prints met and NOT met; a figure at the limit is met", () => {
   assertStringIncludes(figureLine(figure("a", 20)), "met      a");
   assertStringIncludes(figureLine(figure("a", 20.01)), "NOT met  a");
   assertEquals(isMet(figure("a", 20)), true);
 });
 
-Deno.test("readOptions() reads what is asked for, and refuses what it does not know", () => {
+Deno.test("readOptions() reads the options, and refuses unknown ones", () => {
   assertEquals(readOptions([]), { bytes: false, slow: false, rounds: 3, seconds: 10 });
   assertEquals(readOptions(["--slow", "--minutes", "10", "--rounds", "5"]), {
     bytes: false,

@@ -1,4 +1,4 @@
-// What is measured of the console, as figures against their bars.
+// The measured figures of the console, with their limits.
 
 import type { BrowserContext } from "../../packages/playwright.ts";
 import type { Dist } from "../../../console/assets.ts";
@@ -19,7 +19,7 @@ export interface InBrowser {
 const KB = 1024;
 const MARKS = { normal: "", slow: ", slow" } as const;
 
-/** What the built files weigh: brotli is what browsers take over TLS, gzip over plain http. */
+/** The size of the built files: browsers use brotli over TLS, gzip over plain HTTP. */
 export function byteFigures(dist: Dist): Figure[] {
   const { routes, allScriptOctets, styleOctets, spriteOctets, messageOctets } = weighConsole(dist);
   return [
@@ -36,7 +36,7 @@ export function byteFigures(dist: Dist): Figure[] {
   ];
 }
 
-/** The pages that need no object of their own to be seen. */
+/** The pages that need no object of their own. */
 export const PLAIN_PLACES = Object.entries(PAGE_ROUTES).filter(([, { pattern }]) => !pattern.includes(":"));
 
 export async function firstViewFigures({ context, site, speed }: InBrowser): Promise<Figure[]> {

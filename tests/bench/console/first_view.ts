@@ -1,11 +1,11 @@
-// The first view of a page in Chromium: what came over the wire, and when something was to be seen.
+// The first view of a page in Chromium: the transferred octets, and the time until something is visible.
 
 import type { BrowserContext, CDPSession, Page } from "../../packages/playwright.ts";
 
 export interface FirstView {
   readonly requests: number;
   readonly receivedOctets: number;
-  /** Of script, packed as it came, without headers. */
+  /** Octets of script, compressed as transferred, without headers. */
   readonly scriptOctets: number;
   readonly firstPaintMs: number;
   readonly largestPaintMs: number;
@@ -14,11 +14,11 @@ export interface FirstView {
   readonly shift: number;
 }
 
-/** A machine a quarter as quick, behind a slow line. */
+/** A machine with a quarter of the speed, on a slow line. */
 export const SLOW = { cpuRate: 4, latencyMs: 150, octetsPerS: 1.6e6 / 8 } as const;
 const SETTLE_MS = 1500;
 
-/** Opens `url` in a tab of its own; `heading` is the page's own. */
+/** Opens `url` in its own tab; `heading` is that of the page. */
 export async function measureFirstView(
   context: BrowserContext,
   { url, slow }: { url: string; slow: boolean },
@@ -87,7 +87,7 @@ function observe(): void {
   });
 }
 
-/** Notes how long keys take until their paint; to be read with {@link keyTimes}. Shorter ones than 16 ms count as 16. */
+/** Measures the time from each key to its paint; read it with {@link keyTimes}. Times below 16 ms count as 16. */
 export async function watchKeys(page: Page): Promise<void> {
   await page.evaluate(() => {
     const keys: number[] = [];

@@ -1,4 +1,4 @@
-// A thousand events a second on Live while the user types in its search: how busy the page is, and whether it missed one.
+// A thousand events a second on Live while the user types in its search: the load of the page, and missed events.
 
 import type { BrowserContext, CDPSession } from "../../packages/playwright.ts";
 import type { TestConsole } from "../../fakes/console_app.ts";
@@ -7,14 +7,14 @@ import { quantile } from "./bars.ts";
 import { keyTimes, slowDown, watchKeys } from "./first_view.ts";
 
 export interface LiveFigures {
-  /** Of the main thread's time, in per cent. */
+  /** Share of the main thread's time, in per cent. */
   readonly busyPercent: number;
   readonly keyP98Ms: number;
-  /** Events that were sent, and those whose numbers never came. */
+  /** Events that were sent, and those whose numbers never arrived. */
   readonly events: number;
   readonly gaps: number;
   readonly frameP95Ms: number;
-  /** Between the end of the warm-up and the end, each time after the garbage was collected. */
+  /** The difference between the end of the warm-up and the end, each after a garbage collection. */
   readonly heapGrowthMb: number;
 }
 
@@ -62,7 +62,7 @@ export async function measureLive(
   }
 }
 
-/** New logins at an even pace, caught up when a tick came late. */
+/** New logins at an even pace; a late tick catches up. */
 function startLoad(site: TestConsole) {
   const startedMs = performance.now();
   let sent = 0;
@@ -81,7 +81,7 @@ interface StreamMessage {
   readonly conversations?: readonly unknown[];
 }
 
-/** Reads the numbers of the stream's messages: each says up to which it goes and how many it brings. */
+/** Reads the numbers of the stream's messages: each has its highest number and its count. */
 async function watchStream(cdp: CDPSession) {
   let last: number | null = null;
   let gaps = 0;
@@ -105,7 +105,7 @@ async function readMetrics(cdp: CDPSession) {
   return { atS: of("Timestamp"), busyS: of("TaskDuration"), heapOctets: of("JSHeapUsedSize") };
 }
 
-/** Runs in the page: notes how long each frame takes, the newest ten thousand. */
+/** Runs in the page: records the duration of each frame, the newest ten thousand. */
 function watchFrames(): void {
   const frames: number[] = [];
   Object.assign(globalThis, { frames });
@@ -123,7 +123,7 @@ function takeFrames(): number[] {
   return (globalThis as unknown as { frames: number[] }).frames;
 }
 
-/** Types and takes away in the search; the answer is how many keys it was. */
+/** Types and deletes in the search; returns the number of keys. */
 async function typeFor(
   page: Awaited<ReturnType<BrowserContext["newPage"]>>,
   lengthMs: number,

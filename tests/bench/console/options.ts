@@ -1,24 +1,24 @@
-// What `deno task console-bars` is asked to measure.
+// The options of `deno task console-bars`.
 
 export interface BarsOptions {
-  /** Only what the built files weigh. */
+  /** Only the size of the built files. */
   readonly bytes: boolean;
-  /** Besides, on a slow machine behind a slow line. */
+  /** Also on a slow machine with a slow line. */
   readonly slow: boolean;
   readonly rounds: number;
-  /** Of the live load, in each round. */
+  /** The duration of the live load, in each round. */
   readonly seconds: number;
 }
 
 const FLAGS: ReadonlySet<string> = new Set(["--bytes", "--slow"]);
-/** What each number may be at most, and how many of the option's unit it stands for. */
+/** The maximum of each number, and its factor to the option's unit. */
 const NUMBERS = {
   "--rounds": { most: 20, times: 1 },
   "--seconds": { most: 3600, times: 1 },
   "--minutes": { most: 60, times: 60 },
 } as const;
 
-/** `null`: to be told how it is used. */
+/** `null`: show the usage. */
 export function readOptions(args: readonly string[]): BarsOptions | null {
   const flags = new Set<string>();
   const numbers = new Map<string, number>();

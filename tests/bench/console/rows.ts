@@ -1,4 +1,4 @@
-// Ten thousand rows in the console's list: how long a key takes until its paint, and a frame while it scrolls.
+// Ten thousand rows in the console's list: the time from a key to its paint, and the time of a frame during scrolling.
 
 import * as esbuild from "esbuild";
 import type { BrowserContext } from "../../packages/playwright.ts";
@@ -47,7 +47,7 @@ export async function measureRows(
   }
 }
 
-/** Runs in the page: scrolls by 500 pixels a frame and gives the time of each frame. */
+/** Runs in the page: scrolls by 500 pixels a frame and returns the time of each frame. */
 function scrollThrough(steps: number): Promise<number[]> {
   const list = document.querySelector(".rows");
   const frames: number[] = [];

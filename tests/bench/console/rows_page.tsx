@@ -1,4 +1,4 @@
-// A page of the bars: ten thousand rows in the console's own list, with a search above them.
+// A page for the measurement: ten thousand rows in the console's own list, with a search above them.
 
 import { useSignal } from "@preact/signals";
 import { render } from "preact";

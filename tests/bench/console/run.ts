@@ -1,5 +1,5 @@
-// Measures the console against its bars (`deno task console-bars`): weight, first view, ten thousand rows, a thousand
-// events a second. What is about time is the median of interleaved rounds, and says as much about the machine.
+// Measures the console against its limits (`deno task console-bars`): size, first view, ten thousand rows, a thousand
+// events a second. Times are medians of interleaved rounds, and depend on the machine.
 
 import { type Browser, chromium } from "../../packages/playwright.ts";
 import { type Dist, loadDist } from "../../../console/assets.ts";
@@ -68,7 +68,7 @@ interface RoundOptions {
   readonly seconds: number;
 }
 
-/** A server, a profile and a session of its own. */
+/** A server, a profile and a session for one measurement. */
 async function oneRound(browser: Browser, { dist, speed, seconds }: RoundOptions): Promise<Figure[]> {
   await using site = await startConsole({ dist });
   const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, locale: "en-GB" });

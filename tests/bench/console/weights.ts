@@ -1,4 +1,4 @@
-// How heavy each page of the console is on the wire: everything that its address fetches, packed.
+// The size of each console page on the wire: everything that its address fetches, compressed.
 
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { type Dist, filesOfLazyPage } from "../../../console/assets.ts";
@@ -7,19 +7,19 @@ import { PAGE_ROUTES } from "../../../console/web/app/routes.ts";
 /** One page: the script of the frame and the page. */
 export interface RouteWeight {
   readonly name: string;
-  /** By brotli: what browsers take over TLS and from this machine. */
+  /** With brotli: used over TLS and from this machine. */
   readonly scriptOctets: number;
-  /** By gzip: what they take over plain http. */
+  /** With gzip: used over plain HTTP. */
   readonly gzipOctets: number;
 }
 
 export interface Weights {
   readonly routes: readonly RouteWeight[];
-  /** Every script that the build wrote for the console, by brotli. */
+  /** Every script of the console's build, with brotli. */
   readonly allScriptOctets: number;
   readonly styleOctets: number;
   readonly spriteOctets: number;
-  /** The messages of the console in the larger language, by brotli: they are data. */
+  /** The messages of the console in the larger language, with brotli: they are data. */
   readonly messageOctets: number;
 }
 
@@ -27,7 +27,7 @@ type Pack = (body: Uint8Array<ArrayBuffer>) => { readonly length: number };
 const BROTLI: Pack = (body) => brotliCompressSync(body);
 const GZIP: Pack = (body) => gzipSync(body, { level: 9 });
 
-/** Packed octets of all files together, each counted once. */
+/** Compressed octets of all files together, each counted once. */
 function weigh(dist: Dist, names: Iterable<string>, pack = GZIP): number {
   let total = 0;
   for (const name of new Set(names)) total += pack(dist.read(name)?.body ?? new Uint8Array()).length;

@@ -1,4 +1,5 @@
-// One kept connection of HTTP/1.1 (RFC 9112), as little of it as a measurement needs: a request out, an answer with Content-Length in.
+// One persistent connection of HTTP/1.1 (RFC 9112) with the minimum for a measurement: a request, and an answer with
+// Content-Length.
 
 /** An answer; `body` is a view that the next exchange overwrites. */
 export interface Answer {
@@ -7,7 +8,7 @@ export interface Answer {
 }
 
 export interface Connection extends Disposable {
-  /** Sends one request and reads its answer whole. Rejects when the peer breaks off or speaks otherwise. */
+  /** Sends one request and reads its whole answer. Rejects when the peer breaks off or sends another format. */
   exchange(request: Uint8Array): Promise<Answer>;
 }
 
@@ -22,7 +23,7 @@ export async function openConnection(port: number): Promise<Connection> {
   let buffer = new Uint8Array(FIRST_OCTETS);
   let filled = 0;
 
-  /** Reads until at least `octets` are there. */
+  /** Reads until at least `octets` have arrived. */
   const fillTo = async (octets: number): Promise<void> => {
     if (octets > MAX_OCTETS) throw new Error(`Cannot read an answer of ${octets} octets`);
     if (octets > buffer.length) {
@@ -68,7 +69,7 @@ function indexOfEnd(octets: Uint8Array, from: number): number {
   return -1;
 }
 
-/** What an answer's head says. Throws when the length of the body is not among it. */
+/** The fields of an answer's head. Throws when it has no length of the body. */
 export function readStatus(head: string): { status: number; bodyOctets: number } {
   const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1]);
   const length = /\r\ncontent-length: *(\d{1,9})/i.exec(head)?.[1];

@@ -1,4 +1,4 @@
-// What is measured of SCIM, as rows: figures, how the load for them looks, and the bars they are held against.
+// The measurements of SCIM, as rows: figures, their load, and their limits.
 
 import type { OperationName } from "./operations.ts";
 import type { ServerName } from "./servers.ts";
@@ -25,7 +25,7 @@ export const FIGURES = {
   letterRate: { title: "  pages", unit: "/s", decimals: 0 },
   twoWordsP50: { title: "q, a common and a rare word, 16 at once: p50", unit: "ms", decimals: 2, flat: true },
   twoWordsRate: { title: "  answers", unit: "/s", decimals: 0 },
-  // Not flat by its nature: the more people, the more namesakes.
+  // Not flat by its nature: more people have more namesakes.
   fullNameP50: { title: "q, given and family name, 16 at once: p50", unit: "ms", decimals: 2 },
   fullNameRate: { title: "  answers", unit: "/s", decimals: 0 },
   createP50: { title: "create, 16 at once: p50", unit: "ms", decimals: 2, flat: true },
@@ -56,7 +56,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** One kind of load, and which figures it gives. */
+/** One kind of load, and the figures that it gives. */
 export interface MeasurementRow {
   readonly operation: OperationName;
   readonly connections: number;
@@ -69,7 +69,7 @@ export interface MeasurementRow {
 const ALL = ["countersign", "floor", "scimmy"] as const;
 const OURS = ["countersign"] as const;
 
-/** In this order: what changes the store comes last. */
+/** In this order: loads that change the store come last. */
 export const MEASUREMENTS: readonly MeasurementRow[] = [
   { operation: "page", connections: 16, on: ALL, p50: "pageP50", p99: "pageP99", rate: "pageRate" },
   { operation: "get", connections: 16, on: ALL, p50: "getP50", rate: "getRate" },
@@ -95,7 +95,7 @@ export const MEASUREMENTS: readonly MeasurementRow[] = [
   },
 ];
 
-/** A bar that Countersign is held against; `at` how many users, or else at the largest size that was measured. */
+/** A limit for Countersign; `at` a number of users, or else at the largest measured size. */
 export interface BarRow {
   readonly figure: FigureName;
   readonly at?: number;
@@ -112,5 +112,5 @@ export const BARS: readonly BarRow[] = [
   { figure: "firstAnswer", bar: { most: 1000 } },
 ];
 
-/** How many times longer the same may take at the largest size than at the smallest. */
+/** The allowed ratio of the time at the largest size to the time at the smallest. */
 export const FLAT_MOST = 2;

@@ -1,12 +1,12 @@
-// The floor: Hono before Deno KV with nothing between them. floor.ts <store file> <users>; the port goes to its output.
-// Records lie in the store by name and by order, as the text that is answered: no rights, no search, no audit, no second look.
+// The lower bound: Hono with Deno KV and nothing else. floor.ts <store file> <users>; it prints the port. Records are
+// stored by name and by order, as the text of the answer: no permissions, no search, no audit, no checks.
 
 import { Hono } from "hono";
 import { PAGE_SIZE } from "./operations.ts";
 import { personAt, userBody } from "./people.ts";
 
 const HEADERS = { "content-type": "application/scim+json" };
-/** Deno KV takes 1,000 changes and 800 KiB an atomic operation. */
+/** Deno KV accepts 1,000 changes and 800 KiB in an atomic operation. */
 const AT_ONCE = 250;
 
 interface Kept {

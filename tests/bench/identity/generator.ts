@@ -1,4 +1,5 @@
-// The load generator, a process of its own: reads a plan as JSON from its input, keeps so many connections busy, and writes what it saw.
+// The load generator, in its own process: reads a plan as JSON from its input, keeps a number of connections busy, and
+// prints the result.
 
 import {
   answerFault,
@@ -9,7 +10,7 @@ import {
 } from "./operations.ts";
 import { type Connection, openConnection } from "./connection.ts";
 
-/** One measurement: a closed loop, each connection with one request under way. */
+/** One measurement: a closed loop, in which each connection has one request in progress. */
 export interface LoadPlan {
   readonly port: number;
   readonly operation: OperationName;
@@ -20,7 +21,7 @@ export interface LoadPlan {
   readonly warmUpMs: number;
   readonly measuredMs: number;
   readonly maxRequests: number;
-  /** Begins the draw, so that two servers are asked for the same. */
+  /** The seed of the random numbers, so that two servers receive the same requests. */
   readonly seed: number;
 }
 
@@ -31,12 +32,12 @@ export interface LoadResult {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** The first answer that was wrong, and how many were. */
+  /** The first wrong answer, and the number of wrong answers. */
   readonly wrong: number;
   readonly fault: string | null;
 }
 
-/** A generator of 32 bits (mulberry32), so that a run can be had again. */
+/** A random number generator of 32 bits (mulberry32), so that a run can be repeated. */
 export function createDraw(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
@@ -62,7 +63,7 @@ export function requestOctets(
   return encoder.encode(`${head.join("\r\n")}\r\n\r\n${body}`);
 }
 
-/** Runs a plan to its end. Rejects when a connection breaks. */
+/** Runs a whole plan. Rejects when a connection breaks. */
 export async function runPlan(plan: LoadPlan): Promise<LoadResult> {
   const { users, firstNew, operation } = plan;
   const draw = createDraw(plan.seed);
@@ -89,7 +90,7 @@ export async function runPlan(plan: LoadPlan): Promise<LoadResult> {
     fault ??= found;
   };
   const drive = async (connection: Connection): Promise<void> => {
-    // A server that is slower than the whole measurement is measured all the same: by one request a connection.
+    // A server that is slower than the whole measurement is also measured: by one request per connection.
     let isMeasured = false;
     const goesOn = () => (performance.now() < untilMs || !isMeasured) && turn < plan.maxRequests;
     for (let isFirst = true; goesOn(); isFirst = false) {
@@ -129,7 +130,7 @@ export async function runPlan(plan: LoadPlan): Promise<LoadResult> {
   };
 }
 
-/** The value that a share of the others does not exceed; NaN of nothing. */
+/** The value that the given share does not exceed; NaN for none. */
 export function quantile(sorted: Float64Array, share: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? NaN;
 }

@@ -1,4 +1,4 @@
-// The load generator against a throw-away server: it counts right, asks for what it should, and notices what is wrong.
+// Tests of the load generator with a minimal server: correct counts, correct requests, and detection of wrong answers.
 
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { readStatus } from "./connection.ts";
@@ -25,7 +25,7 @@ interface Seen {
   readonly body: string;
 }
 
-/** Runs a plan against a server that answers as told, and gives what it saw. */
+/** Runs a plan with a server that answers as told, and returns the result. */
 async function against(answer: (seen: Seen) => Response, plan: Partial<LoadPlan> = {}) {
   const seen: Seen[] = [];
   await using server = Deno.serve(
@@ -47,7 +47,7 @@ async function against(answer: (seen: Seen) => Response, plan: Partial<LoadPlan>
 
 const user = () => Response.json({ userName: "somebody" });
 
-Deno.test("runPlan() sends as many requests as it may, over kept connections, and times each", async () => {
+Deno.test("runPlan() sends at most the given number of requests, over persistent connections, and times each", async () => {
   const { seen, result } = await against(user);
   assertEquals([seen.length, result.answered, result.wrong], [40, 40, 0]);
   assert(result.p50Ms > 0 && result.p50Ms <= result.p99Ms && result.p99Ms <= result.maxMs);
@@ -55,12 +55,12 @@ Deno.test("runPlan() sends as many requests as it may, over kept connections, an
   assert(new Set(seen.map(({ line }) => line)).size > 20, "it asks for many different people");
 });
 
-Deno.test("runPlan() measures a server that is slower than the time it was given", async () => {
+Deno.test("runPlan() measures a server that is slower than the given time", async () => {
   const { result } = await against(user, { measuredMs: 0, connections: 1 });
   assertEquals(result.answered, 1);
 });
 
-Deno.test("runPlan() creates no person twice, and says how long a body is", async () => {
+Deno.test("runPlan() creates no person twice, and sends the length of a body", async () => {
   const { seen } = await against(() => Response.json({ userName: "x" }, { status: 201 }), {
     operation: "create",
   });
@@ -126,7 +126,7 @@ Deno.test("readStatus() reads an answer's head, and refuses one without a length
   assertThrows(() => readStatus("SSH-2.0-x"), Error, "begins");
 });
 
-Deno.test("createDraw() gives the same draws for the same seed, all over the range", () => {
+Deno.test("createDraw() returns the same numbers for the same seed, over the whole range", () => {
   const draws = (seed: number) => {
     const draw = createDraw(seed);
     return Array.from({ length: 1000 }, () => draw(10));
@@ -136,13 +136,13 @@ Deno.test("createDraw() gives the same draws for the same seed, all over the ran
   assertEquals(new Set(draws(3)), new Set([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
 });
 
-Deno.test("quantile() takes the value that the share does not exceed", () => {
+Deno.test("quantile() returns the value that the share does not exceed", () => {
   const sorted = Float64Array.from({ length: 100 }, (_, at) => at + 1);
   assertEquals([quantile(sorted, 0.5), quantile(sorted, 0.99), quantile(sorted, 1)], [50, 99, 100]);
   assert(Number.isNaN(quantile(new Float64Array(0), 0.5)));
 });
 
-Deno.test("personAt() never gives one name twice, and spreads neighbours over the names", () => {
+Deno.test("personAt() never returns one name twice, and gives adjacent numbers different names", () => {
   const people = Array.from({ length: 20_000 }, (_, at) => personAt(at));
   assertEquals(new Set(people.map(({ userName }) => userName)).size, 20_000);
   assertEquals(new Set(people.map(({ givenName }) => givenName)).size, 256);

@@ -1,4 +1,4 @@
-// Runs the load generator against one server, and says when what it saw proves nothing.
+// Runs the load generator against one server, and reports when the result is void.
 
 import { runProgram } from "../../support/child.ts";
 import { VoidMeasurement } from "../load.ts";
@@ -7,7 +7,7 @@ import type { LoadPlan, LoadResult } from "./generator.ts";
 import type { MeasuredServer } from "./servers.ts";
 
 const GENERATOR = new URL("./generator.ts", import.meta.url).pathname;
-/** What answers that were begun may take beyond the measurement: 16 pages of a slow peer are two minutes. */
+/** The time that pending answers may take beyond the measurement: 16 pages of a slow peer take two minutes. */
 const GRACE_MS = 600_000;
 const MOST_REQUESTS = 200_000;
 

@@ -1,4 +1,4 @@
-// Measures: the gateway beside the floor at one size, SCIMMY at another, a refresh; each gives samples.
+// The measurements: the gateway and the lower bound at one size, SCIMMY at another, a refresh; each returns samples.
 
 import { VoidMeasurement } from "../load.ts";
 import { type FigureName, type MeasurementRow, MEASUREMENTS, type Sample } from "./figures.ts";
@@ -18,7 +18,7 @@ import {
 } from "./servers.ts";
 import { formatNumber } from "../report.ts";
 
-/** How much of everything. */
+/** The sizes and durations. */
 export interface Pace {
   readonly rounds: number;
   readonly measuredMs: number;
@@ -29,17 +29,17 @@ export interface Pace {
 
 export interface MeasureOptions {
   readonly pace: Pace;
-  /** An own directory on the disk for this measurement; the caller removes it. */
+  /** A directory on the disk for this measurement; the caller removes it. */
   readonly scratch: string;
   readonly say: (line: string) => void;
 }
 
-/** People beyond those who were seeded; as many for each run as one can create. */
+/** People beyond the seeded ones; for each run as many as one can create. */
 const FIRST_NEW = 10_000_000;
 const NEW_A_RUN = 200_000;
 const TRIES = 3;
 
-/** Everything that is measured of one size. A data directory that was seeded earlier may be given. */
+/** All measurements at one size. An existing data directory with a seed may be given. */
 export async function measureSize(
   users: number,
   { pace, scratch, say, seeds }: MeasureOptions & { readonly seeds: string | null },
@@ -83,7 +83,7 @@ export async function measureScimmy(
 ): Promise<Sample[]> {
   const server = await startScimmy(users);
   try {
-    // Sixteen of its pages at 20,000 people take minutes: one round, and no page that does not count.
+    // Sixteen of its pages at 20,000 people take minutes, so there is one round and no warm-up.
     return await measureRounds([server], { ...options, pace: { ...options.pace, rounds: 1, warmUpMs: 0 } });
   } finally {
     await server.stop();
@@ -108,7 +108,7 @@ export async function measureRefresh(
   ];
 }
 
-/** Users a second, or `null` when an earlier seed was taken. */
+/** Users a second, or `null` when an existing seed was used. */
 async function provideSeed(
   users: number,
   { dataDir, seeds, say }: { dataDir: string; seeds: string | null; say: (line: string) => void },
@@ -125,7 +125,7 @@ async function provideSeed(
   return usersPerSecond;
 }
 
-/** The key comes last: where it is, the store is whole. */
+/** The key is written last: if it exists, the store is complete. */
 async function copySeed(from: string, to: string): Promise<void> {
   await Deno.mkdir(to, { recursive: true, mode: 0o700 });
   for (const file of ["countersign.kv", "master.key"]) {
@@ -150,7 +150,7 @@ async function measureRounds(
   const samples: Sample[] = [];
   for (let round = 1; round <= pace.rounds; round++) {
     for (const row of MEASUREMENTS) {
-      // The order turns with each round, so that neither server always has the warmer host.
+      // The order changes with each round, so that neither server always has the warmer host.
       for (const server of round % 2 === 1 ? servers : servers.toReversed()) {
         if (!row.on.includes(server.name)) continue;
         const result = await measureOne(server, row, { pace, round, say });
@@ -172,7 +172,7 @@ async function measureRounds(
   return samples;
 }
 
-/** A measurement that proves nothing is made again, at most twice. */
+/** A void measurement is repeated, at most twice. */
 async function measureOne(
   server: MeasuredServer,
   { operation, connections }: MeasurementRow,

@@ -21,7 +21,7 @@ if (import.meta.main) {
   const timesMs: number[] = [];
   for (let turn = 0; turn < Number(changeCount); turn++) {
     const { userName } = personAt(outsider + (turn >> 1) % people);
-    // In, then out again: the group keeps its size.
+    // Add, then remove: the group keeps its size.
     const change = turn % 2 === 0 ? { add: [userName], remove: [] } : { add: [], remove: [userName] };
     const startedMs = performance.now();
     const { stored } = await target.changeMembers(GROUP, change, { actor: ACTOR });

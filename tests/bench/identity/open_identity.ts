@@ -1,4 +1,4 @@
-// The SCIM side, opened in this process on a data directory: for what the measurements do without HTTP.
+// The SCIM side, opened in this process on a data directory, for measurements without HTTP.
 
 import { replyAttributeProblem } from "../../../cli/check_config.ts";
 import { loadConfig } from "../../../platform/config/load.ts";
@@ -14,7 +14,7 @@ export interface OpenIdentity extends AsyncDisposable {
   readonly identity: Identity;
 }
 
-/** Opens everything as the program does, without its listeners. It leaves nothing behind elsewhere. */
+/** Opens everything like the program, without its listeners. It leaves nothing outside the directory. */
 export async function openIdentity(
   dataDirPath: string,
   { toml = "" }: { toml?: string } = {},

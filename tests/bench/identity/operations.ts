@@ -1,14 +1,14 @@
-// The operations that the load generator measures, as rows: the request for one server, and what a correct answer contains.
+// The operations of the load generator, as rows: the request for a server, and the content of a correct answer.
 
 import { firstOutsider, GROUP, groupMembers, personAt, userBody } from "./people.ts";
 
-/** How a server is spoken to. */
+/** The SCIM interface of a server. */
 export interface Dialect {
-  /** Where `/Users` is, without a trailing slash. */
+  /** The address above `/Users`, without a trailing slash. */
   readonly base: string;
-  /** The Authorization header; empty for a server that asks for none. */
+  /** The Authorization header; empty for a server that needs none. */
   readonly authorization: string;
-  /** How it numbers pages: the document's `page`, or the `startIndex` of RFC 7644. */
+  /** Its paging: `page` of the specification, or `startIndex` of RFC 7644. */
   readonly paging: "page" | "startIndex";
   /** The query parameter of a filter. */
   readonly filter: "q" | "filter";
@@ -21,7 +21,7 @@ export interface OperationOptions {
   readonly turn: number;
   /** Number of the first person to create: no run creates a person twice. */
   readonly firstNew: number;
-  /** At random, from 0 up to but without `below`. */
+  /** A random number, from 0 up to but without `below`. */
   draw(below: number): number;
 }
 
@@ -34,7 +34,10 @@ export interface Ask {
 interface OperationRow {
   readonly ask: (options: OperationOptions) => Ask;
   readonly status: number;
-  /** Whether a body is a correct answer. Only the first answer of each connection is checked, because the check takes time. */
+  /**
+   * Whether a body is a correct answer. Only the first answer of each connection is checked, because the check takes
+   * time.
+   */
   readonly holds: (body: Body, users: number) => boolean;
 }
 
@@ -47,7 +50,7 @@ interface Body {
 }
 
 export const PAGE_SIZE = 100;
-/** A letter that an eighth of the given and family names begin with. */
+/** A first letter of an eighth of the given and family names. */
 const LETTER = "m";
 
 const userPath = (name: string) => `/Users/${encodeURIComponent(name)}`;
@@ -128,7 +131,7 @@ export const OPERATIONS = {
     holds: ({ userName }) => userName !== undefined,
   },
   member: {
-    // A member is added and removed again: the group does not grow, and every second answer is of the change that is meant.
+    // A member is added and removed again: the group does not grow, and every second answer is of the measured change.
     ask: ({ users, turn, draw }) => {
       const outsider = personAt(firstOutsider(users) + draw(Math.max(1, users - firstOutsider(users))));
       return {
@@ -144,7 +147,7 @@ export const OPERATIONS = {
 
 export type OperationName = keyof typeof OPERATIONS;
 
-/** The text of the members is built once: building it for each request would be measured as time of the server. */
+/** The text of the members is built once: otherwise its time would count as time of the server. */
 let written: { readonly users: number; readonly text: string } | null = null;
 
 function groupBody(users: number, { more }: { more: string | null }): string {
@@ -155,7 +158,7 @@ function groupBody(users: number, { more }: { more: string | null }): string {
   return `{"displayName":${JSON.stringify(GROUP)},"members":[${written.text}${added}]}`;
 }
 
-/** What is wrong with an answer, or `null`. */
+/** The fault of an answer, or `null`. */
 export function answerFault(
   operation: OperationName,
   { status, text, users }: { status: number; text: string; users: number },

@@ -1,4 +1,5 @@
-// The people of the measurements: the same for every server, computed from a number, so that no process has to be told them.
+// The people of the measurements, the same for every server: computed from a number, so that processes need not
+// exchange them.
 
 import type { JsonObject, UserContent } from "../../../scim/schema/resource.ts";
 
@@ -14,14 +15,14 @@ export interface Person {
 const STARTS = [..."bdfghjklmnprstvz"];
 const ENDS = ["a", "e", "i", "o", "u", "an", "en", "in", "on", "un", "ar", "el", "is", "or", "us", "ea"];
 
-/** A bijection of 32 bits, so that neighbours in number are strangers in name. */
+/** A bijection of 32 bits, so that adjacent numbers get different names. */
 function scattered(value: number): number {
   let bits = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
   return (bits ^ (bits >>> 16)) >>> 0;
 }
 
-/** Two syllables from eight bits each of four and four. */
+/** One syllable from eight bits: a start and an end of four bits each. */
 function syllable(bits: number): string {
   return `${STARTS[(bits >>> 4) & 15] ?? ""}${ENDS[bits & 15] ?? ""}`;
 }
@@ -44,7 +45,9 @@ function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** What a directory keeps of an employee; `edition` changes the title, for replacements that change something. */
+/**
+ * The attributes of an employee in a directory; `edition` changes the title, for replacements that change something.
+ */
 export function attributesOf(person: Person, { edition = 0 }: { edition?: number } = {}): JsonObject {
   const { userName, givenName, familyName, number } = person;
   const digits = number.slice(1);
@@ -103,7 +106,7 @@ export function groupMembers(users: number): string[] {
   );
 }
 
-/** The first person who is no member. */
+/** The first person who is not a member. */
 export function firstOutsider(users: number): number {
   return Math.min(GROUP_SIZE, users >> 1);
 }

@@ -1,4 +1,5 @@
-// Refreshes a whole target from a real slapd, twice, in this process: refresh.ts <data directory> <users>. The second time nothing has changed.
+// Refreshes a whole target from a real slapd, twice, in this process: refresh.ts <data directory> <users>. The second
+// time nothing has changed.
 
 import { startSlapd } from "../../support/slapd.ts";
 import type { RefreshReport, Target } from "../../../scim/ports.ts";
@@ -8,7 +9,7 @@ import { ldifOf, personAt } from "./people.ts";
 export interface RefreshFigures {
   readonly firstPerSecond: number;
   readonly againPerSecond: number;
-  /** Memory of the process that refreshed (slapd's is its own), after both. */
+  /** Memory of the refreshing process (without slapd's), after both. */
   readonly residentMb: number;
 }
 
@@ -16,7 +17,7 @@ const ACTOR = { name: "refresh", source: "" } as const;
 const PROGRESS_EVERY_MS = 2000;
 const USERS_DN = "ou=people,dc=example,dc=org";
 
-/** Throws when a fault was met, or when the counts are not those expected. */
+/** Throws when a fault occurred, or when the counts are not as expected. */
 export async function refreshTwice(
   dataDir: string,
   { users, say }: { users: number; say: (line: string) => void },

@@ -1,4 +1,4 @@
-// The figures of SCIM as tables of plain text: all of them by server and size, then the bars.
+// The SCIM figures as plain-text tables: all figures by server and size, then the limits.
 
 import { formatNumber, median } from "../report.ts";
 import {
@@ -20,7 +20,7 @@ const SERVERS = {
 
 const NAMES = Object.keys(FIGURES) as FigureName[];
 
-/** A bar, and how Countersign stands to it. Ratios above 1: better than the other. */
+/** A limit, and Countersign's result. Ratios above 1: better than the other server. */
 export interface Verdict {
   readonly title: string;
   readonly at: string;
@@ -33,7 +33,7 @@ export interface Verdict {
   readonly met: boolean;
 }
 
-/** The median over the rounds, or `null` where nothing was measured. */
+/** The median over the rounds, or `null` without a measurement. */
 function valueOf(
   samples: readonly Sample[],
   { server, users, figure }: { server: ServerName; users: number; figure: FigureName },
@@ -55,13 +55,13 @@ function sizesOf(
   return [...new Set(sizes.map(({ users }) => users))].sort((a, b) => a - b);
 }
 
-/** The size that is nearest to the one asked for, by how many times larger or smaller it is. */
+/** The size with the smallest ratio to the requested one. */
 function nearest(sizes: readonly number[], users: number): number | null {
   const distance = (size: number) => Math.abs(Math.log(size / users));
   return sizes.toSorted((a, b) => distance(a) - distance(b))[0] ?? null;
 }
 
-/** Compares with another server at the size nearest to ours; `null` where it was not measured. */
+/** Compares with another server at the size nearest to ours; `null` without a measurement there. */
 function ratioTo(
   samples: readonly Sample[],
   server: ServerName,
@@ -73,7 +73,7 @@ function ratioTo(
   return FIGURES[figure].unit === "/s" ? value / theirs : theirs / value;
 }
 
-/** One verdict for each bar whose figure was measured, then for each figure that must stay flat. */
+/** One verdict for each limit with a measured figure, then for each figure that must stay flat. */
 export function judge(samples: readonly Sample[]): Verdict[] {
   return [...BARS.flatMap((row) => judgeBar(samples, row)), ...judgeFlatness(samples)];
 }
@@ -118,7 +118,7 @@ function judgeFlatness(samples: readonly Sample[]): Verdict[] {
   });
 }
 
-/** How a figure that must stay flat grows from the smallest size to the largest; `null` with one size. */
+/** The growth of a figure that must stay flat, from the smallest size to the largest; `null` with one size. */
 function growthOf(
   samples: readonly Sample[],
   figure: FigureName,
@@ -132,7 +132,7 @@ function growthOf(
   return small === null || large === null ? null : { from, to, ratio: large / small };
 }
 
-/** A row that is indented belongs to the one above. */
+/** An indented row belongs to the one above. */
 function fullTitle(figure: FigureName): string {
   const { title } = FIGURES[figure];
   if (!title.startsWith(" ")) return title;
@@ -192,7 +192,7 @@ function verdictLines(verdicts: readonly Verdict[]): string[] {
   ], { left: 1 });
 }
 
-/** Columns as wide as their widest cell; the first `left` begin at their left edge. */
+/** Columns as wide as their widest cell; the first `left` columns are left-aligned. */
 function laidOut(rows: readonly (readonly string[])[], { left }: { left: number }): string[] {
   const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   return rows.map((row) =>

@@ -1,4 +1,4 @@
-// The arithmetic of the report: medians, ratios, bars, and what must not grow.
+// The arithmetic of the report: medians, ratios, limits, and figures that must stay flat.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { FigureName, Sample } from "./figures.ts";
@@ -20,7 +20,7 @@ const SAMPLES: readonly Sample[] = [
   sample("scimmy", 20_000, ["pageP50", 3000]),
 ];
 
-Deno.test("judge() takes the median at the size that the bar names, and the peer's nearest size", () => {
+Deno.test("judge() uses the median at the size that the limit names, and the peer's nearest size", () => {
   const [page] = judge(SAMPLES);
   assertEquals(
     [page?.at, page?.value, page?.ofFloor, page?.ofScimmy, page?.met],
@@ -28,7 +28,7 @@ Deno.test("judge() takes the median at the size that the bar names, and the peer
   );
 });
 
-Deno.test("judge() turns the ratio round where more is better", () => {
+Deno.test("judge() inverts the ratio where more is better", () => {
   const [get] = judge([
     sample("countersign", 1000, ["getRate", 1499]),
     sample("floor", 1000, ["getRate", 2998]),
@@ -36,13 +36,13 @@ Deno.test("judge() turns the ratio round where more is better", () => {
   assertEquals([get?.value, get?.ofFloor, get?.ofScimmy, get?.met], [1499, 0.5, null, false]);
 });
 
-Deno.test("judge() compares the largest size with the smallest for what must stay flat", () => {
+Deno.test("judge() compares the largest size with the smallest for figures that must stay flat", () => {
   const flat = judge(SAMPLES).filter(({ title }) => title.startsWith("flat"));
   assertEquals(flat.map(({ at, value, met }) => [at, value, met]), [["1,000 → 1,000,000", 7, false]]);
   assertEquals(judge(SAMPLES.slice(0, 1)).filter(({ title }) => title.startsWith("flat")), []);
 });
 
-Deno.test("reportLines() has a column for each server and size, and says when a bar is not met", () => {
+Deno.test("reportLines() has a column for each server and size, and reports a limit that is not met", () => {
   const lines = reportLines(SAMPLES);
   assertMatch(lines[1] ?? "", /^users +1,000 +100,000 +1,000,000 +100,000 +1,000 +20,000$/);
   assertMatch(lines[2] ?? "", /^page of 100.* ms +10\.00 +30\.00 +70\.00 +15\.00 +300\.00 +3,000\.00$/);

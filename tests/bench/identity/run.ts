@@ -1,5 +1,5 @@
-// Measures SCIM beside SCIMMY and beside a bare Hono + Deno KV (`deno task bench identity`). docs/measuring.md says what
-// each figure means.
+// Measures SCIM, SCIMMY and a bare Hono with Deno KV (`deno task bench identity`). docs/measuring.md explains each
+// figure.
 
 import { parseArgs } from "node:util";
 import { installHint, missingPeers } from "../../support/peers.ts";
@@ -33,11 +33,11 @@ export interface IdentityBenchOptions {
   readonly pace: Pace;
 }
 
-/** On the disk: /tmp may be memory, and a durable write measured in memory is none. */
+/** On the disk, because /tmp may be memory, where no write is durable. */
 const DISK = "/var/tmp";
 const MOST_USERS = 5_000_000;
 
-/** Throws an Error that says what is wrong with the words of the command line. */
+/** Throws an Error that explains what is wrong with the command line. */
 export function readOptions(args: string[]): IdentityBenchOptions {
   const text = { type: "string" } as const;
   const { values } = parseArgs({
@@ -95,7 +95,7 @@ function sizes(name: string, given: string): number[] {
   return [...new Set(found)].sort((a, b) => a - b);
 }
 
-/** Measures everything that was asked for. Throws when something could not be measured. */
+/** Runs all requested measurements. Throws when one is not possible. */
 export async function measureIdentity(
   { users, scimmy, refresh, seeds, pace }: IdentityBenchOptions,
   { say }: { say: (line: string) => void },
@@ -125,7 +125,7 @@ async function withScratch<T>(body: (scratch: string) => Promise<T>): Promise<T>
   }
 }
 
-/** The command: gives its exit code. */
+/** The command; returns its exit code. */
 export async function runIdentityBench(args: string[]): Promise<number> {
   let options: IdentityBenchOptions;
   try {

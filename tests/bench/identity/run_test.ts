@@ -1,4 +1,4 @@
-// The measurements of SCIM at the smallest size: every part of them works, and the report has every figure.
+// The SCIM measurements at the smallest size: every part works, and the report has every figure.
 
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { testNeeding } from "../../support/skip_unless.ts";
@@ -20,7 +20,7 @@ function figuresOf(samples: readonly Sample[]): string[] {
   return [...new Set(samples.map(({ figure }) => figure))].sort();
 }
 
-Deno.test("measureIdentity() measures every load of ours beside the floor's", async () => {
+Deno.test("measureIdentity() measures every load of Countersign and of the lower bound", async () => {
   const samples = await measure({});
   for (const sample of samples) assert(sample.value > 0, JSON.stringify(sample));
   const expected = Object.keys(FIGURES).filter((name) => !name.startsWith("refresh")).sort();
@@ -53,7 +53,7 @@ testNeeding(
   },
 );
 
-Deno.test("readOptions() takes sizes in order, each once, and refuses what is no measurement", () => {
+Deno.test("readOptions() reads sizes in order, each once, and refuses unknown words", () => {
   assertEquals(readOptions(["--users", "5000,100,5000"]).users, [100, 5000]);
   assertEquals(readOptions([]).users, [1000, 100_000, 1_000_000]);
   const refused = [

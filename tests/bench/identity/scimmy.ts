@@ -1,4 +1,5 @@
-// The peer: SCIMMY behind its router and express, people in a Map, as its documentation shows. scimmy.ts <users>; the port goes to its output.
+// The peer: SCIMMY with its router and express, people in a Map, as in its documentation. scimmy.ts <users>; it prints
+// the port.
 
 import express from "../../packages/express.ts";
 import SCIMMY from "../../packages/scimmy.ts";
@@ -15,7 +16,7 @@ interface Asked {
 const MAX_RESULTS = 200;
 const [token = "", userCount = ""] = Deno.args;
 
-/** Resources of one kind, with an index of names, so that a creation is not held up by our own search for its name. */
+/** Resources of one kind, with an index of names, so that our own search for a name does not slow down a creation. */
 function declare(
   resource: typeof SCIMMY.Resources.User | typeof SCIMMY.Resources.Group,
   naming: string,

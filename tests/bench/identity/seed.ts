@@ -1,11 +1,11 @@
-// Fills a data directory with people and one big group, in a process of its own: seed.ts <data directory> <users>.
+// Fills a data directory with people and one big group, in its own process: seed.ts <data directory> <users>.
 
 import type { DirectoryWrite, TargetDirectory } from "../../../scim/ports.ts";
 import { systemClock } from "../../../platform/runtime.ts";
 import { openIdentity } from "./open_identity.ts";
 import { GROUP, groupMembers, personAt, userContent } from "./people.ts";
 
-/** Writes asked for at once; the directory fits them into as few commits as it can. */
+/** Simultaneous writes; the directory needs as few commits as possible for them. */
 const AT_ONCE = 2000;
 const PROGRESS_EVERY_MS = 2000;
 
@@ -14,13 +14,16 @@ export interface Seeded {
   readonly usersPerSecond: number;
 }
 
-/** Writes people 0 to `users` - 1, and the group; goes on where it was cut off. Throws when the directory refuses one. */
+/**
+ * Writes people 0 to `users` - 1, and the group; continues after an interruption. Throws when the directory refuses
+ * one.
+ */
 export async function seedDirectory(
   directory: TargetDirectory,
   { users, say }: { users: number; say: (line: string) => void },
 ): Promise<Seeded> {
   const startedMs = performance.now();
-  // They are written in order, so the count says who is there.
+  // They are written in order, so the count gives the existing ones.
   const already = directory.count("user");
   const rate = (done: number) => (done - already) / Math.max(0.001, (performance.now() - startedMs) / 1000);
   let saidMs = startedMs;

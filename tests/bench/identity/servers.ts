@@ -1,4 +1,4 @@
-// The servers that are measured, each a process of its own on a free port of the loopback interface.
+// The measured servers, each in its own process on a free port of the loopback interface.
 
 import { endChild } from "../../support/child.ts";
 import { startProgram } from "../../support/program.ts";
@@ -8,7 +8,7 @@ import type { Dialect } from "./operations.ts";
 
 export type ServerName = "countersign" | "floor" | "scimmy";
 
-/** A server that answers, with so many people in it. */
+/** A server that answers, with its number of people. */
 export interface MeasuredServer {
   readonly name: ServerName;
   readonly users: number;
@@ -33,12 +33,12 @@ password = "${PASSWORD}"
 targets = ["default"]
 access = "write"
 `;
-/** The seeding of a million people takes minutes; a host that needs longer than this is not one to measure on. */
+/** The seeding of a million people takes minutes; a host that needs longer than this is too slow for measurements. */
 const RUN_TIMEOUT_MS = 3600_000;
 const START_TIMEOUT_MS = 600_000;
 const STORE_FILES = ["countersign.kv", "countersign.kv-wal"] as const;
 
-/** What a data directory's store takes on the disk. */
+/** The size of a data directory's store on the disk. */
 export async function storeMb(dataDir: string): Promise<number> {
   let octets = 0;
   for (const file of STORE_FILES) {
@@ -51,7 +51,7 @@ export async function storeMb(dataDir: string): Promise<number> {
   return octets / 1e6;
 }
 
-/** The gateway as it is shipped, on a data directory that was seeded. */
+/** The released gateway, on a seeded data directory. */
 export async function startCountersign(dataDir: string, users: number): Promise<MeasuredServer> {
   const gateway = await startProgram({ toml: SETTINGS, dataDir, readyTimeoutMs: START_TIMEOUT_MS });
   return {
@@ -64,7 +64,7 @@ export async function startCountersign(dataDir: string, users: number): Promise<
   };
 }
 
-/** From the start of the process to its first answer, which is a page of users to a caller who showed a password. */
+/** From the start of the process to its first answer, which is a page of users for a caller with a password. */
 export async function timeFirstAnswer(dataDir: string, users: number): Promise<number> {
   const startedMs = performance.now();
   const server = await startCountersign(dataDir, users);
@@ -99,7 +99,7 @@ export function startScimmy(users: number): Promise<MeasuredServer> {
   });
 }
 
-/** Starts a program that says its port as JSON in its first line. */
+/** Starts a program that prints its port as JSON in its first line. */
 async function startServer(
   { name, users, args }: { name: ServerName; users: number; args: readonly string[] },
   dialect: Dialect,
@@ -129,7 +129,9 @@ async function startServer(
   }
 }
 
-/** Runs one of the programs beside this file to its end: its progress goes to the terminal, and its output is JSON. */
+/**
+ * Runs one of the programs in this folder to its end: its progress is shown in the terminal, and its output is JSON.
+ */
 export async function runBeside<T>(file: string, args: readonly string[]): Promise<T> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "--quiet", "-A", `--lock=${TEST_LOCK}`, `${HERE}${file}`, ...args],

@@ -1,6 +1,6 @@
-// radius_load: sends Access-Requests over loopback and checks every answer. Three ways: a closed loop (so many in
-// flight), an open loop (so many a second, times counted from when each was due), and garbage (bursts of what must be
-// dropped, each followed by one valid request whose answer proves that the burst was dealt with). Prints one JSON object.
+// radius_load: sends Access-Requests over loopback and checks every answer. Three modes: a closed loop (a number of
+// requests in flight), an open loop (a number a second, timed from when each was due), and garbage (bursts that must be
+// dropped, each followed by one valid request whose answer proves that the burst was handled). Prints one JSON object.
 #define _GNU_SOURCE
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <arpa/inet.h>
@@ -21,7 +21,7 @@
 enum { SOCKETS = 8, IDENTIFIERS = 256, BATCH = 64 };
 static const uint64_t SECOND_NS = 1000000000ull;
 
-// A request on its way; the answer is found by its Identifier and checked with its authenticator.
+// A request in flight; the answer is found by its Identifier and checked with its authenticator.
 typedef struct {
   uint8_t authenticator[AUTHENTICATOR_OCTETS];
   uint64_t due_ns;
@@ -67,7 +67,7 @@ static int open_socket(int port) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
   int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0), octets = 4 << 20;
   inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-  // Forced where we may; the generator must not be what loses answers.
+  // Forced if permitted; the generator must not lose answers.
   if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &octets, sizeof octets) != 0) {
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &octets, sizeof octets);
   }
@@ -94,7 +94,7 @@ static void give_up(Peer *peer, Slot *slot) {
 }
 
 static void prepare_request(Peer *peer, int identifier, int place, uint64_t due_ns) {
-  // Behind garbage the answer must say that it was dealt with, and nothing else: no login, no commit.
+  // After garbage the answer must confirm that it was handled, and nothing else: no login, no commit.
   if (probes_status) build_status(&source, (uint8_t)identifier, &packets[place]);
   else build_request(&source, (uint8_t)identifier, &packets[place]);
   outgoing_parts[place].iov_len = packets[place].length;
@@ -117,7 +117,7 @@ static void transmit(const Peer *peer, int number) {
   }
 }
 
-// Sends up to `wanted` fresh requests; fewer when all 256 Identifiers of this socket are in use.
+// Sends up to `wanted` new requests; fewer when all 256 Identifiers of this socket are in use.
 static int send_requests(Peer *peer, int wanted, uint64_t due_ns) {
   int total = 0;
   while (total < wanted) {
@@ -185,7 +185,7 @@ static void wait_and_receive(int epoll, long wait_ns) {
   for (int i = 0; i < number; i++) receive_all(&peers[ready[i].data.u32]);
 }
 
-// Requests that are due by now in the open loop; each is timed from the moment at which it was due.
+// Requests that are due in the open loop; each is timed from the moment at which it was due.
 static void send_due(const Options *options, uint64_t begun_ns, uint64_t *issued) {
   uint64_t due = (uint64_t)((double)(now_ns() - begun_ns) / 1e9 * options->rate_per_second);
   while (*issued < due) {
@@ -206,7 +206,8 @@ static void top_up(const Options *options) {
   }
 }
 
-// Runs a loop, open or closed, until its time is over or its number of requests is answered. Returns seconds measured.
+// Runs a loop, open or closed, until its time is over or its number of requests is answered. Returns the measured
+// seconds.
 static double run_loop(const Options *options, int epoll) {
   bool open = options->rate_per_second > 0;
   uint64_t begun = now_ns(), measured_from = begun, issued = 0, next_sweep = begun;
@@ -229,7 +230,7 @@ static double run_loop(const Options *options, int epoll) {
     if (options->count > 0 && counts.sent >= options->count && in_flight_now() == 0) break;
   }
   double seconds = (double)(now_ns() - measured_from) / 1e9;
-  // What is still on its way gets its time, so that "lost" means lost.
+  // Requests in flight get more time, so that "lost" means lost.
   for (uint64_t until = now_ns() + give_up_ns; in_flight_now() > 0 && now_ns() < until;) {
     wait_and_receive(epoll, 1000000);
   }
@@ -245,7 +246,7 @@ static void send_burst(Peer *peer, const Options *options) {
   for (int left = options->burst; left > 0;) {
     int number = left < BATCH ? left : BATCH;
     for (int i = 0; i < number; i++) {
-      // Garbage takes an Identifier that no valid request of this socket waits for: an answer to it is a stray.
+      // Garbage uses an Identifier without a pending valid request of this socket: an answer to it is a stray.
       build_garbage(&source, (uint8_t)free_identifier(peer), options->garbage, &packets[i]);
       outgoing_parts[i].iov_len = packets[i].length;
     }
@@ -256,7 +257,7 @@ static void send_burst(Peer *peer, const Options *options) {
   send_requests(peer, 1, now_ns());
 }
 
-// Two bursts are under way at any time, together less than the 256 packets that a default socket buffer holds.
+// Two bursts are in flight at any time, together less than the 256 packets that a default socket buffer holds.
 static double run_garbage(const Options *options) {
   Peer *peer = &peers[0];
   probes_status = true;

@@ -28,7 +28,7 @@ enum {
 static const char PASSWORD[16] = "correct horse";
 
 static uint64_t next_random(Source *source) {
-  // xorshift64: fresh is what is needed here, not unpredictable.
+  // xorshift64: the numbers must be new, not unpredictable.
   source->random_state ^= source->random_state << 13;
   source->random_state ^= source->random_state >> 7;
   source->random_state ^= source->random_state << 17;
