@@ -1,4 +1,4 @@
-// The quick check before a commit (`deno task ok`): one line for each thing that must hold, and the output of what does not.
+// The quick check before a commit (`deno task ok`): one line for each check, and the output of failed ones.
 
 import { summaryLine } from "./support/junit_summary.ts";
 import { runSuite, SUITES, TEST_LOCK } from "./support/suites.ts";
@@ -16,7 +16,7 @@ const HELP = `Checks form, rules and types, and runs the fast tests.
   --no-tests  only what reads the sources: formatting, lint, types, generated pages
   --help      show this help`;
 
-/** What `deno` itself checks; everything that is tracked or new, except what git ignores. */
+/** The checks of `deno` itself, on all files that are tracked or new, except ignored ones. */
 const CHECKS: readonly Check[] = [
   { title: "fmt", args: ["fmt", "--check"] },
   { title: "lint", args: ["lint", "--quiet"] },

@@ -71,7 +71,7 @@ async function main(args: string[]): Promise<number> {
   for (const skip of total.skips) console.log(`skipped: ${skip}`);
   console.log(summaryLine(total));
   const skippedInCi = total.skipped > 0 && Deno.env.get("CI") === "true";
-  // A run in which nothing ran proves nothing.
+  // A run without any test proves nothing.
   return total.failed > 0 || total.passed === 0 || skippedInCi ? 1 : 0;
 }
 

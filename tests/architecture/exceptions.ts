@@ -1,4 +1,4 @@
-// The breaches of the architecture rules that exist today, listed in exceptions.json. The list only becomes shorter.
+// The present violations of the architecture rules, listed in exceptions.json. The list may only become shorter.
 
 import type { Finding, RuleName } from "./findings.ts";
 

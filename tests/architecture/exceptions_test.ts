@@ -1,4 +1,4 @@
-// The sources break no architecture rule, except where exceptions.json lists the breach.
+// The sources violate no architecture rule, except for the violations that exceptions.json lists.
 
 import { assertEquals } from "@std/assert";
 import { judge, pruneRows, readExceptions } from "./exceptions.ts";

@@ -1,4 +1,4 @@
-// What the architecture rules find in a source tree. One finding is one place that breaks one rule.
+// The findings of the architecture rules in a source tree. One finding is one place that violates one rule.
 
 import { bannedWords } from "./banned_words.ts";
 import { importCycles, importEdges, importersOf } from "./import_graph.ts";

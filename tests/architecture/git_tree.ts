@@ -1,4 +1,4 @@
-// Files and renames as git knows them.
+// Files and renames in git.
 
 import { runProgram } from "../support/child.ts";
 

@@ -1,4 +1,4 @@
-// Who may import whom, as rows; docs/architecture.md draws the same picture.
+// The allowed import directions, as rows; docs/architecture.md has the same diagram.
 
 import type { ImportEdge } from "./sources.ts";
 
@@ -134,7 +134,10 @@ export function importProblem(edge: ImportEdge): string | null {
   return `${edge.from} imports ${edge.types ? "types of" : "code of"} ${edge.target}`;
 }
 
-/** The paths that rows name and that begin no source path: rows of deleted files, which allow whatever takes the name later. */
+/**
+ * The paths that rows name and that begin no source path: rows of deleted files, which allow whatever takes the name
+ * later.
+ */
 export function missingPaths(rooms: readonly RoomRow[], paths: readonly string[]): string[] {
   const named = new Set(
     rooms.flatMap(({ at, code, types, except = [] }) => [at, ...code, ...types, ...except]),

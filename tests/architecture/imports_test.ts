@@ -1,4 +1,4 @@
-// The import directions hold, by deno's own graph of the project.
+// The import directions are kept, checked with deno's own graph of the project.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import {

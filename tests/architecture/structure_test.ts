@@ -1,4 +1,4 @@
-// The measurements of `deno task structure` find what they are for, each by a planted example.
+// Tests of the measurements of `deno task structure`, each with a planted example.
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { BANNED_WORDS, type BannedWord, bannedWords } from "./banned_words.ts";

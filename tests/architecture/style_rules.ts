@@ -1,4 +1,4 @@
-// What no file of the project may hold, as rows.
+// Style rules: text that no file of the project may contain, as rows.
 
 import { isModule, type SourceFile } from "./sources.ts";
 

@@ -1,4 +1,4 @@
-// The house style holds, and each rule finds what it is for.
+// The files keep the house style, and each rule finds a planted violation.
 
 import { assert, assertEquals } from "@std/assert";
 import { readSources } from "./sources.ts";

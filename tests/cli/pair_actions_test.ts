@@ -39,7 +39,7 @@ const NOTED: readonly (readonly [factor: NewFactor, toml: string, notes: readonl
 ];
 for (const [factor, toml, notes] of NOTED) {
   const what = `${JSON.stringify(factor)} with ${JSON.stringify(toml.trim())}`;
-  Deno.test(`addFactor() notes why a factor will not work: ${what}`, async () => {
+  Deno.test(`addFactor() notes whether a factor will work: ${what}`, async () => {
     await using gateway = await openComposition(toml);
     assertEquals(notesOf(await addFactor(gateway, "ann", factor)), [...notes]);
   });

@@ -1,5 +1,5 @@
-// A gateway with all services on a store in memory, and its users as they act on it: over HTTP and RADIUS alone, so that a
-// scenario does not depend on how the product is organized.
+// A gateway with all services on a store in memory, and its users, who act only over HTTP and RADIUS, so that a
+// scenario does not depend on the structure of the product.
 
 import type { Composition } from "../../compose.ts";
 import { openComposition } from "../fakes/composition.ts";
@@ -13,7 +13,7 @@ export const ORIGIN = "http://localhost:8080";
 const SOURCE = "192.0.2.50";
 export const SECRET = "a-secret-of-the-contract";
 
-/** Something that sends requests and keeps the cookies of its responses. */
+/** Sends requests and keeps the cookies of the responses. */
 export interface Browser {
   /** The JSON of the response; `null` without a body. Throws unless the status is 2xx. */
   send<T>(method: string, path: string, json?: unknown): Promise<T>;

@@ -1,5 +1,5 @@
-// The interfaces that clients, browsers and settings files rely on: routes, the OpenAPI description, settings and the flow.
-// The snapshots are updated as snapshot.ts describes.
+// The interfaces that clients, browsers and settings files rely on: routes, the OpenAPI description, settings and the
+// flow. The snapshots are updated as snapshot.ts describes.
 
 import { CONSOLE_API_PATH, createConsoleApi } from "../../console/api/console_api.ts";
 import { createDeviceApi } from "../../console/api/devices/device_api.ts";
@@ -51,7 +51,7 @@ Deno.test("SCIM has the same routes, query parameters and permissions", async ()
 });
 
 Deno.test("the settings have the same keys and defaults", async () => {
-  // What the page says of a setting may change. A comment begins after a value, never inside one.
+  // The description of a setting may change. A comment begins after a value, never inside one.
   const page = configurationPage();
   const toml = [...page.matchAll(/^```toml\n(.*?)^```$/gms)].flatMap(([, code = ""]) => code.split("\n"));
   const settings = toml.filter((line) => line !== "" && !line.startsWith("#"))

@@ -1,9 +1,9 @@
-// Layouts of the store: each key with its variable parts replaced by what they are, and the fields of its values.
+// Layouts of the store: each key with its variable parts replaced by their kinds, and the fields of its values.
 
-/** The names that a scenario uses, by what they name. */
+/** The names that a scenario uses, by their kind. */
 export type ScenarioNames = Readonly<Record<string, readonly string[]>>;
 
-/** What a name names. */
+/** The kind of a name. */
 type NameKinds = ReadonlyMap<string, string>;
 
 function keyPattern([root, ...parts]: Deno.KvKey, kinds: NameKinds): string {

@@ -1,4 +1,5 @@
-// A gateway for the store's scenario: three targets with their backends, a SCIM client, a phone and an authenticator app.
+// The gateway of the store scenario: three targets with their backends, a SCIM client, a phone and an authenticator
+// app.
 
 import type { Transaction } from "../../platform/store.ts";
 import { type Browser, type ContractGateway, openContractGateway } from "./gateway_client.ts";
@@ -9,14 +10,14 @@ export interface Scenario extends AsyncDisposable {
   readonly scim: Browser;
   /** The phone of anna. */
   readonly phone: Browser;
-  /** The authenticator app of dora; its secret is known once it is set up. */
+  /** The authenticator app of dora; its secret is known after the set-up. */
   readonly app: { secret: string };
 }
 
-/** So many members do not fit into one commit. */
+/** A number of members that does not fit into one commit. */
 export const MANY_MEMBERS = Array.from({ length: 600 }, (_, at) => `member${at}`);
 
-/** The names that the scenario uses, by what they name. */
+/** The names that the scenario uses, by their kind. */
 export const SCENARIO_NAMES = {
   user: [
     ...MANY_MEMBERS,
@@ -32,7 +33,9 @@ export const SCENARIO_NAMES = {
   token: ["backup"],
 };
 
-/** Opens the gateway with three targets: the store alone, a backend that is too busy, and one that accepts everything. */
+/**
+ * Opens the gateway with three targets: the store alone, a backend that is too busy, and one that accepts everything.
+ */
 export async function openScenario(onCommit: (transaction: Transaction) => void): Promise<Scenario> {
   const backend = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, answerAsBackend);
   const gateway = await openContractGateway(

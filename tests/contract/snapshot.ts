@@ -1,4 +1,5 @@
-// Compares a contract with its committed snapshot: what administrators, clients and stored data rely on stays the same.
+// Compares a contract with its committed snapshot: interfaces for administrators, clients and stored data must not
+// change.
 // To accept a change on purpose, run the test with UPDATE_SNAPSHOTS=1, and read the difference before you commit it:
 //   UPDATE_SNAPSHOTS=1 deno test -A --lock=tests/deno.lock tests/contract
 

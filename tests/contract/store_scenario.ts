@@ -1,4 +1,4 @@
-// What users, administrators and services do in the life of a gateway, so that the store gets entries of every kind.
+// A scenario of actions by users, administrators and services, which creates store entries of every kind.
 
 import { assertEquals } from "@std/assert";
 import { createAuthenticator } from "../fakes/authenticator.ts";
@@ -201,7 +201,7 @@ async function hasEntries(store: ContractGateway["store"], root: string): Promis
   return entry !== undefined;
 }
 
-/** What a phone shows. */
+/** The content of a phone's page. */
 interface PhoneView {
   readonly view: {
     readonly requests: readonly { readonly requestId: string }[];

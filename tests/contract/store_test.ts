@@ -1,5 +1,5 @@
-// The layouts of the store and the metrics, after a scenario in which every factor, interface and kind of record is used.
-// The snapshots are updated as snapshot.ts describes.
+// The layouts of the store and the metrics, after a scenario in which every factor, interface and kind of record is
+// used. The snapshots are updated as snapshot.ts describes.
 
 import { loadSharedSecret, openDataDir } from "../../platform/data_dir.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";

@@ -1,5 +1,5 @@
-// A screenshot made small: the 256 most frequent colours, everything else the nearest of them, packed as well as deflate can
-// (PNG, third edition). For pictures of the docs, which are flat colours and letters.
+// Reduces a screenshot to its 256 most frequent colours, and compresses it as well as deflate can (PNG, third edition).
+// For screenshots of the docs, which consist of flat colours and letters.
 
 import { Buffer } from "node:buffer";
 import { crc32, deflateSync, inflateSync } from "node:zlib";
@@ -14,11 +14,11 @@ const PALETTE = 3;
 interface Pixels {
   readonly width: number;
   readonly height: number;
-  /** Three octets a pixel, row by row. */
+  /** Three octets per pixel, row by row. */
   readonly rgb: Uint8Array;
 }
 
-/** @throws TypeError for what is no PNG of eight-bit RGB without interlacing. */
+/** @throws TypeError for anything except a PNG of eight-bit RGB without interlacing. */
 export function shrinkPng(octets: Uint8Array): Uint8Array<ArrayBuffer> {
   return encode(decode(octets));
 }
@@ -37,7 +37,7 @@ function decode(octets: Uint8Array): Pixels {
   return { width, height, rgb: unfilter(inflateSync(Buffer.concat(packed)), { width, height }) };
 }
 
-/** PNG §9: each row says how its octets were predicted from the left, from above, or from both. */
+/** PNG §9: each row declares whether its octets were predicted from the left, from above, or from both. */
 function unfilter(rows: Uint8Array, { width, height }: { width: number; height: number }): Uint8Array {
   const stride = width * 3;
   const rgb = new Uint8Array(stride * height);
@@ -101,7 +101,7 @@ function encode({ width, height, rgb }: Pixels): Uint8Array<ArrayBuffer> {
   ]);
 }
 
-/** The most frequent ones come first as they are; of the others, those that nothing in the palette is near to. */
+/** The most frequent colours come first; of the others, those that are near no colour of the palette. */
 function paletteOf(colours: readonly number[]): number[] {
   const palette = colours.slice(0, AS_THEY_ARE);
   for (const colour of colours.slice(AS_THEY_ARE)) {
@@ -117,7 +117,7 @@ function distance(one: number, other: number): number {
   return red ** 2 + green ** 2 + blue ** 2;
 }
 
-/** Where in the palette the colour is, or the one that differs least. */
+/** The index of the colour in the palette, or of the nearest one. */
 function nearest(palette: readonly number[], colour: number): number {
   let best = 0;
   let least = Infinity;

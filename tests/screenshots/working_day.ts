@@ -1,5 +1,5 @@
-// A console in the middle of a working day, for the screenshots: people with factors and departments,
-// clients, logins under way and over, two days of counts, a backend that owes something, changes by several hands.
+// A console in the middle of a working day, for the screenshots: users with factors and departments, clients, logins in
+// progress and ended ones, two days of counts, a backend with pending writes, changes by several administrators.
 
 import type { Dist } from "../../console/assets.ts";
 import { ChartStore } from "../../console/api/charts/chart_store.ts";
@@ -73,7 +73,7 @@ async function fillPeople({ people }: ConnectConsole): Promise<void> {
   for (const [name, members] of Object.entries(TOWN_GROUPS)) await people.putGroup(name, members);
 }
 
-/** What several hands did this morning, through the API: the audit has it. */
+/** The changes of several administrators this morning, through the API, so that the audit log has them. */
 async function fillChanges(site: ConnectConsole): Promise<void> {
   const owner = apiCaller(site, await site.signIn("owner"));
   for (const client of CLIENTS) {
@@ -98,7 +98,7 @@ async function fillChanges(site: ConnectConsole): Promise<void> {
   await owner(`${API}/administrators`, { method: "POST", json: { name: "margaret", role: "viewer" } });
 }
 
-/** The last changes before the picture: a client's rules, a title while a backend is away. */
+/** The last changes before the screenshot: a client's rules, and a title while a backend is down. */
 export async function changeThings(site: ConnectConsole): Promise<void> {
   const grace = apiCaller(site, await site.signIn("user_manager"));
   const owner = apiCaller(site, await site.signIn("owner"));
@@ -116,7 +116,7 @@ export async function changeThings(site: ConnectConsole): Promise<void> {
   await grace(path, { method: "PUT", json: { user, version: record.version } });
 }
 
-/** The packets of the login that was denied: asked, sent again, answered by a challenge, continued, refused. */
+/** The packets of the login that was denied: a request, its retransmission, a challenge, an answer, a Reject. */
 function packetsOf({ agoMs, user, place, client }: TownLogin): PacketRecord[] {
   const startedMs = Date.now() - agoMs;
   const text = (type: number, value: string) => ({ type, value: new TextEncoder().encode(value) });
@@ -177,7 +177,7 @@ function fillTraffic(site: ConnectConsole): void {
   }
 }
 
-/** The newest login ends well, and another begins. */
+/** The newest login is accepted, and another one begins. */
 export function comeAndGo({ watch, secondFactorAdmin }: ConnectConsole): void {
   const nowMs = Date.now();
   const [newest] = watch.conversations(1);
@@ -188,7 +188,7 @@ export function comeAndGo({ watch, secondFactorAdmin }: ConnectConsole): void {
   watch.put(conversation(TOWN_LOGINS.length + 1, { user: "radia.perlman", ...gate, startedMs: nowMs }));
 }
 
-/** A stranger knocks, as a new client does before anybody added it. */
+/** An unknown sender, like a new client before it is added. */
 export function hearStranger(site: ConnectConsole): void {
   const { bytes } = buildRequest("secret", {
     userName: "ada.lovelace",
@@ -231,7 +231,7 @@ async function fillHistory({ store }: ConnectConsole): Promise<void> {
   });
 }
 
-/** Two days by the hour: few at night, most in the morning, more refusals in one hour. */
+/** Two days by the hour: few logins at night, most in the morning, more refusals in one hour. */
 async function fillCharts({ store, log }: ConnectConsole): Promise<void> {
   const startMs = Math.floor(Date.now() / HOUR_MS - CHART_HOURS) * HOUR_MS;
   const clock = createManualClock(startMs);

@@ -1,4 +1,4 @@
-// The people, groups and logins of the console in the middle of a working day. Data alone.
+// The users, groups and logins of the console in the middle of a working day, data only.
 
 import type { ConversationOutcome, ConversationView } from "../../radius/ports.ts";
 import type { NewPairing } from "../../radius/factors/pairing.ts";
@@ -21,7 +21,7 @@ export interface TownLogin {
   readonly step: string;
   readonly factor: ConversationView["factor"];
   readonly moments: readonly (readonly [afterMs: number, step: string, row: string])[];
-  /** `null` while it is under way. */
+  /** `null` while it is in progress. */
   readonly end:
     | { readonly outcome: ConversationOutcome; readonly row: string; readonly afterMs: number }
     | null;
@@ -62,7 +62,7 @@ export const TOWN_PEOPLE: readonly TownPerson[] = PEOPLE.map(([name, title, depa
   return { user: name.toLowerCase().replace(" ", "."), given, family, title, department, factors };
 });
 
-/** Whom the pictures are about. */
+/** The users in the screenshots. */
 export const ADA = "ada.lovelace";
 const GRACE = "grace.hopper";
 
@@ -125,7 +125,7 @@ const denied = { outcome: "rejected", row: "not_approved", afterMs: 8960 } as co
 const wrong = { outcome: "rejected", row: "code_wrong", afterMs: 12_400 } as const;
 const late = { outcome: "expired", row: "expired", afterMs: 60_000 } as const;
 
-/** Where they come from: the client, its address, and the Calling-Station-Id. */
+/** The sources of logins: the client, its address, and the Calling-Station-Id. */
 const GATES = {
   vpn1: { client: "vpn-1", source: "198.51.100.4", place: "203.0.113.57" },
   vpn2: { client: "vpn-2", source: "203.0.113.8", place: "192.0.2.140" },
@@ -173,5 +173,5 @@ export const TOWN_LOGINS: readonly TownLogin[] = LOGINS.map(([agoS, user, gate, 
 }));
 
 const idOf = (at: number) => `c${String(at + 1).padStart(10, "0")}`;
-/** The login that was denied on the phone, whose packets are kept. */
+/** The login that was denied on the phone, with stored packets. */
 export const DENIED_LOGIN = idOf(TOWN_LOGINS.findIndex(({ end }) => end?.row === "not_approved"));

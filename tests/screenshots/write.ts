@@ -1,4 +1,5 @@
-// Writes the screenshots of docs/images (`deno task docs --images`). Each page shows what its picture promises, or the run fails.
+// Writes the screenshots of docs/images (`deno task docs --images`). The run fails if a page does not show the expected
+// texts.
 
 import { assert, assertEquals } from "@std/assert";
 import type { BrowserContextOptions, Page } from "../packages/playwright.ts";
@@ -22,10 +23,10 @@ interface PictureRow {
   readonly path: string;
   readonly heading: string;
   readonly steps?: readonly Step[];
-  /** What the page must show, each as it is written there. */
+  /** The texts that the page must show. */
   readonly shows: readonly (string | RegExp)[];
   readonly look?: BrowserContextOptions;
-  /** What steps cannot say. */
+  /** Further preparations, which steps cannot express. */
   readonly act?: (page: Page, site: WorkingDay) => Promise<void> | void;
   readonly before?: (site: WorkingDay) => Promise<void> | void;
 }
@@ -38,12 +39,12 @@ annie.easley,Annie,Easley,annie.easley@example.org,Programmer,staff
 evelyn.boyd,Evelyn,Boyd,evelyn.boyd@example.org,Analyst,staff
 `;
 
-/** A login comes and one ends while the page is open. */
+/** A login begins and another one ends while the page is open. */
 async function comeNow(page: Page, site: WorkingDay): Promise<void> {
   await page.getByText("The push was denied, or it expired").first().waitFor();
-  // What is there at the beginning counts as no change.
+  // The initial data does not count as a change.
   await page.getByText("20 sign-ins", { exact: true }).waitFor();
-  // The rate is shown for four seconds: it is waited for beside the count, not after it.
+  // The rate is shown for four seconds, so the test waits for it and the count at the same time.
   const shown = Promise.all([
     page.getByText("21 sign-ins", { exact: true }).waitFor(),
     page.getByText(/^[1-9] changes?\/s$/).waitFor(),
@@ -52,10 +53,10 @@ async function comeNow(page: Page, site: WorkingDay): Promise<void> {
   await shown;
 }
 
-/** Both charts are drawn by a part that comes late. */
+/** A part that loads late draws both charts. */
 const drawCharts = (page: Page) => page.locator(".plot canvas").nth(1).waitFor();
 
-/** Changes things after every backend has all users, so that only the change is pending. */
+/** Changes data after every backend has all users, so that only the change is pending. */
 async function changeAlone(site: WorkingDay): Promise<void> {
   await eventually("the backends have the town", () => site.people.target.pendingWrites(1).length === 0);
   await changeThings(site);
@@ -163,7 +164,7 @@ const ROWS: readonly PictureRow[] = [
   { name: "settings", path: "/settings", heading: "Settings", shows: ["Global rules"] },
 ];
 
-/** Takes the picture. It is small enough for a page of the docs, and the page fits the window. */
+/** Takes the screenshot. It is small enough for a page of the docs, and the page fits the window. */
 async function picture(page: Page, name: string): Promise<void> {
   await page.mouse.move(0, 0);
   const octets = shrinkPng(await page.screenshot());
@@ -187,7 +188,7 @@ async function pictureOf(
   await context.close();
 }
 
-/** The page of a person on a phone has a login that waits. */
+/** The page of a user on a phone has a waiting login. */
 async function pictureOfAccount(): Promise<void> {
   await using site = await startMeConsole({ dist });
   await site.addPhone("d1");
@@ -202,12 +203,12 @@ async function pictureOfAccount(): Promise<void> {
   await context.close();
 }
 
-/** A login is confirmed by its number. */
+/** A login is approved with its number. */
 async function pictureOfApproval(): Promise<void> {
   await using site = await startMeConsole({ dist });
   const { page, context } = await openTab(PHONE);
   await pairThisBrowser(page, site);
-  // Made last: a minute after its beginning the request is over.
+  // Taken last, because the request expires after a minute.
   const createdMs = Date.now() - 8000;
   const request = {
     ...{ requestId: "r1", userName: "ada", terminalName: "VPN", client: "vpn-1", place: "203.0.113.57" },
@@ -223,7 +224,7 @@ async function pictureOfApproval(): Promise<void> {
   await context.close();
 }
 
-/** A login asks on the phone page. */
+/** A login sends a request to the phone page. */
 async function pictureOfPhone(): Promise<void> {
   await using site = await startMeConsole({ dist });
   const { page, context } = await openTab(PHONE);
