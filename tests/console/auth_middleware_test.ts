@@ -171,7 +171,7 @@ Deno.test("ApiTokens refuses tokens with no algorithm, or another key, type, aud
     "another audience": await sound().setAudience("else").sign(key),
     "another issuer": await sound().setIssuer("else").sign(key),
     "expired": await sound().setExpirationTime(1).sign(key),
-    "a jti that is not kept": await sound().setJti("unknown").sign(key),
+    "an unknown jti": await sound().setJti("unknown").sign(key),
     "no signature": `${head}.${body}.`,
     "half a signature": `${head}.${body}.${signature.slice(0, 20)}`,
     "nothing": "",

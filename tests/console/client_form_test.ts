@@ -40,13 +40,13 @@ const SERVER = {
 
 for (
   const [what, change, sent] of [
-    ["the settings' own", { ...SERVER }, [null, ""]],
+    ["the first factor of the settings", { ...SERVER }, [null, ""]],
     ["an LDAP backend", { ...SERVER, firstFactor: "ldap" }, [null, "ldap"]],
     ["another server", { ...SERVER, firstFactor: "radius" }, [
       { address: "192.0.2.20:1812", timeoutMs: 3000, messageAuthenticator: "require", secret: "s" },
       "",
     ]],
-    ["another server whose secret is kept", {
+    ["another server with a stored secret", {
       ...SERVER,
       "firstFactorServer.secret": "",
       firstFactor: "radius",
@@ -66,14 +66,18 @@ for (
   const [what, change, fields] of [
     ["nothing, with other spaces", { address: " 192.0.2.1\n" }, []],
     ["an address", { address: "192.0.2.2" }, ["address"]],
-    ["a server that is not asked", { "firstFactorServer.address": "x:1" }, []],
+    ["a server that is not used", { "firstFactorServer.address": "x:1" }, []],
     ["the first factor", { firstFactor: "radius", "firstFactorServer.address": "x:1" }, [
       "firstFactor",
       "firstFactorServer.address",
       "firstFactorServer.timeoutMs",
       "firstFactorServer.messageAuthenticator",
     ]],
-    ["the signature of a server that is not asked", { "firstFactorServer.messageAuthenticator": "auto" }, []],
+    [
+      "the signature rule of a server that is not used",
+      { "firstFactorServer.messageAuthenticator": "auto" },
+      [],
+    ],
     ["unknown users", { unknownUsers: "reject" }, ["unknownUsers"]],
     ["a domain and a realm", { stripDomains: "CORP", stripRealms: "corp.example" }, [
       "stripDomains",

@@ -32,12 +32,12 @@ Deno.test("POST /clients without a secret generates one, which works and is show
 
 for (
   const [what, change, code] of [
-    ["a word for an address", { address: ["vpn.example.org"] }, "bad_address"],
+    ["a host name instead of an address", { address: ["vpn.example.org"] }, "bad_address"],
     ["no address", { address: [] }, "malformed"],
     ["a short secret", { secret: "short" }, "malformed"],
-    ["a name that is no name", { name: '"><img src=x onerror=alert(1)>' }, "malformed"],
-    ["the name of one of the settings", { name: "of-file" }, "client_taken"],
-    ["what the API does not know", { holdMs: 1 }, "malformed"],
+    ["an invalid name", { name: '"><img src=x onerror=alert(1)>' }, "malformed"],
+    ["the name of a client of the settings", { name: "of-file" }, "client_taken"],
+    ["an unknown field", { holdMs: 1 }, "malformed"],
     [
       "a backend that there is not",
       { firstFactor: "ldap", firstFactorBackend: "nowhere" },

@@ -121,7 +121,7 @@ const BEGINNINGS = {
   "-": "-",
   "@": "@",
   "a tab": "\t",
-  "a line's return": "\r",
+  "a carriage return": "\r",
 } as const;
 
 /** Exports, each with the place of a hostile text in it. */

@@ -257,7 +257,7 @@ for (
       "owner",
       "bad_value",
     ],
-    ["who is no owner", [], 0, "user_manager", "role"],
+    ["a caller who is not an owner", [], 0, "user_manager", "role"],
   ] as const
 ) {
   Deno.test(`groups: reply attributes are refused for ${what} as ${code}`, async () => {

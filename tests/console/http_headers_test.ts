@@ -146,7 +146,7 @@ const OTHERS: readonly Asked[] = [
   },
   { what: "users by SCIM", path: "/idm/scim/default/Users", headers: AUTHORIZED, status: 200 },
   {
-    what: "a user made by SCIM",
+    what: "a user created by SCIM",
     path: "/idm/scim/default/Users",
     method: "POST",
     headers: { ...AUTHORIZED, ...SCIM_TYPE },
@@ -160,7 +160,7 @@ const OTHERS: readonly Asked[] = [
     status: 404,
   },
   { what: "SCIM without a credential", path: "/idm/scim/default/Users", status: 401 },
-  { what: "no target of SCIM", path: "/idm/scim/nothing/Users", headers: AUTHORIZED },
+  { what: "an unknown target of SCIM", path: "/idm/scim/nothing/Users", headers: AUTHORIZED },
   { what: "an unknown method at SCIM", path: "/idm/scim/default/Users", method: "PURGE", status: 405 },
   {
     what: "a body that SCIM finds too large",

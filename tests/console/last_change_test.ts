@@ -119,12 +119,12 @@ const CHANGES = {
       { name: "more", before: "", after: '{"a":1}' },
     ],
   },
-  "something new, part by part": {
+  "a new value with several parts": {
     before: "",
     after: json({ device: "hold", nas: "" }),
     rows: [{ name: "device", before: "", after: "hold" }],
   },
-  "what was cut": { before: "", after: '{"a":', rows: [{ name: "", before: "", after: '{"a":' }] },
+  "a truncated value": { before: "", after: '{"a":', rows: [{ name: "", before: "", after: '{"a":' }] },
 };
 
 for (const [name, { before, after, rows }] of Object.entries(CHANGES)) {

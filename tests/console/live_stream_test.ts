@@ -109,7 +109,7 @@ Deno.test("LiveStream loads a snapshot, follows the stream from there, and rende
 
 for (
   const [what, next] of [
-    ["says that changes were lost", message("e.103", [1], { lost: 7 })],
+    ["reports lost changes", message("e.103", [1], { lost: 7 })],
     ["skips an id", message("e.105", [1])],
     ["is of another epoch", message("f.101", [1])],
   ] as const

@@ -128,7 +128,7 @@ for (const [query, code] of RESPONSES) {
 /** What the token endpoint sends with a successful status, and the refusal. */
 const TOKENS: readonly (readonly [string, unknown])[] = [
   ["no ID token", { access_token: "a", token_type: "Bearer" }],
-  ["an ID token that is none", { access_token: "a", token_type: "Bearer", id_token: "x.y.z" }],
+  ["an invalid ID token", { access_token: "a", token_type: "Bearer", id_token: "x.y.z" }],
   ["no object", []],
 ];
 for (const [what, body] of TOKENS) {

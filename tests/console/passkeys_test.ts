@@ -86,10 +86,10 @@ Deno.test("for an account with a passkey the password alone is no step-up, even 
 const LIES: Readonly<Record<string, AuthenticatorLies>> = {
   "another origin": { origin: "https://evil.test" },
   "another relying party": { rpId: "evil.test" },
-  "a challenge of its own": { challenge: "AAAA" },
-  "no verified holder": { verified: false },
+  "a challenge that the server did not issue": { challenge: "AAAA" },
+  "no user verification": { verified: false },
   "no user present": { present: false },
-  "a signature over something else": { badSignature: true },
+  "a signature of other data": { badSignature: true },
   "the type of a registration": { type: "webauthn.create" },
 };
 for (const [what, lies] of Object.entries(LIES)) {

@@ -9,11 +9,21 @@ const NONE: NextSlots = { slots: new Map(), free: 0 };
 
 for (
   const { what, then, reuse, slots } of [
-    { what: "keeps those of rows that stay", then: ["b", "a"], reuse: true, slots: [1, 0] },
-    { what: "uses those of rows that left, in their order", then: ["x", "y"], reuse: true, slots: [0, 1] },
-    { what: "gives a new row a new one while it must not", then: ["x", "b"], reuse: false, slots: [2, 1] },
-    { what: "gives more rows more", then: ["x", "a", "b"], reuse: true, slots: [2, 0, 1] },
-    { what: "gives fewer rows fewer", then: ["b"], reuse: true, slots: [1] },
+    { what: "keeps the elements of rows that stay", then: ["b", "a"], reuse: true, slots: [1, 0] },
+    {
+      what: "reuses the elements of removed rows, in their order",
+      then: ["x", "y"],
+      reuse: true,
+      slots: [0, 1],
+    },
+    {
+      what: "creates an element for a new row if reuse is forbidden",
+      then: ["x", "b"],
+      reuse: false,
+      slots: [2, 1],
+    },
+    { what: "adds elements for more rows", then: ["x", "a", "b"], reuse: true, slots: [2, 0, 1] },
+    { what: "removes elements for fewer rows", then: ["b"], reuse: true, slots: [1] },
   ]
 ) {
   Deno.test(`assignSlots() ${what}`, () => {

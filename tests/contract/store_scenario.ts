@@ -162,7 +162,7 @@ export const SCENARIO: Readonly<Record<string, ScenarioStep>> = {
       assertEquals((await login.answer("000")).kind, "reject");
     }
   },
-  async "a user's own page"({ gateway, app }) {
+  async "the account page of a user"({ gateway, app }) {
     const { url } = await gateway.operator.send<{ url: string }>("POST", "/users/dora/me-link", {});
     const browser = gateway.browser();
     const api = (method: string, path: string, json?: unknown) =>

@@ -53,7 +53,7 @@ const OBSTACLES: Readonly<Record<string, Obstacle>> = {
       return Promise.resolve({ options: { toml }, words: [String(port)], clear: () => listener.close() });
     },
   },
-  "a data directory that cannot be made": {
+  "a data directory that cannot be created": {
     words: ["Cannot use the data directory", "server.data_dir"],
     async meet() {
       const home = await tempDir();
@@ -61,7 +61,7 @@ const OBSTACLES: Readonly<Record<string, Obstacle>> = {
       return { options: { dataDir: `${home}/file/data` }, words: [home], clear: () => remove(home) };
     },
   },
-  "a store that is no store": {
+  "an invalid store file": {
     words: ["Cannot open the store", "backup"],
     async meet() {
       const home = await tempDir();
@@ -132,7 +132,7 @@ Unknown-Attribute-Name = "x"
 
 for (
   const [what, toml] of [["no TOML", "[server\n"], ["NUL octets", "\0\0\0"], [
-    "half a table",
+    "an incomplete table",
     "[radius]\nsecret = ",
   ]]
 ) {

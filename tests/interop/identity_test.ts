@@ -61,7 +61,7 @@ async function playAll(
 }
 
 const PEOPLE: Plays = {
-  "created over SCIM a second before, a person logs in with a code": async ({ world, scim }) => {
+  "a user who was created over SCIM a second before logs in with a code": async ({ world, scim }) => {
     assertEquals((await scim.post("/Users", { userName: "Anna" })).status, 201);
     await pairTotp(world, "anna");
     const login = await begin(world, "ANNA");
@@ -70,7 +70,7 @@ const PEOPLE: Plays = {
     assertEquals(accept.code, "Accept");
     assertStringIncludes(accept.text, "Session-Timeout = 3600");
   },
-  "a registered phone number serves from the menu, as soon as it was written": async ({ world, scim }) => {
+  "a registered phone number works from the menu as soon as it is written": async ({ world, scim }) => {
     const phoneNumbers = [{ value: "+1 (500) 555-0021", type: "mobile" }];
     assertEquals((await scim.post("/Users", { userName: "bert" })).status, 201);
     const without = await begin(world, "bert");
@@ -83,14 +83,14 @@ const PEOPLE: Plays = {
     const passcode = world.telephony.lastPasscode("+15005550021") ?? "none";
     assertEquals((await login.answer(passcode)).code, "Accept");
   },
-  "refused in the very packet after the DELETE was acknowledged": async ({ world, scim }) => {
+  "a user is refused from the next packet after the DELETE on": async ({ world, scim }) => {
     await scim.post("/Users", { userName: "carla" });
     await pairTotp(world, "carla");
     assertEquals((await begin(world, "carla")).first.code, "Challenge");
     assertEquals((await scim.remove("/Users/carla")).status, 204);
     assertEquals((await begin(world, "carla")).first.code, "Reject");
   },
-  "refused after the DELETE in the middle of a login, with the right code": async ({ world, scim }) => {
+  "a user who is deleted during a login is refused, with the right code": async ({ world, scim }) => {
     await scim.post("/Users", { userName: "dora" });
     await pairTotp(world, "dora");
     const login = await begin(world, "dora");
@@ -98,7 +98,7 @@ const PEOPLE: Plays = {
     assertEquals((await scim.remove("/Users/DORA")).status, 204);
     assertEquals((await login.answer(code())).code, "Reject");
   },
-  "created again, the same person may log in, but has no factor left": async ({ world, scim }) => {
+  "a user who is created again can log in, but has no factor": async ({ world, scim }) => {
     await scim.post("/Users", { userName: "klara" });
     await pairTotp(world, "klara");
     const old = await begin(world, "klara");
@@ -115,7 +115,9 @@ const PEOPLE: Plays = {
     const login = await begin(world, "klara");
     assertEquals((await login.answer(code())).code, "Accept");
   },
-  "refused after a PUT of active: false, also in the middle; let in after true": async ({ world, scim }) => {
+  "a user is refused after a PUT of active: false, also during a login, and accepted after true": async (
+    { world, scim },
+  ) => {
     await scim.post("/Users", { userName: "emil", phoneNumbers: [{ value: "+15005550022" }] });
     const open = await begin(world, "emil");
     assertEquals((await open.answer("T")).code, "Challenge");
@@ -130,7 +132,7 @@ const PEOPLE: Plays = {
     // An earlier passcode is not valid.
     assertEquals((await login.answer(passcode)).code, "Reject");
   },
-  "a person who was created inactive is refused at once": async ({ world, scim }) => {
+  "a user who was created inactive is refused at once": async ({ world, scim }) => {
     await scim.post("/Users", { userName: "frida", active: "False" });
     assertEquals((await begin(world, "frida")).first.code, "Reject");
   },
@@ -187,7 +189,7 @@ const PEOPLE: Plays = {
     await scim.post("/Users", { userName: "hans" });
     assertEquals(await verdict("hans", "second"), "Reject");
   },
-  "the first factor and the second in one login": async ({ world, scim }) => {
+  "the first and the second factor in one login": async ({ world, scim }) => {
     await scim.post("/Users", { userName: "jana", password: "the password" });
     await pairTotp(world, "jana");
     const place = newPort();

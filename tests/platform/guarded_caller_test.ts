@@ -88,7 +88,7 @@ const ROWS: readonly Row[] = [
   { title: "stays closed below the limit", steps: "down down ok", calls: "sent sent sent" },
   { title: "opens at the limit", steps: "down down down ok", calls: "sent sent sent 500" },
   {
-    title: "counts failures in a row only: a success ends the row",
+    title: "counts consecutive failures only: a success resets the count",
     steps: "down down ok down down ok",
     calls: "sent sent sent sent sent sent",
   },
@@ -103,7 +103,7 @@ const ROWS: readonly Row[] = [
     calls: "sent sent sent 500",
   },
   {
-    title: "starts a new row after the window",
+    title: "starts a new count after the window",
     breaker: WINDOWED,
     steps: "down down +1001 down down ok",
     calls: "sent sent sent sent sent",
@@ -122,7 +122,7 @@ const ROWS: readonly Row[] = [
     calls: "sent sent sent 2500",
   },
   {
-    title: "tells how long to wait while the pause goes on",
+    title: "returns the remaining pause",
     steps: "down down down +499 ok +1 ok ok",
     calls: "sent sent sent 1 sent sent",
   },

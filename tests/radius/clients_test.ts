@@ -108,7 +108,7 @@ const CHOSEN: readonly (readonly [string, PacketView, string])[] = [
   ["another NAS-Identifier", viewOf(nasIdentifier("vpn-A")), "rest"],
   ["a NAS-IP-Address", viewOf(nasIpAddress(10, 9, 9, 9)), "by-address"],
   ["a NAS-IP-Address of three octets", viewOf(nasIpAddress(10, 9, 9)), "rest"],
-  ["one of two that must both be there", viewOf(nasIdentifier("vpn-b")), "rest"],
+  ["one of two required attributes", viewOf(nasIdentifier("vpn-b")), "rest"],
   ["both of them", viewOf(nasIdentifier("vpn-b"), nasIpAddress(10, 9, 9, 8)), "by-both"],
   ["a NAS-Identifier that is no UTF-8", viewOf([32, Uint8Array.of(0xff)]), "rest"],
 ];

@@ -65,12 +65,12 @@ Deno.test("renderPrompt() inserts values as they are, not as a pattern", () => {
 });
 
 const CUTS: readonly (readonly [string, string, number[]])[] = [
-  ["nothing of no text", "", []],
+  ["nothing of an empty text", "", []],
   ["one of 253 octets", "x".repeat(253), [253]],
   ["two of 254 octets", "x".repeat(254), [253, 1]],
   ["two at the last line break", `${"x".repeat(200)}\n${"y".repeat(200)}`, [201, 200]],
   ["two at a line break that just fits", `${"x".repeat(252)}\n${"y".repeat(10)}`, [253, 10]],
-  ["at a line break far in front rather than inside a line", `a\n${"x".repeat(300)}`, [2, 253, 47]],
+  ["a part up to an early line break, not up to the middle of a line", `a\n${"x".repeat(300)}`, [2, 253, 47]],
   ["between characters of two octets", "é".repeat(127), [252, 2]],
   ["between characters of four octets", "😀".repeat(64), [252, 4]],
 ];

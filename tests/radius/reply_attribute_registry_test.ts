@@ -49,9 +49,9 @@ Deno.test("change() lets a group of the settings take precedence over one of the
 for (
   const [what, group, attributes, version, reason] of [
     ["a group of the settings", "STAFF", { Class: "x" }, 0, "in_settings"],
-    ["who saw an older one", "ops", { Class: "x" }, 7, "changed"],
-    ["an attribute that there is not", "ops", { Nonsense: "x" }, 0, "bad"],
-    ["an attribute that is no answer's", "ops", { "User-Password": "x" }, 0, "bad"],
+    ["an edit of an older version", "ops", { Class: "x" }, 7, "changed"],
+    ["an unknown attribute", "ops", { Nonsense: "x" }, 0, "bad"],
+    ["an attribute that answers cannot have", "ops", { "User-Password": "x" }, 0, "bad"],
     ["a value that does not fit", "ops", { "Session-Timeout": "soon" }, 0, "bad"],
     ["an empty value", "ops", { Class: "" }, 0, "bad"],
   ] as const

@@ -79,7 +79,7 @@ const DISTINCT: readonly (readonly [string, Place, boolean])[] = [
   ["a NAS-Port-Id", { nasPortId: octets("eth0") }, true],
   ["a NAS-Port", { nasPort: Uint8Array.of(0, 0, 0, 7) }, true],
   ["NAS-Port 0", { nasPort: new Uint8Array(4) }, false],
-  ["empty ones", { callingStationId: new Uint8Array(0), nasPortId: new Uint8Array(0) }, false],
+  ["empty attributes", { callingStationId: new Uint8Array(0), nasPortId: new Uint8Array(0) }, false],
   [
     "an empty one beside one that is not",
     { callingStationId: new Uint8Array(0), nasPortId: octets("e") },

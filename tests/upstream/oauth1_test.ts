@@ -198,7 +198,7 @@ const REFUSED: readonly {
   { name: "no header", header: null, reason: "malformed" },
   { name: "another scheme", header: "Basic YTpi", reason: "malformed" },
   { name: "a value without quotes", header: "OAuth oauth_nonce=1", reason: "malformed" },
-  { name: "a parameter that stands twice", header: signed() + ', oauth_nonce="1"', reason: "malformed" },
+  { name: "a repeated parameter", header: signed() + ', oauth_nonce="1"', reason: "malformed" },
   { name: "a broken percent escape", header: 'OAuth oauth_nonce="%zz"', reason: "malformed" },
   {
     name: "another signature method",

@@ -32,21 +32,21 @@ for (const { status, retryAfter = null, fault } of STATUSES) {
 }
 
 const DETAILS: readonly { name: string; text: string; secrets?: string[]; clean: string }[] = [
-  { name: "keeps plain words", text: "Not Found", clean: "Not Found" },
-  { name: "takes out line breaks and escapes", text: "a\r\nb\u001b[31mc\u202e", clean: "a b [31mc " },
+  { name: "keeps plain text", text: "Not Found", clean: "Not Found" },
+  { name: "removes line breaks and escapes", text: "a\r\nb\u001b[31mc\u202e", clean: "a b [31mc " },
   {
-    name: "takes out a secret",
+    name: "masks a secret",
     text: "bad phrase maple river",
     secrets: ["maple river"],
     clean: "bad phrase …",
   },
   {
-    name: "takes out long digits",
+    name: "masks long numbers",
     text: "code 123456 to +15005550001, error 12",
     clean: "code … to +…, error 12",
   },
-  { name: "cuts what is long", text: "x".repeat(500), clean: "x".repeat(200) },
-  { name: "mends a lone surrogate", text: "a\ud800b", clean: "a\ufffdb" },
+  { name: "cuts a long text", text: "x".repeat(500), clean: "x".repeat(200) },
+  { name: "replaces a lone surrogate", text: "a\ud800b", clean: "a\ufffdb" },
 ];
 for (const { name, text, secrets, clean } of DETAILS) {
   Deno.test(`maskDetail() ${name}`, () => assertEquals(maskDetail(text, secrets), clean));

@@ -8,7 +8,7 @@ const ask = async ({ service }: StartedSecondFactor, pairingId: string) =>
 
 const EXPECTATIONS: readonly { it: string; holds: (world: StartedSecondFactor) => Promise<void> }[] = [
   {
-    it: "asks the phone and says that nothing is decided",
+    it: "sends a request to the phone and reports that nothing is decided",
     async holds(world) {
       const request = await ask(world, await world.pair("ada"));
       assertMatch(request.id, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
@@ -25,7 +25,7 @@ const EXPECTATIONS: readonly { it: string; holds: (world: StartedSecondFactor) =
     },
   },
   {
-    it: "tells an approval",
+    it: "reports an approval",
     async holds(world) {
       const { id } = await ask(world, await world.pair("ada"));
       await world.approve(id);
@@ -34,7 +34,7 @@ const EXPECTATIONS: readonly { it: string; holds: (world: StartedSecondFactor) =
     },
   },
   {
-    it: "tells a denial",
+    it: "reports a denial",
     async holds(world) {
       const { id } = await ask(world, await world.pair("ada"));
       await world.deny(id);
@@ -44,7 +44,7 @@ const EXPECTATIONS: readonly { it: string; holds: (world: StartedSecondFactor) =
     },
   },
   {
-    it: "does not know the literal identifier null",
+    it: "reports the literal identifier null as unknown",
     async holds({ service }) {
       assertEquals(await service.status("null"), {
         ok: false,
@@ -53,7 +53,7 @@ const EXPECTATIONS: readonly { it: string; holds: (world: StartedSecondFactor) =
     },
   },
   {
-    it: "does not know an identifier that would leave its path",
+    it: "reports an identifier that would leave its path as unknown",
     async holds({ service }) {
       for (const id of ["..", ".", "", "a b", "é", "x".repeat(200)]) {
         const answer = await service.status(id);
@@ -66,7 +66,7 @@ const EXPECTATIONS: readonly { it: string; holds: (world: StartedSecondFactor) =
     },
   },
   {
-    it: "does not ask for an unknown pairing",
+    it: "sends no request for an unknown pairing",
     async holds({ service }) {
       const pairingId = "11111111-1111-4111-8111-111111111111";
       const asked = await service.initiate({ pairingId, terminalName: "VPN", context: CONTEXT });
@@ -74,7 +74,7 @@ const EXPECTATIONS: readonly { it: string; holds: (world: StartedSecondFactor) =
     },
   },
   {
-    it: "does not ask without a terminal name",
+    it: "sends no request without a terminal name",
     async holds(world) {
       const pairingId = await world.pair("ada");
       const asked = await world.service.initiate({ pairingId, terminalName: "", context: CONTEXT });
@@ -82,7 +82,7 @@ const EXPECTATIONS: readonly { it: string; holds: (world: StartedSecondFactor) =
     },
   },
   {
-    it: "does not ask for a pairing that ended",
+    it: "sends no request for a pairing that ended",
     async holds(world) {
       const pairingId = await world.pair("ada");
       await world.pair("another that keeps the phone");
@@ -97,7 +97,7 @@ const EXPECTATIONS: readonly { it: string; holds: (world: StartedSecondFactor) =
     },
   },
   {
-    it: "grants by the right passcode of the device",
+    it: "grants a request with the right passcode of the device",
     async holds(world) {
       const pairingId = await world.pair("ada");
       const { id } = await ask(world, pairingId);
@@ -108,7 +108,7 @@ const EXPECTATIONS: readonly { it: string; holds: (world: StartedSecondFactor) =
     },
   },
   {
-    it: "denies by a wrong passcode of the device, and the right one comes too late then",
+    it: "denies a request with a wrong passcode of the device, and then refuses the right one",
     async holds(world) {
       const pairingId = await world.pair("ada");
       const { id } = await ask(world, pairingId);
@@ -121,7 +121,7 @@ const EXPECTATIONS: readonly { it: string; holds: (world: StartedSecondFactor) =
     },
   },
   {
-    it: "pairs by a phrase, once, after the person confirmed",
+    it: "pairs by a phrase, once, after the user confirmed",
     async holds(world) {
       const phrase = await world.offerPhrase();
       const created = right(await world.service.createPairing({ phrase, userName: "Ådä O'Neil+&=" }));
@@ -153,7 +153,7 @@ const EXPECTATIONS: readonly { it: string; holds: (world: StartedSecondFactor) =
     },
   },
   {
-    it: "takes a cancel and a watch for any request without complaint",
+    it: "accepts a cancel and a watch for any request",
     async holds(world) {
       const { id } = await ask(world, await world.pair("ada"));
       const stop = world.service.onDecision(id, () => undefined);

@@ -29,7 +29,7 @@ const LATE = { kind: "unreachable", sent: true } as const;
 const FAULTS: readonly FaultRow[] = [
   { name: "hangs", fault: { kind: "hang" }, expected: LATE, endsByDeadline: true },
   { name: "is late", fault: { kind: "late", delayMs: 60_000 }, expected: LATE, endsByDeadline: true },
-  { name: "trickles its body", fault: { kind: "slow_body" }, expected: LATE, endsByDeadline: true },
+  { name: "sends its body slowly", fault: { kind: "slow_body" }, expected: LATE, endsByDeadline: true },
   {
     name: "cuts its body short",
     fault: { kind: "truncated" },

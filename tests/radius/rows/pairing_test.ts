@@ -177,7 +177,7 @@ Deno.test("enrolment after_first_factor: a number of the directory is a factor: 
 
 for (
   const [why, factors, numbers] of [
-    ["a number that gets no messages", 'country_codes = ["49"]', ["+15005550123"]],
+    ["a number to which messages are not allowed", 'country_codes = ["49"]', ["+15005550123"]],
     ["no number", "", []],
   ] as const
 ) {

@@ -95,7 +95,7 @@ function members(content: Content | null): string[] {
 type Case = (bench: Bench) => Promise<void>;
 
 const CASES: Readonly<Record<string, Case>> = {
-  async "gives null for what is not there, and removes it without a fault"({ backend }) {
+  async "returns null for an unknown name, and removes it without a fault"({ backend }) {
     for (const kind of ["user", "group"] as const) {
       assertEquals(value(await backend.read(kind, "nobody")), null);
       assertEquals(value(await backend.remove(kind, "nobody")), null);
@@ -114,7 +114,7 @@ const CASES: Readonly<Record<string, Case>> = {
     assertEquals(hinted, { content: ANNA, remoteId: first.remoteId });
   },
 
-  async "replaces a user: what is left out is gone"({ backend }) {
+  async "replaces a user: absent attributes are removed"({ backend }) {
     await backend.put({ content: ANNA });
     const next = user("anna", { name: { familyName: "Schmidt", givenName: "" }, title: "Director" });
     const { remoteId } = value(await backend.put({ content: next }));
@@ -123,7 +123,7 @@ const CASES: Readonly<Record<string, Case>> = {
     assertEquals(await readContent(backend, { kind: "user", name: "anna" }), user("anna"));
   },
 
-  async "knows active where it says so"({ backend }) {
+  async "stores active if it declares that"({ backend }) {
     value(await backend.put({ content: user("ina", {}, { active: false }) }));
     const read = await readContent(backend, { kind: "user", name: "ina" });
     assertEquals(read?.kind === "user" && read.active, !backend.holds.active);
@@ -140,7 +140,9 @@ const CASES: Readonly<Record<string, Case>> = {
     assertEquals(value(await backend.read("user", "anna"))?.remoteId, made.remoteId);
   },
 
-  async "keeps hostile names apart from each other and from the rest"({ backend, mayRefuse = new Set() }) {
+  async "distinguishes hostile names from each other and from other names"(
+    { backend, mayRefuse = new Set() },
+  ) {
     value(await backend.put({ content: user("bystander") }));
     const taken = HOSTILE_NAMES.filter((name) => !mayRefuse.has(name));
     for (const name of taken) {
@@ -157,7 +159,7 @@ const CASES: Readonly<Record<string, Case>> = {
     assertEquals((await listAll(backend, "user")).map(({ content }) => content.name), ["bystander"]);
   },
 
-  async "takes hostile names for groups"({ backend, mayRefuse = new Set() }) {
+  async "accepts hostile names for groups"({ backend, mayRefuse = new Set() }) {
     const taken = HOSTILE_NAMES.filter((name) => !mayRefuse.has(name));
     for (const name of taken) value(await backend.put({ content: group(name) }));
     for (const name of taken) assertEquals(await readContent(backend, { kind: "group", name }), group(name));
@@ -165,7 +167,7 @@ const CASES: Readonly<Record<string, Case>> = {
     assertEquals(await listAll(backend, "group"), []);
   },
 
-  async "keeps groups and their members in step"({ backend, caseExact = false }) {
+  async "keeps groups and their members consistent"({ backend, caseExact = false }) {
     const people = Array.from({ length: 10 }, (_, n) => `member-${n}`);
     for (const name of people) value(await backend.put({ content: user(name) }));
     const steps: readonly (readonly string[])[] = [
@@ -190,7 +192,7 @@ const CASES: Readonly<Record<string, Case>> = {
     assertEquals((await listAll(backend, "user")).length, 10);
   },
 
-  async "tells which members it did not store"({ backend, storesUnknownMembers = false }) {
+  async "reports the members that it did not store"({ backend, storesUnknownMembers = false }) {
     value(await backend.put({ content: user("anna") }));
     const strangers = Array.from({ length: 12 }, (_, n) => `stranger-${n}`);
     const put = async (members: readonly string[]) =>
@@ -231,7 +233,7 @@ const CASES: Readonly<Record<string, Case>> = {
     assertEquals(members(only?.content ?? null), names.slice(1, 1001));
   },
 
-  async "answers a probe, and after close() says that it cannot be reached"({ backend }) {
+  async "answers a probe, and after close() reports that it cannot be reached"({ backend }) {
     assertEquals(await backend.probe(), { ok: true, value: null });
     await backend.close();
     const outcome = await backend.probe();

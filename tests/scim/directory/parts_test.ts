@@ -110,7 +110,7 @@ const WORDS = {
       "x.example",
     ],
   },
-  "what is no text": {
+  "values that are no text": {
     words: userWords({
       name: "a",
       groups: [],
@@ -128,7 +128,7 @@ const WORDS = {
   },
   "a query with the same beginning twice": { words: queryWords("smi Smith, (smith) "), are: ["smith"] },
   "a query that is a phone number": { words: queryWords(" +49 (171) 12-3"), are: ["49171123"] },
-  "a query of nothing": { words: queryWords(" ,; () "), are: [] },
+  "a query without words": { words: queryWords(" ,; () "), are: [] },
 } as const;
 
 for (const [what, { words, are }] of Object.entries(WORDS)) {

@@ -46,7 +46,7 @@ const TAKEN: readonly (readonly [text: string, value: Record<string, JsonValue>,
   ["\ufeff{}", {}, "a byte order mark"],
   ['{"a":"[[[[{{{{,,,,"}', { a: "[[[[{{{{,,,," }, "brackets inside of a text"],
   ['{"a":"\\"[","b":"\\\\"}', { a: '"[', b: "\\" }, "escaped quotes and backslashes"],
-  ['{"a":1,"a":2}', { a: 2 }, "a name twice: the last counts"],
+  ['{"a":1,"a":2}', { a: 2 }, "a repeated name, of which the last applies"],
   [
     '{"a":1e400,"b":123456789012345678901234567890}',
     { a: Infinity, b: 123456789012345678901234567890 },

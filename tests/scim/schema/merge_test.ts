@@ -31,14 +31,14 @@ function user(attributes: JsonObject, { active = true, name = "Anna" } = {}): Us
 
 /** Attributes before, the content of a backend with {@link LDAP}, attributes after. */
 const CASES: readonly (readonly [why: string, before: JsonObject, read: JsonObject, after: JsonObject])[] = [
-  ["takes what changed", { title: "A" }, { title: "B" }, { title: "B" }],
-  ["takes what is new", {}, { title: "B" }, { title: "B" }],
-  ["takes away what is gone", { title: "A" }, {}, {}],
-  ["leaves what the backend cannot hold", { nickName: "N", photos: [{ value: "p" }] }, {}, {
+  ["adopts a changed value", { title: "A" }, { title: "B" }, { title: "B" }],
+  ["adopts a new value", {}, { title: "B" }, { title: "B" }],
+  ["removes a missing value", { title: "A" }, {}, {}],
+  ["keeps attributes that the backend cannot store", { nickName: "N", photos: [{ value: "p" }] }, {}, {
     nickName: "N",
     photos: [{ value: "p" }],
   }],
-  ["takes nothing that the backend cannot hold", {}, { nickName: "N" }, {}],
+  ["adopts no attribute that the backend cannot store", {}, { nickName: "N" }, {}],
   [
     "leaves the parts of a name that it cannot hold",
     { name: { ...NAME, familyName: "A", middleName: "M" } },
@@ -50,7 +50,7 @@ const CASES: readonly (readonly [why: string, before: JsonObject, read: JsonObje
   ["leaves the rest of an extension", { [ENTERPRISE]: { department: "A", costCenter: "C" } }, {
     [ENTERPRISE]: { department: "B" },
   }, { [ENTERPRISE]: { department: "B", costCenter: "C" } }],
-  ["takes a part of an extension away", { [ENTERPRISE]: { department: "A" } }, {}, {}],
+  ["removes a part of an extension", { [ENTERPRISE]: { department: "A" } }, {}, {}],
   [
     "keeps type, primary and display with their value",
     {
@@ -61,7 +61,7 @@ const CASES: readonly (readonly [why: string, before: JsonObject, read: JsonObje
       emails: [{ value: "a", type: "work", primary: true, display: "A" }, { value: "c" }],
     },
   ],
-  ["keeps the order that it knew", { emails: [{ value: "a", type: "work" }, { value: "b" }] }, {
+  ["keeps the known order", { emails: [{ value: "a", type: "work" }, { value: "b" }] }, {
     emails: [{ value: "b" }, { value: "a" }],
   }, { emails: [{ value: "a", type: "work" }, { value: "b" }] }],
   [
@@ -72,7 +72,7 @@ const CASES: readonly (readonly [why: string, before: JsonObject, read: JsonObje
     },
     { emails: [{ value: "a", type: "work" }, { value: "a", type: "home" }] },
   ],
-  ["takes all entries away", { emails: [{ value: "a", type: "work" }] }, {}, {}],
+  ["removes all entries", { emails: [{ value: "a", type: "work" }] }, {}, {}],
   ["keeps a number that comes back as a text", { badge: 5, mark: ["x"] }, { badge: "5", mark: "x" }, {
     badge: 5,
     mark: ["x"],
@@ -103,12 +103,12 @@ const CASES: readonly (readonly [why: string, before: JsonObject, read: JsonObje
       }],
     },
   ],
-  ["keeps what an address is for when its parts change", {
+  ["keeps the type of an address when its parts change", {
     addresses: [{ locality: "Bonn", country: "DE", type: "work" }],
   }, {
     addresses: [{ locality: "Kiel" }],
   }, { addresses: [{ type: "work", locality: "Kiel" }] }],
-  ["finds the manager where it stands", { [ENTERPRISE]: { manager: { value: "b", displayName: "Bob" } } }, {
+  ["finds the manager in the extension", { [ENTERPRISE]: { manager: { value: "b", displayName: "Bob" } } }, {
     manager: { displayName: "Bo" },
   }, { [ENTERPRISE]: { manager: { value: "b", displayName: "Bo" } } }],
   [
@@ -139,16 +139,16 @@ const NOTHING_HELD = { formatted: "Main St" };
 /** Addresses before, the address of the backend, addresses after. */
 const FIRSTS:
   readonly (readonly [why: string, before: JsonObject[], read: JsonObject[], after: JsonObject[]])[] = [
-    ["leaves the other entries", [HOME, WORK], [{ locality: "Bonn", streetAddress: "S 1" }], [HOME, WORK]],
+    ["keeps the other entries", [HOME, WORK], [{ locality: "Bonn", streetAddress: "S 1" }], [HOME, WORK]],
     ["changes the first", [HOME, WORK], [{ locality: "Kiel" }], [{
       locality: "Kiel",
       country: "DE",
       type: "home",
     }, WORK]],
-    ["takes the first away", [WORK, HOME], [], [HOME]],
-    ["leaves what the first has besides", [HOME], [], [{ country: "DE", type: "home" }]],
-    ["leaves an entry of which it holds nothing", [NOTHING_HELD], [], [NOTHING_HELD]],
-    ["takes a new one", [], [{ locality: "Kiel" }], [{ locality: "Kiel" }]],
+    ["removes the first", [WORK, HOME], [], [HOME]],
+    ["keeps the other parts of the first", [HOME], [], [{ country: "DE", type: "home" }]],
+    ["keeps an entry of which it stores nothing", [NOTHING_HELD], [], [NOTHING_HELD]],
+    ["adopts a new one", [], [{ locality: "Kiel" }], [{ locality: "Kiel" }]],
   ];
 
 for (const [why, before, read, after] of FIRSTS) {

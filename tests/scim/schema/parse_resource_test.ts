@@ -80,14 +80,14 @@ for (const [body, active] of ACTIVE) {
 /** The user that a body becomes; `name` is always present and omitted here. */
 const SHAPES: readonly (readonly [why: string, body: JsonObject, attributes: JsonObject])[] = [
   ["the RFC's postalCode", { addresses: [{ postalCode: "1" }] }, { addresses: [{ postralCode: "1" }] }],
-  ["the document's postralCode", { addresses: [{ postralCode: "1" }] }, {
+  ["the specification's postralCode", { addresses: [{ postralCode: "1" }] }, {
     addresses: [{ postralCode: "1" }],
   }],
-  ["both, the document's counting", { addresses: [{ postralCode: "1", postalCode: "2" }] }, {
+  ["both, of which the specification's applies", { addresses: [{ postralCode: "1", postalCode: "2" }] }, {
     addresses: [{ postralCode: "1" }],
   }],
   ["the RFC's ims", { ims: [{ value: "x", type: "aim" }] }, { imgs: [{ value: "x", type: "aim" }] }],
-  ["the document's imgs", { imgs: [{ value: "x" }] }, { imgs: [{ value: "x" }] }],
+  ["the specification's imgs", { imgs: [{ value: "x" }] }, { imgs: [{ value: "x" }] }],
   ["names in any case", { DISPLAYNAME: "A", Emails: [{ VALUE: "a", Type: "work" }] }, {
     displayName: "A",
     emails: [{ value: "a", type: "work" }],
@@ -132,14 +132,14 @@ const SHAPES: readonly (readonly [why: string, body: JsonObject, attributes: Jso
   ["unknown sub-attributes, as they are", { emails: [{ value: "a", verified: true }] }, {
     emails: [{ value: "a", verified: true }],
   }],
-  ["nothing that the server makes", {
+  ["no attribute that the server sets", {
     schemas: ["urn:x"],
     meta: { resourceType: "Robot" },
     groups: [{ value: "admins" }],
     id: "x",
     externalId: "y",
   }, {}],
-  ["no password, wherever it stands", {
+  ["no password, at any place", {
     PASSWORD: "secret-1",
     [ENTERPRISE]: { password: "secret-2", department: "D" },
     custom: { deep: [{ Password: "secret-3", kept: 1 }] },
@@ -232,7 +232,7 @@ Deno.test("readContent() returns the password separately and quotes it nowhere",
 });
 
 const MEMBERS: readonly (readonly [why: string, value: JsonValue, members: readonly string[]])[] = [
-  ["display, as the document maps it", [{ display: "anna" }], ["anna"]],
+  ["display, as in the specification's mapping", [{ display: "anna" }], ["anna"]],
   ["value, as other clients send it", [{ value: "anna", type: "User", $ref: null }], ["anna"]],
   ["display before value", [{ value: "7", display: "anna" }], ["anna"]],
   ["value when display is empty or null", [{ value: "a", display: "" }, { value: "b", display: null }], [

@@ -94,10 +94,14 @@ const both = toReadOnlyAttributes(["title", "emails[].value"]);
 
 /** Backends, and the resulting common read-only attributes. */
 const BY_ALL = [
-  ["one keeps", [{ covers: null, readOnly: both }], ["title", "emails"]],
-  ["both keep one", [{ covers: null, readOnly: both }, { covers: null, readOnly: title }], ["title"]],
-  ["one takes it", [{ covers: null, readOnly: title }, { covers: null }], []],
-  ["the other cannot hold it", [{ covers: null, readOnly: both }, { covers: new Set(["emails"]) }], [
+  ["the only backend has both read-only", [{ covers: null, readOnly: both }], ["title", "emails"]],
+  [
+    "both backends have one read-only",
+    [{ covers: null, readOnly: both }, { covers: null, readOnly: title }],
+    ["title"],
+  ],
+  ["one backend accepts writes", [{ covers: null, readOnly: title }, { covers: null }], []],
+  ["the other backend cannot store it", [{ covers: null, readOnly: both }, { covers: new Set(["emails"]) }], [
     "title",
   ]],
   [
