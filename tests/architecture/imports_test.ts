@@ -98,7 +98,7 @@ Deno.test("importProblem() lets the allowed directions pass", () => {
   for (const edge of ALLOWED) assertEquals(importProblem(edge), null);
 });
 
-Deno.test("packageProblem() and unpinned() see what is not pinned", () => {
+Deno.test("packageProblem() and unpinned() find packages that are not pinned", () => {
   const pins = new Set(["npm:hono@4.13.19"]);
   assertEquals(packageProblem(code("main.ts", "npm:/hono@4.13.19/cookie"), pins), null);
   assertEquals(packageProblem(code("main.ts", "node:crypto"), pins), null);

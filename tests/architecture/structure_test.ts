@@ -37,7 +37,7 @@ class Queue {
   ]);
 });
 
-Deno.test("parseModule() names a callback for the function that takes it", () => {
+Deno.test("parseModule() names a callback after the function that receives it", () => {
   const { functions } = module(
     'Deno.test("it works", () => {});\nlist.map((one) => one);\nnew Promise(() => {});\n',
   );
@@ -57,7 +57,7 @@ export * from "./d.ts";
   assertEquals(exports, ["one", "two", "four", "Five", "Six", "seven"]);
 });
 
-Deno.test("importEdges() tells code from types, and sees dynamic imports", () => {
+Deno.test("importEdges() distinguishes code from types, and finds dynamic imports", () => {
   const tree = parseTree([file(
     "radius/flow/a.ts",
     `import type { B } from "../b.ts";
@@ -140,7 +140,7 @@ Deno.test("bannedWords() finds a phrase that continues on the next line", () => 
   assertEquals(wordsIn("radius/a.ts", "/**\n * What is\n * owed to it.\n */\n"), [["is owed", 2]]);
 });
 
-Deno.test("bannedWords() leaves data and other words alone", () => {
+Deno.test("bannedWords() ignores data and other words", () => {
   assertEquals(wordsIn("tests/a_test.ts", 'const nobody = await call("/users/nobody");\n'), []);
   assertEquals(wordsIn("radius/a.ts", "// Indeed, a stand-in is standing by.\n"), []);
 });
@@ -150,7 +150,7 @@ Deno.test("bannedWords() reads names of files and catalogues of one word", () =>
   assertEquals(wordsIn("console/web/i18n/en.ts", 'export const title = "Nobody";\n'), [["nobody", 1]]);
 });
 
-Deno.test("singleImporterFiles() counts importers of the product alone", () => {
+Deno.test("singleImporterFiles() counts only importers of the product", () => {
   const tree = parseTree([
     file("main.ts", 'import "./a.ts";\nimport "./b.ts";\n'),
     file("a.ts", 'import "./b.ts";\n'),

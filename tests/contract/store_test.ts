@@ -32,7 +32,7 @@ Deno.test("the store and /metrics keep their layouts through every kind of chang
   });
 });
 
-Deno.test("the data directory keeps the layouts of what the first start makes", async () => {
+Deno.test("the data directory keeps the layouts of a first start", async () => {
   const layouts = new LayoutCollector();
   const path = await Deno.makeTempDir({ prefix: "countersign-contract-" });
   try {

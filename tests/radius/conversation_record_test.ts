@@ -45,7 +45,7 @@ Deno.test("decodeRecord() reads a record without a phone's name", () => {
 });
 
 for (const [what, value] of Object.entries(UNREADABLE)) {
-  Deno.test(`decodeRecord() gives null for ${what}`, () => {
+  Deno.test(`decodeRecord() returns null for ${what}`, () => {
     assertEquals(decode(value), null);
   });
 }

@@ -113,5 +113,5 @@ const NO_SEED: Readonly<Record<string, string>> = {
   "257 characters": "A".repeat(257),
 };
 for (const [what, text] of Object.entries(NO_SEED)) {
-  Deno.test(`decodeBase32() gives null for ${what}`, () => assertEquals(decodeBase32(text), null));
+  Deno.test(`decodeBase32() returns null for ${what}`, () => assertEquals(decodeBase32(text), null));
 }

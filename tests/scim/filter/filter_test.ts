@@ -132,7 +132,7 @@ for (const [filter, tree, who] of QUIRKS) {
 }
 
 for (const [what, { who, sample }] of Object.entries(FILTER_QUIRKS)) {
-  Deno.test(`parseFilter() takes from ${who} ${what}`, () => {
+  Deno.test(`parseFilter() accepts from ${who} ${what}`, () => {
     assertEquals(filterProblem("user", taken(parseFilter(sample)).filter), null);
   });
 }

@@ -121,5 +121,5 @@ const NO_ROWS: readonly (readonly [what: string, rows: unknown])[] = [
   ["more than 1,000 rows", Array.from({ length: 1001 }, () => user("anna"))],
 ];
 for (const [what, rows] of NO_ROWS) {
-  Deno.test(`readRows() gives null for ${what}`, () => assertEquals(openWorld().bulk.readRows(rows), null));
+  Deno.test(`readRows() returns null for ${what}`, () => assertEquals(openWorld().bulk.readRows(rows), null));
 }
