@@ -72,7 +72,7 @@ Deno.test("build() makes each page of the console fetch few files, with shared c
   }
 });
 
-Deno.test("build() notices a change of any source that a page uses", async () => {
+Deno.test("build() lists every source that a page uses as an input, so that a change is noticed", async () => {
   await build();
   const { manifest: { inputs } } = await loadDist(DIST);
   const needed = [

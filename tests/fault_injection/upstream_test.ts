@@ -146,7 +146,7 @@ Deno.test("a refused call also leads to the passcode prompt, and no passcode is 
   assertEquals((await vera.answer(asked, "0000")).code, CODES.accessReject);
 });
 
-Deno.test("a service that hangs for one user delays no other user's login", async () => {
+Deno.test("a login that waits for a hanging service delays no login of another user", async () => {
   hasty.secondFactor.failAlways({ kind: "hang" });
   try {
     using dora = login(hasty, "dora");

@@ -91,7 +91,7 @@ Deno.test("FLOW uses a decision only after the effect that requested it", () => 
   }
 });
 
-Deno.test("FLOW checks again whether the user is refused after each wait for another service", () => {
+Deno.test("FLOW checks whether the user is refused before each row that accepts", () => {
   for (const row of FLOW.filter(({ to }) => to === "accept")) {
     const rows = row.from === "*" ? [] : rowsFrom(row.from);
     const at = rows.indexOf(row);

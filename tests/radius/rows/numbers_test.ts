@@ -7,6 +7,8 @@ import { giveDevice, passcodeSentTo, register } from "./people.ts";
 
 const NUMBER = "+4915112345678";
 const STRANGERS = "+15005550123";
+/** The number that the telephony provider documents as invalid. */
+const REFUSED_BY_SERVICE = "+15005550001";
 const ANY = `[factors]\nphone_numbers = "any"\n`;
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 
@@ -78,9 +80,12 @@ for (const { letter, at, verify, asks, refusedNext } of WAYS) {
 
   Deno.test(`${at}: an unregistered number is refused like one that the service refuses, and no service is called`, async () => {
     await using world = await startInProcess();
-    const login = await askedForNumber(world, letter);
-    assertEquals((await login.answer(STRANGERS)).step, refusedNext);
-    assertEquals(world.telephony.requests.length, 0);
+    await using open = await startInProcess({ toml: ANY });
+    const refused = await (await askedForNumber(world, letter)).answer(STRANGERS);
+    const refusedByService = await (await askedForNumber(open, letter)).answer(REFUSED_BY_SERVICE);
+    assertEquals(refused.step, refusedNext);
+    assertEquals(brief(refused), brief(refusedByService));
+    assertEquals([world.telephony.requests.length, open.telephony.requests.length], [0, 1]);
   });
 
   Deno.test(`${at}: if any number is allowed, a user with a factor may still use only their own numbers`, async () => {
@@ -103,8 +108,7 @@ for (const { letter, at, verify, asks, refusedNext } of WAYS) {
   Deno.test(`${at}: a number that the telephony service refuses leads to ${refusedNext}`, async () => {
     await using world = await startInProcess({ toml: ANY });
     const login = await askedForNumber(world, letter);
-    // The provider's number for "invalid".
-    assertEquals((await login.answer("+15005550001")).step, refusedNext);
+    assertEquals((await login.answer(REFUSED_BY_SERVICE)).step, refusedNext);
     assertEquals(world.telephony.requests.length, 1);
   });
 }
