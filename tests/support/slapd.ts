@@ -63,7 +63,7 @@ objectClass: organizationalUnit
 ou: groups
 `;
 
-/** Loads the data of `options`, starts slapd and waits until it listens. Works as root and as any other user. */
+/** Loads the data of `options`, starts slapd and waits until it listens. Works as root and as other users. */
 export async function startSlapd(options: SlapdOptions = {}): Promise<Slapd> {
   const folder = await Deno.makeTempDir({ prefix: "slapd-" });
   await Deno.mkdir(`${folder}/db`);
