@@ -16,7 +16,7 @@ export const BARS = {
   styleKb: 15,
   spriteKb: 4,
   messagesKb: 30,
-  firstViewKb: 80,
+  firstViewKb: 90,
   firstViewRequests: 16,
   firstPaintS: { normal: 0.6, slow: 1.8 },
   largestPaintS: { normal: 1.0, slow: 2.5 },
