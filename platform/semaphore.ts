@@ -1,4 +1,4 @@
-// Limits on concurrent tasks: a semaphore with a bounded queue, and a mutex by key.
+// Concurrent tasks: a semaphore with a bounded queue, a mutex by key, and a wait for the running tasks.
 
 import type { Clock } from "./runtime.ts";
 
@@ -102,5 +102,26 @@ export class KeyedMutex {
       release();
       if (this.#last.get(key) === own) this.#last.delete(key);
     }
+  }
+}
+
+/** Knows the running tasks, so that their owner can wait for them before it closes what they use. */
+export class RunningTasks {
+  readonly #running = new Set<Promise<unknown>>();
+
+  /** Runs `task`. The outcome is that of the task. */
+  async run<T>(task: () => Promise<T>): Promise<T> {
+    const running = task();
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  /** Resolves when the tasks that run now have ended, whatever their outcome. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#running);
   }
 }

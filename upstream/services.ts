@@ -122,5 +122,5 @@ async function createTelephony(
   }
   const outbox = new TelephonyOutbox({ ...deps, lifetimeMs: config.factors.passcode.lifetimeMs });
   await outbox.load();
-  return { service: outbox.service, outbox, probe: null, close: () => Promise.resolve() };
+  return { service: outbox.service, outbox, probe: null, close: () => outbox.close() };
 }

@@ -53,6 +53,14 @@ export function guardBackend(
   let lastGoodMs: number | null = null;
   let lastFault: BackendHealth["lastFault"] = null;
 
+  const noteHealth = (outcome: BackendOutcome<unknown>): void => {
+    // A backend that refuses is reachable and works: the request was wrong.
+    if (outcome.ok || outcome.fault.kind === "refused") lastGoodMs = clock.nowMs();
+    if (outcome.ok) return;
+    const { kind, detail } = outcome.fault;
+    lastFault = { atMs: clock.nowMs(), kind, detail: detail.slice(0, MAX_DETAIL_CHARACTERS) };
+  };
+
   const caller = createGuardedCaller<BackendFault>({
     clock,
     random,
@@ -62,13 +70,7 @@ export function guardBackend(
     isDown: ({ kind }) => kind === "unreachable",
     isLocal: (fault) => fault.isLocal === true,
     onOpen: ({ detail }) => log.warn(`${inner.kind} backend unreachable`, { backend: inner.name, detail }),
-    onHealth(outcome) {
-      // A backend that refuses is reachable and works: the request was wrong.
-      if (outcome.ok || outcome.fault.kind === "refused") lastGoodMs = clock.nowMs();
-      if (outcome.ok) return;
-      const { kind, detail } = outcome.fault;
-      lastFault = { atMs: clock.nowMs(), kind, detail: detail.slice(0, MAX_DETAIL_CHARACTERS) };
-    },
+    onHealth: noteHealth,
   });
 
   const { verify } = inner;
@@ -85,8 +87,10 @@ export function guardBackend(
     async *list(kind) {
       const pages = inner.list(kind)[Symbol.asyncIterator]();
       try {
-        for (;;) {
-          const page = await caller.call(() => nextPage(pages), DIRECT);
+        // The circuit breaker decides about the first page only. It must not cut off a listing that makes progress.
+        const first = await caller.call(() => nextPage(pages), DIRECT);
+        for (let page = first;; page = await nextPage(pages)) {
+          if (!page.ok && page !== first && page.fault.isLocal !== true) noteHealth(page);
           if (!page.ok) throw new BackendListError(page.fault);
           if (page.value === null) return;
           yield page.value;

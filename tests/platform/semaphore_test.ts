@@ -1,7 +1,8 @@
-// The mutex by key: order, independence of keys, and tasks that fail.
+// The mutex by key (order, independence of keys, tasks that fail) and the wait for running tasks.
 
 import { assertEquals, assertRejects } from "@std/assert";
-import { KeyedMutex } from "../../platform/semaphore.ts";
+import { KeyedMutex, RunningTasks } from "../../platform/semaphore.ts";
+import { nextTurn } from "../support/settle.ts";
 
 Deno.test("KeyedMutex runs tasks of one key in order, and tasks of two keys in parallel", async () => {
   const mutex = new KeyedMutex();
@@ -29,4 +30,19 @@ Deno.test("KeyedMutex continues after a task that fails", async () => {
   const next = mutex.run("a", () => Promise.resolve("next"));
   await assertRejects(() => failing, Error, "no");
   assertEquals(await next, "next");
+});
+
+Deno.test("RunningTasks.settled() waits for the running tasks, whatever their outcome", async () => {
+  const tasks = new RunningTasks();
+  await tasks.settled();
+  const [good, bad] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
+  const outcomes = Promise.allSettled([tasks.run(() => good.promise), tasks.run(() => bad.promise)]);
+  let isSettled = false;
+  const settled = tasks.settled().then(() => isSettled = true);
+  bad.reject(new Error("no"));
+  await nextTurn();
+  assertEquals(isSettled, false);
+  good.resolve("yes");
+  await settled;
+  assertEquals((await outcomes).map(({ status }) => status), ["fulfilled", "rejected"]);
 });

@@ -11,13 +11,7 @@ import {
 } from "../../../radius/conversation/login_record.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
-import {
-  CHART_SPANS,
-  chartKey,
-  type ChartSpan,
-  type ChartWatermark,
-  type TargetTally,
-} from "./chart_series.ts";
+import { CHART_SPANS, chartKey, type ChartSpan, type ChartWatermark, encodeTallies } from "./chart_series.ts";
 import { historyKeyAt } from "../history/history.ts";
 
 export interface RebuildDeps {
@@ -180,7 +174,7 @@ async function writeHour(
     for (const [atMs, tallies] of steps) {
       if (atMs < hourMs || atMs >= hourMs + HOUR_MS) continue;
       steps.delete(atMs);
-      const value = JSON.stringify([...tallies.values()] satisfies TargetTally[]);
+      const value = encodeTallies([...tallies.values()]);
       const expireInMs = atMs + CHART_SPANS[span].keptMs - clock.nowMs();
       if (expireInMs <= 0) continue;
       mutations.push({ type: "set", key: chartKey(span, atMs, HISTORY_NODE), value, expireInMs });

@@ -1,5 +1,6 @@
 // Series for charts from counts of finished logins: sums, percentiles from duration buckets, and the keys of stored counts. Pure.
 
+import { MAX_COUNTED_CLIENTS, OTHER_CLIENTS } from "../../../radius/conversation/login_record.ts";
 import type { FinishedLoginCounts as GatewayTally } from "../../../radius/ports.ts";
 
 /** Counts of a gateway, with the target of the users. Old records have no target. */
@@ -48,6 +49,8 @@ export type ChartOutcome = typeof CHART_OUTCOMES[number];
 /** A longer range has larger steps. */
 const MAX_POINTS = 400;
 const MAX_CLIENTS = 100;
+/** Deno KV takes 64 KiB in a value. The rest is for the counts of {@link OTHER_CLIENTS}, one row for each target. */
+const MAX_OWN_OCTETS = 56_000;
 
 /** Adds up the counts of each client and target. */
 export function addTallies(tallies: readonly TargetTally[]): TargetTally[] {
@@ -63,6 +66,28 @@ export function addTallies(tallies: readonly TargetTally[]): TargetTally[] {
     for (const [bucket, count] of times.entries()) sum.times[bucket] = (sum.times[bucket] ?? 0) + count;
   }
   return [...sums.values()];
+}
+
+/**
+ * The stored text of one step. The clients with most logins keep their own counts, as many as the store takes; all others are counted
+ * as {@link OTHER_CLIENTS}.
+ */
+export function encodeTallies(tallies: readonly TargetTally[]): string {
+  // The store keeps a text with a character beyond Latin-1 in two octets for each character.
+  const isWide = tallies.some(({ client, target }) => /[^\0-\xff]/.test(client + (target ?? "")));
+  const ranked = tallies.toSorted((a, b) => loginsOf(b) - loginsOf(a));
+  let octets = 0;
+  const own = ranked.findIndex((tally, at) => {
+    octets += (JSON.stringify(tally).length + 1) * (isWide ? 2 : 1);
+    return at >= MAX_COUNTED_CLIENTS || octets > MAX_OWN_OCTETS;
+  });
+  if (own === -1) return JSON.stringify(ranked);
+  const others = ranked.slice(own).map((tally) => ({ ...tally, client: OTHER_CLIENTS }));
+  return JSON.stringify(addTallies([...ranked.slice(0, own), ...others]));
+}
+
+function loginsOf({ outcomes }: TargetTally): number {
+  return Object.values(outcomes).reduce((sum, count) => sum + count, 0);
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   chartKey,
   type ChartSeries,
   type ChartSpan,
+  encodeTallies,
   readWatermark,
   seriesOf,
   type TargetTally,
@@ -139,15 +140,18 @@ export class ChartStore {
     for (const span of SPANS) {
       const { stepMs } = CHART_SPANS[span];
       const atMs = Math.floor(endedMs / stepMs) * stepMs;
-      const { tallies } = this.#open[span].get(atMs) ?? { tallies: [] };
-      this.#open[span].set(atMs, { tallies: addTallies([...tallies, tally]), isStored: false });
+      const step = this.#open[span].get(atMs) ?? { tallies: [], isStored: false };
+      // The same object: a flush that waits for the store must write the counts of now.
+      step.tallies = addTallies([...step.tallies, tally]);
+      step.isStored = false;
+      this.#open[span].set(atMs, step);
     }
   }
 
   async #write(steps: readonly { span: ChartSpan; atMs: number; step: OpenStep }[]): Promise<void> {
     let sizeOctets = 0;
     const mutations = steps.map(({ span, atMs, step }): Mutation => {
-      const value = JSON.stringify(step.tallies);
+      const value = encodeTallies(step.tallies);
       sizeOctets += value.length;
       step.isStored = true;
       const key = chartKey(span, atMs, this.#node);

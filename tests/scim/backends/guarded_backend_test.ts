@@ -122,6 +122,33 @@ Deno.test("guardBackend() records a listing as an answer, and a failed listing a
   await backend.close();
 });
 
+Deno.test("guardBackend() continues a listing while the circuit breaker is open", async () => {
+  const { backend } = open({
+    put: () => Promise.resolve(away as BackendOutcome<never>),
+    async *list() {
+      for (let page = 0; page < 3; page++) yield await Promise.resolve([]);
+    },
+  });
+  let pages = 0;
+  for await (const _page of backend.list("user")) {
+    pages++;
+    for (let failures = 0; failures < 3; failures++) await backend.put({ content: user("anna") });
+  }
+  assertEquals(pages, 3);
+  await assertRejects(() => listAll(backend, "user"), BackendListError, "did not answer lately");
+});
+
+Deno.test("guardBackend() records the fault of a later page of a listing", async () => {
+  const { backend, health } = open({
+    async *list() {
+      yield await Promise.resolve([]);
+      throw new BackendListError(away.ok ? localError("busy", "").fault : away.fault);
+    },
+  });
+  await assertRejects(() => listAll(backend, "user"), BackendListError, "no route");
+  assertEquals(health().lastFault?.detail, "no route");
+});
+
 Deno.test("guardBackend() ends the backend's listing when a reader stops early", async () => {
   let ended = false;
   const { backend } = open({

@@ -25,6 +25,7 @@ import {
 } from "./records.ts";
 import { ApprovalRequests } from "./requests.ts";
 import { parseDeviceLabel } from "../../../platform/device_label.ts";
+import { RunningTasks } from "../../../platform/semaphore.ts";
 import { failed } from "../../response_parsers.ts";
 
 export interface EmbeddedSecondFactor {
@@ -48,17 +49,21 @@ export function createEmbeddedSecondFactor(
   const phrases = new PairingPhrases(context, pairings);
   const invitations = new PairingInvitations(context, pairings);
   const events = new PairingEvents();
+  const running = new RunningTasks();
   const { requesterName } = deps.settings;
 
   return {
-    service: createEmbeddedService({ requests, pairings, phrases, onBug }),
+    service: createEmbeddedService({ requests, pairings, phrases, running, onBug }),
     phone: new EmbeddedDeviceService(context, { requests, pairings, phrases, invitations, events }),
     admin: createAdmin({ requests, pairings, invitations, events, requesterName }),
     async load() {
       await context.tables.load();
       requests.resume();
     },
-    close: () => requests.stop(),
+    async close() {
+      await running.settled();
+      await requests.stop();
+    },
   };
 }
 
@@ -135,19 +140,21 @@ export function createEmbeddedService(
     requests: ApprovalRequests;
     pairings: DevicePairings;
     phrases: PairingPhrases;
+    running: RunningTasks;
     onBug: (fault: unknown) => void;
   },
 ): SecondFactorService {
-  const { requests, pairings, phrases, onBug } = parts;
+  const { requests, pairings, phrases, running, onBug } = parts;
 
-  const guarded = async <T>(operation: () => Outcome<T> | Promise<Outcome<T>>): Promise<Outcome<T>> => {
-    try {
-      return await operation();
-    } catch (fault) {
-      onBug(fault);
-      return failed(FAULTS.broken);
-    }
-  };
+  const guarded = <T>(operation: () => Outcome<T> | Promise<Outcome<T>>): Promise<Outcome<T>> =>
+    running.run(async () => {
+      try {
+        return await operation();
+      } catch (fault) {
+        onBug(fault);
+        return failed(FAULTS.broken);
+      }
+    });
 
   const answerOf = (record: ApprovalRecord | undefined): Outcome<ApprovalRequest> =>
     record === undefined || pairings.find(record.pairingId) === undefined
@@ -193,13 +200,14 @@ export function createEmbeddedService(
         return record === undefined ? failed(FAULTS.not_found) : { ok: true, value: pairingOf(record) };
       }),
 
-    async cancel(requestId) {
-      try {
-        await requests.decide(requestId, "cancelled_by_login");
-      } catch (fault) {
-        onBug(fault);
-      }
-    },
+    cancel: (requestId) =>
+      running.run(async () => {
+        try {
+          await requests.decide(requestId, "cancelled_by_login");
+        } catch (fault) {
+          onBug(fault);
+        }
+      }),
 
     onDecision: (requestId, notify) => requests.onDecision(requestId, notify),
 

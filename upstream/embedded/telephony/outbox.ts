@@ -1,7 +1,7 @@
 // The embedded telephony outbox: stores texts and calls instead of sending them, for evaluation. They contain passcodes:
 // the store holds them sealed, and the console shows one on request until the passcode expires.
 
-import { KeyedMutex } from "../../../platform/semaphore.ts";
+import { KeyedMutex, RunningTasks } from "../../../platform/semaphore.ts";
 import { type Clock, type Random, timeOrderedUuid } from "../../../platform/runtime.ts";
 import type { Outcome, TelephonyService } from "../../../radius/ports.ts";
 import type { Store } from "../../../platform/store.ts";
@@ -79,6 +79,7 @@ export class TelephonyOutbox {
   readonly #deps: TelephonyOutboxDeps;
   readonly #table: MirroredTable<OutboxRecord>;
   readonly #mutex = new KeyedMutex();
+  readonly #running = new RunningTasks();
   readonly #events = new EventEmitter({ maxPerTopic: 1000 });
 
   constructor(deps: TelephonyOutboxDeps) {
@@ -113,7 +114,16 @@ export class TelephonyOutbox {
     return this.#table.load(this.#deps.clock.nowMs());
   }
 
-  async #take(message: Message, refusal: MessageRefusal | null): Promise<Outcome<{ id: string }>> {
+  /** Resolves when the messages that are being stored are stored. */
+  close(): Promise<void> {
+    return this.#running.settled();
+  }
+
+  #take(message: Message, refusal: MessageRefusal | null): Promise<Outcome<{ id: string }>> {
+    return this.#running.run(() => this.#accept(message, refusal));
+  }
+
+  async #accept(message: Message, refusal: MessageRefusal | null): Promise<Outcome<{ id: string }>> {
     if (refusal !== null) return failed({ kind: "refused", status: 400, ...REFUSALS[refusal] });
     try {
       return { ok: true, value: { id: await this.#add(message) } };

@@ -2,6 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { TelephonyOutbox } from "../../../../upstream/embedded/telephony/outbox.ts";
+import { nextTurn } from "../../../support/settle.ts";
 import { createManualClock } from "../../manual_clock.ts";
 import { openServiceDeps, right } from "../../start_services.ts";
 
@@ -125,5 +126,25 @@ Deno.test("TelephonyService.call() of the outbox fails when the store fails, and
   const sent = await outbox.service.call({ to: NUMBER, intro: "Hello.", digits: "0471" });
   assertEquals(sent, { ok: false, fault: { kind: "failed", status: 500, detail: "Internal server error" } });
   assertEquals(bugs.length, 1);
+  await ground.store.close();
+});
+
+Deno.test("The outbox closes after the text that it is storing", async () => {
+  const ground = await openServiceDeps();
+  const released = Promise.withResolvers<void>();
+  const commit: typeof ground.store.commit = async (transaction) => {
+    await released.promise;
+    return await ground.store.commit(transaction);
+  };
+  const outbox = new TelephonyOutbox({ ...ground, store: { ...ground.store, commit } });
+  const events: string[] = [];
+  const sent = outbox.service.text({ to: NUMBER, body: "402913", validitySeconds: 60 })
+    .then(({ ok }) => events.push(ok ? "stored" : "failed"));
+  const closed = outbox.close().then(() => events.push("closed"));
+  await nextTurn();
+  assertEquals(events, []);
+  released.resolve();
+  await Promise.all([sent, closed]);
+  assertEquals(events, ["stored", "closed"]);
   await ground.store.close();
 });
