@@ -11,8 +11,9 @@ const USAGE = `Read all backends of a target again.
 Usage:
   deno task refresh <target>  Add new resources, update changed ones, and mark removed ones as vanished.
 
-A backend that would remove more than max_drop_percent of the target changes nothing.
-The command also fails if a backend cannot be read.
+If more than max_drop_percent of a backend's users or groups are missing, and more than 10, none of them is marked
+as vanished. The others are still added and updated.
+The command fails in this case, and if a backend cannot be read.
 `;
 
 /** Reads the name of the target from the arguments. A text is the problem with them. */

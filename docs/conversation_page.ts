@@ -15,7 +15,8 @@ These rows define a login. The first row applies whose conditions are all true. 
 and the audit log contain the name of the row.
 
 - In a **step**, the login waits for an answer. State contains the name of the step.
-- In a **passage**, the server waits for an external service. A passage never appears in a packet.
+- A **passage** is an internal place between two steps. In most passages the server waits for another service, such as the second-factor
+  service. A passage never appears in a packet.
 
 Answers are trimmed. Menu letters and \`cancel\` are case-insensitive.
 `;

@@ -17,9 +17,19 @@ Generated from the tables of reasons by \`deno task docs\`; do not edit.
 
 ## Dropped
 
-The gateway does not answer a dropped packet. The log has a \`dropped:\` line with the reason, the client and the source. Lines of level \`warn\`
-appear at most once a minute for each reason and source; lines of level \`debug\` only at that log level. \`/metrics\` and the console count all
-dropped packets. The reasons are in the order in which the gateway checks them.
+The gateway does not answer a dropped packet. The log has a \`dropped:\` line with the reason, the client and the source.
+
+- A packet that is dropped on arrival is logged at most once a minute for each reason and source.
+- A request that is dropped later, as part of a login, has a line of its own: \`too_busy\`, \`rate_limited\`, \`first_factor_busy\`,
+  \`store_failed\` and \`overtaken\`. In a flood, after 1,000 lines of one reason, the log has 100 lines a second of it. One more line a second
+  has the number of the others in \`folded\`.
+- An Accounting-Request that the store could not record has the line \`an Accounting-Request could not be recorded\` instead. It counts as
+  \`store_failed\`.
+- A reply that the gateway cannot write has the reason \`reply_not_written\` in the log. Proxy-State may leave no room for the prompt. It counts
+  as \`too_busy\`.
+- Lines of level \`debug\` appear only at that log level.
+
+\`/metrics\` and the console count all dropped packets.
 `;
 
 const REFUSED = `## Refused

@@ -223,6 +223,8 @@ function mappingTables(): string {
 These are the names of attributes in backends other than SCIM. The tables omit attributes with the same name on both sides. The settings of a target change the
 mapping (\`[targets.<name>.mapping.user]\`, \`[targets.<name>.mapping.group]\`). Bodies can also use the spellings of the RFC (\`ims\`, \`postalCode\`).
 
+The spellings \`imgs\`, \`postralCode\` and \`honirificSuffix\` are intended: the interface specification, which this interface implements, has them.
+
 ### Users
 
 ${table(head, rowsOf(DEFAULT_USER_MAPPING))}

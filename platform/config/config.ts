@@ -116,7 +116,7 @@ export interface TargetSettings {
   /** The `<target_id>` of the path. */
   readonly name: string;
   readonly pageSize: number;
-  /** A refresh that would drop more of the target than this stops, 1 to 100. */
+  /** If more of a backend's users or groups than this are missing, a refresh removes none of them. In percent, 1 to 100. */
   readonly maxDropPercent: number;
   /** SCIM attribute → front-end attribute, where it differs from the default table. */
   readonly mapping: {

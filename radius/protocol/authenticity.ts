@@ -1,5 +1,6 @@
-// All uses of a shared secret: Response Authenticator (RFC 2865 §3), User-Password (§5.2), Message-Authenticator
-// (RFC 3579 §3.2), Accounting-Request and Accounting-Response (RFC 2866 §3). No other file of the gateway sees a secret.
+// All computations with a shared secret: Response Authenticator (RFC 2865 §3), User-Password (§5.2), Message-Authenticator
+// (RFC 3579 §3.2), Accounting-Request and Accounting-Response (RFC 2866 §3). No other file of the gateway signs, verifies or hides with a
+// shared secret.
 
 import {
   AUTHENTICATOR_AT,

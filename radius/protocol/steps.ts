@@ -1,5 +1,5 @@
-// The places of a conversation. State carries the name of a step. A passage is a place inside the server, while it calls a service; it is
-// never sent.
+// The places of a conversation. State carries the name of a step. A passage is an internal place between two steps and is never sent. In
+// most passages the server waits for another service.
 
 /** The steps, with their names in the console and the docs. */
 export const STEPS = {

@@ -1,6 +1,7 @@
 // Answers requests: writes the reply, delays a Reject by one second, sends, counts and logs.
 
 import type { Log } from "../../platform/log.ts";
+import type { LogFields, LogLevel } from "../../platform/log_line.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import { describeAttributes } from "../protocol/attributes.ts";
 import { DROP_REASONS } from "../protocol/drop_reasons.ts";
@@ -39,6 +40,14 @@ export interface ReplyReason {
 
 /** Why a request that passed the gate gets no answer. */
 export type NoReplyReason = "overtaken" | "too_busy" | "rate_limited" | "first_factor_busy" | "store_failed";
+
+/** The log line of a drop. */
+interface DropLine {
+  readonly reason: NoReplyReason | "reply_not_written";
+  readonly level: LogLevel;
+  readonly text: string;
+  readonly fields?: LogFields;
+}
 
 /** Delayed Rejects. Above this number, no Reject is sent. */
 const MAX_DELAYED = 50_000;
@@ -92,19 +101,27 @@ export class Responder {
     this.#deliver(request, { name: "Access-Challenge", message, state }, { row, conversation });
   }
 
-  /** Leaves a request without an answer. `keepSlot`: its retransmissions stay unanswered too. Limits the log lines of a flood. */
+  /** Leaves a request without an answer. `keepSlot`: its retransmissions stay unanswered too. */
   drop(request: Request, reason: NoReplyReason, { keepSlot = false }: { keepSlot?: boolean } = {}): void {
+    const { level, sentence } = DROP_REASONS[reason];
+    const line: DropLine = { reason, level, text: sentence };
+    this.#leave(request, reason, { keepSlot, line });
+  }
+
+  /** Counts a drop and logs it. The folded log limits the lines and the events of a flood. */
+  #leave(
+    request: Request,
+    reason: NoReplyReason,
+    { keepSlot, line }: { keepSlot: boolean; line: DropLine },
+  ): void {
     const { counters, release, packets, folded, emit, clock } = this.#deps;
     counters.drop(reason);
     if (!keepSlot) release(request);
     const { octets, source, client, slot } = request;
     if (slot.recorded !== null) slot.recorded.verdict = reason;
     else packets.dropped({ octets, reason, source, client: client.name });
-    if (reason === "too_busy" || reason === "rate_limited") {
-      const { level, sentence } = DROP_REASONS[reason];
-      const line = { level, message: `dropped: ${sentence}`, fields: { reason, ...senderOf(request) } };
-      if (!folded.write(reason, line)) return;
-    }
+    const fields = { reason: line.reason, ...line.fields, ...senderOf(request) };
+    if (!folded.write(line.reason, { level: line.level, message: `dropped: ${line.text}`, fields })) return;
     emit({ kind: "drop", atMs: clock.nowMs(), reason, source, client: client.name });
   }
 
@@ -114,8 +131,14 @@ export class Responder {
     try {
       octets = writeReply(request, reply);
     } catch (fault) {
-      log.error("a reply could not be written", { row, fault: String(fault), ...senderOf(request) });
-      return this.drop(request, "too_busy", { keepSlot: true });
+      const line: DropLine = {
+        reason: "reply_not_written",
+        level: "error",
+        text: "the reply could not be written",
+        fields: { row, fault: String(fault) },
+      };
+      // Only the log names this reason. The metrics and the console have no row for it and count it as too_busy.
+      return this.#leave(request, "too_busy", { keepSlot: true, line });
     }
     request.slot.reply = octets;
     send(request, octets);

@@ -1,6 +1,6 @@
 // The packet gate of a whole gateway: every drop reason has a vector, and unusual but valid packets are answered.
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
 import { DROP_REASONS } from "../../radius/protocol/drop_reasons.ts";
 import type { Passwords } from "../../radius/ports.ts";
 import { packetName } from "../../radius/protocol/packet.ts";
@@ -127,6 +127,28 @@ for (const vector of DROPS) {
     assertEquals(await playVector(vector), [expected, ...answered]);
   });
 }
+
+/** The `dropped:` lines of a vector, at log level `debug`. */
+async function dropLines([, from = "", script = "", scene = ""]: readonly string[]): Promise<string[]> {
+  await using gateway = await openWholeGateway(CLIENTS, { passwords: BUSY });
+  const build = (identifier: number) => buildDatagram(script, { secret: SECRET, identifier });
+  await SCENES[scene]?.(gateway, { build, from: readSource(from) });
+  await gateway.finish();
+  return (await gateway.logText()).split("\n").filter((line) => line.includes("dropped: "));
+}
+
+Deno.test("a drop of each reason has one `dropped:` line with its reason and its source", async () => {
+  const vectors = new Map(DROPS.map((vector) => [vector[0], vector]));
+  for (const reason of Object.keys(DROP_REASONS)) {
+    // The last vector of too_busy leaves no room for the reply. Only the log names this reason.
+    const logged = reason === "too_busy" ? "reply_not_written" : reason;
+    const vector = vectors.get(reason) ?? [];
+    const { hostname } = readSource(vector[1] ?? "");
+    const lines = await dropLines(vector);
+    assertEquals(lines.length, 1, reason);
+    assertMatch(lines[0] ?? "", new RegExp(`reason=${logged} .*source=${hostname}( |$)`));
+  }
+});
 
 const SIGNATURES: Readonly<Record<string, string>> = { good: "; sign first", none: "", bad: "; sign wrong" };
 const TABLE = await readVectors("message_authenticator.txt", 7);

@@ -1,4 +1,5 @@
-// Permissions of the console API: how a route declares the role of its caller. The first handler of each route is its declaration, `may("operator")`. A route without one answers 404 to everyone.
+// Permissions of the console API: how a route declares the role of its caller. The first handler of each route is its declaration,
+// `may("operator")`. A route without one answers 404 to everyone.
 
 import type { Context, Hono, MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
