@@ -85,7 +85,7 @@ function actionTable(): string {
 }
 
 function labelOf(action: string): string {
-  const key = `govern.event_${action.replaceAll(".", "_")}`;
+  const key = `audit.event_${action.replaceAll(".", "_")}`;
   const label: unknown = Object.entries(en).find(([one]) => one === key)?.[1];
   if (typeof label !== "string") throw new Error(`Cannot write docs/audit.md: ${action} has no label`);
   return label;

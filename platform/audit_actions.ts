@@ -1,6 +1,6 @@
 // The actions of the audit log: one row for each kind of event. The browser reads this table too.
 //
-// To add an action: add a row here, and its label to both catalogues in console/web/i18n: `govern.event_<action>` ("." becomes "_").
+// To add an action: add a row here, and its label to both catalogues in console/web/i18n: `audit.event_<action>` ("." becomes "_").
 // Then add `auditEntry({ action, actor, source, object, … })` to the transaction of the change.
 
 /** The kind of an event's object, which is written `kind:name`, such as `user:ada`. */

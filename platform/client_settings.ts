@@ -26,7 +26,7 @@ export interface SettingTypes {
   readonly realms: readonly string[];
 }
 
-/** What the console has of a setting. Its messages are `clients.<name>`, `…_question`, `…_hint`, and `…_<choice>`. */
+/** What the console has of a setting. Its messages are `clients.field_<name>`, `…_question`, `…_hint`, and `…_<choice>`. */
 interface ConsoleRow {
   /** In the order of the form. For a time, those that the form offers. */
   readonly choices?: readonly (string | number)[];

@@ -20,7 +20,7 @@ function AccountApp({ models }: { models: AccountModels }) {
   const isInside = me !== null && session.link.value === "";
   const spoken = language.value;
   useEffect(() => {
-    document.title = `${t("me.title")} · Countersign`;
+    document.title = `${t("account.title")} · Countersign`;
   }, [spoken]);
   return (
     <div class="me">
@@ -52,11 +52,11 @@ function Footer({ models, showsPhonePage }: { models: AccountModels; showsPhoneP
   const { preferences, toasts } = models;
   return (
     <footer class="me-foot">
-      {showsPhonePage && <a href="/device">{t("me.to_phone_page")}</a>}
+      {showsPhonePage && <a href="/device">{t("account.to_phone_page")}</a>}
       <div class="me-appearance">
         <SelectField
           id="me-language"
-          label={t("me.language")}
+          label={t("account.language")}
           value={language.value}
           options={LANGUAGES.map((value) => ({ value, label: LANGUAGE_NAMES[value] }))}
           onChoose={(next) =>
@@ -66,9 +66,9 @@ function Footer({ models, showsPhonePage }: { models: AccountModels; showsPhoneP
         />
         <SelectField
           id="me-theme"
-          label={t("me.theme")}
+          label={t("account.theme")}
           value={preferences.theme.value}
-          options={THEMES.map((value) => ({ value, label: t(`me.theme_${value}`) }))}
+          options={THEMES.map((value) => ({ value, label: t(`account.theme_${value}`) }))}
           onChoose={(next) => preferences.setTheme(next as Theme)}
         />
       </div>
@@ -84,7 +84,7 @@ function SignOut({ models }: { models: AccountModels }) {
   return (
     <button type="button" class="button button-plain" onClick={() => void signOut()}>
       <Icon name="log-out" />
-      {t("me.sign_out")}
+      {t("account.sign_out")}
     </button>
   );
 }

@@ -186,9 +186,10 @@ const ENGLISH_ERRORS: Catalogue = Object.fromEntries(
 /** The messages of each language. */
 export const CATALOGUES: Readonly<Record<Language, Catalogue>> = { en: { ...en, ...ENGLISH_ERRORS }, de };
 
-/** Areas that only one page uses: `approve` is rendered by the server. */
-const PAGE_AREAS = { me: ["errors", "frame", "me"], device: ["device", "errors"] } as const;
-const NOT_OF_CONSOLE: readonly string[] = ["me", "device", "approve"];
+/** The areas of the account page and of the phone page. */
+const PAGE_AREAS = { me: ["account", "common", "errors"], device: ["device", "errors"] } as const;
+/** The console uses all other areas. The server renders the texts of `approve`. */
+const NOT_OF_CONSOLE: readonly string[] = ["account", "device", "approve"];
 
 /** Whether a page's catalogue has the messages of an area (the part of a key before the dot). */
 export function usesArea(page: PageEntry, area: string): boolean {

@@ -1,4 +1,4 @@
-// Each message of the catalogues is used: its key is in the code, or it fits a template such as `live.step_${step}`.
+// Each message of the catalogues is used: its key is in the code, or it fits a template such as `login.step_${step}`.
 
 import { assertEquals } from "@std/assert";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
@@ -12,20 +12,23 @@ const INSERTION = /\$\{[^}]*\}/;
 /** What a template inserts where its fixed part does not tell which messages it means. */
 const INSERTED: Readonly<Record<string, string>> = {
   "approve.${view.kind}": "unknown|no_service",
-  "live.${name}": "client|target|accepted|rejected|expired|cancelled|superseded",
+  "login.${name}": "accepted|rejected|expired|cancelled|superseded",
+  "live.${name}": "client|target",
   "live.${verdict}": "signed|unsigned|unchecked",
-  "frame.${why}": "page_unloaded|page_broken",
-  "frame.${group}": "watch|manage|connect|govern",
-  "frame.${said.value}": "copied|not_copied",
-  "govern.${name}_${one}": "(?:because|by|how|kind|access)_\\w+",
-  "govern.${name}_${value}": "(?:decidedBy|access)_\\w+",
-  "access.${noPasskey}": "passkeys_need_name|passkeys_unknown",
-  "access.${why}": "passkeys_need_name|passkeys_unknown",
+  "shell.${why}": "page_unloaded|page_broken",
+  "shell.${group}": "watch|manage|connect|govern",
+  "common.${said.value}": "copied|not_copied",
+  "audit.${name}_${one}": "(?:because|by|how|kind|access)_\\w+",
+  "audit.${name}_${value}": "(?:decidedBy|access)_\\w+",
+  "common.${noPasskey}": "passkeys_need_name|passkeys_unknown",
+  "common.${why}": "passkeys_need_name|passkeys_unknown",
   "settings.${unit}": "days|hours|octets",
-  "people.${action}": "rename|revoke",
-  "people.${name}_${option}": "(?:status|enrolled|sync)_\\w+",
-  "records.${by}": "client|target",
-  ['clients.${name.replace(".", "_")}${part}']: "\\w+",
+  "users.${action}": "rename|revoke",
+  "users.${name}_${option}": "(?:status|enrolled|sync)_\\w+",
+  "common.${by}": "client|target",
+  "firstrun.${name}": "client|target|login",
+  "firstrun.${state}": "done|open|skipped",
+  "firstrun.${step.name}": "client|target|login",
   "errors.${code}": "\\w+",
   "errors.${TranslatedCode}": "\\w+",
 };
@@ -49,7 +52,7 @@ function patternOf(template: string): RegExp {
   const [area = ""] = template.split(".", 1);
   const inserted = INSERTED[template];
   if (inserted !== undefined) return new RegExp(`^${area}\\.(?:${inserted})$`);
-  const parts = template.replace("${area}", "(?:people|connect)").split(INSERTION);
+  const parts = template.replace("${area}", "(?:users|clients)").split(INSERTION);
   return new RegExp(`^${parts.join("\\w+")}$`);
 }
 

@@ -138,7 +138,7 @@ function withoutClock(answer: unknown): unknown {
 
 Deno.test("the audit page has a label in each language for every action", () => {
   for (const { row: { action } } of AUDITED) {
-    const key = `govern.event_${action.replaceAll(".", "_")}`;
+    const key = `audit.event_${action.replaceAll(".", "_")}`;
     assert(Object.hasOwn(en, key) && Object.hasOwn(de, key), key);
   }
 });

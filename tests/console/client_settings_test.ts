@@ -13,7 +13,7 @@ const ROWS = Object.entries<ClientSettingRow>(CLIENT_SETTINGS);
 /** The messages of a setting: the required and the optional ones. */
 function messagesOf([name, { type, choices = [], console }]: typeof ROWS[number]) {
   if (console === undefined) return { needed: [], possible: [] };
-  const key = `clients.${name.replace(".", "_")}`;
+  const key = `clients.field_${name.replace(".", "_")}`;
   const offered = type === "choice" ? console.choices ?? choices : [];
   return {
     needed: [key, ...offered.map((choice) => `${key}_${choice}`)],
@@ -23,7 +23,7 @@ function messagesOf([name, { type, choices = [], console }]: typeof ROWS[number]
 
 Deno.test("CLIENT_SETTINGS has the messages of its labels and choices, and the catalogue has no others", () => {
   const messages = ROWS.map(messagesOf);
-  const inCatalogue = Object.keys(en).filter((key) => key.startsWith("clients."));
+  const inCatalogue = Object.keys(en).filter((key) => key.startsWith("clients.field_"));
   const needed = messages.flatMap((of) => of.needed);
   assertEquals(needed.filter((key) => !inCatalogue.includes(key)), []);
   const allowed = [...needed, ...messages.flatMap((of) => of.possible)];

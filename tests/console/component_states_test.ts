@@ -35,19 +35,19 @@ Deno.test("FormDialog refuses to close while its request runs, and allows it aft
   const [dialog] = page.root.all("dialog");
   const tryToClose = () => {
     dialog?.fire("cancel");
-    page.root.button("frame.cancel").fire("click");
-    page.root.button("frame.close").fire("click");
+    page.root.button("common.cancel").fire("click");
+    page.root.button("common.close").fire("click");
   };
   page.root.all("form")[0]?.fire("submit");
   await rendered();
   tryToClose();
   assertEquals([closed, dialog?.attributes.get("closedby")], [0, "none"]);
-  assertEquals(page.root.textContent.includes("frame.no_answer"), false);
+  assertEquals(page.root.textContent.includes("common.no_answer"), false);
   clock.advance(15_000);
   await rendered();
-  assertEquals(page.root.textContent.includes("frame.no_answer"), true);
+  assertEquals(page.root.textContent.includes("common.no_answer"), true);
   assertEquals(dialog?.attributes.get("closedby"), "closerequest");
-  page.root.button("frame.cancel").fire("click");
+  page.root.button("common.cancel").fire("click");
   assertEquals(closed, 1);
   answer.resolve();
   await rendered();
@@ -64,12 +64,12 @@ Deno.test("FirstFactorFields shows the result of a test only for the values that
   });
   const models = { api, session } as unknown as Models;
   await page.show(h(FirstFactorFields, { models, draft, saved: null, ldap: ["one", "two"] }));
-  page.root.button("connect.factor_test").fire("click");
+  page.root.button("clients.factor_test").fire("click");
   await rendered();
-  assertEquals(page.root.textContent.includes("connect.backend_answers"), true);
+  assertEquals(page.root.textContent.includes("clients.backend_answers"), true);
   draft.value = { ...draft.value, firstFactorBackend: "two" };
   await rendered();
-  assertEquals(page.root.textContent.includes("connect.backend_answers"), false);
+  assertEquals(page.root.textContent.includes("clients.backend_answers"), false);
 });
 
 Deno.test("InvitePhoneDialog reports a phone that paired after the invitation, not an earlier one that the page did not list yet", async () => {
@@ -87,7 +87,7 @@ Deno.test("InvitePhoneDialog reports a phone that paired after the invitation, n
       login: shown,
       onClose: () => undefined,
     }) as unknown as Parameters<typeof InvitePhoneDialog>[0];
-  const isPaired = () => page.root.textContent.includes("people.phone_paired");
+  const isPaired = () => page.root.textContent.includes("users.phone_paired");
   await page.show(h(InvitePhoneDialog, props(login())));
   await page.show(h(InvitePhoneDialog, props(login("old"))));
   assertEquals(isPaired(), false);

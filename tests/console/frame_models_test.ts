@@ -181,7 +181,7 @@ Deno.test("listenForFrameKeys() ends both listeners, so that a second frame runs
   const models = { overlay, session: { hasRole: () => true }, preferences: { singleKeys: signal(true) } };
   const listen = () => listenForFrameKeys(document as unknown as Document, models as unknown as Models);
   let runs = 0;
-  const removeRows = addShortcuts(() => [{ keys: "y", label: "frame.key_help", run: () => runs += 1 }]);
+  const removeRows = addShortcuts(() => [{ keys: "y", label: "shell.key_help", run: () => runs += 1 }]);
   const press = (key: string, ctrlKey = false) =>
     document.dispatchEvent(Object.assign(new Event("keydown"), { key, ctrlKey }));
   const original = globalThis.HTMLElement;

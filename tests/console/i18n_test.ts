@@ -66,9 +66,9 @@ for (const [language, catalogue] of Object.entries(CATALOGUES)) {
 
   Deno.test(`the catalogue ${language}.json uses the same name for a factor everywhere`, () => {
     const factors = rows.filter(([key]) => key.startsWith("live.factor_"));
-    const both = factors.filter(([key]) => key.replace("live.", "people.") in catalogue);
+    const both = factors.filter(([key]) => key.replace("live.", "users.") in catalogue);
     assert(both.some(([key]) => key === "live.factor_totp"));
-    for (const [key, message] of both) assertEquals(message, catalogue[key.replace("live.", "people.")], key);
+    for (const [key, message] of both) assertEquals(message, catalogue[key.replace("live.", "users.")], key);
   });
 }
 
@@ -94,7 +94,7 @@ const DETAILS = {
 for (const [what, names] of Object.entries(DETAILS)) {
   Deno.test(`the catalogues have a label for each detail of an audit record of ${what}`, () => {
     for (const [language, catalogue] of Object.entries(CATALOGUES)) {
-      assertEquals(names.filter((name) => !(`govern.detail_${name}` in catalogue)), [], language);
+      assertEquals(names.filter((name) => !(`audit.detail_${name}` in catalogue)), [], language);
     }
   });
 }
@@ -104,21 +104,21 @@ Deno.test("catalogueJson() has exactly the messages of the page", () => {
     ...new Set(Object.keys(JSON.parse(catalogueJson(page, "en"))).map((key) => key.split(".")[0])),
   ];
   assertEquals(areasOf("device").toSorted(), ["device", "errors"]);
-  assertEquals(areasOf("me").toSorted(), ["errors", "frame", "me"]);
-  assert(["live", "people", "frame"].every((area) => areasOf("web").includes(area)));
-  assert(!["me", "device", "approve"].some((area) => areasOf("web").includes(area)));
+  assertEquals(areasOf("me").toSorted(), ["account", "common", "errors"]);
+  assert(["live", "users", "common"].every((area) => areasOf("web").includes(area)));
+  assert(!["account", "device", "approve"].some((area) => areasOf("web").includes(area)));
   assert(catalogueJson("device", "de").length < 16_000);
 });
 
 Deno.test("t() shows the key without a catalogue, and findMessage() and errorMessage() return null", () => {
-  assertEquals([t("frame.undo"), findMessage("frame.undo"), errorMessage("offline")], [
-    "frame.undo",
+  assertEquals([t("common.undo"), findMessage("common.undo"), errorMessage("offline")], [
+    "common.undo",
     null,
     null,
   ]);
   try {
     activateCatalogue("de", de);
-    assertEquals([t("frame.undo"), findMessage("frame.undo")], [de["frame.undo"], de["frame.undo"]]);
+    assertEquals([t("common.undo"), findMessage("common.undo")], [de["common.undo"], de["common.undo"]]);
     assertEquals(errorMessage("changed_meanwhile"), de["errors.changed_meanwhile"]);
     assertEquals([errorMessage("no_such_code"), findMessage("constructor")], [null, null]);
     assertEquals(locale().slice(0, 2), "de");

@@ -28,11 +28,11 @@ Deno.test("the live page has labels for every step and every outcome", () => {
   assertEquals(STEP_NAMES.toSorted(), Object.keys(STEPS).toSorted());
   for (const [language, messages] of Object.entries(CATALOGUES)) {
     for (const step of Object.keys(STEPS)) {
-      for (const key of [`live.step_${step}`, `live.node_${step}`]) {
+      for (const key of [`login.step_${step}`, `login.node_${step}`]) {
         assert(key in messages, `${language}: ${key}`);
       }
     }
-    for (const outcome of OUTCOME_NAMES) assert(`live.${outcome}` in messages, `${language}: ${outcome}`);
+    for (const outcome of OUTCOME_NAMES) assert(`login.${outcome}` in messages, `${language}: ${outcome}`);
   }
 });
 
@@ -49,7 +49,7 @@ Deno.test("each reason has an explanation and a fix", () => {
 Deno.test("the audit log and the timeline have a label for every cause of a denied push", () => {
   for (const messages of Object.values(CATALOGUES)) {
     for (const cause of Object.keys(DENIAL_CAUSES)) {
-      for (const area of ["govern", "people"]) assert(`${area}.because_${cause}` in messages, cause);
+      for (const area of ["audit", "users"]) assert(`${area}.because_${cause}` in messages, cause);
     }
   }
 });

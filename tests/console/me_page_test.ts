@@ -224,7 +224,7 @@ Deno.test("createAccount() keeps the old values while the server is unreachable,
 Deno.test("the catalogues have a message for every reason for which a login ends, in both languages", () => {
   const denials = Object.values(DENIAL_CAUSES).map(({ reason }) => reason);
   for (const reason of new Set([...Object.values(ROW_REASONS), ...denials])) {
-    const key = `me.reason_${reason}`;
+    const key = `account.reason_${reason}`;
     assert(key in en && key in de, key);
   }
 });

@@ -76,13 +76,13 @@ Deno.test("FirstFactorFields sends one test while another one runs", async () =>
   const models = { api: { clients: { "first-factor": { $post } } }, session } as unknown as Models;
   const draft = signal<ClientDraft>({ ...NEW_CLIENT_DRAFT, firstFactor: "ldap", firstFactorBackend: "one" });
   await page.show(h(FirstFactorFields, { models, draft, saved: null, ldap: ["one"] }));
-  page.root.button("connect.factor_test").fire("click");
-  page.root.button("connect.factor_test").fire("click");
+  page.root.button("clients.factor_test").fire("click");
+  page.root.button("clients.factor_test").fire("click");
   await rendered();
   assertEquals(calls, 1);
   answer.resolve(Response.json({ answers: true, detail: "" }));
   await rendered();
-  page.root.button("connect.factor_test").fire("click");
+  page.root.button("clients.factor_test").fire("click");
   await rendered();
   assertEquals(calls, 2);
 });

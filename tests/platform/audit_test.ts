@@ -154,7 +154,7 @@ Deno.test("docs/audit.md has exactly one row for each action, with its label", (
   const rows = [...page.matchAll(/^\| ([^|]+?) +\| `([a-z_.]+)` +\| ([a-z-]+) +\|(.*)\|$/gm)];
   assertEquals(rows.map(([, , action]) => action), Object.keys(AUDIT_ACTIONS));
   for (const [, label, action = "", about, formerly = ""] of rows) {
-    assertEquals(label, messages[`govern.event_${action.replaceAll(".", "_")}`], action);
+    assertEquals(label, messages[`audit.event_${action.replaceAll(".", "_")}`], action);
     const row: { about: string; formerly?: readonly string[] } =
       AUDIT_ACTIONS[action as keyof typeof AUDIT_ACTIONS];
     assertEquals(about, row.about, action);

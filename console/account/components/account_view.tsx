@@ -51,9 +51,9 @@ function Hero({ me }: { me: AccountInfo }) {
               {" · "}
             </>
           )}
-          {t(me.via === "link" ? "me.via_link" : "me.via_phone")},{" "}
+          {t(me.via === "link" ? "account.via_link" : "account.via_phone")},{" "}
           <span title={fullTimeText(me.endsMs)}>
-            {t("me.until", { time: timeText(me.endsMs).slice(0, 5) })}
+            {t("account.until", { time: timeText(me.endsMs).slice(0, 5) })}
           </span>
         </p>
       </div>
@@ -74,7 +74,7 @@ function Factors(parts: PartProps) {
   const state = factors.state.value;
   if (state.kind === "failed") {
     return (
-      <ErrorState title={t("me.factors_unread")} onRetry={() => void factors.reload()}>
+      <ErrorState title={t("account.factors_unread")} onRetry={() => void factors.reload()}>
         {state.message}
       </ErrorState>
     );
@@ -98,7 +98,7 @@ function Factors(parts: PartProps) {
 function PhoneNumbers({ models, factors: { numbers } }: FactorProps) {
   if (numbers.length === 0) return null;
   return (
-    <Section title={t("me.numbers")} why={t("me.numbers_why")}>
+    <Section title={t("account.numbers")} why={t("account.numbers_why")}>
       <ul class="me-rows">
         {numbers.map(({ pairingId, kind, number, createdMs }) => (
           <li class="me-row" key={pairingId}>
@@ -106,7 +106,8 @@ function PhoneNumbers({ models, factors: { numbers } }: FactorProps) {
             <div class="me-row-text">
               <strong class="mono">{number}</strong>
               <span class="quiet small">
-                {t(`me.number_${kind}`)} · {t("me.added_on")} <Time models={models} atMs={createdMs} />
+                {t(`account.number_${kind}`)} · {t("account.added_on")}{" "}
+                <Time models={models} atMs={createdMs} />
               </span>
             </div>
           </li>
@@ -128,21 +129,21 @@ function PreferredFactor({ account, factors }: FactorProps) {
     problem.value = null;
     await account.run({
       call: () => account.calls.prefer(names.find((name) => name === value) ?? null),
-      doneText: t("me.first_done"),
+      doneText: t("account.first_done"),
       onProblem: (sentence) => problem.value = sentence,
     });
   };
   return (
-    <Section title={t("me.first")} why={t("me.first_why")}>
+    <Section title={t("account.first")} why={t("account.first_why")}>
       <div class="me-fields">
         <SelectField
           id="me-first"
-          label={t("me.first_label")}
+          label={t("account.first_label")}
           problem={problem.value}
           value={preference ?? ""}
           options={[
-            { value: "", label: t("me.first_auto") },
-            ...names.map((name) => ({ value: name, label: t(`me.first_${name}`) })),
+            { value: "", label: t("account.first_auto") },
+            ...names.map((name) => ({ value: name, label: t(`account.first_${name}`) })),
           ]}
           onChoose={(value) => void choose(value)}
         />
@@ -160,13 +161,13 @@ function StepUpDialog({ account }: { account: Account }) {
     void action.run(async () => problem.value = await account.stepUp(code.value));
   };
   return (
-    <Dialog title={t("me.step_up")} onClose={account.cancelStepUp} action={action}>
+    <Dialog title={t("account.step_up")} onClose={account.cancelStepUp} action={action}>
       <form class="me-form" onSubmit={submit}>
-        <p>{t("me.step_up_why")}</p>
+        <p>{t("account.step_up_why")}</p>
         <Field
           id="me-step-up"
-          label={t("me.step_up_code")}
-          hint={t("me.step_up_hint")}
+          label={t("account.step_up_code")}
+          hint={t("account.step_up_hint")}
           problem={problem.value}
           input={{
             value: code.value,
@@ -180,7 +181,7 @@ function StepUpDialog({ account }: { account: Account }) {
           }}
         />
         <button type="submit" class="button button-primary me-wide" disabled={action.busy.value}>
-          {action.busy.value ? t("frame.working") : t("me.step_up_verb")}
+          {action.busy.value ? t("common.working") : t("account.step_up_verb")}
         </button>
       </form>
     </Dialog>

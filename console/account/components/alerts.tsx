@@ -24,10 +24,10 @@ export function Alerts({ models, account }: PartProps) {
       {stopped !== null && <LockdownAlert done={stopped} onClose={account.dismissLockdown} />}
       {isLocked && stopped === null && (
         <Alert tone="bad">
-          <strong>{t("me.lock_title")}</strong>
+          <strong>{t("account.lock_title")}</strong>
           {untilMs === Infinity
-            ? <p>{t("me.lock_text_open")}</p>
-            : <p title={fullTimeText(untilMs)}>{t("me.lock_text", { time: hourText(untilMs) })}</p>}
+            ? <p>{t("account.lock_text_open")}</p>
+            : <p title={fullTimeText(untilMs)}>{t("account.lock_text", { time: hourText(untilMs) })}</p>}
         </Alert>
       )}
     </>
@@ -43,15 +43,15 @@ function Notices(
   if (notices.length === 0) return null;
   return (
     <Alert tone="wait">
-      <strong>{t("me.notice_title")}</strong>
+      <strong>{t("account.notice_title")}</strong>
       <ul>
         {notices.map(({ atMs, what, by }) => (
           <li key={`${atMs}${what}`}>
-            {t(`me.notice_${what}`)}, {t(`me.notice_by_${by}`)}, {fullTimeText(atMs)}
+            {t(`account.notice_${what}`)}, {t(`account.notice_by_${by}`)}, {fullTimeText(atMs)}
           </li>
         ))}
       </ul>
-      <p>{t("me.notice_next")}</p>
+      <p>{t("account.notice_next")}</p>
       {problem.value !== null && <p role="alert">{problem.value}</p>}
       <button
         type="button"
@@ -65,7 +65,7 @@ function Notices(
             })
           )}
       >
-        {t("me.notice_confirm")}
+        {t("account.notice_confirm")}
       </button>
     </Alert>
   );
@@ -85,33 +85,34 @@ function Unconfirmed(
     });
   return (
     <Alert tone="wait">
-      <strong>{t("me.unconfirmed_title")}</strong>
-      <p>{t("me.unconfirmed_text")}</p>
+      <strong>{t("account.unconfirmed_title")}</strong>
+      <p>{t("account.unconfirmed_text")}</p>
       {problem.value !== null && <p role="alert">{problem.value}</p>}
       <ul>
         {factors.map(({ id, kind, name, addedBy, createdMs }) => {
-          const factor = [t(`me.notice_${kind}`), name].filter((part) => part !== undefined).join(" ");
+          const factor = [t(`account.notice_${kind}`), name].filter((part) => part !== undefined).join(" ");
           return (
             <li key={id}>
-              <bdi>{factor}</bdi>, {t("me.unconfirmed_by", { phone: addedBy })}, {fullTimeText(createdMs)}
-              {" "}
+              <bdi>{factor}</bdi>, {t("account.unconfirmed_by", { phone: addedBy })},{" "}
+              {fullTimeText(createdMs)}{" "}
               <button
                 type="button"
                 class="button button-small"
                 disabled={busy.value}
-                aria-label={`${t("me.unconfirmed_keep")}: ${factor}`}
-                onClick={() => decide(() => account.calls.keepUnconfirmed(id), t("me.unconfirmed_kept"))}
+                aria-label={`${t("account.unconfirmed_keep")}: ${factor}`}
+                onClick={() => decide(() => account.calls.keepUnconfirmed(id), t("account.unconfirmed_kept"))}
               >
-                {t("me.unconfirmed_keep")}
+                {t("account.unconfirmed_keep")}
               </button>{" "}
               <button
                 type="button"
                 class="button button-small"
                 disabled={busy.value}
-                aria-label={`${t("me.unconfirmed_remove")}: ${factor}`}
-                onClick={() => decide(() => account.calls.removeUnconfirmed(id), t("me.unconfirmed_removed"))}
+                aria-label={`${t("account.unconfirmed_remove")}: ${factor}`}
+                onClick={() =>
+                  decide(() => account.calls.removeUnconfirmed(id), t("account.unconfirmed_removed"))}
               >
-                {t("me.unconfirmed_remove")}
+                {t("account.unconfirmed_remove")}
               </button>
             </li>
           );
@@ -129,9 +130,9 @@ function StaleAlert({ account }: Pick<PartProps, "account">) {
     <div role="status" class="me-stale">
       {problem !== null && (
         <Alert tone="wait">
-          {freshMs === null ? problem : t("me.offline", { time: timeText(freshMs) })}{" "}
+          {freshMs === null ? problem : t("account.offline", { time: timeText(freshMs) })}{" "}
           <button type="button" class="button button-small" onClick={() => void account.refresh()}>
-            {t("frame.try_again")}
+            {t("common.try_again")}
           </button>
         </Alert>
       )}
@@ -155,18 +156,18 @@ function LockdownAlert({ done, onClose }: { done: NotMeResult; onClose: () => vo
     <div class="me-lockdown tone-ok" ref={box} tabIndex={-1} role="group" aria-labelledby="me-lockdown">
       <Icon name="shield" size={20} />
       <div>
-        <strong id="me-lockdown">{t("me.not_me_done_title")}</strong>
+        <strong id="me-lockdown">{t("account.not_me_done_title")}</strong>
         <p>
-          {ended > 0 && `${t("me.not_me_done_denied", { count: ended })} `}
+          {ended > 0 && `${t("account.not_me_done_denied", { count: ended })} `}
           <span title={fullTimeText(done.lockedUntilMs)}>
-            {t("me.not_me_done_locked", { time: hourText(done.lockedUntilMs) })}
+            {t("account.not_me_done_locked", { time: hourText(done.lockedUntilMs) })}
           </span>
         </p>
-        <p>{t("me.not_me_done_next")}</p>
+        <p>{t("account.not_me_done_next")}</p>
       </div>
       <button type="button" class="button button-plain" onClick={onClose}>
         <Icon name="x" />
-        <span class="unseen">{t("frame.dismiss")}</span>
+        <span class="unseen">{t("common.dismiss")}</span>
       </button>
     </div>
   );

@@ -22,33 +22,33 @@ export function AuthenticatorApps(props: FactorProps) {
   const gone = removing.value;
   return (
     <Section
-      title={t("me.totp")}
-      why={t("me.totp_why")}
+      title={t("account.totp")}
+      why={t("account.totp_why")}
       action={
         <button type="button" class="button" onClick={() => adding.value = true}>
           <Icon name="plus" />
-          {t(totp.length === 0 ? "me.totp_add" : "me.totp_add_another")}
+          {t(totp.length === 0 ? "account.totp_add" : "account.totp_add_another")}
         </button>
       }
     >
       {totp.length === 0
-        ? <Nothing title={t("me.totp_none")} next={t("me.totp_none_next")} />
+        ? <Nothing title={t("account.totp_none")} next={t("account.totp_none_next")} />
         : (
           <ul class="me-rows">
             {totp.map((app) => (
               <li class="me-row" key={app.pairingId}>
                 <Icon name="key-round" size={20} />
                 <div class="me-row-text">
-                  <strong>{t("me.totp_one")}</strong>
+                  <strong>{t("account.totp_one")}</strong>
                   <span class="quiet small">
-                    {t("me.totp_added_on")} <Time models={models} atMs={app.createdMs} />,{" "}
-                    {app.lastUsedMs === null ? t("me.never_used") : (
+                    {t("account.totp_added_on")} <Time models={models} atMs={app.createdMs} />,{" "}
+                    {app.lastUsedMs === null ? t("account.never_used") : (
                       <>
-                        {t("me.used")} <Time models={models} atMs={app.lastUsedMs} />
+                        {t("account.used")} <Time models={models} atMs={app.lastUsedMs} />
                       </>
                     )}
                   </span>
-                  {app.isLast && <span class="quiet small">{t("me.last_factor")}</span>}
+                  {app.isLast && <span class="quiet small">{t("account.last_factor")}</span>}
                 </div>
                 {!app.isLast && (
                   <button
@@ -58,8 +58,8 @@ export function AuthenticatorApps(props: FactorProps) {
                   >
                     <Icon name="trash-2" />
                     <span>
-                      {t("me.remove")}
-                      <span class="unseen">{` ${t("me.totp_one")}`}</span>
+                      {t("account.remove")}
+                      <span class="unseen">{` ${t("account.totp_one")}`}</span>
                     </span>
                   </button>
                 )}
@@ -70,22 +70,22 @@ export function AuthenticatorApps(props: FactorProps) {
       {adding.value && <AddAuthenticatorDialog {...props} onClose={() => adding.value = false} />}
       {gone !== null && (
         <ConfirmDialog
-          title={t("me.totp_remove_title")}
-          submitLabel={t("me.totp_remove")}
+          title={t("account.totp_remove_title")}
+          submitLabel={t("account.totp_remove")}
           onClose={() => removing.value = null}
           onConfirm={async () => {
             let problem: string | null = null;
             await account.run({
               call: () => account.calls.removeTotp(gone),
-              doneText: t("me.totp_removed"),
+              doneText: t("account.totp_removed"),
               onProblem: (sentence) => problem = sentence,
             });
             return problem;
           }}
         >
           <ul class="me-effects">
-            <li>{t("me.totp_remove_1")}</li>
-            <li>{t("me.totp_remove_2")}</li>
+            <li>{t("account.totp_remove_1")}</li>
+            <li>{t("account.totp_remove_2")}</li>
           </ul>
         </ConfirmDialog>
       )}
@@ -108,14 +108,14 @@ function AddAuthenticatorDialog({ account, onClose }: FactorProps & { onClose: (
     problem.value = null;
     const done = await account.run({
       call: () => account.calls.confirmTotp(code.value),
-      doneText: t("me.totp_added"),
+      doneText: t("account.totp_added"),
       onProblem,
     });
     if (done !== null) onClose();
   };
   const key = made.value;
   return (
-    <Dialog title={t("me.totp_add_title")} onClose={onClose} action={action}>
+    <Dialog title={t("account.totp_add_title")} onClose={onClose} action={action}>
       {key === null ? problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert> : (
         <form
           class="me-form"
@@ -124,23 +124,23 @@ function AddAuthenticatorDialog({ account, onClose }: FactorProps & { onClose: (
             void action.run(submit);
           }}
         >
-          <p>{t("me.totp_scan")}</p>
+          <p>{t("account.totp_scan")}</p>
           <div class="me-qr">
-            <QrCode picture={key.qr} label={t("me.totp_qr")} />
+            <QrCode picture={key.qr} label={t("account.totp_qr")} />
           </div>
           <a class="button" href={key.uri}>
             <Icon name="external-link" />
-            {t("me.totp_open")}
+            {t("account.totp_open")}
           </a>
           <div class="me-key">
-            <span class="quiet small">{t("me.totp_by_hand")}</span>
+            <span class="quiet small">{t("account.totp_by_hand")}</span>
             <code class="mono">{grouped(key.secret)}</code>
-            <CopyButton text={key.secret} what={t("me.totp_copy")} />
+            <CopyButton text={key.secret} what={t("account.totp_copy")} />
           </div>
           <Field
             id="me-code"
-            label={t("me.totp_code")}
-            hint={t("me.totp_code_hint")}
+            label={t("account.totp_code")}
+            hint={t("account.totp_code_hint")}
             problem={problem.value}
             input={{
               value: code.value,
@@ -158,7 +158,7 @@ function AddAuthenticatorDialog({ account, onClose }: FactorProps & { onClose: (
             class="button button-primary me-wide"
             disabled={action.busy.value || code.value.length !== CODE_DIGITS}
           >
-            {action.busy.value ? t("frame.working") : t("me.totp_confirm")}
+            {action.busy.value ? t("common.working") : t("account.totp_confirm")}
           </button>
         </form>
       )}

@@ -42,8 +42,8 @@ export function OpenLogins(props: PartProps) {
         <section class="panel me-open" aria-labelledby="me-open">
           <div class="me-section-head">
             <div>
-              <h2 id="me-open">{t("me.logins_open", { count: open.length })}</h2>
-              <p class="quiet">{t("me.logins_open_why")}</p>
+              <h2 id="me-open">{t("account.logins_open", { count: open.length })}</h2>
+              <p class="quiet">{t("account.logins_open_why")}</p>
             </div>
           </div>
           <ul class="me-rows">
@@ -76,23 +76,23 @@ export function RecentLogins(props: PartProps) {
   const doubt = useSignal<DisputedLogin | null>(null);
   if (state.kind === "failed") {
     return (
-      <ErrorState title={t("me.logins_unread")} onRetry={() => void logins.reload()}>
+      <ErrorState title={t("account.logins_unread")} onRetry={() => void logins.reload()}>
         {state.message}
       </ErrorState>
     );
   }
   if (state.kind !== "ready") return <Skeleton rows={4} />;
   return (
-    <Section title={t("me.logins")} why={t("me.logins_why")}>
+    <Section title={t("account.logins")} why={t("account.logins_why")}>
       <LoginList {...props} logins={state.value.recent} onDoubt={(login) => doubt.value = { login }} />
       <div class="me-row me-any">
         <Icon name="shield" size={20} />
         <div class="me-row-text">
-          <strong>{t("me.logins_any")}</strong>
-          <span class="quiet small">{t("me.logins_any_why")}</span>
+          <strong>{t("account.logins_any")}</strong>
+          <span class="quiet small">{t("account.logins_any_why")}</span>
         </div>
         <button type="button" class="button button-bad" onClick={() => doubt.value = { login: null }}>
-          {t("me.logins_lock")}
+          {t("account.logins_lock")}
         </button>
       </div>
       {doubt.value !== null && (
@@ -113,7 +113,9 @@ interface LoginListProps extends PartProps {
 
 function LoginList({ logins, onDoubt, ...props }: LoginListProps) {
   const isWhole = useSignal(false);
-  if (logins.length === 0) return <Nothing title={t("me.logins_none")} next={t("me.logins_none_next")} />;
+  if (logins.length === 0) {
+    return <Nothing title={t("account.logins_none")} next={t("account.logins_none_next")} />;
+  }
   const shown = isWhole.value ? logins : logins.slice(0, SHOWN_AT_FIRST);
   const more = logins.length - shown.length;
   return (
@@ -132,7 +134,7 @@ function LoginList({ logins, onDoubt, ...props }: LoginListProps) {
         <div class="me-more">
           <button type="button" class="button button-plain" onClick={() => isWhole.value = true}>
             <Icon name="chevron-down" />
-            {t("me.logins_more", { count: more })}
+            {t("account.logins_more", { count: more })}
           </button>
         </div>
       )}
@@ -170,12 +172,12 @@ function LoginRow({ models, login, request, onDoubt }: LoginRowProps) {
           class={`button ${isOpen(login) ? "button-bad" : "button-plain"}`}
           onClick={onDoubt}
         >
-          {t("me.not_me")}
+          {t("account.not_me")}
           <span class="unseen">{` ${label}, ${login.client}, ${when}`}</span>
         </button>
         {request !== undefined && (
           <a class="button" href={`/me/approve/${encodeURIComponent(request.requestId)}`}>
-            {t("me.logins_open_answer")}
+            {t("account.logins_open_answer")}
           </a>
         )}
       </div>
@@ -187,8 +189,8 @@ function LoginRow({ models, login, request, onDoubt }: LoginRowProps) {
 function LoginOrigin({ login }: { login: OwnLogin }) {
   return (
     <span class="small">
-      {t("me.login_at")} <span class="mono">{login.client}</span> {t("me.login_from")}{" "}
-      {login.place === "" ? t("me.place_unknown") : <span class="mono">{login.place}</span>}
+      {t("account.login_at")} <span class="mono">{login.client}</span> {t("account.login_from")}{" "}
+      {login.place === "" ? t("account.place_unknown") : <span class="mono">{login.place}</span>}
     </span>
   );
 }
@@ -210,13 +212,13 @@ function NotMeDialog(
   };
   return (
     <Dialog
-      title={t(login === null ? "me.not_me_any_title" : "me.not_me_title")}
+      title={t(login === null ? "account.not_me_any_title" : "account.not_me_title")}
       onClose={onClose}
       action={action}
       footer={
         <>
           <button type="button" class="button" autofocus disabled={!canClose(action)} onClick={onClose}>
-            {t(login === null ? "me.not_me_any_keep" : "me.not_me_keep")}
+            {t(login === null ? "account.not_me_any_keep" : "account.not_me_keep")}
           </button>
           <button
             type="button"
@@ -224,7 +226,9 @@ function NotMeDialog(
             disabled={busy.value}
             onClick={() => void action.run(confirm)}
           >
-            {busy.value ? t("frame.working") : t(login === null ? "me.not_me_any_do" : "me.not_me_do")}
+            {busy.value
+              ? t("common.working")
+              : t(login === null ? "account.not_me_any_do" : "account.not_me_do")}
           </button>
         </>
       }
@@ -239,18 +243,20 @@ function NotMeDialog(
       )}
       <ul class="me-effects">
         <li>{t(endsWord(login))}</li>
-        <li>{t("me.not_me_locks")}</li>
-        <li>{t("me.not_me_sessions")}</li>
-        <li>{t("me.not_me_tells")}</li>
+        <li>{t("account.not_me_locks")}</li>
+        <li>{t("account.not_me_sessions")}</li>
+        <li>{t("account.not_me_tells")}</li>
       </ul>
     </Dialog>
   );
 }
 
 /** Only an open login can be ended. */
-function endsWord(login: OwnLogin | null): "me.not_me_any_ends" | "me.not_me_ends" | "me.not_me_past" {
-  if (login === null) return "me.not_me_any_ends";
-  return isOpen(login) ? "me.not_me_ends" : "me.not_me_past";
+function endsWord(
+  login: OwnLogin | null,
+): "account.not_me_any_ends" | "account.not_me_ends" | "account.not_me_past" {
+  if (login === null) return "account.not_me_any_ends";
+  return isOpen(login) ? "account.not_me_ends" : "account.not_me_past";
 }
 
 /** A closed or an open login. */
@@ -273,7 +279,7 @@ export function isOpen(login: OwnLogin): login is AccountOpenLogin {
 function loginLabel(login: OwnLogin): StateLabel {
   const name = isOpen(login) ? "open" : login.outcome;
   const look = OUTCOME_STYLES[name] ?? { tone: "idle", shape: "ring" };
-  const key = `me.outcome_${name}`;
+  const key = `account.outcome_${name}`;
   const word = t(key as MessageKey);
   // The server may be newer than this page.
   return { ...look, label: word === key ? toReadableName(name) : word };
@@ -282,7 +288,7 @@ function loginLabel(login: OwnLogin): StateLabel {
 /** The reason of a rejection; `null` if there is no message for it. */
 function ownReasonText(login: OwnLogin): string | null {
   if (isOpen(login) || login.reason === null) return null;
-  const key = `me.reason_${login.reason}`;
+  const key = `account.reason_${login.reason}`;
   const word = t(key as MessageKey);
   return word === key ? null : word;
 }

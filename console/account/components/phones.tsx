@@ -28,20 +28,20 @@ export function Phones(props: FactorProps) {
   const gone = removing.value;
   return (
     <Section
-      title={t("me.phones")}
-      why={t("me.phones_why")}
+      title={t("account.phones")}
+      why={t("account.phones_why")}
       action={canInvite && (
         <button type="button" class="button" onClick={() => adding.value = true}>
           <Icon name="plus" />
-          {t(devices.length === 0 ? "me.phone_add" : "me.phone_add_another")}
+          {t(devices.length === 0 ? "account.phone_add" : "account.phone_add_another")}
         </button>
       )}
     >
       {devices.length === 0
         ? (
           <Nothing
-            title={t("me.phones_none")}
-            next={t(canInvite ? "me.phones_none_next" : "me.phones_elsewhere")}
+            title={t("account.phones_none")}
+            next={t(canInvite ? "account.phones_none_next" : "account.phones_elsewhere")}
           />
         )
         : (
@@ -68,15 +68,15 @@ export function Phones(props: FactorProps) {
       {gone !== null && (
         <ConfirmDialog
           title={gone.name === undefined
-            ? t(gone.isThisPhone ? "me.phone_remove_title_here" : "me.phone_remove_title")
-            : t("me.phone_remove_title_named", { name: gone.name })}
-          submitLabel={t("me.phone_remove")}
+            ? t(gone.isThisPhone ? "account.phone_remove_title_here" : "account.phone_remove_title")
+            : t("account.phone_remove_title_named", { name: gone.name })}
+          submitLabel={t("account.phone_remove")}
           onClose={() => removing.value = null}
           onConfirm={async () => {
             let problem: string | null = null;
             await account.run({
               call: () => account.calls.removeDevice(gone.pairingId),
-              doneText: t("me.phone_removed"),
+              doneText: t("account.phone_removed"),
               onProblem: (sentence) => problem = sentence,
             });
             // The session of this phone ends with its pairing.
@@ -85,11 +85,11 @@ export function Phones(props: FactorProps) {
           }}
         >
           <ul class="me-effects">
-            <li>{t("me.phone_remove_1")}</li>
-            <li>{t("me.phone_remove_2")}</li>
+            <li>{t("account.phone_remove_1")}</li>
+            <li>{t("account.phone_remove_2")}</li>
             {gone.isThisPhone && (
               <li>
-                <strong>{t("me.phone_remove_here")}</strong>
+                <strong>{t("account.phone_remove_here")}</strong>
               </li>
             )}
           </ul>
@@ -113,28 +113,30 @@ function PhoneRow({ models, device, onRemove, onRename }: PhoneRowProps) {
       <div class="me-row-text">
         <span class="me-row-name">
           <strong>
-            <bdi>{device.name ?? t("me.phone")}</bdi>
+            <bdi>{device.name ?? t("account.phone")}</bdi>
           </strong>
           {device.isThisPhone && (
             <span class="chip tone-ok">
               <InlineIcon name="check" size={12} />
-              {t("me.this_phone")}
+              {t("account.this_phone")}
             </span>
           )}
         </span>
         <span class="quiet small">
-          {t("me.paired_on")} <Time models={models} atMs={device.createdMs} />,{" "}
-          {device.lastUsedMs === null ? t("me.never_used") : (
+          {t("account.paired_on")} <Time models={models} atMs={device.createdMs} />,{" "}
+          {device.lastUsedMs === null ? t("account.never_used") : (
             <>
-              {t("me.used")} <Time models={models} atMs={device.lastUsedMs} />
+              {t("account.used")} <Time models={models} atMs={device.lastUsedMs} />
             </>
           )}
         </span>
-        {device.isLast && <span class="quiet small">{t("me.last_factor")}</span>}
+        {device.isLast && <span class="quiet small">{t("account.last_factor")}</span>}
       </div>
       <div class="me-row-ends">
-        <RowButton icon="pencil" verb={t("me.phone_rename")} name={name} onPress={onRename} />
-        {!device.isLast && <RowButton icon="trash-2" verb={t("me.remove")} name={name} onPress={onRemove} />}
+        <RowButton icon="pencil" verb={t("account.phone_rename")} name={name} onPress={onRename} />
+        {!device.isLast && (
+          <RowButton icon="trash-2" verb={t("account.remove")} name={name} onPress={onRemove} />
+        )}
       </div>
     </li>
   );
@@ -166,13 +168,13 @@ function RenameDialog(
   const rename = async () => {
     const done = await account.run({
       call: () => account.calls.renameDevice(device.pairingId, name.value),
-      doneText: t("me.phone_renamed"),
+      doneText: t("account.phone_renamed"),
       onProblem: (sentence) => problem.value = sentence,
     });
     if (done !== null) onClose();
   };
   return (
-    <Dialog title={t("me.phone_rename")} onClose={onClose} action={action}>
+    <Dialog title={t("account.phone_rename")} onClose={onClose} action={action}>
       <form
         class="me-form"
         onSubmit={(event) => {
@@ -182,13 +184,13 @@ function RenameDialog(
       >
         <TextField
           id="phone-name"
-          label={t("me.phone_name")}
+          label={t("account.phone_name")}
           text={name}
           problem={problem.value}
           input={{ required: true, autofocus: true, maxLength: MAX_DEVICE_LABEL_CHARACTERS }}
         />
         <button type="submit" class="button button-primary" disabled={action.busy.value}>
-          {t("me.phone_rename")}
+          {t("account.phone_rename")}
         </button>
       </form>
     </Dialog>
@@ -196,7 +198,7 @@ function RenameDialog(
 }
 
 function phoneName({ name, isThisPhone }: AccountDevice): string {
-  return name ?? t(isThisPhone ? "me.this_phone" : "me.phone");
+  return name ?? t(isThisPhone ? "account.this_phone" : "account.phone");
 }
 
 const POLL_INTERVAL_MS = 2500;
@@ -221,40 +223,40 @@ function PairPhoneDialog(
   const isPaired = factors.devices.some(({ pairingId }) => !known.value.has(pairingId));
   useEffect(() => {
     if (!isPaired) return;
-    models.toasts.show(t("me.phone_added"), { tone: "ok" });
+    models.toasts.show(t("account.phone_added"), { tone: "ok" });
     onClose();
   }, [isPaired]);
   const invitation = made.value;
   const leftMs = (invitation?.deadlineMs ?? Infinity) - models.clock.nowMs.value;
   return (
     <Dialog
-      title={t(factors.devices.length === 0 ? "me.phone_add" : "me.phone_add_another")}
+      title={t(factors.devices.length === 0 ? "account.phone_add" : "account.phone_add_another")}
       onClose={onClose}
     >
       {problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert>}
       {invitation !== null && leftMs <= 0 && (
         <>
-          <p role="status">{t("me.phone_add_over")}</p>
+          <p role="status">{t("account.phone_add_over")}</p>
           <button type="button" class="button button-primary" onClick={() => void make()}>
-            {t("me.phone_add_new")}
+            {t("account.phone_add_new")}
           </button>
         </>
       )}
       {invitation !== null && leftMs > 0 && (
         <>
-          <p>{t("me.phone_add_how")}</p>
+          <p>{t("account.phone_add_how")}</p>
           <div class="me-qr">
-            <QrCode picture={invitation.qr} label={t("me.phone_add_qr")} />
+            <QrCode picture={invitation.qr} label={t("account.phone_add_qr")} />
           </div>
           <p class="me-link mono">{invitation.url}</p>
           <div class="me-actions">
-            <CopyButton text={invitation.url} what={t("me.copy_link")} />
+            <CopyButton text={invitation.url} what={t("common.copy_link")} />
             <span class="quiet small">
-              {t("me.phone_add_left")}{" "}
+              {t("account.phone_add_left")}{" "}
               <span class="mono">{leftMs > COUNTED_MS ? durationText(leftMs) : countdownText(leftMs)}</span>
             </span>
           </div>
-          <p class="quiet small me-waiting">{t("me.phone_add_waiting")}</p>
+          <p class="quiet small me-waiting">{t("account.phone_add_waiting")}</p>
         </>
       )}
     </Dialog>

@@ -34,8 +34,8 @@ export function RecoveryCodesSection({ models, account, me, factors: { recovery 
   const hasCodes = recovery.createdMs !== null && recovery.left > 0;
   return (
     <Section
-      title={t("me.recovery")}
-      why={t("me.recovery_why")}
+      title={t("account.recovery")}
+      why={t("account.recovery_why")}
       action={
         <button
           type="button"
@@ -44,18 +44,18 @@ export function RecoveryCodesSection({ models, account, me, factors: { recovery 
           onClick={() => hasCodes ? asking.value = true : void run(make)}
         >
           <Icon name={hasCodes ? "refresh-cw" : "plus"} />
-          {t(hasCodes ? "me.recovery_make_new" : "me.recovery_make")}
+          {t(hasCodes ? "account.recovery_make_new" : "account.recovery_make")}
         </button>
       }
     >
       {problem.value !== null && !asking.value && <p class="me-problem" role="alert">{problem.value}</p>}
       {recovery.createdMs === null
-        ? <Nothing title={t("me.recovery_none")} next={t("me.recovery_none_next")} />
+        ? <Nothing title={t("account.recovery_none")} next={t("account.recovery_none_next")} />
         : (
           <div class="me-row">
             <Icon name="list-checks" size={20} />
             <div class="me-row-text">
-              <strong>{t("me.recovery_left", { count: recovery.left, of: CODES_EACH })}</strong>
+              <strong>{t("account.recovery_left", { count: recovery.left, of: CODES_EACH })}</strong>
               <span
                 class={`me-meter ${recovery.left <= MAX_FEW_LEFT ? "tone-wait" : "tone-ok"}`}
                 aria-hidden="true"
@@ -63,20 +63,20 @@ export function RecoveryCodesSection({ models, account, me, factors: { recovery 
                 {Array.from({ length: CODES_EACH }, (_, at) => <i key={at} data-left={at < recovery.left} />)}
               </span>
               <span class="quiet small">
-                {t("me.recovery_made")} <Time models={models} atMs={recovery.createdMs} />
-                {recovery.left <= MAX_FEW_LEFT && `. ${t("me.recovery_low")}`}
+                {t("account.recovery_made")} <Time models={models} atMs={recovery.createdMs} />
+                {recovery.left <= MAX_FEW_LEFT && `. ${t("account.recovery_low")}`}
               </span>
             </div>
           </div>
         )}
       {asking.value && (
         <ConfirmDialog
-          title={t("me.recovery_replace_title")}
-          submitLabel={t("me.recovery_make_new")}
+          title={t("account.recovery_replace_title")}
+          submitLabel={t("account.recovery_make_new")}
           onClose={() => asking.value = false}
           onConfirm={make}
         >
-          <p>{t("me.recovery_replace", { count: recovery.left })}</p>
+          <p>{t("account.recovery_replace", { count: recovery.left })}</p>
         </ConfirmDialog>
       )}
       {codes.value !== null && (
@@ -85,7 +85,7 @@ export function RecoveryCodesSection({ models, account, me, factors: { recovery 
           codes={codes.value}
           onClose={(isKept) => {
             codes.value = null;
-            if (isKept) models.toasts.show(t("me.recovery_done"), { tone: "ok" });
+            if (isKept) models.toasts.show(t("account.recovery_done"), { tone: "ok" });
           }}
         />
       )}
@@ -106,7 +106,7 @@ function CodesDialog({ user, codes, onClose }: CodesProps) {
     if (kept.value) onClose(true);
     else isStopped.value = true;
   };
-  const title = t("me.recovery_codes", { user });
+  const title = t("account.recovery_codes", { user });
   return (
     <Dialog
       title={title}
@@ -119,7 +119,7 @@ function CodesDialog({ user, codes, onClose }: CodesProps) {
               class="button button-plain"
               onClick={() => onClose(false)}
             >
-              {t("me.recovery_leave")}
+              {t("account.recovery_leave")}
             </button>
           )}
           <button
@@ -128,24 +128,30 @@ function CodesDialog({ user, codes, onClose }: CodesProps) {
             disabled={!kept.value}
             onClick={() => onClose(true)}
           >
-            {t("frame.done")}
+            {t("common.done")}
           </button>
         </>
       }
     >
-      <Alert tone="wait">{t("me.recovery_once")}</Alert>
+      <Alert tone="wait">{t("account.recovery_once")}</Alert>
       <ol class="me-codes mono" aria-label={title}>
         {codes.map((code) => <li key={code}>{code}</li>)}
       </ol>
       <div class="me-actions">
-        <CopyButton text={codes.join("\n")} what={t("frame.copy")} />
+        <CopyButton text={codes.join("\n")} what={t("common.copy")} />
         <button type="button" class="button button-small" onClick={() => globalThis.print()}>
           <Icon name="printer" size={14} />
-          {t("me.recovery_print")}
+          {t("account.recovery_print")}
         </button>
       </div>
-      <Checkbox label={t("me.recovery_kept")} checked={kept.value} onChange={(now) => kept.value = now} />
-      {isStopped.value && !kept.value && <Alert tone="bad" role="alert">{t("me.recovery_not_kept")}</Alert>}
+      <Checkbox
+        label={t("account.recovery_kept")}
+        checked={kept.value}
+        onChange={(now) => kept.value = now}
+      />
+      {isStopped.value && !kept.value && (
+        <Alert tone="bad" role="alert">{t("account.recovery_not_kept")}</Alert>
+      )}
     </Dialog>
   );
 }

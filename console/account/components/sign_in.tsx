@@ -25,15 +25,17 @@ export function AccountSignIn({ models, answer }: SignInProps) {
   if (!answer.available) {
     return (
       <div class="me-sign-in">
-        <Heading>{t("me.door_off")}</Heading>
-        <p class="quiet">{t("me.door_off_next")}</p>
+        <Heading>{t("account.sign_in_off")}</Heading>
+        <p class="quiet">{t("account.sign_in_off_next")}</p>
       </div>
     );
   }
   if (link !== "") return <LinkSignIn key={link} models={models} link={link} isInside={answer.me !== null} />;
   return (
     <div class="me-sign-in">
-      {session.hasSignedOut.value && <Alert tone="ok" icon="check" role="status">{t("me.signed_out")}</Alert>}
+      {session.hasSignedOut.value && (
+        <Alert tone="ok" icon="check" role="status">{t("account.signed_out")}</Alert>
+      )}
       {answer.phoneUsers.length > 0
         ? <PhoneSignIn models={models} users={answer.phoneUsers} />
         : <SignInMethods models={models} />}
@@ -44,10 +46,10 @@ export function AccountSignIn({ models, answer }: SignInProps) {
 export function SignInUnavailable({ models, message }: { models: AccountModels; message: string }) {
   return (
     <div class="me-sign-in">
-      <Heading>{t("me.door_unreached")}</Heading>
+      <Heading>{t("account.sign_in_unreached")}</Heading>
       <Alert tone="bad" role="alert">{message}</Alert>
       <button type="button" class="button" onClick={() => void models.session.load()}>
-        {t("frame.try_again")}
+        {t("common.try_again")}
       </button>
     </div>
   );
@@ -79,13 +81,15 @@ function LinkSignIn({ models, link, isInside }: LinkSignInProps) {
   const found = seen.value;
   return (
     <div class="me-sign-in">
-      <Heading>{found === null ? t("me.title") : t("me.door_link_title", { user: found.userName })}</Heading>
+      <Heading>
+        {found === null ? t("account.title") : t("account.sign_in_link_title", { user: found.userName })}
+      </Heading>
       {problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert>}
-      {found === null && problem.value === null && <p role="status">{t("me.door_link_reading")}</p>}
+      {found === null && problem.value === null && <p role="status">{t("account.sign_in_link_reading")}</p>}
       {found !== null && (
         <>
           <p class="quiet">
-            {t("me.door_link_good", { left: durationText(found.deadlineMs - clock.nowMs.value) })}
+            {t("account.sign_in_link_good", { left: durationText(found.deadlineMs - clock.nowMs.value) })}
           </p>
           <button
             type="button"
@@ -93,14 +97,14 @@ function LinkSignIn({ models, link, isInside }: LinkSignInProps) {
             disabled={busy.value}
             onClick={() => void open()}
           >
-            {busy.value ? t("frame.working") : t("me.door_open")}
+            {busy.value ? t("common.working") : t("account.sign_in_open")}
           </button>
-          <p class="quiet small">{t("me.door_link_else")}</p>
+          <p class="quiet small">{t("account.sign_in_link_else")}</p>
         </>
       )}
       {(problem.value !== null || isInside) && (
         <button type="button" class="button me-wide" onClick={session.clearLink}>
-          {t("me.door_without")}
+          {t("account.sign_in_without")}
         </button>
       )}
     </div>
@@ -117,8 +121,8 @@ function PhoneSignIn({ models, users }: { models: AccountModels; users: readonly
   };
   return (
     <>
-      <Heading>{t("me.door_phone_title")}</Heading>
-      <p class="quiet">{t("me.door_phone_why")}</p>
+      <Heading>{t("account.sign_in_phone_title")}</Heading>
+      <p class="quiet">{t("account.sign_in_phone_why")}</p>
       {problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert>}
       {users.map((user, at) => (
         <button
@@ -129,7 +133,7 @@ function PhoneSignIn({ models, users }: { models: AccountModels; users: readonly
           onClick={() => void open(user)}
         >
           <Icon name="smartphone" />
-          <span class="cut">{t("me.door_continue", { user })}</span>
+          <span class="cut">{t("account.sign_in_continue", { user })}</span>
         </button>
       ))}
     </>
@@ -139,21 +143,21 @@ function PhoneSignIn({ models, users }: { models: AccountModels; users: readonly
 function SignInMethods({ models }: { models: AccountModels }) {
   return (
     <>
-      <Heading>{t("me.door_ways_title")}</Heading>
-      <p class="quiet">{t("me.door_ways_why")}</p>
+      <Heading>{t("account.sign_in_ways_title")}</Heading>
+      <p class="quiet">{t("account.sign_in_ways_why")}</p>
       <section class="panel me-method" aria-labelledby="way-phone">
         <h2 id="way-phone">
           <Icon name="smartphone" size={18} />
-          {t("me.door_way_phone")}
+          {t("account.sign_in_way_phone")}
         </h2>
-        <p class="quiet">{t("me.door_way_phone_how")}</p>
+        <p class="quiet">{t("account.sign_in_way_phone_how")}</p>
       </section>
       <section class="panel me-method" aria-labelledby="way-link">
         <h2 id="way-link">
           <Icon name="link" size={18} />
-          {t("me.door_way_link")}
+          {t("account.sign_in_way_link")}
         </h2>
-        <p class="quiet">{t("me.door_way_link_how")}</p>
+        <p class="quiet">{t("account.sign_in_way_link_how")}</p>
         <LinkForm
           onLink={(token) => {
             models.session.setLink(token);
@@ -181,7 +185,7 @@ function LinkForm({ onLink, action }: LinkFormProps) {
     if (!(event.currentTarget instanceof HTMLFormElement)) return;
     const token = parseLinkToken(String(new FormData(event.currentTarget).get("link") ?? ""));
     if (token === null) {
-      problem.value = t("me.door_link_bad");
+      problem.value = t("account.sign_in_link_bad");
       return;
     }
     void run(async () => problem.value = await onLink(token));
@@ -190,12 +194,12 @@ function LinkForm({ onLink, action }: LinkFormProps) {
     <form class="me-form" onSubmit={submit}>
       <Field
         id="me-link"
-        label={t("me.door_link_field")}
+        label={t("account.sign_in_link_field")}
         problem={problem.value}
         input={{ name: "link", required: true, autocomplete: "off", spellcheck: false, maxLength: 2048 }}
       />
       <button type="submit" class="button" disabled={busy.value}>
-        {busy.value ? t("frame.working") : t("me.door_link_use")}
+        {busy.value ? t("common.working") : t("account.sign_in_link_use")}
       </button>
     </form>
   );
@@ -224,9 +228,9 @@ export function SessionEndWarning({ models }: Pick<SessionProps, "models">) {
   return (
     <div class="me-ending">
       <Alert tone="wait" role="status">
-        <span>{t("me.ends_soon")} {isLast.value && t("me.ends_at_last")}</span>
+        <span>{t("account.ends_soon")} {isLast.value && t("account.ends_at_last")}</span>
         {!isLast.value && (
-          <button type="button" class="button" onClick={() => void stay()}>{t("me.stay")}</button>
+          <button type="button" class="button" onClick={() => void stay()}>{t("account.stay")}</button>
         )}
       </Alert>
     </div>
@@ -242,7 +246,7 @@ export function SignInAgain({ models, me }: SessionProps) {
   const again = () => action.run(async () => problem.value = await session.openPhone(me.userName));
   return (
     <Dialog
-      title={t("me.again_title")}
+      title={t("account.again_title")}
       onClose={session.cancelSignIn}
       action={action}
       footer={
@@ -252,11 +256,11 @@ export function SignInAgain({ models, me }: SessionProps) {
           disabled={!canClose(action)}
           onClick={session.cancelSignIn}
         >
-          {t("me.again_leave")}
+          {t("account.again_leave")}
         </button>
       }
     >
-      <p>{t("me.again_why")}</p>
+      <p>{t("account.again_why")}</p>
       {problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert>}
       {isPhone && (
         <button
@@ -267,10 +271,10 @@ export function SignInAgain({ models, me }: SessionProps) {
           onClick={() => void again()}
         >
           <Icon name="smartphone" />
-          <span class="cut">{t("me.door_continue", { user: me.userName })}</span>
+          <span class="cut">{t("account.sign_in_continue", { user: me.userName })}</span>
         </button>
       )}
-      <p class="quiet">{t("me.again_link")}</p>
+      <p class="quiet">{t("account.again_link")}</p>
       <LinkForm onLink={session.openLink} action={action} />
     </Dialog>
   );

@@ -246,7 +246,7 @@ export function createAuditRoutes({ store }: AuditRouteDeps) {
       await store.commit({ mutations: [auditEntry({ ...callerOf(c), ...event })] });
       const { type } = AUDIT_FORMATS[format];
       const lines = auditLines(store, { filter, format });
-      return c.body(streamLines(lines), 200, fileHeaders(type, `audit.${format}`));
+      return c.body(streamLines(lines), 200, fileHeaders(type, "audit." + format));
     });
 }
 

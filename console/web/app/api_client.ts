@@ -115,19 +115,19 @@ export function errorText(fault: unknown): string {
 export function failureText(fault: unknown): string {
   const sentence = errorText(fault);
   if (!(fault instanceof ApiFailure)) return sentence;
-  if (fault.lastChange !== null) return `${lastChangeText(fault.lastChange)} ${t("frame.load_again")}`;
+  if (fault.lastChange !== null) return `${lastChangeText(fault.lastChange)} ${t("common.load_again")}`;
   if (fault.code !== "too_many_attempts" && fault.code !== "locked_out") return sentence;
   const seconds = Math.ceil(fault.retryAfterMs / 1000);
   const when = seconds < 100
-    ? t("frame.try_again_in", { count: seconds })
-    : t("frame.try_again_in_minutes", { count: Math.ceil(seconds / 60) });
+    ? t("common.try_again_in", { count: seconds })
+    : t("common.try_again_in_minutes", { count: Math.ceil(seconds / 60) });
   return `${sentence} ${when}`;
 }
 
 /** "grace changed this on 15 Jan 2027, 08:00:00." */
 export function lastChangeText({ actor, atMs, isOwn }: LastChange): string {
   const time = fullTimeText(atMs);
-  return isOwn ? t("frame.changed_by_you", { time }) : t("frame.changed_by", { name: actor, time });
+  return isOwn ? t("common.changed_by_you", { time }) : t("common.changed_by", { name: actor, time });
 }
 
 /**

@@ -59,7 +59,7 @@ function Unreached({ models, message }: { models: Models; message: string }) {
       <div class="auth-panel">
         <h1 class="unseen">Countersign</h1>
         <Alert tone="bad" role="alert">{message}</Alert>
-        <Button onClick={() => models.session.load()}>{t("frame.try_again")}</Button>
+        <Button onClick={() => models.session.load()}>{t("common.try_again")}</Button>
       </div>
     </main>
   );
@@ -83,7 +83,7 @@ function SessionWarning({ models }: { models: Models }) {
   return (
     <div class="session-end">
       <Alert tone="wait" role="status">
-        {t("frame.session_ends")} <Button small onClick={stay}>{t("frame.session_stay")}</Button>
+        {t("shell.session_ends")} <Button small onClick={stay}>{t("shell.session_stay")}</Button>
       </Alert>
     </div>
   );
@@ -140,12 +140,12 @@ function frameRows({ overlay, preferences, router }: Models): Shortcut[] {
     if (next !== undefined) preferences.setDensity(next);
   };
   return [
-    { keys: "?", label: "frame.key_help", run: () => overlay.value = "help" },
-    { keys: "/", label: "frame.key_search", run: focusSearch },
+    { keys: "?", label: "shell.key_help", run: () => overlay.value = "help" },
+    { keys: "/", label: "shell.key_search", run: focusSearch },
     ...go,
-    { keys: "t", label: "frame.key_theme", run: preferences.toggleTheme },
-    { keys: ".", label: "frame.key_density", run: flipDensity },
-    { keys: "Escape", label: "frame.key_back", run: goBack },
+    { keys: "t", label: "shell.key_theme", run: preferences.toggleTheme },
+    { keys: ".", label: "shell.key_density", run: flipDensity },
+    { keys: "Escape", label: "shell.key_back", run: goBack },
   ];
 }
 

@@ -11,34 +11,34 @@ import { Dialog } from "../components/dialog.tsx";
 export function AppearanceFields({ models, id }: { models: Models; id: string }) {
   const { preferences, toasts } = models;
   const changeLanguage = (next: string) => {
-    switchLanguage(next as Language).catch(() => toasts.show(t("frame.page_unloaded"), { tone: "bad" }));
+    switchLanguage(next as Language).catch(() => toasts.show(t("shell.page_unloaded"), { tone: "bad" }));
   };
   return (
     <>
       <SelectField
         id={`${id}-language`}
-        label={t("frame.language")}
+        label={t("shell.language")}
         value={language.value}
         options={LANGUAGES.map((value) => ({ value, label: LANGUAGE_NAMES[value] }))}
         onChoose={changeLanguage}
       />
       <SelectField
         id={`${id}-theme`}
-        label={t("frame.theme")}
+        label={t("shell.theme")}
         value={preferences.theme.value}
-        options={THEMES.map((value) => ({ value, label: t(`frame.theme_${value}`) }))}
+        options={THEMES.map((value) => ({ value, label: t(`shell.theme_${value}`) }))}
         onChoose={(value) => preferences.setTheme(value as Theme)}
       />
       <SelectField
         id={`${id}-density`}
-        label={t("frame.density")}
+        label={t("shell.density")}
         value={preferences.density.value}
-        options={DENSITIES.map((value) => ({ value, label: t(`frame.density_${value}`) }))}
+        options={DENSITIES.map((value) => ({ value, label: t(`shell.density_${value}`) }))}
         onChoose={(value) => preferences.setDensity(value as Density)}
       />
       <Checkbox
-        label={t("frame.single_keys")}
-        hint={t("frame.single_keys_hint")}
+        label={t("shell.single_keys")}
+        hint={t("shell.single_keys_hint")}
         checked={preferences.singleKeys.value}
         onChange={preferences.setSingleKeys}
       />
@@ -48,7 +48,7 @@ export function AppearanceFields({ models, id }: { models: Models; id: string })
 
 export function AppearanceDialog({ models }: { models: Models }) {
   return (
-    <Dialog title={t("frame.look")} lightDismiss onClose={() => models.overlay.value = null}>
+    <Dialog title={t("shell.look")} lightDismiss onClose={() => models.overlay.value = null}>
       <AppearanceFields models={models} id="look" />
     </Dialog>
   );

@@ -13,10 +13,10 @@ export function HelpDialog({ models }: { models: Models }) {
   // The dialog has no shortcuts of its own: it lists those of the page under it.
   const rows = useRef(activeShortcuts()).current;
   return (
-    <Dialog title={t("frame.keys")} wide lightDismiss onClose={() => overlay.value = null}>
+    <Dialog title={t("shell.keys")} wide lightDismiss onClose={() => overlay.value = null}>
       <Checkbox
-        label={t("frame.single_keys")}
-        hint={t("frame.single_keys_hint")}
+        label={t("shell.single_keys")}
+        hint={t("shell.single_keys_hint")}
         checked={preferences.singleKeys.value}
         onChange={preferences.setSingleKeys}
       />
@@ -25,7 +25,7 @@ export function HelpDialog({ models }: { models: Models }) {
           <dt>
             <kbd>Ctrl</kbd> <kbd>K</kbd>
           </dt>
-          <dd>{t("frame.key_palette")}</dd>
+          <dd>{t("shell.key_palette")}</dd>
         </div>
         {rows.map((row) => (
           <KeyRow

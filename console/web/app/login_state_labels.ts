@@ -1,4 +1,4 @@
-// Labels, colours and shapes of the states of a login. The texts are in the area `live` of the catalogue.
+// Labels, colours and shapes of the states of a login. The texts are in the areas `login` and `explain`.
 
 import type { Step } from "../../../radius/protocol/steps.ts";
 import { t } from "../i18n/translate.ts";
@@ -96,17 +96,17 @@ export function messageOrName(key: string, name: string): string {
 /** The label of a step. */
 export function stepLabel(place: string): string {
   const node = findNode(place);
-  if (node === "start" && place !== "start") return messageOrName(`live.place_${place}`, place);
-  return messageOrName(`live.step_${node}`, place);
+  if (node === "start" && place !== "start") return messageOrName(`login.place_${place}`, place);
+  return messageOrName(`login.step_${node}`, place);
 }
 
 export function outcomeLabel(name: OutcomeName): StateLabel {
-  return { ...OUTCOME_STYLES[name], label: t(`live.${name}`) };
+  return { ...OUTCOME_STYLES[name], label: t(`login.${name}`) };
 }
 
 /** The short label of a node of the diagram. */
 export function nodeLabel(node: Step | "start"): StateLabel {
-  return { ...(node === "start" ? START : STEP_STYLES[node]), label: t(`live.node_${node}`) };
+  return { ...(node === "start" ? START : STEP_STYLES[node]), label: t(`login.node_${node}`) };
 }
 
 /** The label of the current step or the outcome of a conversation. */

@@ -55,9 +55,9 @@ function PageFrame({ models, visit, page: Page }: { models: Models; visit: Route
 function PageNotFound() {
   return (
     <main class="page">
-      <h1 tabIndex={-1}>{t("frame.page_missing")}</h1>
+      <h1 tabIndex={-1}>{t("shell.page_missing")}</h1>
       <p>
-        {t("frame.page_missing_next")} <a href="/live">{t("frame.to_live")}</a>
+        {t("shell.page_missing_next")} <a href="/live">{t("shell.to_live")}</a>
       </p>
     </main>
   );
@@ -77,8 +77,8 @@ function PageFailed({ why }: { why: "page_unloaded" | "page_broken" }) {
   return (
     <main class="page">
       <Alert tone="bad" role="alert">
-        <strong>{t(`frame.${why}`)}</strong> {t(`frame.${why}_next`)}{" "}
-        <Button small onClick={() => location.reload()}>{t("frame.reload")}</Button>
+        <strong>{t(`shell.${why}`)}</strong> {t(`shell.${why}_next`)}{" "}
+        <Button small onClick={() => location.reload()}>{t("shell.reload")}</Button>
       </Alert>
     </main>
   );

@@ -45,16 +45,16 @@ export function Palette({ models }: { models: Models }) {
     setTimeout(offer.run);
   };
   return (
-    <Dialog title={t("frame.palette")} lightDismiss onClose={close}>
+    <Dialog title={t("shell.palette")} lightDismiss onClose={close}>
       <input
         class="input"
         type="text"
         role="combobox"
-        aria-label={t("frame.palette_hint")}
+        aria-label={t("shell.palette_hint")}
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={offers.length === 0 ? undefined : `palette-${chosen}`}
-        placeholder={t("frame.palette_hint")}
+        placeholder={t("shell.palette_hint")}
         autocomplete="off"
         spellcheck={false}
         autofocus
@@ -72,7 +72,7 @@ export function Palette({ models }: { models: Models }) {
           event.preventDefault();
         }}
       />
-      <ul class="palette" id="palette-list" role="listbox" aria-label={t("frame.palette")}>
+      <ul class="palette" id="palette-list" role="listbox" aria-label={t("shell.palette")}>
         {offers.map((offer, index) => (
           <PaletteRow
             key={offer.id}
@@ -84,7 +84,7 @@ export function Palette({ models }: { models: Models }) {
           />
         ))}
       </ul>
-      {offers.length === 0 && <p class="quiet" role="status">{t("frame.palette_empty")}</p>}
+      {offers.length === 0 && <p class="quiet" role="status">{t("shell.palette_empty")}</p>}
     </Dialog>
   );
 }
@@ -145,12 +145,12 @@ function fixedItems(models: Models): PaletteItem[] {
     {
       id: "do:look",
       kind: "do",
-      label: t("frame.look"),
+      label: t("shell.look"),
       run: () => {
         models.overlay.value = "look";
       },
     },
-    { id: "do:sign_out", kind: "do", label: t("frame.sign_out"), run: () => void models.session.signOut() },
+    { id: "do:sign_out", kind: "do", label: t("shell.sign_out"), run: () => void models.session.signOut() },
   ];
 }
 

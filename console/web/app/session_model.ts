@@ -159,7 +159,7 @@ export function permissionHint(
   { session }: { readonly session: Pick<SessionModel, "hasRole"> },
   needs: Role,
 ): string | undefined {
-  return session.hasRole(needs) ? undefined : t(`frame.needs_${needs}`);
+  return session.hasRole(needs) ? undefined : t(`shell.needs_${needs}`);
 }
 
 export class SignInGate {

@@ -21,13 +21,13 @@ export function Sidebar({ models }: { models: Models }) {
   }, [path, open]);
   return (
     <>
-      <nav class="sidebar" id={SHEET} ref={nav} popover="auto" aria-label={t("frame.pages")}>
+      <nav class="sidebar" id={SHEET} ref={nav} popover="auto" aria-label={t("shell.pages")}>
         <a class="wordmark" href="/live">
           <Logo />Countersign
         </a>
         <button type="button" class="sidebar-link find" onClick={() => models.overlay.value = "palette"}>
           <Icon name="search" />
-          {t("frame.find")}
+          {t("shell.find")}
           <kbd aria-hidden="true">Ctrl K</kbd>
         </button>
         {GROUPS.map((group) => <Group key={group} models={models} group={group} />)}
@@ -44,7 +44,7 @@ function Group({ models, group }: { models: Models; group: SidebarGroup }) {
   if (rows.length === 0) return null;
   return (
     <div class="sidebar-group">
-      <h2>{t(`frame.${group}`)}</h2>
+      <h2>{t(`shell.${group}`)}</h2>
       <ul>
         {rows.map(([name, place]) => <SidebarLink key={name} models={models} name={name} place={place} />)}
       </ul>
@@ -99,12 +99,12 @@ function isHere({ router }: Models, name: RouteName): boolean {
 function PhonePage() {
   return (
     <div class="sidebar-group">
-      <h2>{t("frame.for_users")}</h2>
+      <h2>{t("shell.for_users")}</h2>
       <ul>
         <li>
           <a class="sidebar-link" href="/device" target="_blank" rel="noopener">
             <Icon name="smartphone" />
-            {t("frame.phone_page")}
+            {t("shell.phone_page")}
           </a>
         </li>
       </ul>
@@ -120,21 +120,21 @@ function SidebarFooter({ models: { session, preferences, overlay } }: { models: 
       {who !== null && (
         <div class="who">
           <strong class="cut">{who.name}</strong>
-          <span>{t(`frame.role_${who.role}`)}</span>
+          <span>{t(`common.role_${who.role}`)}</span>
         </div>
       )}
       <div class="sidebar-actions">
         <SidebarButton icon="languages" onClick={() => overlay.value = "look"}>
-          {t("frame.look")}
+          {t("shell.look")}
         </SidebarButton>
         <SidebarButton icon={isDark ? "sun" : "moon"} onClick={preferences.toggleTheme}>
-          {t(isDark ? "frame.light" : "frame.dark")}
+          {t(isDark ? "shell.light" : "shell.dark")}
         </SidebarButton>
         <SidebarButton icon="keyboard" onClick={() => overlay.value = "help"}>
-          {t("frame.keys_short")}
+          {t("shell.keys_short")}
         </SidebarButton>
         <SidebarButton icon="log-out" onClick={() => void session.signOut()}>
-          {t("frame.sign_out")}
+          {t("shell.sign_out")}
         </SidebarButton>
       </div>
     </div>
@@ -156,7 +156,7 @@ function SidebarButton(
 function BottomBar({ models }: { models: Models }) {
   const names = ROWS.filter(([, { sidebar }]) => sidebar.isInBottomBar === true);
   return (
-    <nav class="bottom-bar" aria-label={t("frame.more_pages")}>
+    <nav class="bottom-bar" aria-label={t("shell.more_pages")}>
       <ul>
         {names.map(([name, place]) => (
           <SidebarLink
@@ -170,7 +170,7 @@ function BottomBar({ models }: { models: Models }) {
         <li>
           <button type="button" class="sidebar-link" popovertarget={SHEET}>
             <Icon name="ellipsis" />
-            {t("frame.more")}
+            {t("common.more")}
           </button>
         </li>
       </ul>

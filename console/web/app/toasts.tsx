@@ -119,12 +119,12 @@ function OneToast({ toast, model }: { toast: Toast; model: ToastModel }) {
             void undo();
           }}
         >
-          {t("frame.undo")}
+          {t("common.undo")}
         </button>
       )}
       <button type="button" class="button button-plain button-small" onClick={() => model.dismiss(id)}>
         <Icon name="x" />
-        <span class="unseen">{t("frame.dismiss")}</span>
+        <span class="unseen">{t("common.dismiss")}</span>
       </button>
     </div>
   );

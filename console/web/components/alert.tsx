@@ -74,7 +74,7 @@ export function EmptyState(
   return (
     <Empty title={title} next={next}>
       {children}
-      {onClear !== undefined && <Button small onClick={onClear}>{t("frame.clear_filters")}</Button>}
+      {onClear !== undefined && <Button small onClick={onClear}>{t("common.clear_filters")}</Button>}
     </Empty>
   );
 }
@@ -91,7 +91,7 @@ export function ErrorState({ title, children, onRetry }: ErrorStateProps) {
   return (
     <Alert tone="bad" role="alert">
       <strong>{title}</strong> {children}{" "}
-      {onRetry !== undefined && <Button small onClick={onRetry}>{t("frame.try_again")}</Button>}
+      {onRetry !== undefined && <Button small onClick={onRetry}>{t("common.try_again")}</Button>}
     </Alert>
   );
 }
@@ -100,7 +100,7 @@ export function ErrorState({ title, children, onRetry }: ErrorStateProps) {
 export function Skeleton({ rows = 8 }: { rows?: number }) {
   return (
     <div class="skeleton" role="status">
-      <span class="unseen">{t("frame.loading")}</span>
+      <span class="unseen">{t("common.loading")}</span>
       {Array.from({ length: rows }, (_, at) => <i key={at} aria-hidden="true" />)}
     </div>
   );
@@ -121,8 +121,8 @@ interface FetchedProps<T> extends Partial<FetchTexts> {
 }
 
 export function Fetched<T>(props: FetchedProps<T>) {
-  const { resource, failed = "connect.unread", rows = 8, children } = props;
-  const old = props.failed === undefined ? "connect.old" : props.old;
+  const { resource, failed = "common.unread", rows = 8, children } = props;
+  const old = props.failed === undefined ? "common.old" : props.old;
   const state = resource.state.value;
   const problem = resource.problem.value;
   const isReady = state.kind === "ready";

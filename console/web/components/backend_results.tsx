@@ -33,13 +33,13 @@ interface ReceiptProps {
 
 export function BackendResults({ entries, onRetry }: ReceiptProps) {
   return (
-    <ul class="receipt" aria-label={t("frame.backends_said")}>
+    <ul class="receipt" aria-label={t("common.backends_said")}>
       {entries.map((entry) => (
         <li key={entry.backend}>
           <Chip
             words={{
               ...(entry.notStored === undefined ? RESULT_STYLES[entry.outcome] : INCOMPLETE),
-              label: `${entry.backend}: ${t(`frame.outcome_${entry.outcome}`)}`,
+              label: `${entry.backend}: ${t(`common.outcome_${entry.outcome}`)}`,
             }}
           />
           {entry.detail !== undefined && <span class="quiet small">{entry.detail}</span>}
@@ -50,7 +50,7 @@ export function BackendResults({ entries, onRetry }: ReceiptProps) {
               of={entry.backend}
               onClick={() => onRetry(entry.backend)}
             >
-              {t("frame.try_again")}
+              {t("common.try_again")}
             </Button>
           )}
         </li>
@@ -66,8 +66,8 @@ export function backendSummary(
 ): string {
   const done = entries.filter(({ outcome }) => outcome === "done").length;
   return done === entries.length
-    ? t(`frame.${verb}_all`, { count: done })
-    : t(`frame.${verb}_some`, { done, count: entries.length });
+    ? t(`common.${verb}_all`, { count: done })
+    : t(`common.${verb}_some`, { done, count: entries.length });
 }
 
 /** {@link backendSummary} for a toast, which has no chips: with the members that a backend did not store. */
@@ -101,7 +101,7 @@ export function ResultAlert({ said, onRetry }: {
           onRetry={(backend) => void onRetry(backend)}
         />
       )}
-      <Button kind="plain" small onClick={() => said.value = null}>{t("frame.dismiss")}</Button>
+      <Button kind="plain" small onClick={() => said.value = null}>{t("common.dismiss")}</Button>
     </Alert>
   );
 }
@@ -121,7 +121,7 @@ export function showReceiptToast(
 /** "2 members not stored: bob, eve". An ellipsis ends an incomplete list. */
 export function notStoredText({ count, names }: MembersNotStored): string {
   const listed = count > names.length ? [...names, "…"] : names;
-  return `${t("frame.not_stored", { count })}: ${listed.join(", ")}`;
+  return `${t("common.not_stored", { count })}: ${listed.join(", ")}`;
 }
 
 interface BackendInfo {
@@ -149,12 +149,12 @@ export function BackendChoice({ backends, chosen }: BackendChoiceProps) {
   };
   return (
     <fieldset class="multi">
-      <legend>{t("people.backends_choice")}</legend>
+      <legend>{t("common.backends_choice")}</legend>
       {backends.map(({ name, kind, mode }) => (
         <Checkbox
           key={name}
           label={name}
-          hint={t(mode === "async" ? "people.backend_later" : "people.backend_at_once", { kind })}
+          hint={t(mode === "async" ? "common.backend_later" : "common.backend_at_once", { kind })}
           checked={now.includes(name)}
           onChange={(isWanted) => toggle(name, isWanted)}
         />
@@ -165,18 +165,18 @@ export function BackendChoice({ backends, chosen }: BackendChoiceProps) {
 
 /** The message for an empty selection; `undefined` otherwise. */
 export function noBackendReason({ value }: ChosenBackends): string | undefined {
-  return value?.length === 0 ? t("people.choose_backend") : undefined;
+  return value?.length === 0 ? t("common.choose_backend") : undefined;
 }
 
 /** The state of a backend, from its last results. */
 export function backendLabel({ kind, lastGoodMs, lastFault, dead, owed }: BackendRow): StateLabel {
-  if (kind === "store") return { tone: "ok", shape: "check", label: t("connect.backend_ok") };
+  if (kind === "store") return { tone: "ok", shape: "check", label: t("common.backend_ok") };
   const isBad = lastFault !== null && lastFault.kind !== "refused" && lastFault.atMs >= (lastGoodMs ?? 0);
-  if (isBad) return { tone: "bad", shape: "cross", label: t("connect.backend_bad") };
-  if (dead > 0) return { tone: "bad", shape: "cross", label: t("connect.backend_dead") };
-  if (owed > 0) return { tone: "wait", shape: "clock", label: t("connect.backend_owed") };
-  if (lastGoodMs === null) return { tone: "idle", shape: "ring", label: t("connect.backend_unknown") };
-  return { tone: "ok", shape: "check", label: t("connect.backend_ok") };
+  if (isBad) return { tone: "bad", shape: "cross", label: t("common.backend_bad") };
+  if (dead > 0) return { tone: "bad", shape: "cross", label: t("common.backend_dead") };
+  if (owed > 0) return { tone: "wait", shape: "clock", label: t("common.backend_owed") };
+  if (lastGoodMs === null) return { tone: "idle", shape: "ring", label: t("common.backend_unknown") };
+  return { tone: "ok", shape: "check", label: t("common.backend_ok") };
 }
 
 export function BackendChips({ rows }: { rows: readonly BackendRow[] }) {

@@ -42,7 +42,7 @@ export function Button(props: ButtonProps) {
       onClick={onClick && (() => void onClick())}
     >
       {icon && <Icon name={icon} size={small ? 14 : 16} />}
-      {busy ? t("frame.working") : children}
+      {busy ? t("common.working") : children}
       {of !== undefined && <span class="unseen">{` ${of}`}</span>}
     </button>
   );
@@ -66,7 +66,7 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
   return (
     <button type="button" class="button button-small" onClick={() => void copy()}>
       <Icon name={said.value === "copied" ? "check" : "copy"} size={14} />
-      <span aria-live="polite">{said.value === null ? what : t(`frame.${said.value}`)}</span>
+      <span aria-live="polite">{said.value === null ? what : t(`common.${said.value}`)}</span>
     </button>
   );
 }
@@ -103,7 +103,7 @@ export function ExportButton({ models, from, query, file, texts, reason }: Expor
     });
   return (
     <Button icon="download" disabled={busy.value} reason={reason} onClick={save}>
-      {t(busy.value ? "frame.working" : texts.label)}
+      {t(busy.value ? "common.working" : texts.label)}
     </Button>
   );
 }

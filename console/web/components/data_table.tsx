@@ -120,7 +120,7 @@ function Row<T>({ row, id, keys, table }: RowProps<T>) {
             <input
               type="checkbox"
               checked={isChosen}
-              aria-label={t("frame.select_row", { name: id })}
+              aria-label={t("common.select_row", { name: id })}
               onClick={(event) => event.shiftKey ? selection.extend(id, keys) : selection.toggle(id)}
             />
           </label>
@@ -151,7 +151,7 @@ function PageBox({ keys, selection }: { keys: readonly string[]; selection: Sele
         type="checkbox"
         checked={all}
         indeterminate={chosen > 0 && !all}
-        aria-label={t("frame.select_page")}
+        aria-label={t("common.select_page")}
         onClick={() => all ? selection.clear() : selection.select(keys)}
       />
     </label>
@@ -182,12 +182,12 @@ function useRowKeys({ body, keys, selection }: RowKeys): void {
     else selection.toggle(key);
   };
   const rows = [
-    { keys: "j", label: "frame.key_down", run: () => move(1) },
-    { keys: "k", label: "frame.key_up", run: () => move(-1) },
+    { keys: "j", label: "common.key_down", run: () => move(1) },
+    { keys: "k", label: "common.key_up", run: () => move(-1) },
   ] as const;
   const picks = [
-    { keys: "x", label: "frame.key_choose", run: () => pick(false) },
-    { keys: "X", label: "frame.key_range", run: () => pick(true) },
+    { keys: "x", label: "common.key_choose", run: () => pick(false) },
+    { keys: "X", label: "common.key_range", run: () => pick(true) },
   ] as const;
   useShortcuts(selection === undefined ? rows : [...rows, ...picks]);
 }
@@ -206,13 +206,13 @@ export function SelectionBar({ selection, total, children }: SelectionBarProps) 
   const count = everything && total !== null ? total : selection.selected.value.size;
   if (count === 0) return null;
   return (
-    <div class="selection-bar" role="region" aria-label={t("frame.selected", { count })}>
+    <div class="selection-bar" role="region" aria-label={t("common.selected", { count })}>
       <Icon name="list-checks" />
-      <strong role="status">{t("frame.selected", { count })}</strong>
+      <strong role="status">{t("common.selected", { count })}</strong>
       {!everything && total !== null && total > count && (
-        <Button small onClick={selection.selectEverything}>{t("frame.select_all", { count: total })}</Button>
+        <Button small onClick={selection.selectEverything}>{t("common.select_all", { count: total })}</Button>
       )}
-      <Button kind="plain" small onClick={selection.clear}>{t("frame.select_none")}</Button>
+      <Button kind="plain" small onClick={selection.clear}>{t("common.select_none")}</Button>
       <div class="end">{children}</div>
     </div>
   );

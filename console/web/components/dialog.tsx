@@ -61,12 +61,12 @@ export function Dialog(
             onClick={onClose}
           >
             <Icon name="x" />
-            <span class="unseen">{t("frame.close")}</span>
+            <span class="unseen">{t("common.close")}</span>
           </button>
         )}
       </div>
       <div class="dialog-body">
-        {action?.isSlow.value && <Alert tone="wait" role="status">{t("frame.no_answer")}</Alert>}
+        {action?.isSlow.value && <Alert tone="wait" role="status">{t("common.no_answer")}</Alert>}
         {children}
       </div>
       {footer !== undefined && <div class="dialog-foot">{footer}</div>}
@@ -83,16 +83,16 @@ interface DiscardProps {
 export function DiscardDialog({ onKeep, onDiscard }: DiscardProps) {
   return (
     <Dialog
-      title={t("frame.discard_title")}
+      title={t("common.discard_title")}
       onClose={onKeep}
       footer={
         <>
-          <Button autofocus onClick={onKeep}>{t("frame.keep_editing")}</Button>
-          <Button kind="bad" onClick={onDiscard}>{t("frame.discard")}</Button>
+          <Button autofocus onClick={onKeep}>{t("common.keep_editing")}</Button>
+          <Button kind="bad" onClick={onDiscard}>{t("common.discard")}</Button>
         </>
       }
     >
-      <p>{t("frame.discard_text")}</p>
+      <p>{t("common.discard_text")}</p>
     </Dialog>
   );
 }

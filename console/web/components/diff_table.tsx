@@ -20,9 +20,9 @@ export function DiffTable({ label, rows }: { label: string; rows: readonly DiffR
       <table class="table diff">
         <thead>
           <tr>
-            <th scope="col">{t("frame.attribute")}</th>
-            <th scope="col">{t("frame.now")}</th>
-            <th scope="col">{t("frame.after")}</th>
+            <th scope="col">{t("common.attribute")}</th>
+            <th scope="col">{t("common.now")}</th>
+            <th scope="col">{t("common.after")}</th>
           </tr>
         </thead>
         <tbody>
@@ -30,13 +30,13 @@ export function DiffTable({ label, rows }: { label: string; rows: readonly DiffR
             <tr key={row.name}>
               <th scope="row" class="mono">{row.name}</th>
               <td class="mono">
-                {row.now === null ? <span class="quiet">{t("frame.none")}</span> : <del>{row.now}</del>}
+                {row.now === null ? <span class="quiet">{t("common.none")}</span> : <del>{row.now}</del>}
               </td>
               <td class="mono">
                 {row.readOnlyReason !== undefined
                   ? <span class="quiet">{row.readOnlyReason}</span>
                   : row.after === null
-                  ? <span class="quiet">{t("frame.none")}</span>
+                  ? <span class="quiet">{t("common.none")}</span>
                   : <ins>{row.after}</ins>}
                 {row.note !== undefined && <span class="quiet small">{` ${row.note}`}</span>}
               </td>

@@ -80,7 +80,7 @@ export function FormDialog(props: FormDialogProps) {
       footer={
         <>
           <Button autofocus={isDestructive} disabled={!canClose(action)} onClick={close}>
-            {cancelLabel ?? t("frame.cancel")}
+            {cancelLabel ?? t("common.cancel")}
           </Button>
           <Button
             type="submit"
@@ -148,7 +148,7 @@ export function ConfirmDialog(
   return (
     <FormDialog
       {...rest}
-      cancelLabel={t("frame.keep")}
+      cancelLabel={t("common.keep")}
       isDestructive
       reason={reason ?? (mustType && typed.value.trim() !== word ? "" : undefined)}
       onSubmit={confirm}
@@ -157,7 +157,7 @@ export function ConfirmDialog(
       {mustType && (
         <TextField
           id="confirm-word"
-          label={t("frame.type_to_confirm", { word })}
+          label={t("common.type_to_confirm", { word })}
           text={typed}
           input={{ spellcheck: false }}
         />
@@ -179,18 +179,18 @@ export function OneTimeSecret({ label, secret, onDone, children }: SecretProps) 
   const kept = useSignal(false);
   return (
     <div class="secret">
-      <Alert tone="wait">{t("frame.shown_once")}</Alert>
+      <Alert tone="wait">{t("common.shown_once")}</Alert>
       <pre class="mono" role="group" tabIndex={0} aria-label={label}>{secret}</pre>
       {children}
       <div class="secret-end">
-        <CopyButton text={secret} what={t("frame.copy")} />
+        <CopyButton text={secret} what={t("common.copy")} />
         <Checkbox
-          label={t("frame.i_kept_it")}
+          label={t("common.i_kept_it")}
           checked={kept.value}
           onChange={(checked) => kept.value = checked}
         />
         <Button kind="primary" disabled={!kept.value} onClick={onDone}>
-          {t("frame.done")}
+          {t("common.done")}
         </Button>
       </div>
     </div>

@@ -18,7 +18,7 @@ export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): C
       load().then((Component) => loaded.value = { Component }, () => loaded.value = "failed");
     }, []);
     const now = loaded.value;
-    if (now === "failed") return <Alert tone="bad" role="alert">{t("frame.page_unloaded")}</Alert>;
+    if (now === "failed") return <Alert tone="bad" role="alert">{t("shell.page_unloaded")}</Alert>;
     return now === null ? null : createElement(now.Component, props);
   };
 }

@@ -151,7 +151,7 @@ export function FilterChips({ models, filters }: {
       {active.map((filter) => (
         <li key={filter.name}>
           <button type="button" class="filter-chip" onClick={() => clearFilters(models, [filter])}>
-            <span class="unseen">{`${t("frame.clear_filter")} `}</span>
+            <span class="unseen">{`${t("common.clear_filter")} `}</span>
             <span class="cut">{chipText(filter, param(filter.name))}</span>
             <Icon name="x" size={12} />
           </button>
@@ -160,7 +160,7 @@ export function FilterChips({ models, filters }: {
       {active.length > 1 && (
         <li>
           <Button kind="plain" small onClick={() => clearFilters(models, active)}>
-            {t("frame.clear_filters")}
+            {t("common.clear_filters")}
           </Button>
         </li>
       )}

@@ -166,15 +166,15 @@ export function PageTurner(
   const before = (page - 1) * pageSize;
   const to = before + shown;
   return (
-    <nav class="pager" aria-label={t("frame.page_of_list")}>
+    <nav class="pager" aria-label={t("common.page_of_list")}>
       <span class="quiet" role="status">
-        {t("frame.range", { from: before + Math.min(1, shown), to, count: total })}
+        {t("common.range", { from: before + Math.min(1, shown), to, count: total })}
       </span>
       <Button small icon="chevron-left" disabled={page === 1} onClick={() => onPage(page - 1)}>
-        {t("frame.previous")}
+        {t("common.previous")}
       </Button>
       <Button small disabled={to >= total} onClick={() => onPage(page + 1)}>
-        {t("frame.next")}
+        {t("common.next")}
         <Icon name="chevron-right" size={14} />
       </Button>
     </nav>

@@ -93,16 +93,16 @@ export function auditHref(object: string): string {
 export function AuditLink({ object }: { object: string }) {
   const name = object.slice(object.indexOf(":") + 1);
   return (
-    <a class="button" href={auditHref(object)} aria-label={t("frame.audit_of", { name })}>
+    <a class="button" href={auditHref(object)} aria-label={t("common.audit_of", { name })}>
       <Icon name="scroll-text" size={14} />
-      {t("frame.audit")}
+      {t("shell.audit")}
     </a>
   );
 }
 
 /** The icon alone, for a row of a table. */
 export function AuditIconLink({ object }: { object: string }) {
-  const label = t("frame.audit_of", { name: object.slice(object.indexOf(":") + 1) });
+  const label = t("common.audit_of", { name: object.slice(object.indexOf(":") + 1) });
   return (
     <a class="cell-link" href={auditHref(object)} title={label}>
       <Icon name="scroll-text" size={14} />

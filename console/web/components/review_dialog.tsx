@@ -21,8 +21,8 @@ interface Conflict {
 }
 
 interface ReviewProps {
-  /** Whose words it speaks. */
-  readonly area: "people" | "connect";
+  /** The area of the message catalogue. */
+  readonly area: "users" | "clients";
   /** Of what is changed. */
   readonly name: string;
   readonly rows: readonly DiffRow[];
@@ -51,7 +51,7 @@ export function ReviewDialog(props: ReviewProps) {
   return (
     <FormDialog
       title={t(isRaced ? `${area}.raced_title` : `${area}.review_title`, { name })}
-      submitLabel={t(isRaced ? `${area}.save_over` : "frame.save")}
+      submitLabel={t(isRaced ? `${area}.save_over` : "common.save")}
       cancelLabel={t(`${area}.keep_editing`)}
       failureTitle={t(`${area}.not_saved`)}
       reason={reason ?? (rows.length === 0 ? t(`${area}.nothing_changed`) : undefined)}
@@ -97,8 +97,8 @@ export function isChangedMeanwhile(fault: unknown): fault is ApiFailure {
 interface ReviewedFormProps {
   readonly router: Router;
   readonly id?: string;
-  /** Whose words it speaks. */
-  readonly area: "people" | "connect";
+  /** The area of the message catalogue. */
+  readonly area: "users" | "clients";
   /** The form is unchanged. */
   readonly isSame: boolean;
   /** Why the form is read-only. */

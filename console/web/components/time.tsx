@@ -24,7 +24,7 @@ export function Time({ models, atMs, absolute = false }: TimeProps) {
 export function Expiry({ models, atMs }: { models: Models; atMs: number }) {
   return (
     <p class="quiet small">
-      {t("people.good_until")} <Time models={models} atMs={atMs} absolute />
+      {t("common.good_until")} <Time models={models} atMs={atMs} absolute />
     </p>
   );
 }

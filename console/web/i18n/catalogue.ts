@@ -8,7 +8,7 @@ export const LANGUAGE_NAMES = { en: "English", de: "Deutsch" } as const;
 export type Language = keyof typeof LANGUAGE_NAMES;
 export const LANGUAGES = Object.keys(LANGUAGE_NAMES) as readonly Language[];
 
-/** `area.name`, such as `people.title`. The English messages of `errors` are those of the API's table. */
+/** `area.name`, such as `users.edit`. The English messages of `errors` are those of the API's table. */
 export type MessageKey = keyof typeof en | `errors.${TranslatedCode}`;
 type TranslatedCode = {
   [Code in keyof typeof ERROR_CODES]: typeof ERROR_CODES[Code] extends { isDetailed: true } ? never : Code;

@@ -30,7 +30,7 @@ export function locale(): string {
 /**
  * The message of a key. Without a catalogue, the key itself: a page with keys is better than no page.
  *
- * @example t("frame.range", { from: 51, to: 100, count: 772 })
+ * @example t("common.range", { from: 51, to: 100, count: 772 })
  */
 export function t(key: MessageKey, values: MessageValues = {}): string {
   const { language, catalogue } = active.value;

@@ -91,7 +91,7 @@ export function AdminList({ models }: { models: Models }) {
         resource={resource}
         columns={columnsOf({ models, reason, onOpen: (row) => open.value = row })}
         keyOf={keyOf}
-        empty={{ title: t("access.administrators"), next: t("access.owner_why") }}
+        empty={{ title: t("access.administrators"), next: t("common.owner_why") }}
       >
         <Button
           kind="primary"
@@ -126,7 +126,7 @@ function columnsOf({ models, reason, onOpen }: ColumnDeps): readonly TableColumn
   const me = readyValue(models.session.session.value)?.name;
   return [
     {
-      label: t("access.name"),
+      label: t("common.name"),
       cell: (row) => (
         <>
           <bdi class="mono">{nameOf(row)}</bdi>{" "}
@@ -138,7 +138,7 @@ function columnsOf({ models, reason, onOpen }: ColumnDeps): readonly TableColumn
     {
       label: t("access.role"),
       width: "128px",
-      cell: (row) => t(`frame.role_${row.kind === "admin" ? row.admin.role : row.invitation.role}`),
+      cell: (row) => t(`common.role_${row.kind === "admin" ? row.admin.role : row.invitation.role}`),
     },
     { label: t("access.state"), width: "14%", wideOnly: true, cell: stateCell },
     { label: t("access.ways"), width: "18%", wideOnly: true, cell: factorsText },
@@ -189,8 +189,8 @@ function OwnersTokens({ models }: { models: Models }) {
   const making = useSignal(false);
   const revoking = useSignal<TokenRow | null>(null);
   const columns: readonly TableColumn<TokenRow>[] = [
-    { label: t("access.name"), cell: ({ name }) => <bdi class="mono">{name}</bdi> },
-    { label: t("access.role"), width: "22%", cell: ({ role }) => t(`frame.role_${role}`) },
+    { label: t("common.name"), cell: ({ name }) => <bdi class="mono">{name}</bdi> },
+    { label: t("access.role"), width: "22%", cell: ({ role }) => t(`common.role_${role}`) },
     {
       label: t("access.token_by"),
       width: "16%",

@@ -32,7 +32,7 @@ export default function AccessPage({ models }: PageProps) {
   const Part = PARTS[current as keyof typeof PARTS] ?? AdminList;
   return (
     <main class="page">
-      <PageBar title={t("frame.access")} />
+      <PageBar title={t("shell.access")} />
       <Tabs models={models} tabs={tabs} label={t("access.parts")} />
       <Part key={current} models={models} />
     </main>

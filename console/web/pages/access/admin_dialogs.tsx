@@ -30,7 +30,7 @@ export const ROLE_ROW: FieldRow<{ role: Role }> = {
   label: "access.role",
   /** From least to most. */
   choices: ["viewer", "operator", "user_manager", "owner"],
-  choiceLabel: (role) => t(`frame.role_${role}`),
+  choiceLabel: (role) => t(`common.role_${role}`),
 };
 
 type AdminProps = AccessDialogProps & { readonly admin: AdminRow };
@@ -114,7 +114,7 @@ function RoleField({ admin: { name, origin, role }, fixed, change }: RoleFieldPr
   if (origin !== "console") {
     return (
       <ReadOnlyField label={t("access.role")} hint={fixed ?? t("access.provider_role_why")}>
-        {t(`frame.role_${role}`)}
+        {t(`common.role_${role}`)}
       </ReadOnlyField>
     );
   }
@@ -126,7 +126,7 @@ function RoleField({ admin: { name, origin, role }, fixed, change }: RoleFieldPr
         value: role,
         onChange: (wanted) =>
           void change({ role: wanted }, (row) =>
-            t("access.role_said", { name, role: t(`frame.role_${row.role}`) })),
+            t("access.role_said", { name, role: t(`common.role_${row.role}`) })),
       })}
     />
   );
@@ -205,7 +205,7 @@ export function InvitationDialog(
   return (
     <Dialog title={name} onClose={onClose} action={action}>
       <ErrorAlert of={action.fault} />
-      <ReadOnlyField label={t("access.role")}>{t(`frame.role_${role}`)}</ReadOnlyField>
+      <ReadOnlyField label={t("access.role")}>{t(`common.role_${role}`)}</ReadOnlyField>
       <p>{t("access.link_until", { time: fullTimeText(deadlineMs) })}</p>
       <div class="access-rules">
         <ActionRow label={t("access.withdraw")} bad onDo={withdraw} />
@@ -222,7 +222,7 @@ export interface AccessDialogProps {
 }
 
 const INVITE_ROWS: readonly FieldRow<{ name: string; role: Role }>[] = [
-  { name: "name", label: "access.name", input: { required: true, maxLength: 64, autofocus: true } },
+  { name: "name", label: "common.name", input: { required: true, maxLength: 64, autofocus: true } },
   ROLE_ROW,
 ];
 

@@ -72,7 +72,7 @@ function App({ models, factors, open }: PartProps & { factors: FactorSummary }) 
         {since === null
           ? (
             <Button kind="primary" onClick={() => open.value = { kind: "totp" }}>
-              {t("access.totp_add")}
+              {t("common.totp_add")}
             </Button>
           )
           : (
@@ -88,7 +88,7 @@ function App({ models, factors, open }: PartProps & { factors: FactorSummary }) 
 
 function Passkeys({ models, factors, open }: PartProps & { factors: FactorSummary }) {
   const why = passkeyUnavailableReason();
-  const reason = why === null ? undefined : t(`access.${why}`);
+  const reason = why === null ? undefined : t(`common.${why}`);
   return (
     <section class="panel access-panel" aria-label={t("access.passkeys")}>
       <h2>{t("access.passkeys")}</h2>
@@ -142,7 +142,7 @@ interface AddTotpProps {
 function AddTotp({ models, onCodes, onClose }: AddTotpProps) {
   const action = useAction();
   return (
-    <Dialog title={t("access.totp_add")} onClose={onClose} action={action}>
+    <Dialog title={t("common.totp_add")} onClose={onClose} action={action}>
       <TotpSetUp models={models} action={action} onCodes={onCodes} />
     </Dialog>
   );
@@ -177,7 +177,7 @@ function OpenDialog({ models, resource, open }: PartProps) {
   }
   if (shown.kind === "codes") {
     return (
-      <Dialog title={t("access.recovery_title")}>
+      <Dialog title={t("common.recovery_title")}>
         <CreatedRecoveryCodes codes={shown.codes} onDone={closeAndLoad} />
       </Dialog>
     );

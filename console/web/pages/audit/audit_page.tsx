@@ -18,10 +18,10 @@ import { t } from "../../i18n/translate.ts";
 import { auditActionLabel, ChangeText } from "./change_text.tsx";
 
 const TEXTS = {
-  filters: "govern.events",
-  failed: "govern.failed",
-  empty: ["govern.none", "govern.none_next"],
-  noMatch: ["govern.none_match", "govern.none_match_next"],
+  filters: "audit.events",
+  failed: "audit.failed",
+  empty: ["audit.none", "audit.none_next"],
+  noMatch: ["audit.none_match", "audit.none_match_next"],
 } as const;
 const FRAMES = { rows: "audit-list", none: "panel" } as const;
 
@@ -32,7 +32,7 @@ export default function AuditPage({ models }: PageProps) {
   return (
     <ListPage
       models={models}
-      title={t("govern.audit")}
+      title={t("audit.audit")}
       texts={TEXTS}
       filters={filters}
       bar="filters"
@@ -43,12 +43,12 @@ export default function AuditPage({ models }: PageProps) {
           models={models}
           from="audit/export"
           query={withLabels(query)}
-          file={`audit.${format}`}
-          texts={{ label: `govern.export_${format}`, failed: "govern.export_failed" }}
+          file={"audit." + format}
+          texts={{ label: `audit.export_${format}`, failed: "audit.export_failed" }}
         />
       ))}
       frames={FRAMES}
-      label={t("govern.events")}
+      label={t("audit.events")}
       blocks
       rows={(_last, pages) => pages.flatMap(({ items }) => items)}
       columns={auditColumns(models)}
@@ -56,11 +56,11 @@ export default function AuditPage({ models }: PageProps) {
       older={{
         read: (before) => fetch({ ...query, before }),
         label: ({ searchedToMs }) =>
-          t(searchedToMs === null || searchedToMs === undefined ? "govern.more" : "govern.search_further"),
+          t(searchedToMs === null || searchedToMs === undefined ? "audit.more" : "audit.search_further"),
         note: ({ searchedToMs }) =>
           searchedToMs === null || searchedToMs === undefined
             ? null
-            : t("govern.searched_to", { time: fullTimeText(searchedToMs) }),
+            : t("audit.searched_to", { time: fullTimeText(searchedToMs) }),
       }}
     />
   );
@@ -79,48 +79,48 @@ function withLabels(query: FilterQuery): FilterQuery {
 
 function filterRows(): ListFilter[] {
   return [
-    { name: "q", label: t("govern.filter_text"), control: "search" },
-    { name: "actor", label: t("govern.filter_actor"), chip: t("govern.who"), control: "search" },
-    { name: "object", label: t("govern.filter_object"), chip: t("govern.object"), control: "search" },
+    { name: "q", label: t("audit.filter_text"), control: "search" },
+    { name: "actor", label: t("audit.filter_actor"), chip: t("audit.who"), control: "search" },
+    { name: "object", label: t("audit.filter_object"), chip: t("audit.object"), control: "search" },
     {
       name: "action",
-      label: t("govern.filter_event"),
+      label: t("audit.filter_event"),
       control: "choice",
       options: ACTIONS.toSorted((a, b) => auditActionLabel(a).localeCompare(auditActionLabel(b))),
-      allLabel: t("govern.every_event"),
+      allLabel: t("audit.every_event"),
       text: auditActionLabel,
     },
-    { name: "source", label: t("govern.filter_source") },
-    { name: "from", label: t("govern.since"), control: "moment" },
-    { name: "to", label: t("govern.until"), control: "moment" },
+    { name: "source", label: t("audit.filter_source") },
+    { name: "from", label: t("audit.since"), control: "moment" },
+    { name: "to", label: t("audit.until"), control: "moment" },
   ];
 }
 
 export function auditColumns(models: Models): TableColumn<AuditItem>[] {
   const filterCell = (to: Readonly<Record<string, string>>, value: string, look?: string) => (
-    <CellFilter models={models} to={to} title="govern.filter_by" value={value} classes={look} />
+    <CellFilter models={models} to={to} title="common.only" value={value} classes={look} />
   );
   return [
     {
-      label: t("govern.at"),
+      label: t("audit.at"),
       width: "130px",
       cell: ({ atMs }) => (
-        <CellFilter models={models} to={dayOf(atMs)} title="govern.this_day" value="" classes="">
+        <CellFilter models={models} to={dayOf(atMs)} title="audit.this_day" value="" classes="">
           <Time models={models} atMs={atMs} />
         </CellFilter>
       ),
     },
     {
-      label: t("govern.who"),
+      label: t("audit.who"),
       cell: ({ actor }) => <ObjectCell value={actor}>{filterCell({ actor }, actor)}</ObjectCell>,
     },
     {
-      label: t("govern.event"),
+      label: t("audit.event"),
       width: "17%",
       cell: ({ action }) => filterCell({ action }, auditActionLabel(action), "wrap"),
     },
     {
-      label: t("govern.object"),
+      label: t("audit.object"),
       width: "20%",
       cell: ({ objects }) =>
         objects.map((object) => (
@@ -128,7 +128,7 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
         )),
     },
     {
-      label: t("govern.change"),
+      label: t("audit.change"),
       wideOnly: true,
       width: "26%",
       cell: ({ before, after, details: { caller: _, ...details } }) => (
@@ -136,7 +136,7 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
       ),
     },
     {
-      label: t("govern.from_place"),
+      label: t("audit.from_place"),
       wideOnly: true,
       cell: ({ actor, source, details: { caller } }) => {
         if (source === "") return false;
@@ -151,9 +151,9 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
 function LoginAddresses({ client, caller }: { client: ComponentChildren; caller: string | undefined }) {
   return (
     <dl class="addresses">
-      <dt>{t("govern.client")}</dt>
+      <dt>{t("audit.client")}</dt>
       <dd>{client}</dd>
-      {caller !== undefined && <dt>{t("govern.detail_caller")}</dt>}
+      {caller !== undefined && <dt>{t("audit.detail_caller")}</dt>}
       {caller !== undefined && <dd class="mono cut" title={caller}>{caller}</dd>}
     </dl>
   );
@@ -162,7 +162,7 @@ function LoginAddresses({ client, caller }: { client: ComponentChildren; caller:
 /** An object, with a link if it has its own page. */
 function ObjectCell({ value, children }: { value: string; children: ComponentChildren }) {
   const href = auditObjectHref(value);
-  const label = t("govern.open", { object: value });
+  const label = t("audit.open", { object: value });
   return (
     <span class="cell-named">
       {children}

@@ -31,7 +31,7 @@ export function ChangeText({ item }: { item: Pick<AuditItem, "before" | "after" 
       {details.length > 0 && <span class="quiet">{details.join(", ")}</span>}
       {conversation !== undefined && (
         <a class="change-link" href={`/live/c/${encodeURIComponent(conversation)}`}>
-          {t("frame.conversation")}
+          {t("shell.conversation")}
         </a>
       )}
     </>
@@ -40,24 +40,24 @@ export function ChangeText({ item }: { item: Pick<AuditItem, "before" | "after" 
 
 /** The label of a detail; without a label, its name. */
 function detailName(name: string): string {
-  return findMessage(`govern.detail_${name}`) ?? toReadableName(name);
+  return findMessage(`audit.detail_${name}`) ?? toReadableName(name);
 }
 
 /** The value of a detail as text: times are formatted, codes have labels. */
 function detailText(name: string, value: string): string {
   const type = (AUDIT_DETAILS as Readonly<Record<string, string>>)[name];
   if (type === "moment") return fullTimeText(Number(value));
-  if (type === "yes") return t(value === "true" ? "govern.yes" : "govern.no");
+  if (type === "yes") return t(value === "true" ? "common.yes" : "common.no");
   if (type === "row") return findMessage(`explain.row_${value}`) ?? toReadableName(value);
   if (type !== "code") return value;
-  return value.split(", ").map((one) => findMessage(`govern.${name}_${one}`) ?? toReadableName(one)).join(
+  return value.split(", ").map((one) => findMessage(`audit.${name}_${one}`) ?? toReadableName(one)).join(
     ", ",
   );
 }
 
 /** The label of a changed part. RADIUS attributes and their numbers keep their names. */
 function partName(name: string): string {
-  const known = findMessage(`govern.part_${name.replaceAll(".", "_")}`);
+  const known = findMessage(`audit.part_${name.replaceAll(".", "_")}`);
   if (known !== null) return known;
   const setting = findAuditedSetting(name);
   if (setting !== null) return settingLabel(setting);
@@ -66,14 +66,14 @@ function partName(name: string): string {
 
 /** The label of a code, such as a role, a factor, or a secret that changed. */
 function valueText(name: string, value: string): string {
-  if (value === "changed" || value === "********") return t("govern.value_changed");
+  if (value === "changed" || value === "********") return t("audit.value_changed");
   if (name === "role") {
-    return findMessage(`frame.role_${value}`) ?? (value === "none" ? t("govern.no_role") : value);
+    return findMessage(`common.role_${value}`) ?? (value === "none" ? t("audit.no_role") : value);
   }
-  if (name === "decidedBy" || name === "access") return findMessage(`govern.${name}_${value}`) ?? value;
-  if (value === "true") return t("govern.yes");
-  if (value === "false") return t("govern.no");
-  return findMessage(`govern.factor_${value}`) ?? value;
+  if (name === "decidedBy" || name === "access") return findMessage(`audit.${name}_${value}`) ?? value;
+  if (value === "true") return t("common.yes");
+  if (value === "false") return t("common.no");
+  return findMessage(`audit.factor_${value}`) ?? value;
 }
 
 function Change({ row: { name, before, after } }: { row: ChangeRow }) {
@@ -82,7 +82,7 @@ function Change({ row: { name, before, after } }: { row: ChangeRow }) {
       {name !== "" && <span class="quiet">{`${partName(name)}: `}</span>}
       {before !== "" && <del>{valueText(name, before)}</del>}
       {after === ""
-        ? <span class="quiet">{` → ${t("govern.nothing")}`}</span>
+        ? <span class="quiet">{` → ${t("audit.nothing")}`}</span>
         : <ins>{valueText(name, after)}</ins>}
     </li>
   );
@@ -118,5 +118,5 @@ function partText(part: unknown): string {
 /** An action without a label is shown by its name. */
 export function auditActionLabel(action: string): string {
   const name = action.replaceAll(".", "_");
-  return findMessage(`govern.event_${name}`) ?? toReadableName(name);
+  return findMessage(`audit.event_${name}`) ?? toReadableName(name);
 }

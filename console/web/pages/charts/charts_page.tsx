@@ -35,17 +35,17 @@ export default function ChartsPage({ models }: PageProps) {
   });
   return (
     <main class="page">
-      <PageBar title={t("records.charts")}>
+      <PageBar title={t("charts.charts")}>
         <Range models={models} />
       </PageBar>
       <FilterChips
         models={models}
         filters={[
-          { name: "client", label: t("records.client") },
-          { name: "target", label: t("records.target") },
+          { name: "client", label: t("common.client") },
+          { name: "target", label: t("common.target") },
         ]}
       />
-      <Fetched resource={charts} failed="records.charts_failed">
+      <Fetched resource={charts} failed="charts.charts_failed">
         {(series) => <ChartPanels models={models} series={series} busy={charts.busy.value} />}
       </Fetched>
     </main>
@@ -65,23 +65,23 @@ function Range({ models: { router } }: { models: Models }) {
   const isOwn = router.param("from") !== "" && router.param("to") !== "";
   return (
     <>
-      <DateTimeFilter router={router} name="from" label={t("records.filter_from")} />
-      <DateTimeFilter router={router} name="to" label={t("records.filter_to")} />
+      <DateTimeFilter router={router} name="from" label={t("common.filter_from")} />
+      <DateTimeFilter router={router} name="to" label={t("common.filter_to")} />
       <select
         class="input"
-        aria-label={t("records.range")}
+        aria-label={t("charts.range")}
         value={isOwn ? "" : router.param("range") || DEFAULT_RANGE}
         onChange={(event) => router.setParams({ range: event.currentTarget.value, from: "", to: "" })}
       >
         {isOwn && (
           <option value="">
-            {t("records.range_own", {
+            {t("charts.range_own", {
               from: fullTimeText(Date.parse(router.param("from"))),
               to: fullTimeText(Date.parse(router.param("to"))),
             })}
           </option>
         )}
-        {NAMES.map((name) => <option key={name} value={name}>{t(`records.range_${name}`)}</option>)}
+        {NAMES.map((name) => <option key={name} value={name}>{t(`charts.range_${name}`)}</option>)}
       </select>
     </>
   );
@@ -103,7 +103,7 @@ function ChartPanels({ models, series, busy }: { models: Models; series: Series;
   if (totals.accepted + totals.rejected + totals.other === 0 && clients.length === 0) {
     return (
       <div class="panel">
-        <EmptyState title={t("records.charts_none")} next={t("records.charts_none_next")} />
+        <EmptyState title={t("charts.charts_none")} next={t("charts.charts_none_next")} />
       </div>
     );
   }
@@ -115,49 +115,49 @@ function ChartPanels({ models, series, busy }: { models: Models; series: Series;
     });
   return (
     <div class="charts" data-busy={busy ? "" : undefined}>
-      <p class="quiet small">{t("records.drag")}</p>
+      <p class="quiet small">{t("charts.drag")}</p>
       <section class="panel" aria-labelledby="chart-outcomes">
         <div class="panel-head">
-          <h2 id="chart-outcomes">{t("records.outcomes_title")}</h2>
+          <h2 id="chart-outcomes">{t("charts.outcomes_title")}</h2>
           <span class="quiet small">{stepText(series.stepMs)}</span>
         </div>
         <TimeChart
           atMs={atMs}
           lines={[
-            { label: t("records.accepted"), tone: "ok", values: outcomes.accepted },
-            { label: t("records.rejected"), tone: "bad", values: outcomes.rejected },
-            { label: t("records.other"), tone: "idle", values: other },
+            { label: t("charts.accepted"), tone: "ok", values: outcomes.accepted },
+            { label: t("charts.rejected"), tone: "bad", values: outcomes.rejected },
+            { label: t("charts.other"), tone: "idle", values: other },
           ]}
-          summary={t("records.summary_outcomes", totals)}
+          summary={t("charts.summary_outcomes", totals)}
           onZoom={zoom}
         />
       </section>
       <section class="panel" aria-labelledby="chart-times">
         <div class="panel-head">
-          <h2 id="chart-times">{t("records.times_title")}</h2>
+          <h2 id="chart-times">{t("charts.times_title")}</h2>
         </div>
         <TimeChart
           atMs={atMs}
           lines={[
-            { label: t("records.median"), tone: "challenge", values: p50Ms.map(seconds) },
-            { label: t("records.p95"), tone: "wait", values: p95Ms.map(seconds) },
+            { label: t("charts.median"), tone: "challenge", values: p50Ms.map(seconds) },
+            { label: t("charts.p95"), tone: "wait", values: p95Ms.map(seconds) },
           ]}
           unit="s"
-          summary={t("records.times_title")}
+          summary={t("charts.times_title")}
           onZoom={zoom}
         />
       </section>
       <FigureTable
         models={models}
         by="client"
-        title={t("records.clients_title")}
+        title={t("charts.clients_title")}
         rows={clients.map(({ client, ...figures }) => ({ name: client, ...figures }))}
       />
       {targets.length > 0 && (
         <FigureTable
           models={models}
           by="target"
-          title={t("records.targets_title")}
+          title={t("charts.targets_title")}
           rows={targets.map(({ target, ...figures }) => ({ name: target, ...figures }))}
         />
       )}
@@ -172,8 +172,8 @@ function seconds(ms: number | null): number | null {
 function stepText(stepMs: number): string {
   const minutes = Math.round(stepMs / 60_000);
   return minutes < 60
-    ? t("records.each_minute", { count: minutes })
-    : t("records.each_hour", { count: Math.round(minutes / 60) });
+    ? t("charts.each_minute", { count: minutes })
+    : t("charts.each_hour", { count: Math.round(minutes / 60) });
 }
 
 interface FigureTableProps {
@@ -194,38 +194,38 @@ function FigureTable({ models, by, title, rows }: FigureTableProps) {
         keyOf={({ name }) => name}
         columns={[
           {
-            label: t(`records.${by}`),
+            label: t(`common.${by}`),
             cell: ({ name }) => (
               <CellFilter
                 models={models}
                 to={{ [by]: name }}
-                title="records.filter_by"
+                title="common.only"
                 value={name}
                 classes="cut mono"
               />
             ),
           },
-          { label: t("records.total"), number: true, cell: ({ total }) => countText(total) },
+          { label: t("charts.total"), number: true, cell: ({ total }) => countText(total) },
           {
-            label: t("records.accepted"),
+            label: t("charts.accepted"),
             number: true,
             wideOnly: true,
             cell: ({ accepted }) => countText(accepted),
           },
           {
-            label: t("records.rejected"),
+            label: t("charts.rejected"),
             number: true,
             cell: ({ rejected, total }) =>
               `${countText(rejected)} (${Math.round(100 * rejected / Math.max(1, total))} %)`,
           },
           {
-            label: t("records.median_short"),
+            label: t("charts.median_short"),
             number: true,
             wideOnly: true,
             cell: ({ p50Ms }) => p50Ms === null ? "" : secondsText(p50Ms),
           },
           {
-            label: t("records.p95_short"),
+            label: t("charts.p95_short"),
             number: true,
             cell: ({ p95Ms }) => p95Ms === null ? "" : secondsText(p95Ms),
           },

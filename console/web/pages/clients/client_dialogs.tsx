@@ -32,22 +32,22 @@ interface Rotation {
 }
 
 const OVERLAP_WORDS = {
-  86_400_000: "connect.overlap_day",
-  3_600_000: "connect.overlap_hour",
-  604_800_000: "connect.overlap_week",
-  0: "connect.overlap_none",
+  86_400_000: "clients.overlap_day",
+  3_600_000: "clients.overlap_hour",
+  604_800_000: "clients.overlap_week",
+  0: "clients.overlap_none",
 } as const;
 const ROTATION_ROWS: readonly FieldRow<Rotation>[] = [
   {
     name: "secret",
-    label: "connect.new_secret",
-    hint: "connect.secret_hint",
+    label: "clients.new_secret",
+    hint: "clients.secret_hint",
     input: { type: "password", minLength: 16, maxLength: 128 },
   },
   {
     name: "overlapMs",
-    label: "connect.overlap_label",
-    hint: "connect.overlap_hint",
+    label: "clients.overlap_label",
+    hint: "clients.overlap_hint",
     choices: [86_400_000, 3_600_000, 604_800_000, 0],
     choiceLabel: (ms) => t(OVERLAP_WORDS[ms]),
   },
@@ -60,12 +60,12 @@ export function RotateDialog({ models, one, page, onClose }: DialogPart) {
     const { secret, overlapMs } = draft.value;
     const answer = await rotateSecret(models, name, { overlapMs, ...optionalSecret(secret) });
     void page.reload();
-    return secretOrToast(models, { name, secret: answer.secret, said: t("connect.rotated", { name }) });
+    return secretOrToast(models, { name, secret: answer.secret, said: t("clients.rotated", { name }) });
   };
   return (
     <FormDialog
-      title={t("connect.rotate_title", { name })}
-      submitLabel={t("connect.rotate")}
+      title={t("clients.rotate_title", { name })}
+      submitLabel={t("clients.rotate")}
       onSubmit={rotate}
       onClose={onClose}
     >
@@ -85,7 +85,7 @@ export function secretOrToast(
   { toasts }: Pick<Models, "toasts">,
   { name, secret, said }: { name: string; secret: string | null; said: string },
 ): CreatedSecret | undefined {
-  if (secret !== null) return { title: t("connect.secret_of", { name }), secret };
+  if (secret !== null) return { title: t("clients.secret_of", { name }), secret };
   toasts.show(said, { tone: "ok" });
 }
 
@@ -93,19 +93,19 @@ export function RemoveDialog({ models, one, onClose }: DialogPart) {
   const { name } = one.client;
   return (
     <ConfirmDialog
-      title={t("connect.remove_title", { name })}
-      submitLabel={t("connect.client_remove")}
+      title={t("clients.remove_title", { name })}
+      submitLabel={t("clients.remove")}
       count={one.blast.users.length}
       word={name}
       onClose={onClose}
       onConfirm={async () => {
         await removeClient(models, name);
-        models.toasts.show(t("connect.removed", { name }), { tone: "ok" });
+        models.toasts.show(t("clients.removed", { name }), { tone: "ok" });
         models.router.go("/clients");
       }}
     >
       <ClientUsage one={one} />
-      <p>{t("connect.remove_why")}</p>
+      <p>{t("clients.remove_why")}</p>
     </ConfirmDialog>
   );
 }
@@ -118,8 +118,8 @@ export function ClientUsage({ one: { blast } }: { one: OneClient }) {
   return (
     <Alert tone={blast.logins + blast.open > 0 ? "wait" : "idle"}>
       {blast.logins + blast.open === 0
-        ? t("connect.blast_none")
-        : t("connect.blast", { logins: blast.logins, people: blast.users.length, count: blast.open })}
+        ? t("clients.blast_none")
+        : t("clients.blast", { logins: blast.logins, people: blast.users.length, count: blast.open })}
       {blast.users.length > 0 && (
         <>
           {" "}
@@ -151,14 +151,14 @@ type NewClient = ClientDraft & { readonly name: string; readonly secret: string 
 const BLANK: NewClient = { ...NEW_CLIENT_DRAFT, name: "", secret: "" };
 const SECRET_ROWS: readonly FieldRow<NewClient>[] = [{
   name: "secret",
-  label: "connect.secret",
-  hint: "connect.secret_hint",
+  label: "clients.secret",
+  hint: "clients.secret_hint",
   input: { type: "password", minLength: 16, maxLength: 128 },
 }];
 const NAME_ROWS: readonly FieldRow<NewClient>[] = [{
   name: "name",
-  label: "connect.name",
-  hint: "connect.name_hint",
+  label: "common.name",
+  hint: "common.name_hint",
   input: { required: true, maxLength: 64, pattern: "[A-Za-z0-9._\\-]+" },
 }];
 
@@ -168,7 +168,7 @@ export function AddClientDialog({ models, ldap, onDone, onClose }: AddProps) {
     const { name, secret, ...rules } = draft.value;
     const answer = await addClient(models, { name, ...toClientRequest(rules), ...optionalSecret(secret) });
     onDone();
-    return secretOrToast(models, { name, secret: answer.secret, said: t("connect.client_added", { name }) });
+    return secretOrToast(models, { name, secret: answer.secret, said: t("clients.added", { name }) });
   };
   const take = ({ source, nasIdentifier }: DiscoveredSender, isShared: boolean) => {
     const { name, ...before } = draft.value;
@@ -182,8 +182,8 @@ export function AddClientDialog({ models, ldap, onDone, onClose }: AddProps) {
   };
   return (
     <FormDialog
-      title={t("connect.client_add")}
-      submitLabel={t("connect.client_add")}
+      title={t("common.client_add")}
+      submitLabel={t("common.client_add")}
       onSubmit={add}
       onClose={onClose}
       wide
@@ -235,26 +235,26 @@ function UnknownSenders({ models, secret, onTake }: UnknownSendersProps) {
   }, []);
   const all = senders.value ?? [];
   return (
-    <section class="connect-heard" aria-label={t("connect.listening")}>
-      <h3>{t("connect.listening")}</h3>
+    <section class="connect-heard" aria-label={t("clients.listening")}>
+      <h3>{t("clients.listening")}</h3>
       <ErrorAlert of={problem} />
-      <p class="quiet" role="status">{senders.value?.length === 0 && t("connect.listening_hint")}</p>
+      <p class="quiet" role="status">{senders.value?.length === 0 && t("clients.listening_hint")}</p>
       <ul class="people-list">
         {all.map((sender) => (
           <li key={`${sender.source} ${sender.nasIdentifier}`}>
             <bdi class="mono">{sender.source}</bdi>
             {sender.nasIdentifier !== "" && <bdi class="mono quiet">{sender.nasIdentifier}</bdi>}
-            <StateText words={{ ...SECRET_MATCHES[sender.fits], label: t(`connect.fits_${sender.fits}`) }} />
+            <StateText words={{ ...SECRET_MATCHES[sender.fits], label: t(`clients.fits_${sender.fits}`) }} />
             <span class="quiet">
-              {t("connect.packets", { count: sender.count })} · <Time models={models} atMs={sender.lastMs} />
-              {sender.client !== null && <>· {t("connect.wrong_of", { name: sender.client })}</>}
+              {t("clients.packets", { count: sender.count })} · <Time models={models} atMs={sender.lastMs} />
+              {sender.client !== null && <>· {t("clients.wrong_of", { name: sender.client })}</>}
             </span>
             <Button
               small
               of={sender.source}
               onClick={() => onTake(sender, isShared(sender, all))}
             >
-              {t("connect.take")}
+              {t("clients.take")}
             </Button>
           </li>
         ))}

@@ -41,7 +41,7 @@ export function ClientFields({ models, draft, ldap, saved }: FieldsProps) {
     <>
       {fields(IDENTITY)}
       <details class="connect-more" open={saved !== null}>
-        <summary>{t("connect.more_rules")}</summary>
+        <summary>{t("clients.more_rules")}</summary>
         <div class="form">
           {fields(SIGNATURE)}
           <FirstFactorFields models={models} draft={draft} ldap={ldap} saved={saved} />
@@ -80,26 +80,30 @@ export function FirstFactorFields(props: FactorProps) {
     <>
       <SelectField
         id="client-firstFactor"
-        label={t("clients.firstFactor")}
+        label={t("clients.field_firstFactor")}
         {...choicesOf(clientField("firstFactor") as FieldRow<Pick<ClientDraft, "firstFactor">>, {
           value: firstFactor,
           onChange: choose,
         })}
       />
       {firstFactor === "ldap" && (
-        <div class="connect-factor" role="group" aria-label={t("clients.firstFactor_ldap")}>
-          {ldap.length === 0 ? <Alert tone="wait">{t("connect.ldap_none")}</Alert> : (
+        <div class="connect-factor" role="group" aria-label={t("clients.field_firstFactor_ldap")}>
+          {ldap.length === 0 ? <Alert tone="wait">{t("clients.ldap_none")}</Alert> : (
             <FormFields
               prefix="client"
               draft={draft}
-              rows={[{ name: "firstFactorBackend", label: "clients.firstFactorBackend", choices: ldap }]}
+              rows={[{
+                name: "firstFactorBackend",
+                label: "clients.field_firstFactorBackend",
+                choices: ldap,
+              }]}
             />
           )}
           <FactorTest {...props} />
         </div>
       )}
       {firstFactor === "radius" && (
-        <div class="connect-factor" role="group" aria-label={t("clients.firstFactor_radius")}>
+        <div class="connect-factor" role="group" aria-label={t("clients.field_firstFactor_radius")}>
           <ServerFields {...props} />
           <FactorTest {...props} />
         </div>
@@ -131,7 +135,9 @@ function ServerFields(props: FactorProps) {
 function secretField(row: SecretField, isSaved: boolean): SecretField {
   return {
     ...row,
-    hint: isSaved ? "clients.firstFactorServer_secret_kept" : "clients.firstFactorServer_secret_hint",
+    hint: isSaved
+      ? "clients.field_firstFactorServer_secret_kept"
+      : "clients.field_firstFactorServer_secret_hint",
     input: { ...row.input, required: !isSaved },
   };
 }
@@ -168,9 +174,9 @@ function FactorTest(props: FactorProps) {
     try {
       const { answers, detail } = await runFirstFactorTest(models, test);
       const silent = firstFactor === "ldap"
-        ? t("connect.backend_silent", { detail })
-        : t("connect.server_silent", { seconds: timeoutMs / 1000 });
-      const good = t(firstFactor === "ldap" ? "connect.backend_answers" : "connect.server_answers");
+        ? t("clients.backend_silent", { detail })
+        : t("clients.server_silent", { seconds: timeoutMs / 1000 });
+      const good = t(firstFactor === "ldap" ? "clients.backend_answers" : "clients.server_answers");
       result.value = { tested, tone: answers ? "ok" : "bad", text: answers ? good : silent };
     } catch (fault) {
       result.value = { tested, tone: "bad", text: failureText(fault) };
@@ -178,13 +184,13 @@ function FactorTest(props: FactorProps) {
     busy.value = false;
   };
   const reason = test === null
-    ? t(firstFactor === "ldap" ? "connect.ldap_none" : "connect.server_incomplete")
+    ? t(firstFactor === "ldap" ? "clients.ldap_none" : "clients.server_incomplete")
     : undefined;
   return (
     <>
       <div>
         <Button small reason={reason} busy={busy.value} onClick={run}>
-          {t("connect.factor_test")}
+          {t("clients.factor_test")}
         </Button>
       </div>
       {result.value?.tested === tested && (

@@ -100,7 +100,7 @@ export function mergeDrafts(
 }
 
 function messageKey(name: ConsoleSetting, part = ""): MessageKey {
-  return `clients.${name.replace(".", "_")}${part}` as MessageKey;
+  return `clients.field_${name.replace(".", "_")}${part}` as MessageKey;
 }
 
 export function settingLabel(name: ConsoleSetting): string {
@@ -116,8 +116,8 @@ export function settingText(draft: ClientDraft, name: ConsoleSetting): string | 
 function valueText(name: ConsoleSetting, value: unknown): string {
   const { type } = clientSetting(name);
   if (Array.isArray(value)) return value.join(", ");
-  if (type === "boolean") return t(value === true ? "connect.yes" : "connect.no");
-  if (type === "milliseconds") return t("connect.seconds", { count: Number(value) / 1000 });
+  if (type === "boolean") return t(value === true ? "common.yes" : "common.no");
+  if (type === "milliseconds") return t("clients.seconds", { count: Number(value) / 1000 });
   return type === "choice" ? t(messageKey(name, `_${value}`)) : String(value);
 }
 

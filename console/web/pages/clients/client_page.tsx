@@ -41,7 +41,7 @@ export default function ClientPage({ models, params }: PageProps) {
   const page = useResource(models, { fetch: () => fetchClient(models, name), inputs: [name] });
   return (
     <main class="page" id="page">
-      <PageBar title={name} back={{ href: "/clients", label: t("connect.all_clients") }}>
+      <PageBar title={name} back={{ href: "/clients", label: t("clients.all_clients") }}>
         <AuditLink object={`client:${name}`} />
       </PageBar>
       <Fetched resource={page}>
@@ -54,22 +54,22 @@ export default function ClientPage({ models, params }: PageProps) {
 function Client({ models, one, page }: ClientPart) {
   const { client } = one;
   const open = useSignal<"rotate" | "remove" | null>(null);
-  const inFile = client.from === "settings" ? t("connect.in_settings") : undefined;
+  const inFile = client.from === "settings" ? t("clients.in_settings") : undefined;
   const reason = permissionHint(models, "owner") ?? inFile;
   const close = () => open.value = null;
   return (
     <>
       {inFile !== undefined && <Alert tone="idle">{inFile}</Alert>}
       <Facts models={models} one={one} page={page} />
-      <Panel title={t("connect.rules")}>
+      <Panel title={t("clients.rules")}>
         {reason === undefined
           ? <EditClient key={client.name} models={models} one={one} page={page} />
           : <FixedRules one={one} />}
       </Panel>
       <div class="people-actions">
-        <Button reason={reason} onClick={() => open.value = "rotate"}>{t("connect.rotate")}</Button>
+        <Button reason={reason} onClick={() => open.value = "rotate"}>{t("clients.rotate")}</Button>
         <Button kind="bad" reason={reason} onClick={() => open.value = "remove"}>
-          {t("connect.client_remove")}
+          {t("clients.remove")}
         </Button>
       </div>
       {open.value === "rotate" && <RotateDialog models={models} one={one} page={page} onClose={close} />}
@@ -82,74 +82,74 @@ function Facts({ models, one: { client, blast }, page }: ClientPart) {
   const { use, overlapUntilMs, secretMs } = client;
   const action = useAction();
   const rate = client.accepted + client.rejected === 0
-    ? t("connect.no_logins")
+    ? t("clients.no_logins")
     : `${client.rejected} / ${client.accepted + client.rejected}`;
   const end = () =>
     action.run(async () => {
       await endOverlap(models, client.name).finally(() => void page.reload());
-      models.toasts.show(t("connect.overlap_ended"), { tone: "ok" });
+      models.toasts.show(t("clients.overlap_ended"), { tone: "ok" });
     });
   const requireSigned = () =>
     action.run(async () => {
       const form = toClientRequest({ ...toClientDraft(client), messageAuthenticator: "require" });
       await changeClient(models, client.name, { ...form, version: client.version })
         .finally(() => void page.reload());
-      models.toasts.show(t("connect.unsigned_required", { name: client.name }), { tone: "ok" });
+      models.toasts.show(t("clients.unsigned_required", { name: client.name }), { tone: "ok" });
     });
   return (
-    <Panel quiet title={t("connect.use")}>
+    <Panel quiet title={t("clients.use")}>
       {overlapUntilMs !== null && (
         <Alert tone="wait" role="status">
-          <strong>{t("connect.overlap_until", { time: fullTimeText(overlapUntilMs) })}</strong>{" "}
+          <strong>{t("clients.overlap_until", { time: fullTimeText(overlapUntilMs) })}</strong>{" "}
           {secretText(client)}{" "}
           <Button small reason={permissionHint(models, "owner")} onClick={end}>
-            {t("connect.overlap_end")}
+            {t("clients.overlap_end")}
           </Button>
         </Alert>
       )}
       {client.signing.acceptsUnsigned && !client.disabled && (
         <Alert tone="wait" icon="alert">
-          {t("connect.unsigned_accepted")}{" "}
+          {t("clients.unsigned_accepted")}{" "}
           <Button
             small
             reason={permissionHint(models, "owner") ??
-              (client.from === "settings" ? t("connect.in_settings") : undefined)}
+              (client.from === "settings" ? t("clients.in_settings") : undefined)}
             onClick={requireSigned}
           >
-            {t("connect.unsigned_require")}
+            {t("clients.unsigned_require")}
           </Button>
         </Alert>
       )}
       <ErrorAlert of={action.fault} />
       <div class="people-fields">
         {client.signing.required === "learnt" && (
-          <ReadOnlyField label={t("connect.signing_addresses")}>
-            <bdi class="mono">{addressesText(client.signing) || t("frame.none")}</bdi>
+          <ReadOnlyField label={t("clients.signing_addresses")}>
+            <bdi class="mono">{addressesText(client.signing) || t("common.none")}</bdi>
           </ReadOnlyField>
         )}
         {use.unsignedMs > 0 && (
-          <ReadOnlyField label={t("connect.unsigned_last")}>
+          <ReadOnlyField label={t("clients.unsigned_last")}>
             <Time models={models} atMs={use.unsignedMs} />
           </ReadOnlyField>
         )}
-        <ReadOnlyField label={t("connect.last_packet")}>
-          {use.lastMs === 0 ? t("connect.never") : <Time models={models} atMs={use.lastMs} />}
+        <ReadOnlyField label={t("clients.last_packet")}>
+          {use.lastMs === 0 ? t("common.never") : <Time models={models} atMs={use.lastMs} />}
         </ReadOnlyField>
-        <ReadOnlyField label={t("connect.packets_since")}>{String(use.packets)}</ReadOnlyField>
-        <ReadOnlyField label={t("connect.rejected_24")}>{rate}</ReadOnlyField>
-        <ReadOnlyField label={t("connect.used_by")}>
-          {t("connect.people_24", { count: blast.users.length })}
+        <ReadOnlyField label={t("clients.packets_since")}>{String(use.packets)}</ReadOnlyField>
+        <ReadOnlyField label={t("clients.rejected_24")}>{rate}</ReadOnlyField>
+        <ReadOnlyField label={t("clients.used_by")}>
+          {t("clients.users_24", { count: blast.users.length })}
         </ReadOnlyField>
-        <ReadOnlyField label={t("connect.open_now")}>{String(blast.open)}</ReadOnlyField>
-        <ReadOnlyField label={t("connect.secret")}>
-          {secretMs === null ? t("connect.secret_file") : (
+        <ReadOnlyField label={t("clients.open_now")}>{String(blast.open)}</ReadOnlyField>
+        <ReadOnlyField label={t("clients.secret")}>
+          {secretMs === null ? t("clients.secret_file") : (
             <>
-              {t("connect.secret_set")} <Time models={models} atMs={secretMs} />
+              {t("clients.secret_set")} <Time models={models} atMs={secretMs} />
             </>
           )}
         </ReadOnlyField>
       </div>
-      <a href={`/history?client=${encodeURIComponent(client.name)}`}>{t("connect.to_history")}</a>
+      <a href={`/history?client=${encodeURIComponent(client.name)}`}>{t("clients.to_history")}</a>
     </Panel>
   );
 }
@@ -163,8 +163,8 @@ function addressesText({ addresses, count }: OneClient["client"]["signing"]): st
 
 /** Which of the two secrets the client used last. */
 function secretText({ use, secretMs }: OneClient["client"]): string {
-  if (use.lastMs <= (secretMs ?? 0)) return t("connect.secret_unheard");
-  return use.previousMs === use.lastMs ? t("connect.secret_old") : t("connect.secret_new");
+  if (use.lastMs <= (secretMs ?? 0)) return t("clients.secret_unheard");
+  return use.previousMs === use.lastMs ? t("clients.secret_old") : t("clients.secret_new");
 }
 
 function FixedRules({ one: { client } }: Pick<ClientPart, "one">) {
@@ -201,7 +201,7 @@ export function EditClient({ models, one, page }: ClientPart) {
     <>
       <ReviewedForm
         router={models.router}
-        area="connect"
+        area="clients"
         isSame={isUnchanged(base, draft.value)}
         onReview={() => reviewing.value = true}
         onDiscard={() => draft.value = base}
@@ -242,12 +242,12 @@ export function ClientReview({ models, began, draft, onSaved, onClose }: ReviewP
   };
   return (
     <ReviewDialog
-      area="connect"
+      area="clients"
       name={name}
       rows={diffRows(base, mine)}
       onSave={async () => {
         const now = await changeClient(models, name, { ...toClientRequest(mine), version: client.version });
-        models.toasts.show(t("connect.client_changed", { name }), { tone: "ok" });
+        models.toasts.show(t("clients.changed", { name }), { tone: "ok" });
         begin(now, toClientDraft(now.client));
         onSaved(now);
       }}
@@ -272,7 +272,7 @@ function diffRows(base: ClientDraft, mine: ClientDraft): DiffRow[] {
   }));
   if (!isNewSecret(mine)) return rows;
   const name = settingLabel("firstFactorServer.secret");
-  return [...rows, { name, now: null, after: t("connect.another_secret") }];
+  return [...rows, { name, now: null, after: t("clients.another_secret") }];
 }
 
 function isNewSecret(draft: ClientDraft): boolean {

@@ -17,11 +17,11 @@ import { AddClientDialog } from "./client_dialogs.tsx";
 import { fetchClients } from "./client_form.ts";
 
 const TEXTS = {
-  filters: "frame.search",
-  failed: "connect.unread",
-  old: "connect.old",
-  empty: ["connect.clients_none", "connect.clients_none_next"],
-  noMatch: ["connect.clients_unmatched"],
+  filters: "common.search",
+  failed: "common.unread",
+  old: "common.old",
+  empty: ["common.clients_none", "common.clients_none_next"],
+  noMatch: ["clients.none_match"],
 } as const;
 
 export default function ClientsPage({ models }: PageProps) {
@@ -32,7 +32,7 @@ export default function ClientsPage({ models }: PageProps) {
   return (
     <ListPage
       models={models}
-      title={t("frame.clients")}
+      title={t("shell.clients")}
       texts={TEXTS}
       filters={answer === null || answer.items.length === 0 ? [] : filterRows()}
       resource={list}
@@ -43,7 +43,7 @@ export default function ClientsPage({ models }: PageProps) {
           reason={permissionHint(models, "owner")}
           onClick={() => adding.value = true}
         >
-          {t("connect.client_add")}
+          {t("common.client_add")}
         </Button>
       }
       stack
@@ -54,7 +54,7 @@ export default function ClientsPage({ models }: PageProps) {
       columns={columnsOf(models)}
       keyOf={({ name }) => name}
       hrefOf={({ name }) => `/clients/${encodeURIComponent(name)}`}
-      note={({ items }) => items.length === 0 && <Alert tone="wait">{t("connect.any_address")}</Alert>}
+      note={({ items }) => items.length === 0 && <Alert tone="wait">{t("clients.any_address")}</Alert>}
     >
       {adding.value && (
         <AddClientDialog
@@ -70,54 +70,54 @@ export default function ClientsPage({ models }: PageProps) {
 
 /** The browser has the whole list, so the search needs no chip. */
 function filterRows(): ListFilter[] {
-  return [{ name: "q", label: t("connect.clients_search"), chip: "", control: "search" }];
+  return [{ name: "q", label: t("clients.search"), chip: "", control: "search" }];
 }
 
 function columnsOf(models: PageProps["models"]): readonly TableColumn<ClientRow>[] {
   return [
-    { label: t("connect.name"), cell: ({ name }) => <bdi class="cut mono">{name}</bdi> },
+    { label: t("common.name"), cell: ({ name }) => <bdi class="cut mono">{name}</bdi> },
     {
-      label: t("connect.address"),
+      label: t("clients.address"),
       cell: ({ address }) => <bdi class="cut mono">{address.join(", ")}</bdi>,
     },
     {
-      label: t("connect.state"),
+      label: t("common.state"),
       width: "150px",
       wideOnly: true,
       cell: (client) => <StateText words={clientState(client)} />,
     },
     {
-      label: t("connect.last_packet"),
+      label: t("clients.last_packet"),
       width: "130px",
       narrow: "88px",
-      cell: ({ use }) => use.lastMs === 0 ? t("connect.never") : <Time models={models} atMs={use.lastMs} />,
+      cell: ({ use }) => use.lastMs === 0 ? t("common.never") : <Time models={models} atMs={use.lastMs} />,
     },
     {
-      label: t("connect.reject_rate"),
+      label: t("clients.reject_rate"),
       width: "150px",
       number: true,
       wideOnly: true,
       cell: rejectRate,
     },
     {
-      label: t("connect.from"),
+      label: t("clients.from"),
       width: "130px",
       wideOnly: true,
-      cell: ({ from }) => t(`connect.from_${from}`),
+      cell: ({ from }) => t(`common.from_${from}`),
     },
   ];
 }
 
 /** The state of a client. */
 export function clientState({ disabled, overlapUntilMs, use }: ClientRow) {
-  if (disabled) return { tone: "idle", shape: "ring", label: t("clients.disabled") } as const;
-  if (overlapUntilMs !== null) return { tone: "wait", shape: "key", label: t("connect.overlap") } as const;
-  if (use.lastMs === 0) return { tone: "idle", shape: "ring", label: t("connect.unheard") } as const;
-  return { tone: "ok", shape: "check", label: t("connect.heard_from") } as const;
+  if (disabled) return { tone: "idle", shape: "ring", label: t("clients.field_disabled") } as const;
+  if (overlapUntilMs !== null) return { tone: "wait", shape: "key", label: t("clients.overlap") } as const;
+  if (use.lastMs === 0) return { tone: "idle", shape: "ring", label: t("clients.unheard") } as const;
+  return { tone: "ok", shape: "check", label: t("clients.heard_from") } as const;
 }
 
 export function rejectRate({ accepted, rejected }: Pick<ClientRow, "accepted" | "rejected">): string {
   const ended = accepted + rejected;
-  if (ended === 0) return t("connect.no_logins");
-  return t("connect.rate", { percent: Math.round(rejected / ended * 100), count: ended });
+  if (ended === 0) return t("clients.no_logins");
+  return t("clients.rate", { percent: Math.round(rejected / ended * 100), count: ended });
 }

@@ -17,9 +17,9 @@ import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 
 const TEXTS = {
-  failed: "connect.unread",
-  old: "connect.old",
-  empty: ["connect.credentials_none", "connect.credentials_none_next"],
+  failed: "common.unread",
+  old: "common.old",
+  empty: ["credentials.none", "credentials.none_next"],
 } as const;
 
 type Row = Awaited<ReturnType<typeof fetchCredentials>>["items"][number];
@@ -29,7 +29,7 @@ export default function CredentialsPage({ models }: PageProps) {
   if (reason === undefined) return <Owners models={models} />;
   return (
     <main class="page" id="page">
-      <PageBar title={t("frame.credentials")} />
+      <PageBar title={t("shell.credentials")} />
       <Alert tone="idle">{reason}</Alert>
     </main>
   );
@@ -44,13 +44,13 @@ function Owners({ models }: { models: Models }) {
   return (
     <ListPage
       models={models}
-      title={t("frame.credentials")}
+      title={t("shell.credentials")}
       texts={TEXTS}
       resource={list}
-      note={() => <Alert tone="idle">{t("connect.credentials_not_providers")}</Alert>}
+      note={() => <Alert tone="idle">{t("credentials.not_providers")}</Alert>}
       actions={
         <Button kind="primary" icon="plus" onClick={() => adding.value = true}>
-          {t("connect.credential_add")}
+          {t("credentials.add")}
         </Button>
       }
       rows={({ items }) => items}
@@ -67,16 +67,16 @@ function Owners({ models }: { models: Models }) {
       )}
       {name !== null && (
         <ConfirmDialog
-          title={t("connect.revoke_title", { name })}
-          submitLabel={t("connect.revoke")}
+          title={t("credentials.revoke_title", { name })}
+          submitLabel={t("credentials.revoke")}
           onClose={() => revoking.value = null}
           onConfirm={async () => {
             await revokeCredential(models, name);
-            models.toasts.show(t("connect.revoked", { name }), { tone: "ok" });
+            models.toasts.show(t("credentials.revoked", { name }), { tone: "ok" });
             void list.reload();
           }}
         >
-          <p>{t("connect.revoke_why")}</p>
+          <p>{t("credentials.revoke_why")}</p>
         </ConfirmDialog>
       )}
     </ListPage>
@@ -86,7 +86,7 @@ function Owners({ models }: { models: Models }) {
 function columnsOf(models: Models, revoke: (row: Row) => void): readonly TableColumn<Row>[] {
   return [
     {
-      label: t("connect.name"),
+      label: t("common.name"),
       cell: ({ name, targets }) => (
         <span class="cell-named">
           <bdi class="mono cut">{name}</bdi>
@@ -95,35 +95,35 @@ function columnsOf(models: Models, revoke: (row: Row) => void): readonly TableCo
       ),
     },
     {
-      label: t("frame.targets"),
+      label: t("shell.targets"),
       wideOnly: true,
       cell: ({ targets }) => <bdi class="mono">{targets.join(", ")}</bdi>,
     },
     {
-      label: t("connect.access"),
+      label: t("credentials.access"),
       width: "120px",
       narrow: "72px",
-      cell: ({ access }) => t(`connect.access_${access}`),
+      cell: ({ access }) => t(`credentials.access_${access}`),
     },
     {
-      label: t("connect.made"),
+      label: t("credentials.made"),
       width: "140px",
       wideOnly: true,
       cell: ({ createdMs }) =>
-        createdMs === null ? t("connect.from_settings") : <Time models={models} atMs={createdMs} />,
+        createdMs === null ? t("common.from_settings") : <Time models={models} atMs={createdMs} />,
     },
     {
-      label: t("connect.actions"),
+      label: t("credentials.actions"),
       width: "120px",
       narrow: "92px",
       cell: (row) => (
         <Button
           small
-          reason={row.from === "settings" ? t("connect.credential_in_settings") : undefined}
+          reason={row.from === "settings" ? t("credentials.in_settings") : undefined}
           of={row.name}
           onClick={() => revoke(row)}
         >
-          {t("connect.revoke")}
+          {t("credentials.revoke")}
         </Button>
       ),
     },
@@ -144,15 +144,15 @@ interface Draft {
 
 const NAME_ROWS: readonly FieldRow<Draft>[] = [{
   name: "name",
-  label: "connect.name",
-  hint: "connect.name_hint",
+  label: "common.name",
+  hint: "common.name_hint",
   input: { required: true, maxLength: 64, pattern: "[A-Za-z0-9._\\-]+", autofocus: true },
 }];
 const ACCESS_ROWS: readonly FieldRow<Draft>[] = [{
   name: "access",
-  label: "connect.access",
+  label: "credentials.access",
   choices: ["write", "read"],
-  choiceLabel: (value) => t(`connect.access_${value}`),
+  choiceLabel: (value) => t(`credentials.access_${value}`),
 }];
 
 export function CredentialDialog({ models, targets, onDone, onClose }: AddProps) {
@@ -163,7 +163,7 @@ export function CredentialDialog({ models, targets, onDone, onClose }: AddProps)
     const { password, url } = await addCredential(models, { ...draft.value, targets: [...chosen.value] });
     onDone();
     return {
-      title: t("connect.password_of", { name }),
+      title: t("credentials.password_of", { name }),
       secret: password,
       wide: true,
       children: <FirstCall command={`curl --user '${name}:${password}' '${url}?count=1'`} />,
@@ -171,15 +171,15 @@ export function CredentialDialog({ models, targets, onDone, onClose }: AddProps)
   };
   return (
     <FormDialog
-      title={t("connect.credential_add")}
-      submitLabel={t("connect.credential_add")}
-      reason={chosen.value.length === 0 ? t("connect.choose_target") : undefined}
+      title={t("credentials.add")}
+      submitLabel={t("credentials.add")}
+      reason={chosen.value.length === 0 ? t("credentials.choose_target") : undefined}
       onClose={onClose}
       onSubmit={make}
     >
       <FormFields prefix="credential" draft={draft} rows={NAME_ROWS} />
       <fieldset class="connect-choice">
-        <legend>{t("frame.targets")}</legend>
+        <legend>{t("shell.targets")}</legend>
         {targets.map((target) => (
           <Checkbox
             key={target}
@@ -200,7 +200,7 @@ export function CredentialDialog({ models, targets, onDone, onClose }: AddProps)
 function FirstCall({ command }: { command: string }) {
   return (
     <>
-      <p>{t("connect.curl")}</p>
+      <p>{t("credentials.curl")}</p>
       <pre class="mono" role="group" tabIndex={0} aria-label="curl">{command}</pre>
     </>
   );

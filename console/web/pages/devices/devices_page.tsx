@@ -17,11 +17,11 @@ import { factorLabel } from "../users/user_states.tsx";
 
 const KINDS = ["device", "sms", "voice", "totp"] as const;
 const TEXTS = {
-  filters: "groups.filters",
-  failed: "connect.unread",
-  old: "connect.old",
-  empty: ["groups.device_none", "groups.device_none_next"],
-  noMatch: ["groups.device_none_match", "groups.none_match_next"],
+  filters: "common.filters",
+  failed: "common.unread",
+  old: "common.old",
+  empty: ["devices.none", "devices.none_next"],
+  noMatch: ["devices.none_match", "common.none_match_next"],
 } as const;
 
 export default function DevicesPage({ models }: PageProps) {
@@ -36,7 +36,7 @@ export default function DevicesPage({ models }: PageProps) {
   return (
     <ListPage
       models={models}
-      title={t("frame.devices")}
+      title={t("shell.devices")}
       texts={TEXTS}
       filters={filters}
       resource={list}
@@ -47,20 +47,20 @@ export default function DevicesPage({ models }: PageProps) {
     >
       {row !== null && (
         <ConfirmDialog
-          title={t("groups.revoke_title", { factor: factorLabel(row.kind), name: row.user })}
-          submitLabel={t("groups.revoke")}
+          title={t("devices.revoke_title", { factor: factorLabel(row.kind), name: row.user })}
+          submitLabel={t("devices.revoke")}
           onClose={() => revoking.value = null}
           onConfirm={async () => {
             const words = { factor: factorLabel(row.kind), name: row.user };
             await revokeDevice(models, row.id);
-            models.toasts.show(t("groups.revoked", words), { tone: "ok" });
+            models.toasts.show(t("devices.revoked", words), { tone: "ok" });
             void list.reload();
           }}
         >
-          <p>{t(`groups.revoke_${row.kind}`, { name: row.user })}</p>
-          <p>{t("groups.revoke_what")}</p>
+          <p>{t(`devices.revoke_${row.kind}`, { name: row.user })}</p>
+          <p>{t("devices.revoke_what")}</p>
           <p class="quiet">
-            {t("groups.used")}: <LastUse models={models} row={row} />
+            {t("devices.used")}: <LastUse models={models} row={row} />
           </p>
         </ConfirmDialog>
       )}
@@ -70,13 +70,13 @@ export default function DevicesPage({ models }: PageProps) {
 
 function filterRows(): ListFilter[] {
   return [
-    { name: "q", label: t("groups.device_search"), chip: t("frame.search"), control: "search" },
+    { name: "q", label: t("devices.search"), chip: t("common.search"), control: "search" },
     {
       name: "kind",
-      label: t("groups.kind"),
+      label: t("devices.kind"),
       control: "choice",
       options: KINDS,
-      allLabel: `${t("groups.kind")}: ${t("people.any")}`,
+      allLabel: `${t("devices.kind")}: ${t("common.any")}`,
       text: kindText,
     },
   ];
@@ -85,10 +85,10 @@ function filterRows(): ListFilter[] {
 /** When the factor was last used; never, or not since the oldest stored login. */
 function LastUse({ models, row: { usedMs, unusedSinceMs } }: { models: Models; row: DeviceRow }) {
   if (usedMs !== null) return <Time models={models} atMs={usedMs} />;
-  if (unusedSinceMs === null) return <span class="quiet">{t("groups.used_never")}</span>;
+  if (unusedSinceMs === null) return <span class="quiet">{t("devices.used_never")}</span>;
   return (
     <span class="quiet">
-      {t("groups.unused_since")} <Time models={models} atMs={unusedSinceMs} absolute />
+      {t("devices.unused_since")} <Time models={models} atMs={unusedSinceMs} absolute />
     </span>
   );
 }
@@ -103,25 +103,25 @@ function columnsOf(
   { reason, revoke }: { reason: string | undefined; revoke: (row: DeviceRow) => void },
 ): TableColumn<DeviceRow>[] {
   return [
-    { label: t("groups.user"), cell: ({ user }) => <bdi class="wrap">{user}</bdi> },
-    { label: t("groups.kind"), cell: ({ kind }) => factorLabel(kind) },
+    { label: t("devices.user"), cell: ({ user }) => <bdi class="wrap">{user}</bdi> },
+    { label: t("devices.kind"), cell: ({ kind }) => factorLabel(kind) },
     {
-      label: t("groups.number"),
+      label: t("devices.number"),
       wideOnly: true,
       cell: ({ number, phone }) => <bdi class={number === null ? "" : "mono"}>{number ?? phone}</bdi>,
     },
     {
-      label: t("groups.since"),
+      label: t("devices.since"),
       wideOnly: true,
       cell: ({ createdMs }) => <Time models={models} atMs={createdMs} />,
     },
     {
-      label: t("groups.used"),
+      label: t("devices.used"),
       wideOnly: true,
       cell: (row) => <LastUse models={models} row={row} />,
     },
     {
-      label: t("groups.revoke"),
+      label: t("devices.revoke"),
       width: "120px",
       narrow: "96px",
       cell: (row) => (
@@ -131,7 +131,7 @@ function columnsOf(
           of={`${factorLabel(row.kind)} ${row.phone ?? ""} ${row.user}`}
           onClick={() => revoke(row)}
         >
-          {t("groups.revoke")}
+          {t("devices.revoke")}
         </Button>
       ),
     },

@@ -57,12 +57,12 @@ export default function DroppedPage({ models: frame }: PageProps) {
   }, []);
   return (
     <main class="page">
-      <PageBar title={t("live.strays")} back={{ href: "/live", label: t("live.back_to_live") }}>
+      <PageBar title={t("dropped.strays")} back={{ href: "/live", label: t("common.back_to_live") }}>
         <Since live={live} />
       </PageBar>
       <ConnectionBanner models={models} />
       <Filters models={models} />
-      <Fetched resource={dropped} failed="live.strays_failed">
+      <Fetched resource={dropped} failed="dropped.failed">
         {(list) => <Listed models={models} list={list} follower={follower} />}
       </Fetched>
     </main>
@@ -72,7 +72,7 @@ export default function DroppedPage({ models: frame }: PageProps) {
 /** The number of dropped packets since the start of the gateway. */
 function Since({ live }: Pick<Models, "live">) {
   const text = useComputed(() =>
-    t("live.dropped_since_start", { count: countText(droppedTotal(live.counters.value)) })
+    t("dropped.since_start", { count: countText(droppedTotal(live.counters.value)) })
   );
   return <span class="quiet">{text}</span>;
 }
@@ -93,7 +93,7 @@ function Listed({ models, list, follower }: ListedProps) {
   return (
     <section
       class="held"
-      aria-label={t("live.strays")}
+      aria-label={t("dropped.strays")}
       onPointerEnter={() => follower.pause(true)}
       onPointerLeave={() => follower.pause(false)}
       onFocusIn={() => follower.pause(true)}
@@ -107,11 +107,11 @@ function Listed({ models, list, follower }: ListedProps) {
       {items.length === 0 && (
         <div class="panel">
           {reason + source === ""
-            ? <EmptyState title={t("live.strays_none")} next={t("live.strays_none_next")} />
+            ? <EmptyState title={t("dropped.none")} next={t("dropped.none_next")} />
             : (
               <EmptyState
-                title={t("live.strays_none_match")}
-                next={t("live.strays_none_match_next")}
+                title={t("dropped.none_match")}
+                next={t("dropped.none_match_next")}
                 onClear={() => router.setParams({ reason: "", source: "" })}
               />
             )}
@@ -131,7 +131,7 @@ function Newer({ follower }: Pick<ListedProps, "follower">) {
   return (
     <p class="held-newer">
       {follower.waiting.value && (
-        <Button kind="primary" small onClick={follower.showNewer}>{t("live.strays_newer")}</Button>
+        <Button kind="primary" small onClick={follower.showNewer}>{t("dropped.newer")}</Button>
       )}
     </p>
   );
@@ -143,7 +143,7 @@ function Tallies({ models, tallies }: { models: Models; tallies: readonly DropTa
     <button
       type="button"
       class="cell-filter"
-      title={t("live.only", { value: text })}
+      title={t("common.only", { value: text })}
       onClick={() => models.router.setParams({ [name]: value })}
     >
       {text}
@@ -151,7 +151,7 @@ function Tallies({ models, tallies }: { models: Models; tallies: readonly DropTa
   );
   return (
     <section class="panel tallies" aria-labelledby="tallies">
-      <h2 id="tallies">{t("live.stray_tallies")}</h2>
+      <h2 id="tallies">{t("dropped.stray_tallies")}</h2>
       <ul>
         {tallies.map(({ reason, source, client, count, firstMs }) => (
           <li key={`${source} ${reason}`}>
@@ -160,7 +160,7 @@ function Tallies({ models, tallies }: { models: Models; tallies: readonly DropTa
             <span class="mono">{filterButton("source", source)}</span>
             {client !== null && <span class="mono quiet">{client}</span>}
             <span class="quiet small">
-              {t("live.stray_since")} <Time models={models} atMs={firstMs} />
+              {t("dropped.stray_since")} <Time models={models} atMs={firstMs} />
             </span>
           </li>
         ))}
@@ -182,7 +182,7 @@ function Filters({ models: { router } }: { models: Models }) {
           class="filter-chip"
           onClick={() => router.setParams({ [name]: "" })}
         >
-          <span class="unseen">{`${t("frame.clear_filter")} `}</span>
+          <span class="unseen">{`${t("common.clear_filter")} `}</span>
           {name === "reason" ? dropTitle(router.param(name)) : router.param(name)}
           <Icon name="x" size={12} />
         </button>
@@ -195,10 +195,10 @@ function DroppedPacket({ models, item, port }: { models: Models; item: Explained
   const { reason, source, answered, lastMs, explanation, similar } = item;
   return (
     <li class="panel stray">
-      <h2>{t("live.stray_from", { reason: dropTitle(reason), source })}</h2>
+      <h2>{t("dropped.stray_from", { reason: dropTitle(reason), source })}</h2>
       <p class="quiet small">
         <Time models={models} atMs={lastMs} />
-        {` · ${t(answered ? "live.stray_answered" : "live.stray_silent")}`}
+        {` · ${t(answered ? "dropped.stray_answered" : "dropped.stray_silent")}`}
       </p>
       <ExplanationText explanation={explanation} similar={similar} />
       <PacketDetails packet={item} since={timeText(item.atMs)} port={port} />

@@ -52,7 +52,7 @@ export default function FirstRunPage({ models }: PageProps) {
   }, [step?.name, asked]);
   const lost = unread.value !== null && (
     <ErrorState
-      title={t("connect.unread")}
+      title={t("common.unread")}
       onRetry={() => void refresh()}
     >
       {unread.value}
@@ -73,13 +73,13 @@ export default function FirstRunPage({ models }: PageProps) {
   };
   const Part = PARTS[step.name];
   const mayNot = permissionHint(models, "owner");
-  const undone = step.state === "open" ? t("live.first_undone") : undefined;
+  const undone = step.state === "open" ? t("firstrun.undone") : undefined;
   return (
     <main class="page" id="page">
       <PageBar title={stepTitle(steps, step)} />
       {lost}
       <StepBar steps={steps} current={step} />
-      <p class="first-why">{t(`live.first_${step.name}_why`, { port: String(step.radius.port) })}</p>
+      <p class="first-why">{t(`firstrun.${step.name}_why`, { port: String(step.radius.port) })}</p>
       <Part models={models} refresh={refresh} />
       {problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert>}
       <div class="first-end">
@@ -91,7 +91,7 @@ export default function FirstRunPage({ models }: PageProps) {
             title={mayNot}
             onClick={() => void skip()}
           >
-            {t("live.first_skip_step")}
+            {t("firstrun.skip_step")}
           </button>
         )}
         <button
@@ -101,7 +101,7 @@ export default function FirstRunPage({ models }: PageProps) {
           title={undone}
           onClick={goToNext}
         >
-          {t("live.go_on")}
+          {t("common.go_on")}
         </button>
       </div>
     </main>
@@ -111,22 +111,22 @@ export default function FirstRunPage({ models }: PageProps) {
 /** "Step 2 of 4: Add a RADIUS client". The first step was the account. */
 export function stepTitle(steps: readonly FirstStep[], { name }: FirstStep): string {
   const step = steps.findIndex((one) => one.name === name) + 2;
-  return t("live.first_step_of", { step, count: steps.length + 1, what: t(`live.first_${name}`) });
+  return t("firstrun.step_of", { step, count: steps.length + 1, what: t(`firstrun.${name}`) });
 }
 
 function StepBar({ steps, current }: { steps: readonly FirstStep[]; current: FirstStep }) {
   return (
-    <nav aria-label={t("live.first_run")}>
+    <nav aria-label={t("shell.first_run")}>
       <ol class="first-bar">
         <li class="quiet">
           <Mark state="done" />
-          {t("live.first_owner")}
+          {t("firstrun.owner")}
         </li>
         {steps.map((step) => (
           <li key={step.name} class={step.state === "open" ? "" : "quiet"}>
             <Mark state={step.state} />
             <a href={stepHref(step.name)} aria-current={step === current ? "step" : undefined}>
-              {t(`live.first_${step.name}`)}
+              {t(`firstrun.${step.name}`)}
             </a>
           </li>
         ))}
@@ -139,7 +139,7 @@ function Mark({ state }: Pick<FirstStep, "state">) {
   return (
     <span class={`status tone-${state === "done" ? "ok" : "idle"}`}>
       <Icon name={`line-${STATE_ICONS[state]}`} size={14} />
-      <span class="unseen">{t(`live.first_${state}`)}</span>
+      <span class="unseen">{t(`firstrun.${state}`)}</span>
     </span>
   );
 }
@@ -147,11 +147,11 @@ function Mark({ state }: Pick<FirstStep, "state">) {
 function Finished({ children }: { children: ComponentChildren }) {
   return (
     <main class="page" id="page">
-      <PageBar title={t("live.first_run")} />
+      <PageBar title={t("shell.first_run")} />
       {children}
-      <EmptyState title={t("live.first_finished")} next={t("live.first_finished_next")}>
-        <a class="button button-primary" href="/live">{t("live.first_open_live")}</a>{" "}
-        <a class="button" href="/live?step=login">{t("live.first_test_again")}</a>
+      <EmptyState title={t("firstrun.finished")} next={t("firstrun.finished_next")}>
+        <a class="button button-primary" href="/live">{t("firstrun.open_live")}</a>{" "}
+        <a class="button" href="/live?step=login">{t("firstrun.test_again")}</a>
       </EmptyState>
     </main>
   );

@@ -31,12 +31,15 @@ export function ClientStep({ models, refresh }: SetupStepProps) {
   const adding = useSignal(false);
   const reason = permissionHint(models, "owner");
   return (
-    <section class="panel people-panel" aria-label={t("frame.clients")}>
+    <section class="panel people-panel" aria-label={t("shell.clients")}>
       <Fetched resource={list}>
         {({ items, ldap }) => (
           <>
             {items.length === 0 && (
-              <Empty title={t("connect.clients_none")} next={t("live.first_client_next")} />
+              <Empty
+                title={t("common.clients_none")}
+                next={t("firstrun.client_next")}
+              />
             )}
             <ul class="people-list">
               {items.map(({ name, address }) => (
@@ -53,7 +56,7 @@ export function ClientStep({ models, refresh }: SetupStepProps) {
               title={reason}
               onClick={() => adding.value = true}
             >
-              <Icon name="plus" /> {t("connect.client_add")}
+              <Icon name="plus" /> {t("common.client_add")}
             </button>
             {adding.value && (
               <AddClientDialog
@@ -123,7 +126,7 @@ function TargetCard({ models, target, refresh }: SetupStepProps & { readonly tar
     <section class="panel people-panel" aria-label={target.name}>
       <h2 class="mono">{target.name}</h2>
       {problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert>}
-      {remote.length === 0 && <p class="quiet">{t("live.first_store_only")}</p>}
+      {remote.length === 0 && <p class="quiet">{t("firstrun.store_only")}</p>}
       <ul class="people-list">
         {remote.map((row) => (
           <li key={row.name}>
@@ -137,7 +140,7 @@ function TargetCard({ models, target, refresh }: SetupStepProps & { readonly tar
               of={row.name}
               onClick={() => run(() => testBackend(models, target.name, row.name))}
             >
-              {t("connect.test")}
+              {t("common.test")}
             </Button>
           </li>
         ))}
@@ -150,7 +153,7 @@ function TargetCard({ models, target, refresh }: SetupStepProps & { readonly tar
             reason={mayChange}
             onClick={() => run(() => startTargetRefresh(models, target.name))}
           >
-            {t("connect.refresh_begin")}
+            {t("common.refresh_begin")}
           </Button>
         )}
         <Button
@@ -159,7 +162,7 @@ function TargetCard({ models, target, refresh }: SetupStepProps & { readonly tar
           reason={mayChange}
           onClick={make}
         >
-          {t("people.create")}
+          {t("common.create_user")}
         </Button>
       </div>
       {making.value !== null && (
@@ -186,32 +189,30 @@ function Sample({ models, target }: Pick<SetupStepProps, "models"> & { readonly 
   return (
     <Fetched resource={sample}>
       {({ users }) =>
-        users.length === 0
-          ? <Empty title={t("live.first_no_users")} next={t("live.first_no_users_next")} />
-          : (
-            <>
-              <h3>{t("live.first_mapped", { count: users.length, all: target.users })}</h3>
-              <div class="first-sample">
-                {users.map(({ user, rows }) => (
-                  <section key={user} aria-label={user}>
-                    <h4>
-                      <a href={userHref(user, target.logsIn ? "" : target.name)}>{user}</a>
-                    </h4>
-                    <dl class="connect-facts">
-                      {rows.map(({ name, values }) => (
-                        <div key={name}>
-                          <dt class="mono">{name}</dt>
-                          <dd class="mono">
-                            <bdi>{values.join(", ")}</bdi>
-                          </dd>
-                        </div>
-                      ))}
-                    </dl>
-                  </section>
-                ))}
-              </div>
-            </>
-          )}
+        users.length === 0 ? <Empty title={t("firstrun.no_users")} next={t("firstrun.no_users_next")} /> : (
+          <>
+            <h3>{t("firstrun.mapped", { count: users.length, all: target.users })}</h3>
+            <div class="first-sample">
+              {users.map(({ user, rows }) => (
+                <section key={user} aria-label={user}>
+                  <h4>
+                    <a href={userHref(user, target.logsIn ? "" : target.name)}>{user}</a>
+                  </h4>
+                  <dl class="connect-facts">
+                    {rows.map(({ name, values }) => (
+                      <div key={name}>
+                        <dt class="mono">{name}</dt>
+                        <dd class="mono">
+                          <bdi>{values.join(", ")}</bdi>
+                        </dd>
+                      </div>
+                    ))}
+                  </dl>
+                </section>
+              ))}
+            </div>
+          </>
+        )}
     </Fetched>
   );
 }

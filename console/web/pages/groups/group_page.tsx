@@ -192,7 +192,7 @@ export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
         onPick={async (name) => void await onChange({ add: [name], remove: [] })}
       />
       {group.members > 0 && (
-        <div class="people-filters" role="search" aria-label={t("groups.filters")}>
+        <div class="people-filters" role="search" aria-label={t("common.filters")}>
           <SearchBox models={models} label={t("groups.search_members")} />
         </div>
       )}
@@ -204,7 +204,7 @@ export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
               : (
                 <EmptyState
                   title={t("groups.no_members_match")}
-                  next={t("groups.none_match_next")}
+                  next={t("common.none_match_next")}
                   onClear={() => router.setParams({ q: "", page: "" })}
                 />
               )
@@ -240,14 +240,14 @@ export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
 
 function columnsOf(reason: string | undefined, remove: (name: string) => void): TableColumn<MemberRow>[] {
   return [
-    { label: t("people.name"), cell: ({ name }) => <bdi class="wrap">{name}</bdi> },
+    { label: t("common.user_name"), cell: ({ name }) => <bdi class="wrap">{name}</bdi> },
     {
-      label: t("people.display_name"),
+      label: t("common.display_name"),
       wideOnly: true,
       cell: ({ displayName }) => <bdi>{displayName}</bdi>,
     },
     {
-      label: t("people.status"),
+      label: t("common.status"),
       wideOnly: true,
       cell: ({ known, active }) => (
         <StateText

@@ -143,7 +143,7 @@ export function RepliesDialog({ group, calls, onDone, onClose }: RepliesProps) {
   return (
     <FormDialog
       title={t("groups.replies_title", { name: group.name })}
-      submitLabel={t("frame.save")}
+      submitLabel={t("common.save")}
       reason={changes.length === 0 ? t("groups.replies_same") : undefined}
       onSubmit={save}
       onClose={onClose}

@@ -19,13 +19,13 @@ import { BackendMarks } from "../users/user_states.tsx";
 import { addGroup, fetchGroups, groupHref } from "./group_calls.ts";
 
 const TEXTS = {
-  filters: "groups.filters",
-  failed: "connect.unread",
-  old: "connect.old",
+  filters: "common.filters",
+  failed: "common.unread",
+  old: "common.old",
   empty: ["groups.none", "groups.none_next"],
-  noMatch: ["groups.none_match", "groups.none_match_next"],
+  noMatch: ["groups.none_match", "common.none_match_next"],
 } as const;
-const EXPORT = { label: "groups.export", failed: "groups.export_failed" } as const;
+const EXPORT = { label: "common.export", failed: "common.export_failed" } as const;
 
 export default function GroupsPage({ models }: PageProps) {
   const creating = useSignal(false);
@@ -45,7 +45,7 @@ export default function GroupsPage({ models }: PageProps) {
   return (
     <ListPage
       models={models}
-      title={t("frame.groups")}
+      title={t("shell.groups")}
       texts={TEXTS}
       filters={filters}
       resource={list}
@@ -81,8 +81,8 @@ export default function GroupsPage({ models }: PageProps) {
 
 function filterRows(): ListFilter[] {
   return [
-    { name: "q", label: t("groups.search"), chip: t("frame.search"), control: "search" },
-    { name: "target", label: t("people.target"), isNarrowing: false },
+    { name: "q", label: t("groups.search"), chip: t("common.search"), control: "search" },
+    { name: "target", label: t("common.target"), isNarrowing: false },
   ];
 }
 
@@ -103,7 +103,7 @@ function columnsOf(): TableColumn<GroupRow>[] {
       cell: ({ replies }) => replies,
     },
     {
-      label: t("people.backends"),
+      label: t("common.backends"),
       wideOnly: true,
       cell: ({ backends }) => <BackendMarks marks={backends} />,
     },

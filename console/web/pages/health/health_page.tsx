@@ -44,7 +44,7 @@ export default function HealthPage({ models }: PageProps) {
   useInterval(POLL_INTERVAL_MS, page.reload);
   return (
     <main class="page" id="page">
-      <PageBar title={t("frame.health")} />
+      <PageBar title={t("shell.health")} />
       <Fetched resource={page}>
         {(report) => (
           <>
@@ -67,16 +67,16 @@ function Summary({ report: { parts, skewMs } }: { report: HealthWithSkew }) {
     <>
       <Alert tone={tone} icon={tone === "ok" ? "check" : "alert"} role="status">
         {bad > 0
-          ? t("connect.health_bad", { count: bad })
+          ? t("health.bad", { count: bad })
           : warning > 0
-          ? t("connect.health_warning", { count: warning })
+          ? t("health.warning", { count: warning })
           : unasked > 0
-          ? t("connect.health_unasked", { count: unasked })
-          : t("connect.health_ok")}
+          ? t("health.unasked", { count: unasked })
+          : t("health.ok")}
       </Alert>
       {Math.abs(skewMs) >= MIN_SKEW_MS && (
         <Alert tone={isSkewed ? "wait" : "idle"} icon="clock">
-          {t(isSkewed ? "connect.skew_bad" : "connect.skew", {
+          {t(isSkewed ? "health.skew_bad" : "health.skew", {
             seconds: decimalText(Math.abs(skewMs / 1000)),
           })}
         </Alert>
@@ -100,7 +100,7 @@ function Parts({ models, report, onTested }: PartsProps) {
     problem.value = null;
     try {
       const { part: now } = await testPart(models, part.id);
-      const said = t("connect.tested_as", { name: nameOf(part), state: t(`connect.health_is_${now.state}`) });
+      const said = t("health.tested_as", { name: nameOf(part), state: t(`health.is_${now.state}`) });
       models.toasts.show(said, { tone: STATES[now.state].tone });
       await onTested();
     } catch (fault) {
@@ -110,37 +110,37 @@ function Parts({ models, report, onTested }: PartsProps) {
   };
   const columns: readonly TableColumn<HealthPart>[] = [
     {
-      label: t("connect.part"),
+      label: t("health.part"),
       cell: (part) => (
         <>
-          {t(`connect.kind_${part.kind}`)} <bdi class="mono quiet">{part.name}</bdi>
+          {t(`health.kind_${part.kind}`)} <bdi class="mono quiet">{part.name}</bdi>
         </>
       ),
     },
     {
-      label: t("connect.state"),
+      label: t("common.state"),
       width: "150px",
       narrow: "100px",
-      cell: ({ state }) => <StateText words={{ ...STATES[state], label: t(`connect.health_is_${state}`) }} />,
+      cell: ({ state }) => <StateText words={{ ...STATES[state], label: t(`health.is_${state}`) }} />,
     },
     {
-      label: t("connect.figure"),
+      label: t("health.figure"),
       wideOnly: true,
       cell: (part) => <bdi>{figureText(part)}</bdi>,
     },
     {
-      label: t("connect.last_good"),
+      label: t("common.last_good"),
       width: "140px",
       wideOnly: true,
       cell: ({ lastGoodMs, testable }) =>
-        lastGoodMs === null ? testable && t("connect.never") : <Time models={models} atMs={lastGoodMs} />,
+        lastGoodMs === null ? testable && t("common.never") : <Time models={models} atMs={lastGoodMs} />,
     },
     {
-      label: t("connect.test"),
+      label: t("common.test"),
       width: "170px",
       narrow: "112px",
       cell: (part) =>
-        !part.testable ? <span class="quiet small">{t(`connect.untested_${part.kind}`)}</span> : (
+        !part.testable ? <span class="quiet small">{t(`health.untested_${part.kind}`)}</span> : (
           <Button
             small
             disabled={testing.value !== ""}
@@ -148,7 +148,7 @@ function Parts({ models, report, onTested }: PartsProps) {
             of={nameOf(part)}
             onClick={() => test(part)}
           >
-            {t("connect.test")}
+            {t("common.test")}
           </Button>
         ),
     },
@@ -157,7 +157,7 @@ function Parts({ models, report, onTested }: PartsProps) {
     <section class="panel">
       {problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert>}
       <DataTable
-        label={t("frame.health")}
+        label={t("shell.health")}
         columns={columns}
         rows={report.parts}
         keyOf={({ id }) => id}
@@ -167,17 +167,17 @@ function Parts({ models, report, onTested }: PartsProps) {
 }
 
 function nameOf({ kind, name }: HealthPart): string {
-  return name === "" ? t(`connect.kind_${kind}`) : name;
+  return name === "" ? t(`health.kind_${kind}`) : name;
 }
 
 function figureText({ kind, figure, limit, detail, name, note }: HealthPart): string {
-  if (note !== undefined) return t(`connect.note_${note}`);
+  if (note !== undefined) return t(`health.note_${note}`);
   if (detail !== "") return detail;
-  if (limit !== undefined) return t("connect.count_in_hour", { count: figure ?? 0, limit });
-  if (name === "") return t("connect.embedded");
+  if (limit !== undefined) return t("health.count_in_hour", { count: figure ?? 0, limit });
+  if (name === "") return t("health.embedded");
   if (figure === null) return "";
-  if (kind === "certificate") return t("connect.days_left", { count: figure });
-  if (kind === "outbox") return t("connect.writes_owed", { count: figure });
+  if (kind === "certificate") return t("health.days_left", { count: figure });
+  if (kind === "outbox") return t("health.writes_owed", { count: figure });
   return `${figure} ms`;
 }
 

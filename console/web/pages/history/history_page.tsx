@@ -16,10 +16,10 @@ import { OUTCOME_NAMES, outcomeLabel, reasonText } from "../../app/login_state_l
 import { t } from "../../i18n/translate.ts";
 
 const TEXTS = {
-  filters: "records.logins",
-  failed: "records.failed",
-  empty: ["records.none", "records.none_next"],
-  noMatch: ["records.none_match", "records.none_match_next"],
+  filters: "history.logins",
+  failed: "history.failed",
+  empty: ["history.none", "history.none_next"],
+  noMatch: ["history.none_match", "history.none_match_next"],
 } as const;
 const FRAMES = { rows: "", none: "panel" } as const;
 
@@ -30,14 +30,14 @@ export default function HistoryPage({ models }: PageProps) {
   return (
     <ListPage
       models={models}
-      title={t("records.history")}
+      title={t("history.history")}
       texts={TEXTS}
       filters={filters}
       bar="filters"
       resource={list}
       actions={<Export query={query} />}
       frames={FRAMES}
-      label={t("records.logins")}
+      label={t("history.logins")}
       stack
       rows={(_last, pages) => pages.flatMap(({ items }) => items)}
       columns={columns(models)}
@@ -45,9 +45,9 @@ export default function HistoryPage({ models }: PageProps) {
       hrefOf={({ id }) => `/live/c/${encodeURIComponent(id)}`}
       older={{
         read: (before) => fetch({ ...query, before }),
-        label: ({ searchedToMs }) => t(searchedToMs === null ? "records.more" : "records.search_on"),
+        label: ({ searchedToMs }) => t(searchedToMs === null ? "history.more" : "history.search_on"),
         note: ({ searchedToMs }) =>
-          searchedToMs === null ? null : t("records.searched_to", { time: fullTimeText(searchedToMs) }),
+          searchedToMs === null ? null : t("history.searched_to", { time: fullTimeText(searchedToMs) }),
       }}
     />
   );
@@ -55,19 +55,19 @@ export default function HistoryPage({ models }: PageProps) {
 
 function filterRows(): ListFilter[] {
   return [
-    { name: "user", label: t("records.filter_user"), control: "search" },
+    { name: "user", label: t("history.filter_user"), control: "search" },
     {
       name: "outcome",
-      label: t("records.outcome"),
+      label: t("history.outcome"),
       control: "choice",
       options: OUTCOME_NAMES,
-      allLabel: t("records.every_outcome"),
+      allLabel: t("history.every_outcome"),
       text: outcomeText,
     },
-    { name: "client", label: t("records.filter_client"), control: "name" },
-    { name: "target", label: t("records.target"), control: "name" },
-    { name: "from", label: t("records.filter_from"), control: "moment" },
-    { name: "to", label: t("records.filter_to"), control: "moment" },
+    { name: "client", label: t("history.filter_client"), control: "name" },
+    { name: "target", label: t("common.target"), control: "name" },
+    { name: "from", label: t("common.filter_from"), control: "moment" },
+    { name: "to", label: t("common.filter_to"), control: "moment" },
   ];
 }
 
@@ -81,11 +81,11 @@ function Export({ query }: { query: FilterQuery }) {
     `/console/api/history/export?${new URLSearchParams({ ...query, format })}`;
   return (
     <>
-      <CopyButton what={t("records.copy_link")} text={location.href} />
+      <CopyButton what={t("common.copy_link")} text={location.href} />
       {(["csv", "json"] as const).map((format) => (
         <a key={format} class="button" href={address(format)} download={`logins.${format}`}>
           <Icon name="download" size={14} />
-          {t(`records.export_${format}`)}
+          {t(`history.export_${format}`)}
         </a>
       ))}
     </>
@@ -94,34 +94,34 @@ function Export({ query }: { query: FilterQuery }) {
 
 function columns(models: Models): TableColumn<HistoryItem>[] {
   const filterCell = (name: string, value: string) => (
-    <CellFilter models={models} to={{ [name]: value }} title="records.filter_by" value={value} />
+    <CellFilter models={models} to={{ [name]: value }} title="common.only" value={value} />
   );
   return [
     {
-      label: t("records.started"),
+      label: t("history.started"),
       width: "108px",
       cell: ({ startedMs }) => <Time models={models} atMs={startedMs} />,
     },
-    { label: t("records.user"), width: "15%", cell: ({ user }) => filterCell("user", user) },
+    { label: t("history.user"), width: "15%", cell: ({ user }) => filterCell("user", user) },
     {
-      label: t("records.client"),
+      label: t("common.client"),
       wideOnly: true,
       cell: ({ client }) => filterCell("client", client),
     },
     {
-      label: t("records.caller"),
+      label: t("history.caller"),
       width: "12%",
       wideOnly: true,
       // The page of the login shows the address of the client.
       cell: ({ place }) => <span class="mono">{place}</span>,
     },
     {
-      label: t("records.target"),
+      label: t("common.target"),
       wideOnly: true,
       cell: ({ target = "" }) => target === "" ? "" : filterCell("target", target),
     },
     {
-      label: t("records.outcome"),
+      label: t("history.outcome"),
       width: "172px",
       narrow: "124px",
       cell: ({ outcome }) => {
@@ -130,13 +130,13 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
       },
     },
     {
-      label: t("records.reason"),
+      label: t("history.reason"),
       wideOnly: true,
       width: "22%",
       cell: ({ reason }) => reason === null ? "" : <span class="quiet">{reasonText(reason)}</span>,
     },
     {
-      label: t("records.took"),
+      label: t("history.took"),
       width: "92px",
       number: true,
       wideOnly: true,

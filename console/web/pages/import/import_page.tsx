@@ -21,7 +21,7 @@ export default function ImportPage({ models }: PageProps) {
         const timer = setTimeout(task, delayMs);
         return () => clearTimeout(timer);
       },
-      words: { notText: () => t("groups.not_text"), tooLarge: () => t("groups.too_large") },
+      words: { notText: () => t("import.not_text"), tooLarge: () => t("import.too_large") },
     }), []);
   useEffect(() => () => model.leave(), []);
   const verdict = useSignal<Verdict | "">("");
@@ -30,7 +30,7 @@ export default function ImportPage({ models }: PageProps) {
   const row = right.value;
   return (
     <main class="page" id="page">
-      <PageBar title={t("frame.import")} back={{ href: "/users", label: t("people.back") }}>
+      <PageBar title={t("shell.import")} back={{ href: "/users", label: t("common.all_users") }}>
         {view !== null && (
           <Button
             onClick={() => {
@@ -38,7 +38,7 @@ export default function ImportPage({ models }: PageProps) {
               model.leave();
             }}
           >
-            {t("groups.other_file")}
+            {t("import.other_file")}
           </Button>
         )}
       </PageBar>
@@ -47,7 +47,7 @@ export default function ImportPage({ models }: PageProps) {
         <>
           <ImportStatus view={view} />
           {(view.state === "checked" || view.state === "applied") && (
-            <section class="panel people-panel" aria-label={t("groups.rows_of", { file: view.file })}>
+            <section class="panel people-panel" aria-label={t("import.rows_of", { file: view.file })}>
               {view.state === "checked" && (
                 <CheckedHeader
                   {...{ view, model, verdict: verdict.value }}
@@ -87,15 +87,15 @@ function FilePicker({ model, target }: { model: ImportModel; target: string }) {
   const busy = model.busy.value;
   return (
     <section class="panel people-panel">
-      <p>{t("groups.import_what")}</p>
-      <p class="quiet">{t("groups.import_columns")}</p>
+      <p>{t("import.import_what")}</p>
+      <p class="quiet">{t("import.import_columns")}</p>
       <Checkbox
-        label={t("groups.may_update")}
+        label={t("import.may_update")}
         checked={mayUpdate.value}
         onChange={(next) => mayUpdate.value = next}
       />
       <div class="field">
-        <label for="import-file">{t("groups.file")}</label>
+        <label for="import-file">{t("import.file")}</label>
         <input
           id="import-file"
           class="input"
@@ -108,9 +108,9 @@ function FilePicker({ model, target }: { model: ImportModel; target: string }) {
             if (file !== undefined) void model.send(file, { target, mayUpdate: mayUpdate.value });
           }}
         />
-        <span class="hint" id="import-file-hint">{t("groups.file_hint")}</span>
+        <span class="hint" id="import-file-hint">{t("import.file_hint")}</span>
       </div>
-      {busy && <p role="status">{t("groups.sending")}</p>}
+      {busy && <p role="status">{t("import.sending")}</p>}
     </section>
   );
 }
@@ -124,16 +124,16 @@ function ImportStatus({ view }: { view: ImportView }) {
   if (state === "applied") {
     const isWhole = view.refused === 0 && problems.length === 0;
     const counts = [
-      t("groups.did_created", { count: view.created }),
-      t("groups.did_updated", { count: view.updated }),
-      t("groups.did_unchanged", { count: view.unchanged }),
-      t("groups.did_refused", { count: view.refused }),
-      t("groups.did_groups", { count: view.filledGroups }),
+      t("import.did_created", { count: view.created }),
+      t("import.did_updated", { count: view.updated }),
+      t("import.did_unchanged", { count: view.unchanged }),
+      t("import.did_refused", { count: view.refused }),
+      t("import.did_groups", { count: view.filledGroups }),
     ];
     return (
       <Alert tone={isWhole ? "ok" : "wait"} icon={isWhole ? "check" : "alert"} role="status">
-        <strong>{t(isWhole ? "groups.applied" : "groups.applied_partly")}</strong> {counts.join(", ")}. {said}
-        <a class="button button-small" href="/users">{t("groups.to_users")}</a>
+        <strong>{t(isWhole ? "import.applied" : "import.applied_partly")}</strong> {counts.join(", ")}. {said}
+        <a class="button button-small" href="/users">{t("import.to_users")}</a>
       </Alert>
     );
   }
@@ -148,8 +148,8 @@ function ImportStatus({ view }: { view: ImportView }) {
   const words = { done, count: total };
   return (
     <div role="status">
-      <p>{t(state === "applying" ? "groups.applying" : "groups.looking", words)}</p>
-      <progress aria-label={t("frame.working")} max={Math.max(1, total)} value={done} />
+      <p>{t(state === "applying" ? "import.applying" : "import.looking", words)}</p>
+      <progress aria-label={t("common.working")} max={Math.max(1, total)} value={done} />
     </div>
   );
 }
@@ -162,29 +162,29 @@ function CheckedHeader({ view, model, verdict, onVerdict }: {
 }) {
   const { verdicts } = view;
   const count = verdicts.create + verdicts.update;
-  const verdictText = (one: Verdict) => `${t(`groups.verdict_${one}`)} (${verdicts[one]})`;
+  const verdictText = (one: Verdict) => `${t(`import.verdict_${one}`)} (${verdicts[one]})`;
   return (
     <div class="people-head">
       <span role="status">
-        {t("groups.dry_run")} {verdicts.refused > 0 && t("groups.still_refused", { count: verdicts.refused })}
+        {t("import.dry_run")} {verdicts.refused > 0 && t("import.still_refused", { count: verdicts.refused })}
       </span>
       <select
         class="input"
-        aria-label={t("groups.verdict")}
+        aria-label={t("import.verdict")}
         value={verdict}
         onChange={(event) => onVerdict(VERDICTS.find((one) => one === event.currentTarget.value) ?? "")}
       >
-        <option value="">{`${t("groups.verdict_all")} (${view.total})`}</option>
+        <option value="">{`${t("import.verdict_all")} (${view.total})`}</option>
         {VERDICTS.map((one) => <option key={one} value={one}>{verdictText(one)}</option>)}
       </select>
       <Button
         kind="primary"
         icon="upload"
         disabled={model.busy.value}
-        reason={count === 0 ? t("groups.apply_none") : undefined}
+        reason={count === 0 ? t("import.apply_none") : undefined}
         onClick={() => model.apply()}
       >
-        {t("groups.apply", { count })}
+        {t("import.apply", { count })}
       </Button>
     </div>
   );

@@ -37,17 +37,17 @@ const RESULT_STYLES: Readonly<Record<NonNullable<ImportRow["did"]>, StateStyle_>
   refused: { tone: "bad", shape: "cross" },
 };
 const RESULT_LABELS = {
-  created: "groups.row_created",
-  updated: "groups.row_updated",
-  unchanged: "groups.row_unchanged",
-  refused: "groups.verdict_refused",
+  created: "import.row_created",
+  updated: "import.row_updated",
+  unchanged: "import.row_unchanged",
+  refused: "import.verdict_refused",
 } as const;
 
 export function ImportRows({ view, busy, onRight, onSkip, onPage }: RowsProps) {
   return (
     <>
       <DataTable
-        label={t("groups.rows_of", { file: view.file })}
+        label={t("import.rows_of", { file: view.file })}
         columns={columnsOf(view, { busy, onRight, onSkip })}
         rows={view.rows}
         keyOf={({ line }) => String(line)}
@@ -73,21 +73,21 @@ function columnsOf(
   const isOpen = view.state === "checked";
   const rows: TableColumn<ImportRow>[] = [
     {
-      label: t("groups.line"),
+      label: t("import.line"),
       width: "64px",
       number: true,
       wideOnly: true,
       cell: ({ line }) => line,
     },
-    { label: t("groups.row_name"), cell: rowName },
+    { label: t("import.row_name"), cell: rowName },
     {
-      label: t(view.state === "applied" ? "groups.verdict_done" : "groups.verdict"),
+      label: t(view.state === "applied" ? "import.verdict_done" : "import.verdict"),
       width: "160px",
       narrow: "100px",
       cell: (row) => <StateText words={rowState(row)} />,
     },
     {
-      label: t("groups.why"),
+      label: t("import.why"),
       width: "34%",
       wideOnly: true,
       cell: ({ reason, detail, receipt }) => (
@@ -99,7 +99,7 @@ function columnsOf(
   ];
   if (!isOpen) return rows;
   return [...rows, {
-    label: t("groups.put_right"),
+    label: t("import.put_right"),
     width: "210px",
     narrow: "104px",
     cell: (row) => (
@@ -111,11 +111,11 @@ function columnsOf(
             of={lineText(row)}
             onClick={() => onRight(row)}
           >
-            {t("groups.put_right")}
+            {t("import.put_right")}
           </Button>
         )}
         <Button small disabled={busy} of={lineText(row)} onClick={() => onSkip(row)}>
-          {t(row.verdict === "skipped" ? "groups.unskip" : "groups.skip")}
+          {t(row.verdict === "skipped" ? "import.unskip" : "import.skip")}
         </Button>
       </span>
     ),
@@ -123,7 +123,7 @@ function columnsOf(
 }
 
 function lineText({ line }: ImportRow): string {
-  return t("groups.line_number", { line });
+  return t("import.line_number", { line });
 }
 
 /** The name of a row, or its line if it has no name. */
@@ -134,13 +134,13 @@ function rowName(row: ImportRow) {
 /** The result in each backend as text. A table of a thousand rows has no room for chips. */
 function receiptText(receipt: ImportRow["receipt"]): string {
   const late = receipt.filter(({ outcome }) => outcome !== "done");
-  const named = late.map(({ backend, outcome }) => `${backend}: ${t(`frame.outcome_${outcome}`)}`);
+  const named = late.map(({ backend, outcome }) => `${backend}: ${t(`common.outcome_${outcome}`)}`);
   return [backendSummary(receipt), ...named].join(" · ");
 }
 
 function rowState({ did, verdict }: ImportRow): StateLabel {
   if (did !== null) return { ...RESULT_STYLES[did], label: t(RESULT_LABELS[did]) };
-  return { ...VERDICT_STYLES[verdict], label: t(`groups.verdict_${verdict}`) };
+  return { ...VERDICT_STYLES[verdict], label: t(`import.verdict_${verdict}`) };
 }
 
 export function RowDialog({ model, row, headers, onClose }: {
@@ -157,13 +157,13 @@ export function RowDialog({ model, row, headers, onClose }: {
   };
   return (
     <Dialog
-      title={t("groups.put_right_title", { line: row.line })}
+      title={t("import.put_right_title", { line: row.line })}
       onClose={onClose}
       footer={
         <>
-          <button type="button" class="button" onClick={onClose}>{t("frame.cancel")}</button>
+          <button type="button" class="button" onClick={onClose}>{t("common.cancel")}</button>
           <button type="submit" form="import-row" class="button button-primary" disabled={model.busy.value}>
-            {t("groups.check_row")}
+            {t("import.check_row")}
           </button>
         </>
       }
@@ -182,7 +182,7 @@ export function RowDialog({ model, row, headers, onClose }: {
             key={at}
             id={`cell-${at}`}
             label={header}
-            {...(isHidden(at) ? { hint: t("groups.password_kept") } : {})}
+            {...(isHidden(at) ? { hint: t("import.password_kept") } : {})}
             input={{
               ...(isHidden(at) ? { type: "password" as const } : { type: "text" as const }),
               value: cells.value[at] ?? "",

@@ -174,7 +174,7 @@ interface FilterButtonProps {
 
 /** A value of a cell as a button that filters the list. */
 function FilterButton({ router, filter, value, icon = false, children }: FilterButtonProps) {
-  const label = t("live.only", { value });
+  const label = t("common.only", { value });
   return (
     <button
       type="button"

@@ -12,7 +12,7 @@ export default function ConversationPage({ models, params }: PageProps) {
   const title = user.value === "" ? t("live.login") : t("live.login_of", { user: user.value });
   return (
     <main class="page conversation">
-      <PageBar title={title} back={{ href: "/live", label: t("live.back_to_live") }} />
+      <PageBar title={title} back={{ href: "/live", label: t("common.back_to_live") }} />
       <div class="panel inspector whole">
         <div class="body">
           <LoginInspector models={models} id={id} view={null} onUser={(name) => user.value = name} />

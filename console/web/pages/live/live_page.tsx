@@ -87,7 +87,7 @@ function LiveBar({ models: { live, board } }: { models: Models }) {
   const paused = board.paused.value;
   const resumeLabel = useComputed(() => {
     const held = board.heldBack.value;
-    return held === 0 ? t("live.go_on") : t("live.go_on_held", { count: held });
+    return held === 0 ? t("common.go_on") : t("live.go_on_held", { count: held });
   });
   const rate = useComputed(() => t("live.rate", { count: live.rate.value }));
   return (
@@ -155,8 +155,8 @@ export function LiveKeys({ models: { board, router }, chosenId }: KeysProps) {
   useShortcuts([
     { keys: " ", label: "live.key_pause", run: () => board.pause(!board.paused.peek()) },
     { keys: "n", label: "live.key_newer", run: () => board.showNewer() },
-    { keys: "j", label: "frame.key_down", run: () => moveInList(1) },
-    { keys: "k", label: "frame.key_up", run: () => moveInList(-1) },
+    { keys: "j", label: "common.key_down", run: () => moveInList(1) },
+    { keys: "k", label: "common.key_up", run: () => moveInList(-1) },
     { keys: "i", label: "live.key_inspector", run: () => choose({}) },
     ...(chosenId === "" ? [replay] : []),
   ]);

@@ -170,7 +170,7 @@ export function InspectorPanel({ models, id, view, close }: InspectorPanelProps)
         </a>
         <button type="button" class="button button-small button-plain" onClick={close}>
           <Icon name="line-close" size={14} />
-          <span class="unseen">{t("live.close")}</span>
+          <span class="unseen">{t("common.close")}</span>
         </button>
       </div>
       <div class="body" tabIndex={0} role="group" aria-label={t("live.details")}>
@@ -269,7 +269,7 @@ export function ReplayBar({ models: { router }, view, packets }: ReplayProps) {
         </button>
       )}
       <CopyButton
-        what={t("live.copy_link")}
+        what={t("common.copy_link")}
         text={`${location.origin}/live/c/${encodeURIComponent(view.id)}${isWhole ? "" : `?t=${atMs / 1000}`}`}
       />
     </section>

@@ -47,7 +47,7 @@ export function OnboardingPanel({ models }: { models: Models }) {
   if (steps === null) return null;
   return (
     <section class="panel first-steps" aria-labelledby="first-steps">
-      <h2 id="first-steps">{t("live.first_steps")}</h2>
+      <h2 id="first-steps">{t("firstrun.steps")}</h2>
       <ol>{steps.map((step) => <Step key={step.name} models={models} step={step} skip={skip} />)}</ol>
       {problem.value !== null && <Alert tone="bad" role="alert">{problem.value}</Alert>}
     </section>
@@ -62,12 +62,12 @@ interface StepProps {
 
 function Step({ models, step: { name, state }, skip }: StepProps) {
   const reason = livePermissionHint(models, "owner");
-  const label = t(`live.first_${name}`);
+  const label = t(`firstrun.${name}`);
   return (
     <li class={state === "open" ? "" : "quiet"}>
       <span class={`status tone-${state === "done" ? "ok" : "idle"}`}>
         <Icon name={`line-${STATE_ICONS[state]}`} size={14} />
-        <span class="unseen">{t(`live.first_${state}`)}</span>
+        <span class="unseen">{t(`firstrun.${state}`)}</span>
       </span>
       {state === "open" ? <a href={STEP_HREFS[name]}>{label}</a> : <span>{label}</span>}
       {state !== "done" && (
@@ -78,7 +78,7 @@ function Step({ models, step: { name, state }, skip }: StepProps) {
           title={reason}
           onClick={() => void skip(name, state === "open")}
         >
-          {t(state === "open" ? "live.first_skip" : "live.first_take_up")}
+          {t(state === "open" ? "firstrun.skip" : "common.go_on")}
           <span class="unseen">{` ${label}`}</span>
         </button>
       )}
@@ -116,20 +116,20 @@ export function LoginStep({ models, steps, trial, skip }: LoginStepProps) {
   return (
     <section class="panel first-steps" aria-labelledby="first-steps">
       <h2 id="first-steps">
-        {t("live.first_step_of", { step: 4, count: 4, what: t("live.first_login") })}
+        {t("firstrun.step_of", { step: 4, count: 4, what: t("firstrun.login") })}
       </h2>
-      {isDone ? <p role="status">{t("live.first_accepted")}</p> : (
+      {isDone ? <p role="status">{t("firstrun.accepted")}</p> : (
         <>
           <p>
-            {t("live.first_login_why")}{" "}
-            {user !== null && <a href={`${userHref(user, "")}#devices`}>{t("live.first_pair", { user })}</a>}
+            {t("firstrun.login_why")}{" "}
+            {user !== null && <a href={`${userHref(user, "")}#devices`}>{t("firstrun.pair", { user })}</a>}
           </p>
           <span class="first-command">
             <code>{command}</code>
-            <CopyButton text={command} what={t("frame.copy")} />
+            <CopyButton text={command} what={t("common.copy")} />
           </span>
           <p role="status">
-            {tried === null ? t("live.first_waiting") : <StateText words={stateLabel(tried)} />}
+            {tried === null ? t("firstrun.waiting") : <StateText words={stateLabel(tried)} />}
           </p>
         </>
       )}
@@ -137,13 +137,13 @@ export function LoginStep({ models, steps, trial, skip }: LoginStepProps) {
         {isDone
           ? (
             <button type="button" class="button button-primary button-small" onClick={close}>
-              {t("frame.done")}
+              {t("common.done")}
             </button>
           )
           : (
             <>
               <a class="button button-plain button-small" href="/first-run?step=target">
-                {t("live.first_back")}
+                {t("firstrun.back")}
               </a>
               <button
                 type="button"
@@ -152,7 +152,7 @@ export function LoginStep({ models, steps, trial, skip }: LoginStepProps) {
                 title={reason}
                 onClick={() => void skip().then(close)}
               >
-                {t("live.first_skip_step")}
+                {t("firstrun.skip_step")}
               </button>
             </>
           )}

@@ -36,7 +36,7 @@ export default function SettingsPage({ models }: PageProps) {
   const Part = PARTS[current];
   return (
     <main class="page" id="page">
-      <PageBar title={t("frame.settings")} />
+      <PageBar title={t("shell.settings")} />
       <Tabs models={models} tabs={tabs} label={t("settings.parts")} />
       <Fetched resource={page} failed="settings.failed" old="settings.old" rows={5}>
         {(answer) => <Part key={current} models={models} answer={answer} />}
@@ -63,7 +63,7 @@ export function RadiusPolicy({ models, answer }: SettingsPart) {
   return (
     <>
       <p>
-        {t("settings.per_client")} <a href="/clients">{t("frame.clients")}</a>
+        {t("settings.per_client")} <a href="/clients">{t("shell.clients")}</a>
       </p>
       <SettingTable models={models} answer={answer} label={t("settings.radius")} tables={TABLES} />
     </>

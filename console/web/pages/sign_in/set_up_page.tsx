@@ -39,7 +39,7 @@ export default function SetUpPage({ models }: PageProps) {
   }, []);
   if (typeof step.value === "object") {
     return (
-      <AuthLayout title={t("access.recovery_title")} foot={t("access.step_of", { step: 2, count: 2 })}>
+      <AuthLayout title={t("common.recovery_title")} foot={t("signin.step_of", { step: 2, count: 2 })}>
         <CreatedRecoveryCodes codes={step.value.codes} onDone={done} />
       </AuthLayout>
     );
@@ -47,11 +47,11 @@ export default function SetUpPage({ models }: PageProps) {
   if (step.value === "factor") return <FactorStep onChoose={() => step.value = "totp"} onLater={done} />;
   if (step.value === "totp") {
     return (
-      <AuthLayout title={t("access.totp_add")} foot={t("access.step_of", { step: 2, count: 2 })}>
+      <AuthLayout title={t("common.totp_add")} foot={t("signin.step_of", { step: 2, count: 2 })}>
         <div class="auth-form">
           <TotpSetUp models={models} action={totp} onCodes={(codes) => step.value = { codes }} />
           <button type="button" class="button button-plain" disabled={!canClose(totp)} onClick={done}>
-            {t("access.later")}
+            {t("signin.later")}
           </button>
         </div>
       </AuthLayout>
@@ -100,8 +100,8 @@ function AccountStep({ models, token, link, known, onDone }: AccountProps) {
   const said = problem.value?.text ?? known;
   return (
     <AuthLayout
-      title={invited ? t("access.accept") : t("access.first_owner")}
-      foot={t(invited ? "access.invitation_foot" : "access.link_foot")}
+      title={invited ? t("signin.accept") : t("signin.first_owner")}
+      foot={t(invited ? "signin.invitation_foot" : "signin.link_foot")}
     >
       <form
         class="auth-form"
@@ -112,14 +112,14 @@ function AccountStep({ models, token, link, known, onDone }: AccountProps) {
         }}
       >
         <p>
-          {invited ? t("access.accept_why", { role: t(`frame.role_${link.role}`) }) : t("access.owner_why")}
+          {invited ? t("signin.accept_why", { role: t(`common.role_${link.role}`) }) : t("common.owner_why")}
         </p>
         {said !== null && <Alert tone="bad" role="alert">{said}</Alert>}
-        {invited ? <ReadOnlyField label={t("access.name")}>{link.name}</ReadOnlyField> : <NameField />}
+        {invited ? <ReadOnlyField label={t("common.name")}>{link.name}</ReadOnlyField> : <NameField />}
         <Field
           id="set-up-password"
-          label={t("access.password")}
-          hint={t("access.password_hint")}
+          label={t("signin.password")}
+          hint={t("signin.password_hint")}
           input={{
             name: "password",
             type: "password",
@@ -129,7 +129,7 @@ function AccountStep({ models, token, link, known, onDone }: AccountProps) {
           }}
         />
         <button class="button button-primary" type="submit" disabled={busy.value}>
-          {busy.value ? t("frame.working") : t(invited ? "access.accept_verb" : "access.owner_verb")}
+          {busy.value ? t("common.working") : t(invited ? "signin.accept_verb" : "signin.owner_verb")}
         </button>
         {passkeyUnavailableReason() === null
           ? (
@@ -139,10 +139,10 @@ function AccountStep({ models, token, link, known, onDone }: AccountProps) {
               disabled={busy.value}
               onClick={() => void run("passkey")}
             >
-              {t("access.passkey_instead")}
+              {t("signin.passkey_instead")}
             </button>
           )
-          : <p class="hint">{t("access.passkeys_need_name")}</p>}
+          : <p class="hint">{t("common.passkeys_need_name")}</p>}
       </form>
     </AuthLayout>
   );
@@ -152,7 +152,7 @@ function NameField() {
   return (
     <Field
       id="set-up-name"
-      label={t("access.name")}
+      label={t("common.name")}
       input={{
         name: "name",
         autocomplete: "username",
@@ -168,13 +168,13 @@ function NameField() {
 
 function FactorStep({ onChoose, onLater }: { onChoose: () => void; onLater: () => void }) {
   return (
-    <AuthLayout title={t("access.second_factor")} foot={t("access.step_of", { step: 1, count: 2 })}>
+    <AuthLayout title={t("signin.second_factor")} foot={t("signin.step_of", { step: 1, count: 2 })}>
       <div class="auth-form">
-        <p>{t("access.second_factor_why")}</p>
+        <p>{t("signin.second_factor_why")}</p>
         <button type="button" class="button button-primary" autofocus onClick={onChoose}>
-          {t("access.totp_add")}
+          {t("common.totp_add")}
         </button>
-        <button type="button" class="button button-plain" onClick={onLater}>{t("access.later")}</button>
+        <button type="button" class="button button-plain" onClick={onLater}>{t("signin.later")}</button>
       </div>
     </AuthLayout>
   );

@@ -71,7 +71,7 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
           disabled={isBusy}
           onClick={() => run(() => signInWithPasskey(models, { stepUp: stepUp !== undefined }))}
         >
-          {t("access.use_passkey")}
+          {t("signin.use_passkey")}
         </Button>
       )}
       {withProvider && (
@@ -86,20 +86,20 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
               })
             )}
         >
-          {t("access.use_provider", { provider: provider.value ?? "" })}
+          {t("signin.use_provider", { provider: provider.value ?? "" })}
         </Button>
       )}
       {withPassword && (withPasskey
         ? (
           <details open={needsCode.value || stepUp?.has.passkey === false || undefined}>
-            <summary>{t("access.use_password")}</summary>
+            <summary>{t("signin.use_password")}</summary>
             {fields}
           </details>
         )
         : fields)}
       {/* Over a page, a user who signed in here before needs the hint only where nothing else helps. */}
       {noPasskey !== null && (name === "" || isPasskeyNeeded) && (
-        <p class="hint">{t(`access.${noPasskey}`)}</p>
+        <p class="hint">{t(`common.${noPasskey}`)}</p>
       )}
     </div>
   );
@@ -128,7 +128,7 @@ function PasswordForm({ models, stepUp, name, needsCode, autofill, isBusy, run }
     <form class="auth-fields" onSubmit={submit}>
       <PasswordFields {...{ name, needsCode, autofill }} nameFixed={stepUp !== undefined} />
       <Button type="submit" kind="primary" disabled={isBusy}>
-        {t(isBusy ? "access.signing_in" : stepUp === undefined ? "access.sign_in" : "access.confirm")}
+        {t(isBusy ? "signin.signing_in" : stepUp === undefined ? "signin.sign_in" : "signin.confirm")}
       </Button>
     </form>
   );
@@ -159,14 +159,14 @@ export function PasswordFields({ name, nameFixed, needsCode, autofill }: Passwor
       {nameFixed
         ? (
           <>
-            <ReadOnlyField label={t("access.name")}>{name}</ReadOnlyField>
+            <ReadOnlyField label={t("common.name")}>{name}</ReadOnlyField>
             <input type="hidden" name="name" autocomplete="username" value={name} />
           </>
         )
         : (
           <Field
             id="sign-in-name"
-            label={t("access.name")}
+            label={t("common.name")}
             input={{
               name: "name",
               defaultValue: name,
@@ -180,7 +180,7 @@ export function PasswordFields({ name, nameFixed, needsCode, autofill }: Passwor
         )}
       <Field
         id="sign-in-password"
-        label={t("access.password")}
+        label={t("signin.password")}
         input={{
           name: "password",
           type: "password",
@@ -195,11 +195,11 @@ export function PasswordFields({ name, nameFixed, needsCode, autofill }: Passwor
 }
 
 /** A code of the authenticator app, or a recovery code. */
-export function CodeField({ hint = t("access.code_hint") }: { hint?: string }) {
+export function CodeField({ hint = t("signin.code_hint") }: { hint?: string }) {
   return (
     <Field
       id="sign-in-code"
-      label={t("access.code")}
+      label={t("signin.code")}
       hint={hint}
       input={{
         name: "code",

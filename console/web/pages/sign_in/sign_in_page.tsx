@@ -19,8 +19,8 @@ export default function SignInPage({ models }: { models: Models }) {
   const problem = code === "" ? null : { code, text: errorMessage(code) ?? t("errors.oidc_denied") };
   return (
     <AuthLayout
-      title={t("access.sign_in")}
-      foot={t(session.needsSetUp.value ? "access.needs_set_up" : "access.about")}
+      title={t("signin.sign_in")}
+      foot={t(session.needsSetUp.value ? "signin.needs_set_up" : "signin.about")}
     >
       <SignInForm models={models} problem={problem} />
     </AuthLayout>
@@ -34,8 +34,8 @@ export function SignInDialog({ models }: { models: Models }) {
   if (session.isInterrupted.value) return <Again models={models} name={who?.name ?? ""} />;
   if (!session.isSteppingUp.value || who === null) return null;
   return (
-    <Dialog title={t("access.step_up")} onClose={session.cancelStepUp}>
-      <p>{t("access.step_up_why")}</p>
+    <Dialog title={t("signin.step_up")} onClose={session.cancelStepUp}>
+      <p>{t("signin.step_up_why")}</p>
       <SignInForm models={models} name={who.name} stepUp={who} />
     </Dialog>
   );
@@ -67,7 +67,7 @@ function Again({ models, name }: { models: Models; name: string }) {
       onCancel={(event) => event.preventDefault()}
     >
       <div class="panel-head">
-        <h2 id="sign-in-again">{t("access.sign_in_again")}</h2>
+        <h2 id="sign-in-again">{t("signin.sign_in_again")}</h2>
       </div>
       <SignInForm models={models} name={name} />
     </dialog>

@@ -22,8 +22,8 @@ const DEBOUNCE_MS = 250;
 /** Every write contains these attributes, so no backend can have its own values for them. */
 const ALWAYS_WRITTEN: readonly string[] = ["id", "externalId", "userName", "active"];
 const EXTRA = [
-  { name: "scim", word: "connect.mapping_extra" },
-  { name: "frontEnd", word: "connect.mapping_extra_to" },
+  { name: "scim", word: "targets.mapping_extra" },
+  { name: "frontEnd", word: "targets.mapping_extra_to" },
 ] as const;
 const PLAIN_INPUT = { autocomplete: "off", spellcheck: false } as const;
 const NAME_INPUT = { ...PLAIN_INPUT, maxLength: 200 } as const;
@@ -53,13 +53,13 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
     ...readOnlyToml(target, readOnly.value),
   ].join("\n\n");
   return (
-    <section class="panel people-panel" aria-label={t("connect.mapping")}>
-      <h2>{t("connect.mapping")}</h2>
-      <p class="quiet">{t("connect.mapping_why")}</p>
+    <section class="panel people-panel" aria-label={t("targets.mapping")}>
+      <h2>{t("targets.mapping")}</h2>
+      <p class="quiet">{t("targets.mapping_why")}</p>
       <Field
         id="mapping-user"
-        label={t("connect.mapping_user")}
-        hint={t("connect.mapping_user_hint")}
+        label={t("targets.mapping_user")}
+        hint={t("targets.mapping_user_hint")}
         input={{
           ...PLAIN_INPUT,
           value: user.value,
@@ -71,7 +71,7 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
         <Preview preview={preview.value} ownersOf={ownersOf} />
       )}
       <details class="connect-more">
-        <summary>{t("connect.mapping_rows", { count: target.mapping.length })}</summary>
+        <summary>{t("targets.mapping_rows", { count: target.mapping.length })}</summary>
         <div class="people-fields">
           {rows.map((row, at) => (
             <RowFields
@@ -97,9 +97,9 @@ export function MappingEditor({ models, target }: { models: Models; target: OneT
       </details>
       {toml !== "" && (
         <div class="secret">
-          <Alert tone="wait">{t("connect.mapping_toml")}</Alert>
-          <pre class="mono" role="group" tabIndex={0} aria-label={t("connect.mapping")}>{toml}</pre>
-          <CopyButton text={toml} what={t("frame.copy")} />
+          <Alert tone="wait">{t("targets.mapping_toml")}</Alert>
+          <pre class="mono" role="group" tabIndex={0} aria-label={t("targets.mapping")}>{toml}</pre>
+          <CopyButton text={toml} what={t("common.copy")} />
         </div>
       )}
     </section>
@@ -147,18 +147,18 @@ interface PreviewProps {
 
 function Preview({ preview: { user, rows }, ownersOf }: PreviewProps) {
   const noteOf = (name: string) =>
-    ownersOf(name) === "" ? {} : { note: t("connect.mapping_kept_by", { backend: ownersOf(name) }) };
+    ownersOf(name) === "" ? {} : { note: t("targets.mapping_kept_by", { backend: ownersOf(name) }) };
   const differing = rows.filter(({ now, then }) => now.join("\n") !== then.join("\n"));
   return (
     <>
       <p role="status">
         {differing.length === 0
-          ? t("connect.mapping_same", { name: user })
-          : t("connect.mapping_differs", { name: user, count: differing.length })}
+          ? t("targets.mapping_same", { name: user })
+          : t("targets.mapping_differs", { name: user, count: differing.length })}
       </p>
       {differing.length > 0 && (
         <DiffTable
-          label={t("connect.mapping_of", { name: user })}
+          label={t("targets.mapping_of", { name: user })}
           rows={differing.map(({ name, now, then }) => ({
             name,
             now: shown(now),
@@ -215,7 +215,7 @@ function RowFields({ target, row: { scim, frontEnd }, at, isAdded, changes, read
         Object.entries(readOnly.value).map(([backend, paths]) => (
           <Checkbox
             key={backend}
-            label={t("connect.mapping_kept", { backend, attribute: scim })}
+            label={t("targets.mapping_kept", { backend, attribute: scim })}
             checked={paths.includes(scim)}
             onChange={(isReadOnly) => {
               const others = paths.filter((path) => path !== scim);

@@ -31,7 +31,7 @@ export default function TargetPage({ models, params }: PageProps) {
   });
   return (
     <main class="page" id="page">
-      <PageBar title={name} back={{ href: "/targets", label: t("connect.all_targets") }}>
+      <PageBar title={name} back={{ href: "/targets", label: t("targets.all_targets") }}>
         <AuditLink object={`target:${name}`} />
       </PageBar>
       <Fetched resource={page}>
@@ -59,38 +59,38 @@ function Backends({ models, target, page }: TargetPart) {
   const mayTest = permissionHint(models, "operator");
   const mayRetry = permissionHint(models, "user_manager");
   return (
-    <Panel title={t("connect.backends")}>
-      <p class="quiet">{t("connect.order_why")}</p>
+    <Panel title={t("common.backends")}>
+      <p class="quiet">{t("targets.order_why")}</p>
       <ErrorAlert of={action.fault} />
       <ol class="people-list connect-order">
         {target.backends.map((row) => (
           <li key={row.name}>
             <strong class="mono">{row.name}</strong>
             <span class="quiet">
-              {row.kind} · {t(`connect.mode_${row.mode}`)} · {t("connect.read_write")}
+              {row.kind} · {t(`targets.mode_${row.mode}`)} · {t("targets.read_write")}
             </span>
             <StateText words={backendLabel(row)} />
             {row.lastGoodMs !== null && (
               <span class="quiet">
-                {t("connect.last_good")} <Time models={models} atMs={row.lastGoodMs} />
+                {t("common.last_good")} <Time models={models} atMs={row.lastGoodMs} />
               </span>
             )}
             {row.lastFault !== null && (
               <span class="quiet">
-                {t("connect.last_fault")} <Time models={models} atMs={row.lastFault.atMs} />:{" "}
+                {t("targets.last_fault")} <Time models={models} atMs={row.lastFault.atMs} />:{" "}
                 <bdi>{row.lastFault.detail}</bdi>
               </span>
             )}
-            {row.owed + row.dead > 0 && <span>{t("connect.owes", { owed: row.owed, dead: row.dead })}</span>}
-            {row.kind === "store" ? <span class="quiet">{t("connect.store_untested")}</span> : (
+            {row.owed + row.dead > 0 && <span>{t("targets.owes", { owed: row.owed, dead: row.dead })}</span>}
+            {row.kind === "store" ? <span class="quiet">{t("targets.store_untested")}</span> : (
               <Button
                 small
                 disabled={action.busy.value}
                 reason={mayTest}
                 of={row.name}
-                onClick={() => run(() => testBackend(models, target.name, row.name), t("connect.tested"))}
+                onClick={() => run(() => testBackend(models, target.name, row.name), t("targets.tested"))}
               >
-                {t("connect.test")}
+                {t("common.test")}
               </Button>
             )}
             {row.dead > 0 && (
@@ -99,9 +99,9 @@ function Backends({ models, target, page }: TargetPart) {
                 disabled={action.busy.value}
                 reason={mayRetry}
                 of={row.name}
-                onClick={() => run(() => retryBackend(models, target.name, row.name), t("connect.retried"))}
+                onClick={() => run(() => retryBackend(models, target.name, row.name), t("targets.retried"))}
               >
-                {t("frame.try_again")}
+                {t("common.try_again")}
               </Button>
             )}
           </li>
@@ -115,16 +115,16 @@ function Refresh({ models, target, page }: TargetPart) {
   const { refresh } = target;
   const action = useAction();
   const reason = permissionHint(models, "user_manager") ??
-    (target.backends.every(({ kind }) => kind === "store") ? t("connect.refresh_nothing") : undefined);
+    (target.backends.every(({ kind }) => kind === "store") ? t("targets.refresh_nothing") : undefined);
   const begin = () =>
     action.run(async () => {
       page.set(await startTargetRefresh(models, target.name));
-      models.toasts.show(t("connect.refresh_begun"), { tone: "ok" });
+      models.toasts.show(t("targets.refresh_begun"), { tone: "ok" });
     });
   const { report } = refresh;
   return (
-    <Panel title={t("connect.refresh")}>
-      <p class="quiet">{t("connect.refresh_why")}</p>
+    <Panel title={t("targets.refresh")}>
+      <p class="quiet">{t("targets.refresh_why")}</p>
       <ErrorAlert of={action.fault} />
       {refresh.problem !== null && <Alert tone="bad" role="alert">{refresh.problem}</Alert>}
       {refresh.running && <Progress models={models} target={target} />}
@@ -134,7 +134,7 @@ function Refresh({ models, target, page }: TargetPart) {
           role="status"
           icon={report.faults.length === 0 ? "check" : "alert"}
         >
-          {t("connect.refresh_report", {
+          {t("targets.refresh_report", {
             created: report.created,
             updated: report.updated,
             unchanged: report.unchanged,
@@ -143,7 +143,7 @@ function Refresh({ models, target, page }: TargetPart) {
           })}
           {report.faults.map(({ backend, detail, kind }) => (
             <p key={backend}>
-              <strong class="mono">{backend}</strong>: {kind === "brake" && t("connect.brake")}{" "}
+              <strong class="mono">{backend}</strong>: {kind === "brake" && t("targets.brake")}{" "}
               <bdi>{detail}</bdi>
             </p>
           ))}
@@ -155,7 +155,7 @@ function Refresh({ models, target, page }: TargetPart) {
         reason={reason}
         onClick={begin}
       >
-        {t("connect.refresh_begin")}
+        {t("common.refresh_begin")}
       </Button>
     </Panel>
   );
@@ -171,14 +171,14 @@ function Progress({ models, target: { refresh, users, groups, backends } }: Omit
       <p role="status">
         {refresh.startedMs !== null && (
           <>
-            {t("connect.refresh_since")} <Time models={models} atMs={refresh.startedMs} />.{" "}
+            {t("targets.refresh_since")} <Time models={models} atMs={refresh.startedMs} />.{" "}
           </>
         )}
         {refresh.read.map(({ backend, kind, read }) =>
-          t(kind === "group" ? "connect.refresh_groups" : "connect.refresh_users", { backend, count: read })
+          t(kind === "group" ? "targets.refresh_groups" : "targets.refresh_users", { backend, count: read })
         ).join(" · ")}
       </p>
-      <progress aria-label={t("connect.refresh")} max={most} value={Math.min(done, most)} />
+      <progress aria-label={t("targets.refresh")} max={most} value={Math.min(done, most)} />
     </div>
   );
 }
@@ -188,17 +188,17 @@ const MAX_SHOWN = 50;
 function PendingWrites({ models, target: { owed } }: TargetPart) {
   if (owed.length === 0) return null;
   return (
-    <Panel title={t("connect.owed")}>
+    <Panel title={t("targets.owed")}>
       <ul class="people-list">
         {owed.slice(0, MAX_SHOWN).map((write) => (
           <li key={write.id}>
             <bdi class="mono">{write.name}</bdi>
             <span class="quiet">
-              {t(`connect.operation_${write.operation}`)} → {write.backend} ·{" "}
+              {t(`targets.operation_${write.operation}`)} → {write.backend} ·{" "}
               <Time models={models} atMs={write.sinceMs} />
             </span>
             {write.nextMs === null && (
-              <StateText words={{ tone: "bad", shape: "cross", label: t("connect.dead_letter") }} />
+              <StateText words={{ tone: "bad", shape: "cross", label: t("targets.dead_letter") }} />
             )}
             {write.why !== null && (
               <span class="quiet">
@@ -214,8 +214,8 @@ function PendingWrites({ models, target: { owed } }: TargetPart) {
 
 function TargetSettings({ target: { settings } }: Pick<TargetPart, "target">) {
   return (
-    <Panel title={t("connect.target_settings")}>
-      <p class="quiet">{t("connect.target_settings_why")}</p>
+    <Panel title={t("targets.settings")}>
+      <p class="quiet">{t("targets.settings_why")}</p>
       <dl class="connect-facts">
         {settings.map(({ name, value }) => (
           <div key={name}>

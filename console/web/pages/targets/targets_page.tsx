@@ -11,9 +11,9 @@ import { BackendChips } from "../../components/backend_results.tsx";
 import { fetchTargets } from "./target_calls.ts";
 
 const TEXTS = {
-  failed: "connect.unread",
-  old: "connect.old",
-  empty: ["connect.targets_none", "connect.targets_none_next"],
+  failed: "common.unread",
+  old: "common.old",
+  empty: ["targets.none", "targets.none_next"],
 } as const;
 
 export default function TargetsPage({ models }: PageProps) {
@@ -21,7 +21,7 @@ export default function TargetsPage({ models }: PageProps) {
   return (
     <ListPage
       models={models}
-      title={t("frame.targets")}
+      title={t("shell.targets")}
       texts={TEXTS}
       resource={list}
       rows={({ items }) => items}
@@ -35,43 +35,43 @@ export default function TargetsPage({ models }: PageProps) {
 function columnsOf(): readonly TableColumn<TargetRow>[] {
   return [
     {
-      label: t("connect.name"),
+      label: t("common.name"),
       cell: ({ name, logsIn }) => (
         <>
           <bdi class="mono">{name}</bdi>
-          {logsIn && <span class="quiet target-note">{t("connect.logs_in")}</span>}
+          {logsIn && <span class="quiet target-note">{t("targets.logs_in")}</span>}
         </>
       ),
     },
     {
-      label: t("connect.backends"),
+      label: t("common.backends"),
       width: "45%",
       narrow: "60%",
       cell: ({ backends }) => <BackendChips rows={backends} />,
     },
     {
-      label: t("frame.users"),
+      label: t("shell.users"),
       width: "90px",
       number: true,
       wideOnly: true,
       cell: ({ users }) => countText(users),
     },
     {
-      label: t("frame.groups"),
+      label: t("shell.groups"),
       width: "90px",
       number: true,
       wideOnly: true,
       cell: ({ groups }) => countText(groups),
     },
     {
-      label: t("connect.read_only"),
+      label: t("targets.read_only"),
       width: "110px",
       number: true,
       wideOnly: true,
       cell: ({ backends }) => countText(backends.reduce((all, { readOnly }) => all + readOnly.length, 0)),
     },
     {
-      label: t("connect.owed"),
+      label: t("targets.owed"),
       width: "110px",
       number: true,
       wideOnly: true,

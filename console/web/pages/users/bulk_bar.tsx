@@ -78,7 +78,7 @@ export function BulkBar(props: BulkBarProps) {
   const isRunning = busy.value || job.value?.state === "running";
   return (
     <div class="bulk-foot">
-      <ErrorAlert of={problem} title={t("groups.bulk_failed")} />
+      <ErrorAlert of={problem} title={t("users.bulk_failed")} />
       {job.value !== null && (
         <JobNote
           models={models}
@@ -97,7 +97,7 @@ export function BulkBar(props: BulkBarProps) {
             reason={reason}
             onClick={() => run(() => start(one))}
           >
-            {t(`groups.bulk_${one}`)}
+            {t(`users.bulk_${one}`)}
           </Button>
         ))}
       </SelectionBar>
@@ -158,7 +158,7 @@ function useFollowedJob(models: Models, { job, problem, onChanged }: Followed): 
         if (tries.value > 0) problem.value = null;
         tries.value = 0;
       } catch (fault) {
-        problem.value = `${t("groups.bulk_lost")} ${failureText(fault)}`;
+        problem.value = `${t("users.bulk_lost")} ${failureText(fault)}`;
         const isAway = fault instanceof ApiFailure && fault.code === "offline";
         if (isAway) tries.value += 1;
         else job.value = null;
@@ -195,10 +195,10 @@ export function JobNote({ models, job, isIrreversible = false, onProblem }: JobP
   if (now.state === "running") {
     return (
       <Alert tone="wait" icon="clock">
-        <span role="status">{t("groups.bulk_progress", { done: now.done, count: now.total })}</span>{" "}
-        <progress aria-label={t("frame.working")} max={Math.max(1, now.total)} value={now.done} />{" "}
+        <span role="status">{t("users.bulk_progress", { done: now.done, count: now.total })}</span>{" "}
+        <progress aria-label={t("common.working")} max={Math.max(1, now.total)} value={now.done} />{" "}
         <Button small disabled={now.isStopping || busy.value} onClick={() => ask(calls.stop)}>
-          {t(now.isStopping ? "groups.bulk_stopping" : "groups.bulk_stop")}
+          {t(now.isStopping ? "users.bulk_stopping" : "users.bulk_stop")}
         </Button>
       </Alert>
     );
@@ -207,14 +207,14 @@ export function JobNote({ models, job, isIrreversible = false, onProblem }: JobP
   const more = now.failed - MAX_SHOWN;
   return (
     <Alert tone={isWhole ? "ok" : "wait"} icon={isWhole ? "check" : "alert"} role="status">
-      {now.state === "stopped" && <strong>{t("groups.bulk_stopped")}</strong>}{" "}
-      <strong>{t(`groups.did_${now.action}`, { count: now.changed })}</strong>{" "}
-      {now.same > 0 && t("groups.did_same", { count: now.same })}
+      {now.state === "stopped" && <strong>{t("users.bulk_stopped")}</strong>}{" "}
+      <strong>{t(`users.did_${now.action}`, { count: now.changed })}</strong>{" "}
+      {now.same > 0 && t("users.did_same", { count: now.same })}
       {now.owed.map(({ backend, count }) => (
         <span key={backend}>
-          {t("groups.bulk_owed", { count, backend })}{" "}
+          {t("users.bulk_owed", { count, backend })}{" "}
           <a href={`/users?backend=${encodeURIComponent(backend)}&sync=pending`}>
-            {t("groups.bulk_owed_show")}
+            {t("users.bulk_owed_show")}
           </a>
           {" "}
         </span>
@@ -222,14 +222,14 @@ export function JobNote({ models, job, isIrreversible = false, onProblem }: JobP
       {now.failed > 0 && (
         <>
           {" "}
-          {t("groups.did_fail", { count: now.failed })}
+          {t("users.did_fail", { count: now.failed })}
           <ul class="people-consequences">
             {now.failures.slice(0, MAX_SHOWN).map(({ name, detail }) => (
               <li key={name}>
                 <bdi>{name}</bdi>: {detail}
               </li>
             ))}
-            {more > 0 && <li>{t("groups.bulk_more", { count: more })}</li>}
+            {more > 0 && <li>{t("users.bulk_more", { count: more })}</li>}
           </ul>
         </>
       )} {now.canUndo && !isIrreversible && (
@@ -238,9 +238,9 @@ export function JobNote({ models, job, isIrreversible = false, onProblem }: JobP
           disabled={busy.value}
           onClick={() => ask(calls.undo)}
         >
-          {t("frame.undo")}
+          {t("common.undo")}
         </Button>
-      )} <Button kind="plain" small onClick={() => job.value = null}>{t("frame.dismiss")}</Button>
+      )} <Button kind="plain" small onClick={() => job.value = null}>{t("common.dismiss")}</Button>
     </Alert>
   );
 }

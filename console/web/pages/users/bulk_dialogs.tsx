@@ -78,7 +78,7 @@ export function BulkRemoveDialog({ action, models, target, choice, begin, onClos
   const seen = preview.value;
   if (seen === null) {
     return (
-      <Dialog title={t(`groups.bulk_${action}`)} onClose={onClose}>
+      <Dialog title={t(`users.bulk_${action}`)} onClose={onClose}>
         {form.busy.value && <Skeleton rows={3} />}
         <ErrorAlert of={form.fault} />
       </Dialog>
@@ -86,14 +86,14 @@ export function BulkRemoveDialog({ action, models, target, choice, begin, onClos
   }
   return (
     <ConfirmDialog
-      title={t(`groups.bulk_${action}_title`, { count: seen.count })}
-      submitLabel={t(`groups.bulk_${action}_verb`, { count: seen.count })}
+      title={t(`users.bulk_${action}_title`, { count: seen.count })}
+      submitLabel={t(`users.bulk_${action}_verb`, { count: seen.count })}
       count={seen.count}
       onConfirm={begin}
       onClose={onClose}
     >
       <Consequences preview={seen} isGone={action === "delete"} />
-      {action === "deactivate" && <p>{t("people.gone_for_good")}</p>}
+      {action === "deactivate" && <p>{t("users.gone_for_good")}</p>}
     </ConfirmDialog>
   );
 }
@@ -104,14 +104,14 @@ function Consequences({ preview, isGone }: { preview: BulkPreview; isGone: boole
   return (
     <ul class="people-consequences">
       <li>
-        <bdi>{names.join(", ")}</bdi> {more > 0 && t("groups.bulk_more", { count: more })}
+        <bdi>{names.join(", ")}</bdi> {more > 0 && t("users.bulk_more", { count: more })}
       </li>
       {backends.filter((one) => isGone && one.count > 0).map(({ name, count }) => (
-        <li key={name}>{t("groups.bulk_delete_from", { name, count })}</li>
+        <li key={name}>{t("users.bulk_delete_from", { name, count })}</li>
       ))}
-      {factors > 0 && <li>{t("groups.bulk_delete_factors", { count: factors })}</li>}
-      {memberships > 0 && <li>{t("groups.bulk_delete_memberships", { count: memberships })}</li>}
-      {conversations > 0 && <li>{t("groups.bulk_delete_logins", { count: conversations })}</li>}
+      {factors > 0 && <li>{t("users.bulk_delete_factors", { count: factors })}</li>}
+      {memberships > 0 && <li>{t("users.bulk_delete_memberships", { count: memberships })}</li>}
+      {conversations > 0 && <li>{t("users.bulk_delete_logins", { count: conversations })}</li>}
     </ul>
   );
 }
@@ -132,7 +132,7 @@ export function BulkGroupDialog({ models, target, action, begin, onClose }: Grou
       onClose();
     });
   return (
-    <Dialog title={t(`groups.bulk_${action}`)} onClose={onClose} action={form}>
+    <Dialog title={t(`users.bulk_${action}`)} onClose={onClose} action={form}>
       <ErrorAlert of={form.fault} />
       <GroupPicker models={models} target={target} taken={[]} onPick={pick} />
     </Dialog>

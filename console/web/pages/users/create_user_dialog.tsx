@@ -38,11 +38,11 @@ const BLANK: Draft = { ...EMPTY_FORM, name: "", password: "", mayLogIn: true };
 const LAST_ROWS: readonly FieldRow<Draft>[] = [
   {
     name: "password",
-    label: "people.password",
-    hint: "people.password_hint",
+    label: "users.password",
+    hint: "users.password_hint",
     input: { type: "password", maxLength: 1024, autocomplete: "new-password" },
   },
-  { name: "mayLogIn", label: "people.may_log_in" },
+  { name: "mayLogIn", label: "users.may_log_in" },
 ];
 
 export function CreateUserDialog({ models, page, name: given = "", onMade, onClose }: CreateProps) {
@@ -60,7 +60,7 @@ export function CreateUserDialog({ models, page, name: given = "", onMade, onClo
       ...(password === "" ? {} : { password }),
     };
     const { receipt } = await addUser(models, { target, user, backends: chosen.value });
-    models.toasts.show(`${t("people.created", { name: name.trim() })} ${backendSummary(receipt.entries)}`);
+    models.toasts.show(`${t("users.created", { name: name.trim() })} ${backendSummary(receipt.entries)}`);
     if (onMade === undefined) models.router.go(userHref(name.trim(), target));
     else onMade();
   };
@@ -68,9 +68,9 @@ export function CreateUserDialog({ models, page, name: given = "", onMade, onClo
   const isTaken = fault instanceof ApiFailure && fault.code === "object_exists";
   return (
     <FormDialog
-      title={t("people.create")}
-      submitLabel={t("people.create")}
-      failureTitle={t("people.not_created")}
+      title={t("common.create_user")}
+      submitLabel={t("common.create_user")}
+      failureTitle={t("users.not_created")}
       isAtField={isTaken}
       action={action}
       reason={noBackendReason(chosen)}
@@ -83,9 +83,9 @@ export function CreateUserDialog({ models, page, name: given = "", onMade, onClo
         draft={draft}
         rows={[{
           name: "name",
-          label: "people.name",
-          hint: "people.name_hint",
-          problem: isTaken ? t("people.name_taken") : null,
+          label: "common.user_name",
+          hint: "users.name_hint",
+          problem: isTaken ? t("users.name_taken") : null,
           input: { required: true, maxLength: 256, autofocus: true, autocapitalize: "none" },
         }]}
       />
@@ -109,9 +109,9 @@ export function CreateThisUser({ models, user, calls, page }: UserPart) {
     });
   return (
     <Alert tone="idle">
-      {t("people.unknown_next")}{" "}
+      {t("users.unknown_next")}{" "}
       <Button small busy={busy.value} reason={permissionHint(models, "user_manager")} onClick={open}>
-        {t("people.create_this")}
+        {t("users.create_this")}
       </Button>
       <ErrorAlert of={fault} />
       {creating.value !== null && (

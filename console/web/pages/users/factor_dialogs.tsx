@@ -51,30 +51,30 @@ export function InvitePhoneDialog({ models, user, calls, page, login, onClose }:
   if (paired !== undefined) {
     return (
       <Dialog
-        title={t("people.invite_title", { name: user.name })}
+        title={t("users.invite_title", { name: user.name })}
         onClose={onClose}
-        footer={<Button kind="primary" onClick={onClose}>{t("frame.done")}</Button>}
+        footer={<Button kind="primary" onClick={onClose}>{t("common.done")}</Button>}
       >
         <Alert tone="ok" icon="check" role="status">
-          {t("people.phone_paired", { phone: paired.name ?? paired.id, name: user.name })}
+          {t("users.phone_paired", { phone: paired.name ?? paired.id, name: user.name })}
         </Alert>
       </Dialog>
     );
   }
   return (
     <Dialog
-      title={t("people.invite_title", { name: user.name })}
+      title={t("users.invite_title", { name: user.name })}
       onClose={onClose}
-      footer={<Button onClick={onClose}>{t("frame.close")}</Button>}
+      footer={<Button onClick={onClose}>{t("common.close")}</Button>}
     >
       <ErrorAlert of={fault} />
-      {busy.value && <p role="status">{t("frame.loading")}</p>}
+      {busy.value && <p role="status">{t("common.loading")}</p>}
       {made.value !== null && (
         <div class="people-secret">
-          <QrCode picture={made.value.qr} label={t("people.invite_qr")} />
-          <p>{t("people.invite_what", { name: user.name })}</p>
+          <QrCode picture={made.value.qr} label={t("users.invite_qr")} />
+          <p>{t("users.invite_what", { name: user.name })}</p>
           <p class="mono small">{made.value.link}</p>
-          <CopyButton text={made.value.link} what={t("people.copy_link")} />
+          <CopyButton text={made.value.link} what={t("common.copy_link")} />
           <Expiry models={models} atMs={made.value.deadlineMs} />
         </div>
       )}
@@ -90,22 +90,22 @@ interface Numbered {
 const NUMBER_ROWS: readonly FieldRow<Numbered>[] = [
   {
     name: "number",
-    label: "people.number",
-    hint: "people.number_hint",
+    label: "users.number",
+    hint: "users.number_hint",
     input: { type: "tel", required: true, autofocus: true, maxLength: 64 },
   },
-  { name: "kind", label: "people.number_kind", choices: ["sms", "voice"], choiceLabel: factorLabel },
+  { name: "kind", label: "users.number_kind", choices: ["sms", "voice"], choiceLabel: factorLabel },
 ];
 
 export function NumberDialog({ user, calls, page, onClose }: DialogPart) {
   const draft = useSignal<Numbered>({ number: "", kind: "sms" });
   return (
     <FormDialog
-      title={t("people.number_title", { name: user.name })}
-      submitLabel={t("people.add_phone_number")}
+      title={t("users.number_title", { name: user.name })}
+      submitLabel={t("users.add_phone_number")}
       onSubmit={async () => {
         page.put((await calls.addNumber(draft.value)).user);
-        page.said(t("people.number_added", { name: user.name }));
+        page.said(t("users.number_added", { name: user.name }));
       }}
       onClose={onClose}
     >
@@ -116,7 +116,7 @@ export function NumberDialog({ user, calls, page, onClose }: DialogPart) {
 
 const NAME_ROWS: readonly FieldRow<{ name: string }>[] = [{
   name: "name",
-  label: "people.name",
+  label: "common.user_name",
   input: { required: true, autofocus: true, maxLength: MAX_DEVICE_LABEL_CHARACTERS },
 }];
 
@@ -124,11 +124,11 @@ export function RenameDialog({ user, calls, page, onClose, pairing }: DialogPart
   const draft = useSignal({ name: pairing.name ?? "" });
   return (
     <FormDialog
-      title={t("people.rename_title", { name: user.name })}
-      submitLabel={t("people.rename")}
+      title={t("users.rename_title", { name: user.name })}
+      submitLabel={t("users.rename")}
       onSubmit={async () => {
         page.put((await calls.rename(pairing.id, draft.value.name)).user);
-        page.said(t("people.renamed", { name: user.name }));
+        page.said(t("users.renamed", { name: user.name }));
       }}
       onClose={onClose}
     >
@@ -146,7 +146,7 @@ interface Begun {
 
 const CODE_ROWS: readonly FieldRow<{ code: string }>[] = [{
   name: "code",
-  label: "people.totp_code",
+  label: "users.totp_code",
   input: { required: true, inputMode: "numeric", autocomplete: "one-time-code", maxLength: 16 },
 }];
 
@@ -160,23 +160,23 @@ export function TotpDialog({ models, user, calls, page, onClose }: DialogPart) {
   const confirm = async () => {
     if (seed === null) return;
     page.put((await calls.confirmTotp({ id: seed.id, code: draft.value.code.replaceAll(" ", "") })).user);
-    page.said(t("people.totp_added", { name: user.name }));
+    page.said(t("users.totp_added", { name: user.name }));
   };
   return (
     <FormDialog
-      title={t("people.totp_title", { name: user.name })}
-      submitLabel={t("people.confirm")}
+      title={t("users.totp_title", { name: user.name })}
+      submitLabel={t("users.confirm")}
       action={action}
-      reason={seed === null ? t("frame.loading") : undefined}
+      reason={seed === null ? t("common.loading") : undefined}
       onSubmit={confirm}
       onClose={onClose}
     >
-      {seed === null && action.busy.value && <p role="status">{t("frame.loading")}</p>}
+      {seed === null && action.busy.value && <p role="status">{t("common.loading")}</p>}
       {seed !== null && (
         <div class="people-secret">
-          <QrCode picture={seed.qr} label={t("people.totp_qr")} />
-          <p>{t("people.totp_what")}</p>
-          <p class="mono" aria-label={t("people.totp_secret")} role="note">{grouped(seed.secret)}</p>
+          <QrCode picture={seed.qr} label={t("users.totp_qr")} />
+          <p>{t("users.totp_what")}</p>
+          <p class="mono" aria-label={t("users.totp_secret")} role="note">{grouped(seed.secret)}</p>
           <Expiry models={models} atMs={seed.deadlineMs} />
           <FormFields prefix="totp" draft={draft} rows={CODE_ROWS} />
         </div>

@@ -30,18 +30,18 @@ export function UserBackends(part: UserPart) {
     refreshing.value = true;
     await page.change({
       call: async () => ({ user: await calls.refresh() }),
-      done: t("people.refreshed"),
-      failed: t("people.not_refreshed"),
+      done: t("users.refreshed"),
+      failed: t("users.not_refreshed"),
     });
     refreshing.value = false;
   };
   if (record === null) return null;
   return (
-    <Panel quiet title={t("people.backends")}>
+    <Panel quiet title={t("common.backends")}>
       <div class="people-head">
-        <p class="quiet">{t("people.truth_hint")}</p>
+        <p class="quiet">{t("users.truth_hint")}</p>
         <Button icon="refresh-cw" reason={reason} busy={refreshing.value} onClick={refresh}>
-          {t("people.refresh")}
+          {t("users.refresh")}
         </Button>
       </div>
       <TruthTable record={record} backends={backends} name={user.name} />
@@ -62,7 +62,7 @@ function BackendStatus({ models, page, backend }: UserPart & { backend: BackendV
       <strong>
         <bdi>{name}</bdi>
       </strong>
-      <span class="quiet small">{`${kind}, ${t(mode === "async" ? "people.later" : "people.at_once")}`}</span>
+      <span class="quiet small">{`${kind}, ${t(mode === "async" ? "users.later" : "users.at_once")}`}</span>
       <StateText words={backendState(state === null ? null : { state: state.state, differs })} />
       {state !== null && <Time models={models} atMs={state.sinceMs} />}
       {state?.remoteId !== undefined && <bdi class="mono quiet small">{state.remoteId}</bdi>}
@@ -74,7 +74,7 @@ function BackendStatus({ models, page, backend }: UserPart & { backend: BackendV
           of={name}
           onClick={() => page.retry(name)}
         >
-          {t(isOwed ? "frame.try_again" : "people.make_agree")}
+          {t(isOwed ? "common.try_again" : "users.make_agree")}
         </Button>
       )}
     </li>
@@ -107,12 +107,12 @@ function TruthTable({ record, backends, name }: {
     ),
   ];
   return (
-    <div class="table-frame" role="region" aria-label={t("people.truth", { name })} tabIndex={0}>
+    <div class="table-frame" role="region" aria-label={t("users.truth", { name })} tabIndex={0}>
       <table class="table people-truth">
         <thead>
           <tr>
-            <th scope="col">{t("frame.attribute")}</th>
-            <th scope="col">{t("people.directory")}</th>
+            <th scope="col">{t("common.attribute")}</th>
+            <th scope="col">{t("users.directory")}</th>
             {backends.map((backend) => <th key={backend.name} scope="col">{backend.name}</th>)}
           </tr>
         </thead>
@@ -144,22 +144,22 @@ type Held = { readonly value: string } | "owed" | null;
 
 /** @param props.keeper the backend if the attribute is read-only there. Then no difference is marked. */
 function Cell({ own, held: cell, keeper }: { own: string; held: Held; keeper: string | null }) {
-  if (cell === null) return <td class="quiet">{t("people.sync_absent")}</td>;
-  if (cell === "owed") return <td class="quiet">{t("people.sync_pending")}</td>;
+  if (cell === null) return <td class="quiet">{t("users.sync_absent")}</td>;
+  if (cell === "owed") return <td class="quiet">{t("users.sync_pending")}</td>;
   const { value: held } = cell;
   if (keeper !== null) {
     return (
       <td>
-        <bdi>{held}</bdi> <span class="quiet small">{t("people.kept_by", { backend: keeper })}</span>
+        <bdi>{held}</bdi> <span class="quiet small">{t("users.kept_by", { backend: keeper })}</span>
       </td>
     );
   }
-  if (held === own) return <td class="quiet">{held === "" ? "" : t("people.same")}</td>;
+  if (held === own) return <td class="quiet">{held === "" ? "" : t("users.same")}</td>;
   return (
     <td class="tone-wait differs">
       <Icon name="line-diamond" size={12} />
-      <span class="unseen">{t("people.sync_differs")}</span>
-      <bdi>{held === "" ? t("frame.none") : held}</bdi>
+      <span class="unseen">{t("users.sync_differs")}</span>
+      <bdi>{held === "" ? t("common.none") : held}</bdi>
     </td>
   );
 }

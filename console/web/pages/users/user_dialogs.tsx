@@ -17,26 +17,26 @@ import { factorLabel } from "./user_states.tsx";
 export function AccountLinkDialog(
   { models, user, calls, onClose }: UserPart & { readonly onClose: () => void },
 ) {
-  const title = t("people.me_link_title", { name: user.name });
+  const title = t("users.me_link_title", { name: user.name });
   return (
     <FormDialog
       title={title}
-      submitLabel={t("people.me_link_make")}
+      submitLabel={t("users.me_link_make")}
       onSubmit={async () => {
         const { url, deadlineMs } = await calls.createAccountLink();
         const children = <Expiry models={models} atMs={deadlineMs} />;
-        return { title, label: t("people.me_link_label"), secret: url, children };
+        return { title, label: t("users.me_link_label"), secret: url, children };
       }}
       onClose={onClose}
     >
-      <p>{t("people.me_link_what", { name: user.name })}</p>
+      <p>{t("users.me_link_what", { name: user.name })}</p>
     </FormDialog>
   );
 }
 
 const PASSWORD_ROWS: readonly FieldRow<{ password: string }>[] = [{
   name: "password",
-  label: "people.new_password",
+  label: "users.new_password",
   input: { type: "password", required: true, autofocus: true, maxLength: 1024, autocomplete: "new-password" },
 }];
 
@@ -49,13 +49,13 @@ export function PasswordDialog({ user, calls, page, onClose }: UserPart & { onCl
       ...backendsOf(chosen.value),
     });
     if (changed !== null) page.put(changed);
-    page.said(t("people.password_set", { name: user.name }), receipt);
+    page.said(t("users.password_set", { name: user.name }), receipt);
   };
   return (
     <FormDialog
-      title={t("people.password_title", { name: user.name })}
-      submitLabel={t("people.set_password")}
-      failureTitle={t("people.password_not_set")}
+      title={t("users.password_title", { name: user.name })}
+      submitLabel={t("users.set_password")}
+      failureTitle={t("users.password_not_set")}
       reason={noBackendReason(chosen)}
       onSubmit={set}
       onClose={onClose}
@@ -77,15 +77,15 @@ export function DeactivateUserDialog({ user, onConfirm, onClose }: DeactivatePro
   const { name } = user;
   return (
     <ConfirmDialog
-      title={t("people.deactivate_title", { name })}
-      submitLabel={t("people.deactivate_verb", { name })}
+      title={t("users.deactivate_title", { name })}
+      submitLabel={t("users.deactivate_verb", { name })}
       onConfirm={onConfirm}
       onClose={onClose}
     >
       <ul class="people-consequences">
         <UserConsequences user={user} />
       </ul>
-      <p>{t("people.gone_for_good")}</p>
+      <p>{t("users.gone_for_good")}</p>
     </ConfirmDialog>
   );
 }
@@ -105,23 +105,23 @@ export function DeleteUserDialog(
     });
     if (left !== null) {
       page.put(left);
-      return page.said(t("people.deleted_there", { name }), receipt);
+      return page.said(t("users.deleted_there", { name }), receipt);
     }
-    models.toasts.show(`${t("people.deleted", { name })} ${backendSummary(receipt.entries, "removed")}`);
+    models.toasts.show(`${t("users.deleted", { name })} ${backendSummary(receipt.entries, "removed")}`);
     models.router.go("/users");
   };
   const from = chosen.value ?? backends.map((backend) => backend.name);
   return (
     <ConfirmDialog
-      title={t("people.delete_title", { name })}
-      submitLabel={t("people.delete_verb", { name })}
+      title={t("users.delete_title", { name })}
+      submitLabel={t("users.delete_verb", { name })}
       reason={noBackendReason(chosen)}
       onConfirm={remove}
       onClose={onClose}
     >
       <ul class="people-consequences">
         <li>
-          {t("people.delete_backends", { count: from.length })} <bdi>{from.join(", ")}</bdi>
+          {t("users.delete_backends", { count: from.length })} <bdi>{from.join(", ")}</bdi>
         </li>
         <UserConsequences user={user} />
       </ul>
@@ -139,16 +139,16 @@ export function UserConsequences({ user: { record, login } }: { readonly user: U
     <>
       {groups.length > 0 && (
         <li>
-          {t("people.delete_groups", { count: groups.length })} <bdi>{groups.join(", ")}</bdi>
+          {t("users.delete_groups", { count: groups.length })} <bdi>{groups.join(", ")}</bdi>
         </li>
       )}
       {pairings.length > 0 && (
         <li>
-          {t("people.delete_factors", { count: pairings.length })}{" "}
+          {t("users.delete_factors", { count: pairings.length })}{" "}
           {pairings.map(({ kind }) => factorLabel(kind)).join(", ")}
         </li>
       )}
-      {conversations.length > 0 && <li>{t("people.delete_logins", { count: conversations.length })}</li>}
+      {conversations.length > 0 && <li>{t("users.delete_logins", { count: conversations.length })}</li>}
     </>
   );
 }
@@ -156,15 +156,15 @@ export function UserConsequences({ user: { record, login } }: { readonly user: U
 const TRIAL_ROWS: readonly FieldRow<TrialInput>[] = [
   {
     name: "password",
-    label: "people.password",
+    label: "users.password",
     choices: ["right", "wrong", "empty"],
-    choiceLabel: (value) => t(`people.password_${value}`),
+    choiceLabel: (value) => t(`users.password_${value}`),
   },
   {
     name: "appended",
-    label: "people.appended",
+    label: "users.appended",
     choices: [null, "push", "sms", "call"],
-    choiceLabel: (value) => value ?? t("frame.none"),
+    choiceLabel: (value) => value ?? t("common.none"),
   },
 ];
 
@@ -183,21 +183,21 @@ export function TrialDialog(
   const hasNone = clients.length === 0;
   return (
     <FormDialog
-      title={t("people.try_title", { name: user.name })}
-      submitLabel={t("people.try_login")}
-      cancelLabel={t("frame.close")}
-      reason={hasNone ? t("people.no_clients") : undefined}
+      title={t("users.try_title", { name: user.name })}
+      submitLabel={t("users.try_login")}
+      cancelLabel={t("common.close")}
+      reason={hasNone ? t("common.clients_none") : undefined}
       onSubmit={play}
       onClose={onClose}
       wide
     >
-      <p class="quiet">{t("people.try_hint")}</p>
-      {hasNone && <EmptyState title={t("people.no_clients")} next={t("people.no_clients_next")} />}
+      <p class="quiet">{t("users.try_hint")}</p>
+      {hasNone && <EmptyState title={t("common.clients_none")} next={t("common.clients_none_next")} />}
       <div class="people-fields">
         <FormFields
           prefix="trial"
           draft={draft}
-          rows={[{ name: "client", label: "frame.client", choices: clients }, ...TRIAL_ROWS]}
+          rows={[{ name: "client", label: "shell.client", choices: clients }, ...TRIAL_ROWS]}
         />
       </div>
       {tried.value?.input === draft.value && <Outcome trial={tried.value.trial} />}
@@ -210,10 +210,10 @@ const TONES = { accept: "ok", reject: "bad", challenge: "challenge", sends: "wai
 function Outcome({ trial }: { trial: DryRunResult }) {
   const last = trial.steps.at(-1);
   return (
-    <section role="status" aria-label={t("people.trial")}>
+    <section role="status" aria-label={t("users.trial")}>
       <Alert tone={TONES[trial.end]} icon={trial.end === "accept" ? "check" : "alert"}>
-        <strong>{t(`people.trial_${trial.end}`)}</strong>{" "}
-        {trial.because !== null && t(`people.because_${trial.because}`)}
+        <strong>{t(`users.trial_${trial.end}`)}</strong>{" "}
+        {trial.because !== null && t(`users.because_${trial.because}`)}
         {trial.end === "sends" && last !== undefined && last.then.join(", ")}
         {trial.prompt !== null && <p class="mono small people-prompt">{trial.prompt}</p>}
       </Alert>

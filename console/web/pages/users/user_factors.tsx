@@ -35,26 +35,26 @@ export function UserFactorsTab(part: FactorPart) {
   const reason = permissionHint(models, "user_manager");
   const close = () => opened.value = null;
   return (
-    <Panel quiet title={t("people.factors")}>
+    <Panel quiet title={t("users.factors")}>
       <LockNote {...part} />
       <Unconfirmed {...part} reason={reason} />
       <div class="people-actions">
         <Button
           icon="smartphone"
-          reason={reason ?? (login.canInvite ? undefined : t("people.no_invitations"))}
+          reason={reason ?? (login.canInvite ? undefined : t("users.no_invitations"))}
           onClick={() => opened.value = "invite"}
         >
-          {t("people.invite")}
+          {t("users.invite")}
         </Button>
         <Button icon="key-round" reason={reason} onClick={() => opened.value = "totp"}>
-          {t("people.add_totp")}
+          {t("users.add_totp")}
         </Button>
         <Button icon="plus" reason={reason} onClick={() => opened.value = "number"}>
-          {t("people.add_phone_number")}
+          {t("users.add_phone_number")}
         </Button>
       </div>
       {login.pairings.length + login.directoryNumbers.length === 0
-        ? <EmptyState title={t("people.no_factors")} next={t("people.no_factors_next")} />
+        ? <EmptyState title={t("users.no_factors")} next={t("users.no_factors_next")} />
         : (
           <ul class="people-list">
             {login.pairings.map((pairing) => (
@@ -62,10 +62,9 @@ export function UserFactorsTab(part: FactorPart) {
                 <strong>{factorLabel(pairing.kind)}</strong>
                 <bdi class={pairing.name === undefined ? "mono" : ""}>{calledOf(pairing)}</bdi>
                 <span class="quiet small">
-                  {t("people.since")} <Time models={models} atMs={pairing.createdMs} />
+                  {t("users.since")} <Time models={models} atMs={pairing.createdMs} />
                 </span>
-                {!login.enabled.includes(pairing.kind) && <span class="small">{t("people.not_offered")}
-                </span>}
+                {!login.enabled.includes(pairing.kind) && <span class="small">{t("users.not_offered")}</span>}
                 {pairing.kind === "device" && (
                   <PairingButton {...{ pairing, reason }} action="rename" on={renaming} />
                 )}
@@ -76,7 +75,7 @@ export function UserFactorsTab(part: FactorPart) {
               <li key={number}>
                 <strong>{kinds.map(factorLabel).join(", ")}</strong>
                 <bdi class="mono">{number}</bdi>
-                <span class="quiet small">{t("people.directory_number")}</span>
+                <span class="quiet small">{t("users.directory_number")}</span>
               </li>
             ))}
           </ul>
@@ -110,33 +109,33 @@ function Unconfirmed({ models, calls, page, login, reason }: FactorPart & { reas
   if (factors.length === 0) return null;
   return (
     <Alert tone="wait" icon="alert">
-      <strong>{t("people.unconfirmed_title")}</strong>
-      <p>{t("people.unconfirmed_text")}</p>
+      <strong>{t("users.unconfirmed_title")}</strong>
+      <p>{t("users.unconfirmed_text")}</p>
       <ul class="people-list">
         {factors.map(({ id, kind, name, addedBy, createdMs }) => {
-          const factor = kind === "recovery_codes" ? t("people.recovery_codes") : factorLabel(kind);
+          const factor = kind === "recovery_codes" ? t("users.recovery_codes") : factorLabel(kind);
           const called = name === undefined ? factor : `${factor} ${name}`;
           const keep = () =>
             void page.change({
               call: () => calls.keepUnconfirmed(id),
-              done: t("people.unconfirmed_kept", { factor: called }),
-              failed: t("people.unconfirmed_not_kept"),
+              done: t("users.unconfirmed_kept", { factor: called }),
+              failed: t("users.unconfirmed_not_kept"),
             });
           const remove = () =>
             void page.change({
               call: () => calls.removeUnconfirmed(id),
-              done: t("people.unconfirmed_removed", { factor: called }),
-              failed: t("people.unconfirmed_not_removed"),
+              done: t("users.unconfirmed_removed", { factor: called }),
+              failed: t("users.unconfirmed_not_removed"),
             });
           return (
             <li key={id}>
               <strong>{factor}</strong>
               {name !== undefined && <bdi>{name}</bdi>}
-              <span class="small">{t("people.unconfirmed_by", { phone: addedBy })}</span>
+              <span class="small">{t("users.unconfirmed_by", { phone: addedBy })}</span>
               <Time models={models} atMs={createdMs} />
-              <Button small reason={reason} of={called} onClick={keep}>{t("people.unconfirmed_keep")}</Button>
+              <Button small reason={reason} of={called} onClick={keep}>{t("users.unconfirmed_keep")}</Button>
               <Button small kind="bad" reason={reason} of={called} onClick={remove}>
-                {t("people.unconfirmed_remove")}
+                {t("users.unconfirmed_remove")}
               </Button>
             </li>
           );
@@ -166,7 +165,7 @@ function PairingButton({ pairing, reason, action, on }: {
       of={`${factorLabel(pairing.kind)} ${calledOf(pairing)}`}
       onClick={() => on.value = pairing}
     >
-      {t(`people.${action}`)}
+      {t(`users.${action}`)}
     </Button>
   );
 }
@@ -180,15 +179,15 @@ function RevokeDialog({ user: { name }, calls, page, pairing: { id, kind }, onCl
   const factor = factorLabel(kind);
   return (
     <ConfirmDialog
-      title={t("people.revoke_title", { factor, name })}
-      submitLabel={t("people.revoke")}
+      title={t("users.revoke_title", { factor, name })}
+      submitLabel={t("users.revoke")}
       onConfirm={async () => {
         page.put((await calls.revoke(id)).user);
-        page.said(t("people.revoked", { factor, name }));
+        page.said(t("users.revoked", { factor, name }));
       }}
       onClose={onClose}
     >
-      <p>{t("people.revoke_what", { factor, name })}</p>
+      <p>{t("users.revoke_what", { factor, name })}</p>
     </ConfirmDialog>
   );
 }
@@ -199,19 +198,19 @@ function LockNote(part: FactorPart) {
   const unlock = () =>
     page.change({
       call: calls.unlock,
-      done: t("people.unlocked", { name: user.name }),
-      failed: t("people.not_unlocked"),
+      done: t("users.unlocked", { name: user.name }),
+      failed: t("users.not_unlocked"),
     });
   return (
     <>
       {(lock.locked || lock.failures > 0) && (
         <Alert tone={lock.locked ? "bad" : "wait"} icon="alert">
-          {lock.locked && (
-            <strong>{t(lock.hardLocked ? "people.locked_hard" : "people.locked_until")}</strong>
-          )} {lock.locked && !lock.hardLocked && <Time models={models} atMs={lock.lockedUntilMs} absolute />}
+          {lock.locked && <strong>{t(lock.hardLocked ? "users.locked_hard" : "users.locked_until")}</strong>}
           {" "}
-          {t("people.failures", { count: lock.failures })}{" "}
-          <Button small icon="lock-open" reason={reason} onClick={unlock}>{t("people.unlock")}</Button>
+          {lock.locked && !lock.hardLocked && <Time models={models} atMs={lock.lockedUntilMs} absolute />}
+          {" "}
+          {t("users.failures", { count: lock.failures })}{" "}
+          <Button small icon="lock-open" reason={reason} onClick={unlock}>{t("users.unlock")}</Button>
         </Alert>
       )}
       <LimitNote {...part} reason={reason} />
@@ -228,14 +227,14 @@ function LimitNote(
   const reset = () =>
     page.change({
       call: calls.resetLimits,
-      done: t("people.limits_reset", { name: user.name }),
-      failed: t("people.limits_not_reset"),
+      done: t("users.limits_reset", { name: user.name }),
+      failed: t("users.limits_not_reset"),
     });
   return (
     <Alert tone="wait" icon="alert">
-      {pushes !== null && `${t("people.push_limit", { time: fullTimeText(pushes) })} `}
-      {sends !== null && `${t("people.message_limit", { time: fullTimeText(sends) })} `}
-      <Button small reason={reason} onClick={reset}>{t("people.reset_limits")}</Button>
+      {pushes !== null && `${t("users.push_limit", { time: fullTimeText(pushes) })} `}
+      {sends !== null && `${t("users.message_limit", { time: fullTimeText(sends) })} `}
+      <Button small reason={reason} onClick={reset}>{t("users.reset_limits")}</Button>
     </Alert>
   );
 }
@@ -246,14 +245,14 @@ function Preference({ calls, page, login, user, reason }: FactorPart & { reason:
   const choose = (factor: Factor | null) =>
     void page.change({
       call: () => calls.prefer(factor),
-      done: t("people.preferred", { name: user.name, factor: factorText(factor) }),
-      failed: t("people.not_preferred"),
+      done: t("users.preferred", { name: user.name, factor: factorText(factor) }),
+      failed: t("users.not_preferred"),
     });
   return (
     <SelectField
       id="preferred-factor"
-      label={t("people.first_factor")}
-      hint={reason ?? t("people.first_factor_hint")}
+      label={t("users.first_factor")}
+      hint={reason ?? t("users.first_factor_hint")}
       {...choicesOf({ choices: [null, ...kinds], choiceLabel: factorText }, {
         value: login.preferred,
         onChange: choose,
@@ -264,14 +263,14 @@ function Preference({ calls, page, login, user, reason }: FactorPart & { reason:
 }
 
 function factorText(factor: Factor | null): string {
-  return factor === null ? t("people.no_preference") : factorLabel(factor);
+  return factor === null ? t("users.no_preference") : factorLabel(factor);
 }
 
 function OpenLogins({ models, login: { conversations } }: FactorPart) {
   if (conversations.length === 0) return null;
   return (
     <div>
-      <h2>{t("people.open_logins")}</h2>
+      <h2>{t("users.open_logins")}</h2>
       <ul class="people-list">
         {conversations.map((view) => (
           <li key={view.id}>

@@ -42,15 +42,15 @@ const TYPES = ["work", "home", "mobile", "other"] as const;
 const MAX_CHARACTERS = 1000;
 
 const LABELS = {
-  displayName: "people.display_name",
-  givenName: "people.given_name",
-  familyName: "people.family_name",
-  formatted: "people.full_name",
-  title: "people.job_title",
-  department: "people.department",
-  preferredLanguage: "people.language",
-  emails: "people.mails",
-  phoneNumbers: "people.numbers",
+  displayName: "common.display_name",
+  givenName: "users.given_name",
+  familyName: "users.family_name",
+  formatted: "users.full_name",
+  title: "users.job_title",
+  department: "users.department",
+  preferredLanguage: "users.language",
+  emails: "users.mails",
+  phoneNumbers: "users.numbers",
 } as const satisfies Record<keyof UserForm, string>;
 
 export function fieldLabel(name: keyof UserForm): string {
@@ -58,18 +58,18 @@ export function fieldLabel(name: keyof UserForm): string {
 }
 
 const LISTS = {
-  emails: { add: "people.add_mail", one: "people.mail", inputMode: "email" },
-  phoneNumbers: { add: "people.add_number", one: "people.number", inputMode: "tel" },
+  emails: { add: "users.add_mail", one: "users.mail", inputMode: "email" },
+  phoneNumbers: { add: "users.add_number", one: "users.number", inputMode: "tel" },
 } as const satisfies Record<ListFieldName, unknown>;
 
 export function UserFields({ prefix, form, base = EMPTY_FORM, readOnly, reason }: FieldsProps) {
   const hintOf = (name: keyof UserForm) =>
-    readOnly.includes(attributeName(name)) ? t("people.kept_by_all") : undefined;
+    readOnly.includes(attributeName(name)) ? t("users.kept_by_all") : undefined;
   const isText = (name: keyof UserForm) => (reason ?? hintOf(name)) !== undefined;
   /** A field as text. */
   const fixed = (name: keyof UserForm) => (
     <ReadOnlyField key={name} label={fieldLabel(name)} hint={hintOf(name)}>
-      <bdi>{fieldText(form.value, name) || t("frame.none")}</bdi>
+      <bdi>{fieldText(form.value, name) || t("common.none")}</bdi>
     </ReadOnlyField>
   );
   return (
@@ -111,7 +111,7 @@ function problemOf(
 ): string | null {
   const isFine = value.trim() === "" || known.some((entry) => entry.value === value) ||
     isContactValue(name, value);
-  return isFine ? null : t(name === "emails" ? "people.not_a_mail" : "people.not_a_number");
+  return isFine ? null : t(name === "emails" ? "users.not_a_mail" : "users.not_a_number");
 }
 
 function ContactFields(
@@ -135,7 +135,7 @@ function ContactFields(
         <>
           <Field
             id={`${prefix}-${name}-${index}`}
-            label={t("people.nth", { what: t(one), number: index + 1 })}
+            label={t("users.nth", { what: t(one), number: index + 1 })}
             problem={problemOf(name, { value: row.value, known })}
             input={{
               inputMode,
@@ -147,13 +147,13 @@ function ContactFields(
           />
           <SelectField
             id={`${prefix}-${name}-${index}-type`}
-            label={t("people.type")}
+            label={t("users.type")}
             value={row.type}
             options={typesWith(row.type)}
             onChoose={(type) => put({ ...row, type })}
           />
           <Checkbox
-            label={t("people.primary")}
+            label={t("users.primary")}
             checked={row.primary}
             onChange={(primary) => choose(index, primary)}
           />
@@ -165,7 +165,7 @@ function ContactFields(
 
 /** A type that another SCIM client set remains a choice. */
 function typesWith(type: string): { value: string; label: string }[] {
-  const known = TYPES.map((value) => ({ value, label: t(`people.type_${value}`) }));
+  const known = TYPES.map((value) => ({ value, label: t(`users.type_${value}`) }));
   const other = type === "" || TYPES.some((value) => value === type) ? [] : [{ value: type, label: type }];
-  return [{ value: "", label: t("frame.none") }, ...known, ...other];
+  return [{ value: "", label: t("common.none") }, ...known, ...other];
 }

@@ -33,10 +33,10 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
       const answer = await calls.changeGroups(json);
       page.put(answer.user);
       const [outcome] = answer.groups;
-      const text = t(verb === "add" ? "people.joined" : "people.left", words);
+      const text = t(verb === "add" ? "users.joined" : "users.left", words);
       const receipt = outcome?.receipt ?? null;
       const isPartial = receipt !== null && hasFailure(receipt);
-      if (outcome?.problem) fail(t("people.group_unchanged", words), new Error(outcome.problem));
+      if (outcome?.problem) fail(t("users.group_unchanged", words), new Error(outcome.problem));
       else if (isPartial) page.said(text, receipt);
       if (!outcome?.problem && (!isPartial || isUndo)) {
         // A toast does not move the page.
@@ -46,12 +46,12 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
         });
       }
     } catch (fault) {
-      fail(t("people.group_unchanged", words), fault);
+      fail(t("users.group_unchanged", words), fault);
     }
     busy.value = null;
   };
   return (
-    <Panel quiet title={t("frame.groups")}>
+    <Panel quiet title={t("shell.groups")}>
       <GroupPicker
         models={models}
         target={user.target}
@@ -60,7 +60,7 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
         reason={reason}
       />
       {groups.length === 0
-        ? <EmptyState title={t("people.no_groups")} next={t("people.no_groups_next")} />
+        ? <EmptyState title={t("users.no_groups")} next={t("users.no_groups_next")} />
         : (
           <ul class="people-list">
             {groups.map((group) => (
@@ -76,7 +76,7 @@ export function UserGroups({ models, user, calls, page }: UserPart) {
                   of={group}
                   onClick={() => change({ group, verb: "remove" })}
                 >
-                  {t("people.take_out")}
+                  {t("users.take_out")}
                 </Button>
               </li>
             ))}
@@ -105,10 +105,10 @@ export function GroupPicker({ models, target, taken, onPick, reason }: PickerPro
   return (
     <SearchPicker
       id="group-picker"
-      label={t("people.add_group")}
-      hint={t("people.add_group_hint")}
-      none={t("people.no_group_found")}
-      optionsLabel={t("people.found_groups")}
+      label={t("users.add_group")}
+      hint={t("users.add_group_hint")}
+      none={t("users.no_group_found")}
+      optionsLabel={t("users.found_groups")}
       target={target}
       find={find}
       onPick={onPick}

@@ -56,7 +56,7 @@ function UserOfTarget({ models, params }: PageProps) {
     <main class="page" id="page">
       <PageBar
         title={user?.name ?? name}
-        back={{ href: list, label: t("people.back") }}
+        back={{ href: list, label: t("common.all_users") }}
         chips={user === null ? undefined : <UserChips user={user} />}
       >
         {user !== null && <UserActions {...{ models, user, calls, page }} />}
@@ -65,14 +65,14 @@ function UserOfTarget({ models, params }: PageProps) {
       {said.value !== null && <ResultAlert said={said} onRetry={page.retry} />}
       {loaded.problem.value !== null && user !== null && (
         <ErrorState
-          title={t("people.unread")}
+          title={t("users.unread")}
           onRetry={() => void loaded.reload()}
         >
-          {loaded.problem.value} {t("people.old_user")}
+          {loaded.problem.value} {t("users.old_user")}
         </ErrorState>
       )}
       {state.kind === "failed" && (
-        <ErrorState title={t("people.unread")} onRetry={() => void loaded.reload()}>
+        <ErrorState title={t("users.unread")} onRetry={() => void loaded.reload()}>
           {state.message}
         </ErrorState>
       )}
@@ -83,7 +83,7 @@ function UserOfTarget({ models, params }: PageProps) {
 }
 
 function UserChips({ user: { record, login } }: { user: UserView }) {
-  if (record === null) return <Chip words={{ label: t("people.unknown"), tone: "idle", shape: "ring" }} />;
+  if (record === null) return <Chip words={{ label: t("users.unknown"), tone: "idle", shape: "ring" }} />;
   const locked = login?.lock.locked === true;
   return (
     <>
@@ -97,13 +97,13 @@ function Parts(part: UserPart) {
   const { models, user } = part;
   const tabs = tabsOf(user);
   const current = currentTab(models, tabs);
-  useShortcuts([{ keys: "e", label: "people.edit", needs: "user_manager", run: () => edit(models) }]);
+  useShortcuts([{ keys: "e", label: "users.edit", needs: "user_manager", run: () => edit(models) }]);
   const seen = useRef(false);
   seen.current ||= current === "";
   return (
     <>
       {user.record === null && <CreateThisUser {...part} />}
-      <Tabs models={models} tabs={tabs} label={t("people.parts", { name: user.name })} />
+      <Tabs models={models} tabs={tabs} label={t("users.parts", { name: user.name })} />
       {/* The profile is hidden, not removed, so that its input remains. */}
       {user.record !== null && seen.current && (
         <div hidden={current !== ""}>
@@ -127,17 +127,17 @@ function edit({ router }: Models): void {
 
 function tabsOf({ record, login, backends }: UserView): Tab[] {
   const profile: Tab[] = record === null ? [] : [
-    { hash: "", label: t("people.profile") },
-    { hash: "groups", label: t("frame.groups"), count: record.groups.length },
+    { hash: "", label: t("users.profile") },
+    { hash: "groups", label: t("shell.groups"), count: record.groups.length },
   ];
   const devices: Tab[] = login === null ? [] : [
-    { hash: "devices", label: t("people.factors"), count: factorCount(login) },
-    { hash: "sessions", label: t("live.sessions_tab") },
+    { hash: "devices", label: t("users.factors"), count: factorCount(login) },
+    { hash: "sessions", label: t("users.sessions_tab") },
   ];
   const held: Tab[] = record === null
     ? []
-    : [{ hash: "backends", label: t("people.backends"), count: backends.length }];
-  return [...profile, ...devices, ...held, { hash: "timeline", label: t("people.timeline") }];
+    : [{ hash: "backends", label: t("common.backends"), count: backends.length }];
+  return [...profile, ...devices, ...held, { hash: "timeline", label: t("users.timeline") }];
 }
 
 /** Paired or verified factors, and phone numbers of the directory. */
@@ -148,12 +148,12 @@ function factorCount({ pairings, directoryNumbers }: UserLoginView): number {
 export function UserSessions({ models, user, calls }: UserPart) {
   const sessions = useResource<UserSessionsAnswer>(models, { fetch: calls.sessions, inputs: [user] });
   return (
-    <Panel quiet title={t("live.sessions_tab")}>
-      <Fetched resource={sessions} failed="live.sessions_unread">
+    <Panel quiet title={t("users.sessions_tab")}>
+      <Fetched resource={sessions} failed="users.sessions_unread">
         {({ sessions }) =>
           sessions.length === 0
-            ? <EmptyState title={t("live.sessions_none")} next={t("live.sessions_none_next")} />
-            : <VpnSessionList models={models} label={t("live.sessions_tab")} sessions={sessions} />}
+            ? <EmptyState title={t("users.sessions_none")} next={t("users.sessions_none_next")} />
+            : <VpnSessionList models={models} label={t("users.sessions_tab")} sessions={sessions} />}
       </Fetched>
     </Panel>
   );
@@ -173,10 +173,10 @@ function UserActions(part: UserPart) {
   return (
     <>
       {user.login !== null && (
-        <Button icon="play" onClick={() => opened.value = "trial"}>{t("people.try_login")}</Button>
+        <Button icon="play" onClick={() => opened.value = "trial"}>{t("users.try_login")}</Button>
       )}
       <button type="button" class="button more-button" popovertarget={MENU}>
-        {t("frame.more")}
+        {t("common.more")}
         <span class="unseen">{` ${user.name}`}</span>
       </button>
       <div
@@ -224,26 +224,26 @@ function RarerActions({ models, user, busy, setActive, open }: RarerProps) {
       {login !== null && (
         <Button
           icon="link"
-          reason={reason ?? (record?.active === false ? t("people.me_link_inactive") : undefined)}
+          reason={reason ?? (record?.active === false ? t("users.me_link_inactive") : undefined)}
           onClick={() => open("me_link")}
         >
-          {t("people.me_link")}
+          {t("users.me_link")}
         </Button>
       )}
       {record !== null && (
         <>
           <Button icon="lock" reason={reason} onClick={() => open("password")}>
-            {t("people.set_password")}
+            {t("users.set_password")}
           </Button>
           <Button
             reason={reason}
             busy={busy.value}
             onClick={() => isIrreversible ? open("deactivate") : setActive(!record.active)}
           >
-            {t(record.active ? "people.deactivate" : "people.activate")}
+            {t(record.active ? "users.deactivate" : "users.activate")}
           </Button>
           <Button kind="bad" icon="trash-2" reason={reason} onClick={() => open("delete")}>
-            {t("people.delete")}
+            {t("users.delete")}
           </Button>
         </>
       )}
@@ -256,8 +256,8 @@ function activator({ models, user, calls, page }: UserPart, busy: Signal<boolean
   const isIrreversible = user.record?.active === true && losesSomething(user);
   const set = async (active: boolean, { isUndo = false } = {}): Promise<void> => {
     busy.value = true;
-    const done = t(active ? "people.activated" : "people.deactivated", { name: user.name });
-    const failed = isUndo ? t("people.active_not_undone", { name: user.name }) : t("people.active_unchanged");
+    const done = t(active ? "users.activated" : "users.deactivated", { name: user.name });
+    const failed = isUndo ? t("users.active_not_undone", { name: user.name }) : t("users.active_unchanged");
     if (await page.change({ call: () => calls.setActive(active), done, failed, isUndo })) {
       models.toasts.show(done, isIrreversible ? {} : { undo: () => set(!active, { isUndo: true }) });
     }

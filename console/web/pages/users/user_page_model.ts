@@ -84,8 +84,8 @@ export function createUserPage({ loaded, said, calls, toasts }: PageModelDeps): 
     retry: (backend) =>
       page.change({
         call: () => calls.retry(backend),
-        done: t("people.retried", { backend }),
-        failed: t("people.not_retried", { backend }),
+        done: t("users.retried", { backend }),
+        failed: t("users.not_retried", { backend }),
       }),
     async refreshBackends() {
       const before = loaded.state.peek();

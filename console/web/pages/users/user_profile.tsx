@@ -46,17 +46,17 @@ function Profile(part: UserPart & { record: UserDetails }) {
   }, [record.version]);
   const others = useMemo(() => otherAttributes(record.attributes), [record.version]);
   return (
-    <section class="panel people-panel" aria-label={t("people.profile")}>
+    <section class="panel people-panel" aria-label={t("users.profile")}>
       <ReviewedForm
         router={models.router}
         id="user-profile"
-        area="people"
+        area="users"
         isSame={changed.length === 0}
         reason={reason}
         onReview={() => reviewing.value = true}
         onDiscard={() => form.value = base}
       >
-        <ReadOnlyField label={t("people.name")} hint={t("people.name_fixed")}>
+        <ReadOnlyField label={t("common.user_name")} hint={t("users.name_fixed")}>
           <bdi class="mono">{part.user.name}</bdi>
         </ReadOnlyField>
         <UserFields prefix="profile" form={form} base={base} readOnly={part.user.readOnly} reason={reason} />
@@ -66,7 +66,7 @@ function Profile(part: UserPart & { record: UserDetails }) {
           </ReadOnlyField>
         ))}
         <p class="quiet small">
-          {t("people.created_at")} <Time models={models} atMs={record.createdMs} /> · {t("people.changed_at")}
+          {t("users.created_at")} <Time models={models} atMs={record.createdMs} /> · {t("users.changed_at")}
           {" "}
           <Time models={models} atMs={record.modifiedMs} />
         </p>
@@ -102,7 +102,7 @@ export function UserReview({ models, user, calls, page, began, form, onClose }: 
   };
   return (
     <ReviewDialog
-      area="people"
+      area="users"
       name={user.name}
       rows={diffRows({ now: base, after: mine }, fieldLabel)
         .map((row, at) => ({ ...row, ...keptNote(user, changed[at]) }))}
@@ -113,20 +113,20 @@ export function UserReview({ models, user, calls, page, began, form, onClose }: 
           version,
           ...backendsOf(chosen.value),
         });
-        page.said(t("people.saved", { name: user.name }), receipt);
+        page.said(t("users.saved", { name: user.name }), receipt);
         if (saved === null) return;
         page.put(saved);
         if (saved.record !== null) begin(saved.record, toUserForm(saved.record.attributes));
       }}
       onRebase={async () => {
         const current = await models.session.whileSignedIn(calls.read);
-        if (current.record === null) throw new ApiFailure("unknown_object", { message: t("people.gone") });
+        if (current.record === null) throw new ApiFailure("unknown_object", { message: t("users.gone") });
         const theirs = toUserForm(current.record.attributes);
         page.put(current);
         begin(current.record, mergeForms({ base, mine, theirs }));
         // A membership also changes the version of a user, but is recorded with the group.
         if (current.record.modifiedMs === modifiedMs) {
-          return { fields: [t("frame.groups")], lastChange: null };
+          return { fields: [t("shell.groups")], lastChange: null };
         }
         return { fields: changedFields(base, theirs).map(fieldLabel) };
       }}
@@ -143,5 +143,5 @@ function keptNote({ backends }: UserView, field: keyof UserForm | undefined): { 
     ? []
     : backends.filter(({ keeps }) => keeps?.includes(attributeName(field)) === true);
   if (keepers.length === 0) return {};
-  return { note: t("people.kept_by", { backend: keepers.map(({ name }) => name).join(", ") }) };
+  return { note: t("users.kept_by", { backend: keepers.map(({ name }) => name).join(", ") }) };
 }

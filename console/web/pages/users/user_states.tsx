@@ -8,16 +8,16 @@ import { Chip, StateText } from "../../components/status.tsx";
 
 /** "Locked" comes before "inactive", because an administrator has to undo it. */
 export function userState({ active, locked }: { active: boolean; locked: boolean }): StateLabel {
-  if (!active) return { label: t("people.status_inactive"), tone: "idle", shape: "ring" };
-  if (locked) return { label: t("people.status_locked"), tone: "bad", shape: "cross" };
-  return { label: t("people.status_active"), tone: "ok", shape: "check" };
+  if (!active) return { label: t("users.status_inactive"), tone: "idle", shape: "ring" };
+  if (locked) return { label: t("users.status_locked"), tone: "bad", shape: "cross" };
+  return { label: t("users.status_active"), tone: "ok", shape: "check" };
 }
 
 const FACTOR_WORDS = {
-  device: "people.factor_device",
-  sms: "people.factor_sms",
-  voice: "people.factor_voice",
-  totp: "people.factor_totp",
+  device: "users.factor_device",
+  sms: "users.factor_sms",
+  voice: "users.factor_voice",
+  totp: "users.factor_totp",
 } as const satisfies Record<Factor, string>;
 
 export function factorLabel(factor: Factor): string {
@@ -34,18 +34,18 @@ const STATE_STYLES = {
 } as const satisfies Record<string, Pick<StateLabel, "tone" | "shape">>;
 
 const WORDS = {
-  present: "people.sync_present",
-  pending: "people.sync_pending",
-  failed: "people.sync_failed",
-  vanished: "people.sync_vanished",
-  differs: "people.sync_differs",
-  absent: "people.sync_absent",
+  present: "users.sync_present",
+  pending: "users.sync_pending",
+  failed: "users.sync_failed",
+  vanished: "users.sync_vanished",
+  differs: "users.sync_differs",
+  absent: "users.sync_absent",
 } as const;
 
 /** The state of a backend. A backend with different values or missing members is not "in sync". */
 export function backendState(mark: Omit<BackendMark, "name"> | null): StateLabel {
   if (mark?.state === "present" && mark.notStored !== undefined) {
-    return { ...STATE_STYLES.differs, label: t("frame.not_stored", { count: mark.notStored }) };
+    return { ...STATE_STYLES.differs, label: t("common.not_stored", { count: mark.notStored }) };
   }
   const name = mark === null ? "absent" : mark.state === "present" && mark.differs ? "differs" : mark.state;
   return { ...STATE_STYLES[name], label: t(WORDS[name]) };
@@ -56,7 +56,7 @@ export function BackendMarks({ marks }: { marks: readonly BackendMark[] }) {
   const troubled = marks.filter(({ state, differs, notStored }) =>
     state !== "present" || differs || notStored !== undefined
   );
-  if (marks.length === 0) return <span class="quiet">{t("frame.none")}</span>;
+  if (marks.length === 0) return <span class="quiet">{t("common.none")}</span>;
   if (troubled.length === 0) return <StateText words={backendState({ state: "present", differs: false })} />;
   return (
     <span class="marks">

@@ -27,7 +27,7 @@ export function UserTimeline({ models, user, calls }: UserPart) {
   const state = first.state.value;
   if (state.kind === "failed") {
     return (
-      <ErrorState title={t("people.timeline_unread")} onRetry={() => void first.reload()}>
+      <ErrorState title={t("users.timeline_unread")} onRetry={() => void first.reload()}>
         {state.message}
       </ErrorState>
     );
@@ -41,15 +41,15 @@ export function UserTimeline({ models, user, calls }: UserPart) {
       older.value = { entries: [...older.value?.entries ?? [], ...page.entries], next: page.next };
     });
   return (
-    <Panel quiet title={t("people.timeline")}>
+    <Panel quiet title={t("users.timeline")}>
       {entries.length === 0 && next === null &&
-        <EmptyState title={t("people.no_timeline")} next={t("people.no_timeline_next")} />}
+        <EmptyState title={t("users.no_timeline")} next={t("users.no_timeline_next")} />}
       <ol class="people-timeline">
         {entries.map((entry) => <Entry key={entry.id} models={models} entry={entry} />)}
       </ol>
       <ErrorAlert of={action.fault} />
       {next !== null && (
-        <Button busy={action.busy.value} onClick={() => more(next)}>{t("people.older")}</Button>
+        <Button busy={action.busy.value} onClick={() => more(next)}>{t("users.older")}</Button>
       )}
     </Panel>
   );
@@ -58,8 +58,8 @@ export function UserTimeline({ models, user, calls }: UserPart) {
 /** Why a login was rejected; `null` if the record has no known reason. */
 function reasonOf({ action, details: { because, by } }: TimelineEntry): string | null {
   if (action !== "login.rejected" || because === undefined) return null;
-  if (findMessage(`people.because_${because}`) === null) return null;
-  return t(`people.because_${because}` as MessageKey, { by: by ?? "" });
+  if (findMessage(`users.because_${because}`) === null) return null;
+  return t(`users.because_${because}` as MessageKey, { by: by ?? "" });
 }
 
 function Entry({ models, entry }: Pick<UserPart, "models"> & { entry: TimelineEntry }) {
@@ -74,7 +74,7 @@ function Entry({ models, entry }: Pick<UserPart, "models"> & { entry: TimelineEn
       <Time models={models} atMs={atMs} />
       <strong>{auditActionLabel(action)}</strong>
       <span class="quiet small">
-        {t("people.by")} <bdi class="mono">{actor}</bdi>
+        {t("users.by")} <bdi class="mono">{actor}</bdi>
         {source !== "" && <bdi class="mono">{` ${source}`}</bdi>}
       </span>
       {reason !== null && <span class="small">{reason}</span>}

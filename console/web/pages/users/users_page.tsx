@@ -26,13 +26,13 @@ import { userHref } from "../../app/routes.ts";
 const STATUSES = ["active", "inactive", "locked"] as const;
 const SYNCS = ["present", "pending", "failed", "vanished", "differs", "absent"] as const;
 const TEXTS = {
-  filters: "people.filters",
-  failed: "people.unlisted",
-  old: "people.old_rows",
-  empty: ["people.none", "people.none_next"],
-  noMatch: ["people.none_match", "people.none_match_next"],
+  filters: "common.filters",
+  failed: "users.unlisted",
+  old: "users.old_rows",
+  empty: ["users.none", "users.none_next"],
+  noMatch: ["users.none_match", "users.none_match_next"],
 } as const;
-const EXPORT = { label: "groups.export", failed: "groups.export_failed" } as const;
+const EXPORT = { label: "common.export", failed: "common.export_failed" } as const;
 
 export default function UsersPage({ models }: PageProps) {
   const creating = useSignal(false);
@@ -51,16 +51,16 @@ export default function UsersPage({ models }: PageProps) {
   const create = () => {
     creating.value = reason === undefined;
   };
-  useShortcuts([{ keys: "c u", label: "people.create", needs: "user_manager", run: create }]);
+  useShortcuts([{ keys: "c u", label: "common.create_user", needs: "user_manager", run: create }]);
   return (
     <ListPage
       models={models}
-      title={t("frame.users")}
+      title={t("shell.users")}
       texts={TEXTS}
       filters={filterRows(page, targets.current)}
       resource={list}
       actions={<Actions {...{ models, query, target, reason, create }} />}
-      emptyAction={<Button reason={reason} onClick={create}>{t("people.create")}</Button>}
+      emptyAction={<Button reason={reason} onClick={create}>{t("common.create_user")}</Button>}
       rows={({ rows }) => rows}
       columns={columnsOf(page?.logsIn !== false)}
       keyOf={({ name }) => name}
@@ -68,7 +68,7 @@ export default function UsersPage({ models }: PageProps) {
       selection={selection}
       note={({ rows, isCut, outside }) => (
         <>
-          {isCut && rows.length > 0 && <Alert tone="wait">{t("people.cut")}</Alert>}
+          {isCut && rows.length > 0 && <Alert tone="wait">{t("users.cut")}</Alert>}
           {outside.length > 0 && <Outside names={outside} />}
         </>
       )}
@@ -124,10 +124,10 @@ function Actions({ models, query, target, reason, create }: ActionsProps) {
         href={`/users/import${target === "" ? "" : `?target=${encodeURIComponent(target)}`}`}
       >
         <Icon name="upload" />
-        {t("frame.import")}
+        {t("shell.import")}
       </a>
       <Button kind="primary" icon="user-plus" reason={reason} onClick={create}>
-        {t("people.create")}
+        {t("common.create_user")}
       </Button>
     </>
   );
@@ -137,7 +137,7 @@ function Actions({ models, query, target, reason, create }: ActionsProps) {
 function Outside({ names }: { names: readonly string[] }) {
   return (
     <Alert tone="idle">
-      {t("people.outside", { count: names.length })} {names.map((name, at) => (
+      {t("users.outside", { count: names.length })} {names.map((name, at) => (
         <span key={name}>
           {at > 0 && ", "}
           <a href={`${userHref(name)}#devices`}>
@@ -153,25 +153,25 @@ function Outside({ names }: { names: readonly string[] }) {
 function filterRows(page: UserPage | null, targets: readonly string[]): ListFilter[] {
   const backends = page?.backends.map(({ name }) => name) ?? [];
   return [
-    { name: "q", label: t("people.search"), chip: t("frame.search"), control: "search" },
-    choice({ name: "status", label: t("people.status"), options: STATUSES, text: true }),
+    { name: "q", label: t("users.search"), chip: t("common.search"), control: "search" },
+    choice({ name: "status", label: t("common.status"), options: STATUSES, text: true }),
     choice({
       name: "enrolled",
-      label: t("people.enrolled"),
+      label: t("users.enrolled"),
       options: page?.logsIn === false ? [] : ["yes", "no"],
       text: true,
     }),
-    choice({ name: "backend", label: t("people.backend"), options: backends }),
+    choice({ name: "backend", label: t("users.backend"), options: backends }),
     choice({
       name: "sync",
-      label: t("people.sync"),
+      label: t("users.sync"),
       options: backends.length === 0 ? [] : SYNCS,
       text: true,
     }),
     {
       ...choice({
         name: "target",
-        label: t("people.target"),
+        label: t("common.target"),
         options: targets.length > 1 ? targets : [],
       }),
       isNarrowing: false,
@@ -184,7 +184,7 @@ interface Choice {
   readonly label: string;
   /** Without options, the filter has no control. */
   readonly options: readonly string[];
-  /** The labels of the options are messages such as `people.status_active`. */
+  /** The labels of the options are messages such as `users.status_active`. */
   readonly text?: true;
 }
 
@@ -193,9 +193,9 @@ function choice({ name, label, options, text }: Choice): ListFilter {
     name,
     label,
     options,
-    allLabel: `${label}: ${t("people.any")}`,
+    allLabel: `${label}: ${t("common.any")}`,
     ...(options.length > 0 ? { control: "choice" } : {}),
-    ...(text === true ? { text: (option) => t(`people.${name}_${option}` as MessageKey) } : {}),
+    ...(text === true ? { text: (option) => t(`users.${name}_${option}` as MessageKey) } : {}),
   };
 }
 
@@ -203,16 +203,16 @@ function columnsOf(logsIn: boolean): TableColumn<UserRow>[] {
   const login: TableColumn<UserRow>[] = logsIn
     ? [{
       width: "150px",
-      label: t("people.factors"),
+      label: t("users.factors"),
       wideOnly: true,
       cell: ({ factors, unverified }) =>
-        factors.length + unverified.length === 0 ? <span class="quiet">{t("frame.none")}</span> : (
+        factors.length + unverified.length === 0 ? <span class="quiet">{t("common.none")}</span> : (
           <>
             {factors.map(factorLabel).join(", ")}
             {unverified.length > 0 && (
               <span class="quiet">
                 {factors.length > 0 ? ", " : ""}
-                {unverified.map((kind) => t("people.unverified_factor", { factor: factorLabel(kind) })).join(
+                {unverified.map((kind) => t("users.unverified_factor", { factor: factorLabel(kind) })).join(
                   ", ",
                 )}
               </span>
@@ -223,16 +223,16 @@ function columnsOf(logsIn: boolean): TableColumn<UserRow>[] {
     : [];
   return [
     {
-      label: t("people.name"),
+      label: t("common.user_name"),
       cell: ({ name }) => <bdi class="cut">{name}</bdi>,
     },
     {
-      label: t("people.display_name"),
+      label: t("common.display_name"),
       wideOnly: true,
       cell: ({ displayName }) => <bdi class="cut" title={displayName}>{displayName}</bdi>,
     },
     {
-      label: t("people.mail"),
+      label: t("users.mail"),
       wideOnly: true,
       width: "18%",
       cell: ({ mail }) => <bdi class="mono cut" title={mail}>{mail}</bdi>,
@@ -240,20 +240,20 @@ function columnsOf(logsIn: boolean): TableColumn<UserRow>[] {
     {
       width: "124px",
       narrow: "116px",
-      label: t("people.status"),
+      label: t("common.status"),
       cell: (row) => <StateText words={userState(row)} />,
     },
     ...login,
     {
       width: "84px",
-      label: t("frame.groups"),
+      label: t("shell.groups"),
       number: true,
       wideOnly: true,
       cell: ({ groups }) => groups,
     },
     {
       width: "130px",
-      label: t("people.backends"),
+      label: t("common.backends"),
       wideOnly: true,
       cell: ({ backends }) => <BackendMarks marks={backends} />,
     },
