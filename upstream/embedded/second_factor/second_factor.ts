@@ -134,6 +134,21 @@ const FAULTS = {
 
 const MAX_PASSCODE_CHARACTERS = 16;
 
+/** Runs an operation of the port. An error inside goes to `onBug`; the caller receives a fault. */
+function createOperationGuard(
+  { running, onBug }: { running: RunningTasks; onBug: (fault: unknown) => void },
+) {
+  return <T>(operation: () => Outcome<T> | Promise<Outcome<T>>): Promise<Outcome<T>> =>
+    running.run(async () => {
+      try {
+        return await operation();
+      } catch (fault) {
+        onBug(fault);
+        return failed(FAULTS.broken);
+      }
+    });
+}
+
 /** @param parts.onBug receives the error of an operation that failed; the caller of the operation receives a fault. */
 export function createEmbeddedService(
   parts: {
@@ -146,15 +161,7 @@ export function createEmbeddedService(
 ): SecondFactorService {
   const { requests, pairings, phrases, running, onBug } = parts;
 
-  const guarded = <T>(operation: () => Outcome<T> | Promise<Outcome<T>>): Promise<Outcome<T>> =>
-    running.run(async () => {
-      try {
-        return await operation();
-      } catch (fault) {
-        onBug(fault);
-        return failed(FAULTS.broken);
-      }
-    });
+  const guarded = createOperationGuard({ running, onBug });
 
   const answerOf = (record: ApprovalRecord | undefined): Outcome<ApprovalRequest> =>
     record === undefined || pairings.find(record.pairingId) === undefined
