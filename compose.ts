@@ -29,7 +29,7 @@ import type { Clock, Random } from "./platform/runtime.ts";
 import { createTransfer } from "./scim/transfer/import_export.ts";
 import { findUserRecordIn } from "./scim/directory/directory.ts";
 import { openApiText } from "./scim/http/openapi.ts";
-import { createIdentity, type Identity } from "./scim/scim.ts";
+import { createScim, type Scim } from "./scim/scim.ts";
 import { parseResource } from "./scim/schema/parse_resource.ts";
 import { createMapping, toFrontEnd } from "./scim/schema/mapping.ts";
 import { STORE_SILENT_MS } from "./platform/store.ts";
@@ -59,7 +59,7 @@ export interface CompositionDeps {
 /** All services of one process. */
 export interface Composition {
   readonly radius: Radius;
-  readonly identity: Identity;
+  readonly identity: Scim;
   readonly services: Services;
   readonly admins: AdminStore;
   readonly app: HttpApp;
@@ -72,7 +72,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   const { config, dataDir: { store, vault }, clock, random, log } = deps;
   const shared = { config, store, vault, clock, random, log };
   const identityClient = openHttpClient();
-  const identity = await createIdentity({
+  const identity = await createScim({
     ...shared,
     fetch: identityClient.fetch,
     createHasher: () => createPasswordHasher({ random, cost: REQUEST_COST }),
@@ -210,7 +210,7 @@ function createApp(
 }
 
 /** The directory in the form that the RADIUS gateway needs. */
-function directoryOf({ logins: { directory } }: Identity): LoginDirectory {
+function directoryOf({ logins: { directory } }: Scim): LoginDirectory {
   return {
     prepare: directory.prepareLogin,
     lookUp(name) {

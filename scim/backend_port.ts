@@ -12,7 +12,7 @@ import { canonicalName } from "../platform/canonical_name.ts";
 /** What went wrong at a backend. `unsure`: the backend may have done it. `retry`: trying later may help. */
 export interface BackendFault {
   readonly kind: "unreachable" | "refused" | "busy" | "nonsense" | "unsupported";
-  /** A sentence for an administrator; never a secret. */
+  /** A text for an administrator, without secrets. */
   readonly detail: string;
   readonly unsure: boolean;
   readonly retry: boolean;
@@ -34,11 +34,11 @@ export interface RemoteResource {
 /** The desired state of a resource at a backend. */
 export interface DesiredResource {
   readonly content: Content;
-  /** In clear, when this write brought one. */
+  /** In clear, if this write sets one. */
   readonly password?: string;
 }
 
-/** Where a resource was when it was last read or written. */
+/** The ID of a resource when it was last read or written. */
 export interface RemoteHint {
   readonly remoteId?: string;
 }
@@ -49,14 +49,14 @@ export interface PutResult {
 }
 
 /**
- * Where a target's resources live as well. Every method has a deadline of its own and never rejects, but `list` throws a {@link BackendListFault}.
- * `put` and `remove` may be repeated: what is already so is no fault.
+ * A backend that also stores the target's resources. Each method has its own deadline and never rejects, but `list` throws a `BackendListError`.
+ * `put` and `remove` can be repeated. Repeating a finished call is not an error.
  */
 export interface Backend {
   readonly name: string;
   readonly kind: "ldap" | "scim";
   readonly mode: "sync" | "async";
-  /** Top-level SCIM attributes (besides the name, active, members) that it can hold; `null` for all. */
+  /** Top-level SCIM attributes that it can store, besides the name, `active` and `members`. `null`: all. */
   readonly covers: ReadonlySet<string> | null;
   /** The attributes of a user that only the backend writes (scim/schema/read_only_attributes.ts). Absent: none. */
   readonly readOnly?: ReadonlySet<string>;
@@ -66,18 +66,18 @@ export interface Backend {
   /** Makes the backend store `desired` as far as it can: creates or replaces the resource. */
   put(desired: DesiredResource, hint?: RemoteHint): Promise<BackendOutcome<PutResult>>;
   remove(kind: ResourceKind, name: string, hint?: RemoteHint): Promise<BackendOutcome<null>>;
-  /** Everything of one kind, in pages. */
+  /** All resources of one kind, in pages. */
   list(kind: ResourceKind): AsyncIterable<readonly RemoteResource[]>;
-  /** Checks a user's password by a bind; only LDAP has it. */
+  /** Checks a user's password by a bind. Only LDAP has it. */
   verify?(name: string, password: Uint8Array): Promise<BackendOutcome<"right" | "wrong">>;
   /** For health: makes the cheapest request. */
   probe(): Promise<BackendOutcome<null>>;
   close(): Promise<void>;
 }
 
-/** Names in the summary; the count covers the rest. */
+/** Names in the summary. The count includes the other members. */
 const MAX_NAMES = 10;
-/** Characters of these names together: the summary is part of the resource's record, which is one value of the store. */
+/** The total length of these names. The summary is a part of the resource's record, which is one value of the store. */
 const MAX_CHARACTERS = 1000;
 
 /** Returns `undefined` when every member was stored. */
@@ -112,7 +112,7 @@ export function isSameSummary(a: MembersNotStored | undefined, b: MembersNotStor
     a.names.every((name, at) => name === b.names[at]);
 }
 
-/** The part of a summary that a new reading of the backend confirms: members of `wanted` that `held` lacks. */
+/** The part of a summary that a new read of the backend confirms: the members of `wanted` that are missing in `held`. */
 export function stillNotStored(
   before: MembersNotStored,
   { wanted, held }: { wanted: GroupContent; held: GroupContent },
@@ -124,6 +124,6 @@ export function stillNotStored(
   const unnamed = Math.min(before.count - before.names.length, missing.length - confirmed.length);
   const count = confirmed.length + unnamed;
   if (count === 0) return undefined;
-  // The unnamed ones are among the other missing members; none of these is named, because it may have been removed at the backend.
+  // The members without a name are among the other missing ones. None of these is named, because it may have been removed at the backend.
   return { count, names: firstNames(confirmed) };
 }

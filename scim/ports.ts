@@ -1,7 +1,7 @@
-// The interfaces of the directory and of the targets, in the words of RFC 7643 and the document. Types only.
+// The interfaces of the directory and of the targets, in the terms of RFC 7643. Types only.
 //
-//   http/ ──► targets/ ──► directory/ ──► the store
-//                 └──────► backends/  ──► LDAP, another SCIM server (backend_port.ts)
+//   http/ ──► provisioning/ ──► directory/ ──► the store
+//                 └───────────► backends/  ──► LDAP, another SCIM server (backend_port.ts)
 
 import type { PasswordHash } from "../platform/password_hasher.ts";
 import type { PreparedChange } from "../platform/write_batch.ts";
@@ -29,11 +29,11 @@ export interface PageOptions {
   readonly size: number;
 }
 
-/** Why a search gives no page. */
+/** Why a search returns no page. */
 export type SearchProblem =
-  /** More candidates than may be looked at for one request (RFC 7644 §3.12 `tooMany`). */
+  /** The search would read more resources than one request may read (RFC 7644 §3.12 `tooMany`). */
   | { readonly kind: "tooMany"; readonly detail: string }
-  /** It parses as a filter, but names what no resource has. */
+  /** It is a valid filter, but names an attribute that no resource has. */
   | { readonly kind: "invalidFilter"; readonly detail: string };
 
 export type SearchOutcome =
@@ -48,62 +48,62 @@ export interface Actor {
   readonly source: string;
 }
 
-/** One person as a login needs them. */
+/** A user, with the data that a login needs. */
 export interface LoginUser {
   readonly status: "active" | "inactive" | "deleted" | "unknown";
-  /** As the directory keeps it; for an unknown user the name as it was asked for. */
+  /** As stored. For an unknown user, the name in the request. */
   readonly name: string;
   /** `phoneNumbers[].value`, as given. */
   readonly phoneNumbers: readonly string[];
   readonly groups: readonly string[];
 }
 
-/** One write of one resource, as targets/ decided it; the directory keeps its indexes, memberships and tombstones in step. */
+/** One write of one resource, planned by provisioning/. The directory also updates its indexes, memberships and tombstones. */
 export interface DirectoryWrite {
   readonly kind: ResourceKind;
   /** The resource's name, as given. */
   readonly name: string;
-  /** The version that the writer read; `null` when the resource must not exist. */
+  /** The version that the writer read. `null`: the resource must not exist. */
   readonly expected: string | null;
-  /** `null` deletes: a tombstone stays, memberships, password and pairings go. */
+  /** `null` deletes the resource, with its memberships, its password and its pairings. A tombstone remains. */
   readonly next: { readonly content: Content; readonly backends: BackendStates } | null;
-  /** {@link Stored.recorded} as the writer read it; absent where the writer does not say what its backends are from what it read. */
+  /** {@link Stored.recorded} as the writer read it. Absent: the new backend states do not depend on the states that were read. */
   readonly recorded?: number | undefined;
-  /** The content is what it was: only what backends made of it changes, so version and times stand. */
+  /** Only the backend states change. The content, the version and the times stay. */
   readonly statesOnly?: boolean;
-  /** A new password hash; absent keeps the old one. */
+  /** A new password hash. Absent: the stored hash stays. */
   readonly password?: PasswordHash;
-  /** What else belongs into the same commit: audit, outbox, copies. */
+  /** More mutations for the same commit: audit, outbox, copies. */
   readonly also?: readonly Mutation[];
 }
 
-/** `changed`: another request wrote it since `expected` was read. Nothing was written then. */
+/** `changed`: another request wrote the resource after `expected` was read, so this write did nothing. */
 export type WriteResult =
   | { readonly ok: true; readonly stored: Stored | null }
   | { readonly ok: false; readonly reason: "changed" };
 
-/** Asked when a user is deleted or stops being active: pairings and conversations go in the commit of that. */
+/** Called when a user is deleted or deactivated. The changes for pairings and conversations join the commit. */
 export type PrepareOffboarding = (canonicalName: string) => PreparedChange;
 
-/** Asked when a group begins or is deleted: what was kept for one of its name goes in the commit of that. */
+/** Called when a group is created or deleted. The changes for earlier data under that name join the commit. */
 export type PrepareGroupCleanup = (canonicalName: string) => PreparedChange;
 
-/** The resources of one target in the store. Names are taken canonical (platform/canonical_name.ts) where they are called so. */
+/** The resources of one target in the store. Parameters named `canonical` take a canonical name (platform/canonical_name.ts). */
 export interface TargetDirectory {
   readonly target: string;
   read(kind: ResourceKind, canonical: string): Promise<Stored | null>;
   readPassword(canonical: string): Promise<PasswordHash | null>;
   page(kind: ResourceKind, options: PageOptions): Promise<Page>;
-  /** `q` as the document's parameter: words, or an RFC 7644 filter when it parses as one. */
+  /** `q` is the query parameter of the interface: an RFC 7644 filter if it parses as one, otherwise words. */
   search(kind: ResourceKind, q: string, options: PageOptions): Promise<SearchOutcome>;
   count(kind: ResourceKind): number;
-  /** Everything, in order of name, read in bounded steps; for export and refresh, never for a request's answer. */
+  /** All resources in order of name, read in batches. For export and refresh only, not for responses. */
   all(kind: ResourceKind): AsyncIterable<Stored>;
-  /** One write, all or nothing, durable when it resolves. Rejects only when the store fails. */
+  /** Writes one resource, all or nothing. The write is durable when the promise resolves. Rejects only if the store fails. */
   write(write: DirectoryWrite): Promise<WriteResult>;
-  /** Many writes in as few commits as they fit in; each is all or nothing, in order. */
+  /** Many writes, in order and in as few commits as possible. Each write is all or nothing. */
   writeMany(writes: readonly DirectoryWrite[]): Promise<WriteResult[]>;
-  /** Adds and removes members of a group; the cost does not depend on the group's size. `changed` when there is no such group. */
+  /** Adds and removes members of a group. The cost does not depend on the size of the group. `changed` if the group does not exist. */
   changeMembers(
     change: {
       readonly group: string;
@@ -112,29 +112,29 @@ export interface TargetDirectory {
       readonly also?: (added: readonly string[], removed: readonly string[]) => readonly Mutation[];
     },
   ): Promise<WriteResult>;
-  /** What a login needs. Only after `prepareLogin` said `null` or its promise resolved. */
+  /** The data that a login needs. Call it only after `prepareLogin` returned `null` or its promise resolved. */
   login(canonical: string): LoginUser;
-  /** Brings what `login` needs into memory: `null` when it is there already, which is nearly always. */
+  /** Loads the data that `login` needs into memory. `null` if memory has it already, which is the normal case. */
   prepareLogin(canonical: string): Promise<void> | null;
-  /** Calls the observer after each commit that changed a resource; it must not throw. Returns the function that removes it. */
+  /** Calls the observer after each commit that changed a resource. The observer must not throw. Returns a function that removes it. */
   observe(observer: (change: { kind: ResourceKind; name: string; deleted: boolean }) => void): () => void;
 }
 
-/** What happened at each backend that an operation named, in their order. */
+/** The outcome at each backend that an operation named, in the order of the target's list. */
 export interface Receipt {
   readonly entries: readonly ReceiptEntry[];
 }
 
 export interface ReceiptEntry {
   readonly backend: string;
-  /** `done`; `queued`: recorded, an outbox delivers it; `failed`; `undone`: had been done and was taken back; `undoing`: the undoing is pending; `untried`. */
+  /** `queued`: recorded, and the outbox delivers it. `undone`: done, then rolled back. `undoing`: the rollback is pending. `untried`: not called. */
   readonly outcome: "done" | "queued" | "failed" | "undone" | "undoing" | "untried";
   readonly detail?: string;
   /** With `done`: members of the group that the backend did not store. */
   readonly notStored?: MembersNotStored;
 }
 
-/** What an operation of a target gives: the resource as it is now (`null` when it is gone), and the receipt. */
+/** The result of an operation of a target: the resource as it is now (`null`: it does not exist), and the receipt. */
 export interface Written {
   readonly stored: Stored | null;
   readonly receipt: Receipt;
@@ -142,35 +142,35 @@ export interface Written {
 
 export interface WriteOptions {
   readonly actor: Actor;
-  /** Names of backends; absent for all of the target. */
+  /** Names of backends. Absent: all backends of the target. */
   readonly backends?: readonly string[];
-  /** In clear, when the body brought one. */
+  /** In clear, if the body has one. */
   readonly password?: string;
-  /** Acts only when the resource stands at this version (If-Match); else the refusal `precondition`. */
+  /** The operation runs only if the resource has this version (If-Match). Otherwise it throws the refusal `precondition`. */
   readonly ifVersion?: string;
 }
 
 export interface BackendInfo {
   readonly name: string;
-  /** What of a user it keeps for itself, by the names that people know; absent: nothing. */
+  /** The read-only attributes of users at this backend, by their display names. Absent: none. */
   readonly keeps?: readonly string[];
   readonly kind: "store" | "ldap" | "scim";
   readonly mode: "sync" | "async";
 }
 
-/** One target: its directory, and what writing to it means. Operations throw a {@link ScimRefusal} (facts/refusals.ts) for what they will not do. */
+/** One target: its directory, and its operations. An operation throws a {@link ScimRefusal} (http/refusals.ts) if it refuses a request. */
 export interface Target {
   readonly name: string;
-  /** Users sign in from this target, so that the phone numbers of its users are factors. */
+  /** Users sign in from this target, so the phone numbers of its users are factors. */
   readonly isLoginTarget?: boolean;
   readonly pageSize: number;
   readonly backends: readonly BackendInfo[];
   readonly mapping: Mapping;
-  /** Attributes of a user that are read-only here (RFC 7643 §2.2 `readOnly`), because every backend keeps them; absent: none. */
+  /** Attributes of a user that are read-only (RFC 7643 §2.2 `readOnly`), because they are read-only at every backend. Absent: none. */
   readonly readOnly?: ReadonlySet<string>;
   readonly directory: TargetDirectory;
   create(content: Content, options: WriteOptions): Promise<Written>;
-  /** `content.name` names the resource; its spelling may change, its canonical form may not. */
+  /** `content.name` names the resource. Its spelling may change, but its canonical form may not. */
   replace(content: Content, options: WriteOptions): Promise<Written>;
   remove(kind: ResourceKind, name: string, options: WriteOptions): Promise<Written>;
   changeMembers(
@@ -178,18 +178,18 @@ export interface Target {
     change: { readonly add: readonly string[]; readonly remove: readonly string[] },
     options: WriteOptions,
   ): Promise<Written>;
-  /** Reads one resource from every backend and brings the store up to date; resolves with what GET then serves. */
+  /** Reads one resource from every backend and updates the store. Resolves with the resource that GET then returns. */
   refreshOne(kind: ResourceKind, name: string, actor: Actor): Promise<Stored | null>;
-  /** Reads everything from every backend. One at a time: callers during a run share the next one. */
+  /** Reads all resources from every backend. Single flight: callers that arrive during a run share the next run. */
   refreshAll(
     actor: Actor,
     options?: { readonly onProgress?: (progress: RefreshProgress) => void },
   ): Promise<RefreshReport>;
-  /** What backends hold of a resource where that is not what the resource holds; by the backend's name. */
+  /** The contents at backends that differ from the resource, by the name of the backend. */
   heldElsewhere(kind: ResourceKind, name: string): Promise<ReadonlyMap<string, Content>>;
-  /** Dead letters and what is still owed, oldest first. */
+  /** Pending writes and dead letters, oldest first. */
   pendingWrites(limit: number): readonly PendingWrite[];
-  /** Tries dead letters again; returns how many. */
+  /** Retries dead letters. Returns their number. */
   retryDeadLetters(options: { readonly backend?: string }): Promise<number>;
 }
 
@@ -205,17 +205,17 @@ export interface RefreshReport {
   readonly unchanged: number;
   readonly vanished: number;
   readonly deleted: number;
-  /** A backend that could not be read, or that the brake stopped, with the reason. The others were brought up to date. */
+  /** A backend that could not be read, or where the deletion limit stopped the removals, with the reason. The others are up to date. */
   readonly faults: readonly {
     readonly backend: string;
     readonly detail: string;
-    /** What kind of fault; absent: it could not be reached. `left_out`: entries that cannot be resources here; all others are up to date. */
-    readonly kind?: BackendFault["kind"] | "brake" | "left_out";
+    /** Absent: the backend could not be reached. `left_out`: some entries cannot be resources here; all others are up to date. */
+    readonly kind?: BackendFault["kind"] | "deletion_limit" | "left_out";
   }[];
   readonly tookMs: number;
 }
 
-/** One entry of the outbox as it is shown. */
+/** One entry of the outbox, for display. */
 export interface PendingWrite {
   readonly id: string;
   readonly backend: string;
@@ -233,6 +233,6 @@ export interface PendingWrite {
 export interface Targets {
   get(name: string): Target | null;
   readonly names: readonly string[];
-  /** Stops workers and closes connections; pending writes stay in the store. */
+  /** Stops the workers and closes the connections. Pending writes stay in the store. */
   close(): Promise<void>;
 }

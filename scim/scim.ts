@@ -24,7 +24,7 @@ import type { Backend, BackendOutcome } from "./backend_port.ts";
 import { createMapping } from "./schema/mapping.ts";
 import { createTargets } from "./provisioning/target.ts";
 
-export interface IdentityDeps {
+export interface ScimDeps {
   readonly config: Pick<Config, "targets" | "scim" | "http" | "radius">;
   readonly store: Store;
   readonly vault: Vault;
@@ -33,7 +33,7 @@ export interface IdentityDeps {
   readonly log: Log;
   /** Must not keep connections alive: Deno silently repeats a POST if a kept connection closes. */
   readonly fetch: Fetch;
-  /** Called for each use, so that no login waits for checks of credentials. */
+  /** Creates one hasher for each purpose, so that no login waits for checks of credentials. */
   readonly createHasher: () => PasswordHasher;
   readonly orderedId: () => string;
   /** Deletes what the gateway stores for a user of the login target. */
@@ -45,7 +45,7 @@ export interface IdentityDeps {
 /** The result of a password check. `unchecked`: the user has no password, or the given one is not UTF-8. */
 export type PasswordVerdict = "right" | "wrong" | "unchecked" | "unavailable" | "busy";
 
-export interface Identity {
+export interface Scim {
   readonly targets: Targets;
   readonly credentials: Credentials;
   readonly app: ScimApp;
@@ -64,11 +64,11 @@ export interface Identity {
   close(): Promise<void>;
 }
 
-/** The data directory is locked, so only one process has its store. */
+/** The data directory is locked, so only one process uses its store. */
 const STORE_OWNER = "data directory";
 
 /** Opens the directories of all targets, and starts the delivery to their backends. */
-export async function createIdentity(deps: IdentityDeps): Promise<Identity> {
+export async function createScim(deps: ScimDeps): Promise<Scim> {
   const { config, store, vault, clock, random, log } = deps;
   const newPasswordHasher = deps.createHasher();
   const backends = new Map<string, GuardedBackend>();
@@ -140,7 +140,7 @@ function passwordChecks(
     hasher: PasswordHasher;
     backends: ReadonlyMap<string, GuardedBackend>;
   },
-): Pick<Identity, "hasPassword" | "verifyPassword" | "verifyAtBackend"> {
+): Pick<Scim, "hasPassword" | "verifyPassword" | "verifyAtBackend"> {
   const { directory } = logins;
   return {
     hasPassword: async (canonicalName) => await directory.readPassword(canonicalName) !== null,

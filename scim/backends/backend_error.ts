@@ -4,7 +4,7 @@ import { sanitizeDetail } from "../../platform/control_characters.ts";
 import type { BackendFault, BackendOutcome } from "../backend_port.ts";
 
 const MAX_DETAIL_CHARACTERS = 300;
-/** A fault that is thrown inside a backend and never leaves it. */
+/** A fault that is thrown inside a backend. The public methods return it as an outcome. */
 export class BackendError extends Error {
   readonly fault: BackendFault;
 
@@ -63,21 +63,21 @@ export async function toBackendOutcome<T>(
 export function toBackendFault(thrown: unknown, onBug: (bug: unknown) => void): BackendFault {
   if (thrown instanceof BackendError) return thrown.fault;
   onBug(thrown);
-  return { kind: "nonsense", detail: "something unforeseen went wrong here", unsure: true, retry: true };
+  return { kind: "nonsense", detail: "unexpected error in the backend client", unsure: true, retry: true };
 }
 
-/** A text of a backend for a fault: short, on one line, and without `secrets`. */
+/** A text from a backend for a fault: short, on one line, and without `secrets`. */
 export function foreignDetail(text: string, secrets: readonly string[] = []): string {
   return sanitizeDetail(text, { secrets, maxCharacters: MAX_DETAIL_CHARACTERS }).trim();
 }
 
-/** Thrown by `Backend.list`, and by nothing else. What was given before it stands. */
+/** Thrown only by `Backend.list`. Earlier pages remain valid. */
 export class BackendListError extends Error {
   readonly fault: BackendFault;
 
   constructor(fault: BackendFault) {
     super(fault.detail);
-    this.name = "BackendListFault";
+    this.name = "BackendListError";
     this.fault = fault;
   }
 }

@@ -13,7 +13,7 @@ import { NO_READ_ONLY } from "../schema/read_only_attributes.ts";
 import { type BackendError, BackendListError, localError, unreachableError } from "./backend_error.ts";
 import { Semaphore, type SemaphoreRefusal } from "../../platform/semaphore.ts";
 
-/** What is known of one backend since the start. */
+/** The state of one backend since the start. */
 export interface BackendHealth {
   readonly lastGoodMs: number | null;
   readonly lastFault:
@@ -33,14 +33,14 @@ const BREAKER: BreakerLimits = {
   longestPauseMs: 15_000,
   jitter: 0,
 };
-/** An operation takes a connection for a part of its time only. */
+/** An operation uses a connection only for a part of its time. */
 const OPERATIONS_PER_CONNECTION = 8;
 const MAX_WAITING = 2000;
-/** A backend's own deadline covers single requests. A wait without an end would hold the lock of the resource for good. */
+/** The deadlines of a backend cover single requests. An operation without an end would hold the lock of the resource for ever. */
 const OPERATION: CallOptions = { timeoutMs: 60_000 };
 /** Pages of a refresh and health checks do not wait behind writes. */
 const DIRECT: CallOptions = { limited: false };
-/** Nor do sign-ins; and what a directory says of one user is not its health. */
+/** Sign-ins do not wait behind writes. Their results do not count for the health, because they concern one user. */
 const SIGN_IN: CallOptions = { limited: false, reported: false };
 /** The detail of a fault is the backend's own text. */
 const MAX_DETAIL_CHARACTERS = 300;
@@ -125,12 +125,12 @@ async function nextPage(
 function faultOfRefusal(refusal: CallRefusal, kind: Backend["kind"]): BackendFault {
   switch (refusal.reason) {
     case "circuit_open":
-      return unreachableError(`the ${PEERS[kind]} did not answer lately and is left alone for a moment`, {
+      return unreachableError(`the ${PEERS[kind]} did not answer recently and is not called for a moment`, {
         retryAfterMs: refusal.retryAfterMs,
       }).fault;
     case "queue_full":
     case "wait_timeout":
-      return localError("busy", "too many calls to this backend wait already").fault;
+      return localError("busy", "too many calls to this backend are waiting").fault;
     case "closed":
       return localError("unreachable", "the gateway is stopping").fault;
     case "call_timeout":
@@ -146,7 +146,7 @@ function faultOfRefusal(refusal: CallRefusal, kind: Backend["kind"]): BackendFau
 const MAX_WAITING_FOR_CONNECTION = 10_000;
 
 const ERRORS: Readonly<Record<SemaphoreRefusal, () => BackendError>> = {
-  queue_full: () => localError("busy", "too many operations wait for the backend"),
+  queue_full: () => localError("busy", "too many operations are waiting for the backend"),
   wait_timeout: () => localError("busy", "no connection to the backend became free in time"),
   closed: () => localError("unreachable", "the gateway is stopping"),
 };

@@ -1,4 +1,4 @@
-// The mutations of one batch with their size: keys, counted indexes, other parts, and checks.
+// The mutations of one batch with their size: keys, counted indexes, changes of other modules, and checks.
 
 import type { Check, Mutation, Transaction } from "../../platform/store.ts";
 import type { ResourceKind } from "../schema/resource.ts";
@@ -40,7 +40,7 @@ export class BatchMutations {
     this.#octets += SMALL_VALUE_OCTETS;
   }
 
-  /** Takes changes of other parts as they are. */
+  /** Adds changes of other modules unchanged. */
   also(mutations: readonly Mutation[]): void {
     this.#foreign.push(...mutations);
     this.#octets += mutations.reduce((sum, mutation) => sum + estimateOctets(mutation), 0);
@@ -51,7 +51,7 @@ export class BatchMutations {
   }
 
   get count(): number {
-    return this.#own.size + this.#foreign.length + this.#touchedFences;
+    return this.#own.size + this.#foreign.length + this.#changedBuckets;
   }
 
   get checkCount(): number {
@@ -59,10 +59,10 @@ export class BatchMutations {
   }
 
   get sizeOctets(): number {
-    return this.#octets + this.#touchedFences * BUCKET_OCTETS;
+    return this.#octets + this.#changedBuckets * BUCKET_OCTETS;
   }
 
-  /** Everything so far as one transaction. */
+  /** All changes so far as one transaction. */
   toTransaction(): Transaction {
     return {
       checks: [...this.#checks.values()],
@@ -75,17 +75,17 @@ export class BatchMutations {
     };
   }
 
-  /** Brings the indexes in memory up to date; to be called when the transaction is durable. */
+  /** Updates the indexes in memory. Call it when the transaction is durable. */
   applyIndexes(): void {
     for (const draft of this.#drafts) draft.apply();
   }
 
-  get #touchedFences(): number {
+  get #changedBuckets(): number {
     return this.#drafts.reduce((sum, { changedBuckets }) => sum + changedBuckets, 0);
   }
 }
 
-/** The approximate size of a change of another part. It must only keep a commit below its limit. */
+/** The approximate size of a change of another module. It only serves to keep a commit below its limit. */
 function estimateOctets(mutation: Mutation): number {
   const value = mutation.type === "set" ? mutation.value : mutation.type === "audit" ? mutation.entry : null;
   return SMALL_VALUE_OCTETS + (value === null ? 0 : sizeOf(value, 6));

@@ -6,7 +6,7 @@ import type { Indexes } from "./indexes.ts";
 import type { DirectoryKeys } from "./keys.ts";
 import { type ReadRecord, readRecord } from "./records.ts";
 
-/** What stays of a deleted user. */
+/** The record of a deleted user. */
 export interface Tombstone {
   readonly name: string;
   /** Grows with time. */

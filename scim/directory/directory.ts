@@ -37,17 +37,17 @@ export interface DirectoryDeps {
   /** The `<target_id>`. */
   readonly target: string;
   readonly prepareOffboarding: PrepareOffboarding;
-  /** Absent: other parts store nothing for groups. */
+  /** Absent: other modules store nothing for groups. */
   readonly prepareGroupCleanup?: PrepareGroupCleanup;
   /** For filters on mapped attributes. Default: the default mapping. */
   readonly mapping?: Mapping;
-  /** How many tombstones of deleted users remain. Beyond, the oldest are deleted. */
+  /** The maximum number of tombstones of deleted users. The oldest are deleted first. */
   readonly maxTombstones?: number;
 }
 
 const MAX_TOMBSTONES = 1_000_000;
 
-/** What needs the word indexes. */
+/** The parts that need the word indexes. */
 interface WritesAndSearch {
   readonly writes: WriteQueue;
   readonly search: DirectorySearch;

@@ -12,9 +12,9 @@ import { encodeRecord, hasSameWords, indexedWords, type ResourceRecord, textSize
 
 export interface DirectoryBatchDeps extends BatchReadDeps {
   readonly memberSets: MemberSets;
-  /** Grows; never the same twice. */
+  /** Returns a larger number with each call. */
   readonly nextNumber: () => number;
-  /** Told of each user's record that changed, when that is durable; `null`: deleted. */
+  /** Called for each changed user record when the change is durable. `null`: deleted. */
   readonly onUser: (canonical: string, record: ResourceRecord | null) => void;
 }
 
@@ -68,7 +68,7 @@ export class DirectoryBatch {
     if (kind === "user") this.#batch.whenCommitted(() => this.#deps.onUser(canonical, whole));
   }
 
-  /** The commit fails when another request writes this record before. */
+  /** Makes the commit fail if another request writes this record first. */
   async checkUnchanged(kind: ResourceKind, canonical: string): Promise<void> {
     const key = this.#deps.keys.record(kind, canonical);
     const versionstamp = (await this.#reads.record(kind, canonical))?.versionstamp ?? null;
@@ -138,12 +138,12 @@ export class DirectoryBatch {
     this.#changes.remove(key);
   }
 
-  /** Changes from the caller: committed as they are. */
+  /** Adds changes of the caller unchanged. */
   also(mutations: readonly Mutation[]): void {
     this.#changes.also(mutations);
   }
 
-  /** The change of another part, in the same commit. */
+  /** Adds the change of another module to the commit. */
   include(change: PreparedChange): void {
     this.also(change.mutations);
     this.#batch.whenCommitted(() => change.done());

@@ -38,7 +38,7 @@ const TOO_MANY = {
   ok: false,
   problem: {
     kind: "tooMany",
-    detail: `The filter would have to look at more than ${MAX_CANDIDATES} resources. Make it narrower.`,
+    detail: `The filter would read more than ${MAX_CANDIDATES} resources. Make it more specific.`,
   },
 } as const satisfies SearchOutcome;
 
@@ -60,7 +60,7 @@ const INDEXED_ATTRIBUTES: Readonly<Record<ResourceKind, ReadonlyMap<string, "tex
   group: new Map([["displayName", "text"]]),
 };
 
-/** Attributes that the memberships answer. */
+/** Attributes that the memberships contain. */
 const MEMBERSHIP_ATTRIBUTES: Readonly<Record<ResourceKind, ReadonlySet<string>>> = {
   user: new Set(["groups", "groups.value", "groups.display"]),
   group: new Set(["members", "members.value", "members.display"]),

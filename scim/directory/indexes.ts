@@ -11,18 +11,18 @@ import {
 } from "./counted_index.ts";
 import { type DirectoryKeys, LAST_CHARACTER } from "./keys.ts";
 
-/** A page starts at most this many keys before its first one. */
+/** To find the first key of a page, at most this many keys are skipped. */
 const MAX_NAMES_PER_BUCKET = 128;
-/** The ends of a beginning's stretch are counted by reading this many keys at most. */
+/** To count a bucket that is only partly in a range, at most this many keys are read. */
 const MAX_WORDS_PER_BUCKET = 256;
 
-/** What a login and a page need. */
+/** The indexes for logins and pages. */
 export interface NameIndexes {
   readonly names: Readonly<Record<ResourceKind, CountedIndex>>;
   readonly tombstones: CountedIndex;
 }
 
-/** What a write and a search need besides. */
+/** The additional indexes for writes and searches. */
 export interface Indexes extends NameIndexes {
   readonly words: Readonly<Record<ResourceKind, CountedIndex>>;
   readonly all: readonly CountedIndex[];
@@ -43,7 +43,7 @@ export async function openNameIndexes(place: IndexStore): Promise<NameIndexes> {
   return { names: { user, group }, tombstones };
 }
 
-/** Loads the counts of words, of which there are several times as many. */
+/** Loads the counts of words: several times as many values as for names. */
 export async function withWordIndexes(names: NameIndexes, place: IndexStore): Promise<Indexes> {
   const [user, group] = await Promise.all([openWords(place, "user"), openWords(place, "group")]);
   return {
@@ -57,7 +57,7 @@ function openNames({ store, keys }: IndexStore, kind: ResourceKind | "gone"): Pr
   const placeOf = (name: string): Deno.KvKey => kind === "gone" ? keys.gone(name) : keys.record(kind, name);
   return openCountedIndex({
     store,
-    prefix: keys.fences(kind),
+    prefix: keys.buckets(kind),
     stores: "hashes",
     maxEntries: MAX_NAMES_PER_BUCKET,
     async *entries(from, to) {
@@ -70,14 +70,14 @@ function openNames({ store, keys }: IndexStore, kind: ResourceKind | "gone"): Pr
 function openWords({ store, keys }: IndexStore, kind: ResourceKind): Promise<CountedIndex> {
   return openCountedIndex({
     store,
-    prefix: keys.fences(`${kind} words`),
+    prefix: keys.buckets(`${kind} words`),
     stores: "depths",
     maxEntries: MAX_WORDS_PER_BUCKET,
     entries: (from, to) => wordEntries({ store, keys }, { kind, from, to: to ?? LAST_CHARACTER }),
   });
 }
 
-/** Entries of the index of words from one place up to another, in order. */
+/** Entries of the word index from one place up to another, in order. */
 export async function* wordEntries(
   { store, keys }: IndexStore,
   { kind, from, to }: { kind: ResourceKind; from: string; to: string },
@@ -94,23 +94,23 @@ export interface WordRangeDeps {
   readonly indexes: Indexes;
 }
 
-/** A beginning of at most 24 characters (`cutWord`). */
+/** The beginning of a word, at most 24 characters (`cutWord`). */
 export interface WordPrefix {
   readonly kind: ResourceKind;
   readonly start: string;
 }
 
 export interface PrefixRange {
-  /** How many resources have such a word; reads a part of at most two fences. */
+  /** The number of resources that have a word with this prefix. Reads a part of at most two buckets. */
   count(beginning: WordPrefix): Promise<number>;
-  /** Whether fewer than `most` entries begin so, and so at most as many resources; reads at most that many. */
+  /** Whether fewer than `most` entries have this prefix. Reads at most `most` entries. */
   isRare(beginning: WordPrefix, most: number): Promise<boolean>;
-  /** Their canonical names in order of word, then name; each once. */
+  /** The canonical names of these resources in order of word, then name, each once. */
   names(beginning: WordPrefix, options: { offset: number; limit: number }): Promise<string[]>;
 }
 
-/** What of one fence belongs to a beginning. */
-interface Stretch {
+/** The part of one bucket that has a prefix. */
+interface BucketRange {
   readonly from: string;
   readonly to: string;
   /** The number of resources with the term; `null` if the bucket also contains other terms, so that only a read can count. */
@@ -118,30 +118,30 @@ interface Stretch {
 }
 
 export function createWordRange({ store, keys, indexes }: WordRangeDeps): PrefixRange {
-  const stretches = ({ kind, start }: WordPrefix): Stretch[] => {
+  const bucketRanges = ({ kind, start }: WordPrefix): BucketRange[] => {
     const index = indexes.words[kind];
     const end = start + LAST_CHARACTER;
     const first = index.locate(start);
     const last = index.locate(end);
-    const fences = index.buckets.slice(first, last + 1);
-    return fences.map((fence, at) => {
-      const isWhole = (at > 0 || fence.bound === start) && at < fences.length - 1;
+    const buckets = index.buckets.slice(first, last + 1);
+    return buckets.map((bucket, at) => {
+      const isWhole = (at > 0 || bucket.bound === start) && at < buckets.length - 1;
       return {
-        from: at === 0 ? start : fence.bound,
-        to: fences[at + 1]?.bound ?? end,
-        count: isWhole ? countBelow(fence, start.length) : null,
+        from: at === 0 ? start : bucket.bound,
+        to: buckets[at + 1]?.bound ?? end,
+        count: isWhole ? countBelow(bucket, start.length) : null,
       };
     });
   };
-  const namesIn = async function* (kind: ResourceKind, { from, to, below }: Stretch & { below: number }) {
+  const namesIn = async function* (kind: ResourceKind, { from, to, below }: BucketRange & { below: number }) {
     for await (const { key, depth } of wordEntries({ store, keys }, { kind, from, to })) {
       if (depth < below) yield key.slice(key.indexOf("\0") + 1);
     }
   };
-  const countIn = async (kind: ResourceKind, stretch: Stretch & { below: number }): Promise<number> => {
-    if (stretch.count !== null) return stretch.count;
+  const countIn = async (kind: ResourceKind, range: BucketRange & { below: number }): Promise<number> => {
+    if (range.count !== null) return range.count;
     let count = 0;
-    for await (const _name of namesIn(kind, stretch)) count += 1;
+    for await (const _name of namesIn(kind, range)) count += 1;
     return count;
   };
 
@@ -149,8 +149,8 @@ export function createWordRange({ store, keys, indexes }: WordRangeDeps): Prefix
     async count(beginning) {
       const { kind, start } = beginning;
       let total = 0;
-      for (const stretch of stretches(beginning)) {
-        total += await countIn(kind, { ...stretch, below: start.length });
+      for (const range of bucketRanges(beginning)) {
+        total += await countIn(kind, { ...range, below: start.length });
       }
       return total;
     },
@@ -167,12 +167,12 @@ export function createWordRange({ store, keys, indexes }: WordRangeDeps): Prefix
       const { kind, start } = beginning;
       const names: string[] = [];
       let skip = offset;
-      for (const stretch of stretches(beginning)) {
-        if (stretch.count !== null && skip >= stretch.count) {
-          skip -= stretch.count;
+      for (const range of bucketRanges(beginning)) {
+        if (range.count !== null && skip >= range.count) {
+          skip -= range.count;
           continue;
         }
-        for await (const name of namesIn(kind, { ...stretch, below: start.length })) {
+        for await (const name of namesIn(kind, { ...range, below: start.length })) {
           if (names.length >= limit) return names;
           if (skip > 0) skip -= 1;
           else names.push(name);

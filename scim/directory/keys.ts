@@ -29,12 +29,12 @@ export function createDirectoryKeys(target: string) {
       word: string,
       canonical: string,
     ): Deno.KvKey => ["word", target, kind, word, canonical],
-    /** A place among the words: `word`, or word and name with U+0000 between. */
+    /** A place in the word index: `word`, or word and name with U+0000 between them. */
     wordPlace: (
       kind: ResourceKind,
       place: string,
     ): Deno.KvKey => ["word", target, kind, ...place.split("\0")],
-    fences: (index: string): Deno.KvKey => ["fence", target, index],
+    buckets: (index: string): Deno.KvKey => ["fence", target, index],
     chore: (id: string): Deno.KvKey => ["chore", target, id],
     chores: ["chore", target] as Deno.KvKey,
   };
@@ -48,7 +48,7 @@ export interface PartPlace {
 
 export type DirectoryKeys = ReturnType<typeof createDirectoryKeys>;
 
-/** Above every word and name: both are free of U+10FFFF. */
+/** Greater than every word and name, because neither contains U+10FFFF. */
 export const LAST_CHARACTER = "\u{10ffff}";
 
 /** Negative, zero or positive, as the store orders two strings. Both are well formed. */
@@ -63,7 +63,7 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** A surrogate stands for a character beyond U+FFFF, so it comes after every other code unit. */
+/** A surrogate is a part of a character beyond U+FFFF, so it comes after every other code unit. */
 function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }

@@ -10,13 +10,13 @@ export interface MemberSet {
   readonly canonicals: readonly string[];
   /** As given. */
   readonly names: readonly string[];
-  /** Sum of the names' hashes, modulo 2^32: differs where members differ. */
+  /** The sum of the names' hashes, modulo 2^32. It differs if the members differ. */
   readonly digest: number;
 }
 
 export interface MemberChange {
   readonly canonical: string;
-  /** As given; `null` takes the member out. */
+  /** As given. `null` removes the member. */
   readonly name: string | null;
 }
 
@@ -39,7 +39,7 @@ function sealed(canonicals: readonly string[], names: readonly string[]): Member
   return { canonicals, names, digest };
 }
 
-/** @returns where the member is, or `-1 - place` where it belongs. */
+/** @returns the index of the member, or `-1 - index` of the place where it belongs. */
 export function findMember({ canonicals }: MemberSet, canonical: string): number {
   let low = 0;
   let high = canonicals.length;
@@ -51,7 +51,7 @@ export function findMember({ canonicals }: MemberSet, canonical: string): number
   return canonicals[low] === canonical ? low : -1 - low;
 }
 
-/** The set after the changes, which are few. */
+/** The set after a few changes. */
 export function withChanges(set: MemberSet, changes: readonly MemberChange[]): MemberSet {
   if (changes.length === 0) return set;
   const canonicals = [...set.canonicals];
@@ -73,7 +73,7 @@ export function withChanges(set: MemberSet, changes: readonly MemberChange[]): M
   return { canonicals, names, digest: digest >>> 0 };
 }
 
-/** What turns `from` into `to`, in order of name. */
+/** The changes that turn `from` into `to`, in order of name. */
 export function diffMembers(from: MemberSet, to: MemberSet): MemberChange[] {
   const changes: MemberChange[] = [];
   let i = 0;
@@ -92,10 +92,10 @@ export function diffMembers(from: MemberSet, to: MemberSet): MemberChange[] {
   return changes;
 }
 
-/** Members of the sets that were used last, by set. */
+/** Caches the members of the sets that were used last. */
 export interface MemberSets {
   load(setId: string): Promise<MemberSet>;
-  /** Whether the set is in memory: then {@link MemberSets.load} gives it whole. A set that is read while it is swept away is not. */
+  /** Whether the set is in memory, so that {@link MemberSets.load} returns all of it. A set that is deleted while it is read is not in memory. */
   has(setId: string): boolean;
   keep(setId: string, set: MemberSet): void;
   forget(setId: string): void;

@@ -1,4 +1,4 @@
-// Sets of name hashes: a filter that answers "no such user" without a read of the store, and the names of a file or of a listing.
+// Sets of name hashes: a filter that answers "no such user" without a read of the store, and the names of a file or of a list.
 
 /** 32 bits of a text: FNV-1a with the last step of MurmurHash3. The store contains these hashes, so the function must not change. */
 export function nameHash(text: string): number {

@@ -93,7 +93,7 @@ export class ResourceReader {
       if (current?.setId === setId) return toStored(kind, current, members);
     }
     if (current === null) return null;
-    throw new Error(`Cannot read the group "${found.canonical}": it changes all the time`);
+    throw new Error(`Cannot read the group "${found.canonical}": it changed at every attempt`);
   }
 
   /** Reads the records from `start` on, in order of name, at most `limit`. */
@@ -123,7 +123,7 @@ export interface LoginUserView {
   /** @throws Error if {@link LoginUserView.prepare} was not called before. */
   login(canonical: string): LoginUser;
   prepare(canonical: string): Promise<void> | null;
-  /** A user's record is now this one, durably; `null`: there is none any more. */
+  /** Call it after a user's record was written durably. `null`: the record was deleted. */
   update(canonical: string, record: ResourceRecord | null): void;
 }
 
@@ -172,7 +172,7 @@ export function createLoginView({ store, keys, indexes, maxUsers = 25_000 }: Log
       // A write in the meantime may be newer than this read.
       if (!state.isStale) return keep(canonical, user);
     }
-    throw new Error(`Cannot read the user "${canonical}": it is written all the time`);
+    throw new Error(`Cannot read the user "${canonical}": it changed at every attempt`);
   };
 
   return {
@@ -180,8 +180,8 @@ export function createLoginView({ store, keys, indexes, maxUsers = 25_000 }: Log
       const known = find(canonical);
       if (known !== undefined) return known;
       if (isUnknown(canonical)) return unknownUser(canonical);
-      // To say "unknown" here could let in a user who was deleted.
-      throw new Error("Cannot tell who logs in: the user was not prepared");
+      // The result "unknown" could admit a user who was deleted.
+      throw new Error("Cannot find the user of a login: prepare() was not called");
     },
     prepare(canonical) {
       const under = loading.get(canonical);
@@ -214,7 +214,7 @@ function loginUserOf({ name, active, text, groups }: ResourceRecord): LoginUser 
 }
 
 function phoneNumbersOf(text: string): readonly string[] {
-  // Most people have none, or the text is long for other reasons.
+  // Most users have no number, and a long text is expensive to parse.
   if (!text.includes('"phoneNumbers"')) return [];
   const attributes: JsonObject = JSON.parse(text);
   const entries: JsonValue | undefined = attributes.phoneNumbers;

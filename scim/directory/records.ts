@@ -1,5 +1,5 @@
-// Resources in the store: one value each, with the attributes as JSON text that responses insert unchanged. What does
-// not fit into one value is stored in parts.
+// Resources in the store: one value each, with the attributes as JSON text that responses insert unchanged. A larger
+// resource is stored in parts.
 
 import type { Store } from "../../platform/store.ts";
 import type {
@@ -22,26 +22,26 @@ export interface ResourceRecord {
   readonly active: boolean;
   /** The JSON text of the attributes. */
   readonly text: string;
-  /** Names of the user's groups, in order of name: derived from the memberships, so that one read serves a login. */
+  /** Names of the user's groups, in order of name. Derived from the memberships, so that a login needs only one read. */
   readonly groups: readonly string[];
   /** The key of a group's members; "" for a user. */
   readonly setId: string;
   readonly backends: BackendStates;
   readonly createdMs: number;
   readonly modifiedMs: number;
-  /** Grows with every write of the resource itself. */
+  /** Increases with every write of the resource itself. */
   readonly revision: number;
   /** Counts the backend states that were recorded since that write. Absent: 0. */
   readonly recorded?: number;
-  /** Names the parts that hold `text` and `groups`, which are empty then; "" when there are none. */
+  /** The name of the parts that contain `text` and `groups`, which are then empty here. "": no parts. */
   readonly parts: string;
   readonly partCount: number;
 }
 
-/** A value of the store takes 64 KiB, and a character at most two octets there. */
+/** A value of the store has at most 64 KiB, and a character takes at most two octets. */
 const MAX_INLINE_CHARACTERS = 24_000;
 const PART_CHARACTERS = 30_000;
-/** What attributes and groups may take together; an atomic operation takes 800 KiB. */
+/** The maximum size of attributes and groups together. An atomic operation accepts 800 KiB. */
 export const MAX_RECORD_OCTETS = 512 * 1024;
 const MAX_TRIES = 5;
 
@@ -49,13 +49,13 @@ const MAX_TRIES = 5;
 export interface EncodedRecord {
   readonly head: ResourceRecord;
   readonly parts: readonly string[];
-  /** What the value takes in the store, without the parts. */
+  /** The size of the value in the store, without the parts. */
   readonly sizeOctets: number;
 }
 
 /**
- * @param partsName names the parts if there must be some; never used before.
- * @throws RangeError when the attributes are larger than a resource may be.
+ * @param partsName creates a new name for the parts, if parts are needed.
+ * @throws RangeError if the resource is too large.
  */
 export function encodeRecord(record: ResourceRecord, partsName: () => string): EncodedRecord {
   const bare = { ...record, parts: "", partCount: 0 };
@@ -64,7 +64,7 @@ export function encodeRecord(record: ResourceRecord, partsName: () => string): E
   if (whole.length <= MAX_INLINE_CHARACTERS) return { head: bare, parts: [], sizeOctets };
   if (sizeOctets > MAX_RECORD_OCTETS) {
     throw new RangeError(
-      `Cannot keep a resource of ${sizeOctets} octets: at most ${MAX_RECORD_OCTETS} are allowed`,
+      `Cannot store a resource of ${sizeOctets} octets: at most ${MAX_RECORD_OCTETS} are allowed`,
     );
   }
   const parts: string[] = [];
@@ -75,7 +75,7 @@ export function encodeRecord(record: ResourceRecord, partsName: () => string): E
   return { head, parts, sizeOctets: 1000 };
 }
 
-/** What a text takes in the store: one octet a character, or two when one of them needs it. */
+/** The size of a text in the store: one octet per character, or two if any character needs two. */
 export function textSizeOctets(text: string): number {
   return hasWide(text) ? text.length * 2 : text.length;
 }
@@ -91,7 +91,7 @@ export interface ReadRecord {
   readonly versionstamp: string;
 }
 
-/** Reads one resource; `null` when there is none. */
+/** Reads one resource. `null`: it does not exist. */
 export async function readRecord(
   { store, keys }: { store: Store; keys: DirectoryKeys },
   { kind, canonical }: { kind: ResourceKind; canonical: string },
@@ -103,7 +103,7 @@ export async function readRecord(
     if (record !== null) return { record, versionstamp };
   }
   throw new Error(
-    `Cannot read the ${kind} "${canonical}": it is written all the time, or its parts are lost`,
+    `Cannot read the ${kind} "${canonical}": it changed at every attempt, or its parts are lost`,
   );
 }
 
@@ -185,7 +185,7 @@ function groupContent({ name, text }: ResourceRecord, { names }: MemberSet): Gro
   };
 }
 
-/** What a write makes of a resource; memberships are the caller's. */
+/** The record of a resource after a write. The caller provides the memberships. */
 export function toRecord(
   content: Content,
   { backends, groups, setId, createdMs, modifiedMs, revision, recorded }: Pick<
@@ -209,17 +209,17 @@ export function toRecord(
   };
 }
 
-/** The words that a resource is found by. */
+/** The search words of a resource. */
 export function recordWords(kind: ResourceKind, { name, text, groups }: ResourceRecord): string[] {
   return kind === "group" ? groupWords(name) : userWords({ name, attributes: JSON.parse(text), groups });
 }
 
-/** The same words with the depth of each in the index; `null` has none. */
+/** The same words with the depth of each in the index. `null` has no words. */
 export function indexedWords(kind: ResourceKind, record: ResourceRecord | null): Map<string, number> {
   return indexWords(record === null ? [] : recordWords(kind, record));
 }
 
-/** Whether two records are found by the same words, without working them out. */
+/** Whether two records surely have the same words, without computing them. */
 export function hasSameWords(before: ResourceRecord | null, after: ResourceRecord | null): boolean {
   return before !== null && after !== null && before.name === after.name && before.text === after.text &&
     before.groups.length === after.groups.length &&

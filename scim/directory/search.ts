@@ -27,7 +27,7 @@ const TOO_MANY = {
   ok: false,
   problem: {
     kind: "tooMany",
-    detail: `The search would have to look at more than ${MAX_CANDIDATES} resources. Make it narrower.`,
+    detail: `The search would read more than ${MAX_CANDIDATES} resources. Make it more specific.`,
   },
 } as const satisfies SearchOutcome;
 

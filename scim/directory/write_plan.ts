@@ -25,14 +25,14 @@ export interface WritePlanDeps {
   readonly clock: Clock;
   readonly prepareOffboarding: PrepareOffboarding;
   readonly prepareGroupCleanup: PrepareGroupCleanup;
-  /** Grows; never the same twice. */
+  /** Returns a larger number with each call. */
   readonly nextNumber: () => number;
   readonly newSetId: () => string;
 }
 
 /**
- * `changed`: the writer read an older version. `alone`: too large for one commit; the batch is unchanged. `owes`: users who must be
- * removed from more groups after the commit.
+ * `changed`: the writer read an older version. `alone`: too large for one commit; the batch is unchanged.
+ * `leavesMoreGroups`: a user who must be removed from more groups after the commit.
  */
 export type PlannedWrite =
   | {
@@ -48,13 +48,13 @@ export interface MembersUpdate {
   readonly group: string;
   readonly add: readonly string[];
   readonly remove: readonly string[];
-  /** Given who was no member before, and who is none any more. */
+  /** Gets the new members and the removed members. */
   readonly also?: (added: readonly string[], removed: readonly string[]) => readonly Mutation[];
 }
 
-/** A user who leaves more groups than this leaves the rest after the commit. */
+/** If a user leaves more groups than this, the others follow after the commit. */
 const MAX_GROUPS_LEFT_AT_ONCE = 50;
-/** A commit takes 1,000 changes, and this much of them a change of members. */
+/** A commit accepts 1,000 mutations. A change of members may use this many of them. */
 const MAX_MEMBER_MUTATIONS = 500;
 
 const CHANGED = { kind: "changed" } as const;
@@ -92,7 +92,7 @@ export async function planUser(
       setId: "",
     });
   }
-  // Checks that can refuse come first, so that a batch is not left incomplete.
+  // This can throw, so it comes first. Otherwise the batch would contain a part of the write.
   await batch.putRecord(place, after);
   let leavesMoreGroups: string | null = null;
   if (isLeaving && await leaveGroups(deps, batch, canonical)) leavesMoreGroups = canonical;
@@ -111,7 +111,7 @@ function isActive(content: Content): boolean {
   return content.kind === "group" || content.active;
 }
 
-/** A client that reads a resource and writes it again has no conflict if only a delivery was recorded. */
+/** If only backend states change, the revision stays. So a client that read the resource before can still write it. */
 function nextTimes(
   { clock, nextNumber }: WritePlanDeps,
   before: ResourceRecord | null,
@@ -125,7 +125,7 @@ function nextTimes(
   return { createdMs: before?.createdMs ?? nowMs, modifiedMs: nowMs, revision: nextNumber() };
 }
 
-/** The names of the groups that have a member of that name already. */
+/** The names of the groups that already have a member with that name. */
 async function groupsOf(batch: DirectoryBatch, canonical: string): Promise<readonly string[]> {
   let groups: readonly string[] = [];
   for (const [setId, group] of await batch.memberships(canonical)) {
@@ -177,7 +177,7 @@ export async function readGroupUpdate(
   });
   const isRespelled = before !== null && after !== null && before.name !== after.name;
   const changes = isRespelled
-    // Every member's record names the group.
+    // The record of every member contains the name of the group.
     ? [...diffMembers(membersBefore, NO_MEMBERS), ...diffMembers(NO_MEMBERS, membersAfter)]
     : diffMembers(membersBefore, membersAfter);
   return { canonical, before, after, membersBefore, membersAfter, changes };
@@ -230,7 +230,7 @@ export function membersMutations(
   return also?.(added, removed) ?? [];
 }
 
-/** Whether a change fits into one commit with the records of the users whom it concerns. */
+/** Whether a change fits into one commit together with the records of its users. */
 export function fitsOneCommit({ before, after, changes }: GroupUpdate): boolean {
   const words = Math.max(
     ...[before, after].map((record) => record === null ? 0 : groupWords(record.name).length),
@@ -263,7 +263,7 @@ export async function planGroup(
   };
 }
 
-/** A new group inherits nothing from an earlier one with its name, and a deleted group leaves nothing. */
+/** Removes other data under the name of a new or deleted group, so that a later group does not inherit it. */
 export function cleanUpGroup(
   prepare: PrepareGroupCleanup,
   batch: DirectoryBatch,

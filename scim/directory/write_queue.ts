@@ -32,7 +32,7 @@ export interface WriteQueueDeps extends WritePlanDeps {
   readonly largeGroups: LargeGroupUpdate;
   readonly newBatch: () => DirectoryBatch;
   readonly maxTombstones: number;
-  /** Called after each durable write; it must not throw. */
+  /** Called after each durable write. It must not throw. */
   readonly onChange: (change: DirectoryChange) => void;
 }
 
@@ -52,14 +52,14 @@ interface BatchedWrite {
   readonly planned: PlannedWrite;
 }
 
-/** Beyond these limits a batch takes no further write. A single write may add as much again. */
+/** At these limits, a batch accepts no further write. The last write may exceed them by as much again. */
 const MAX_BATCH_MUTATIONS = 600;
 const MAX_BATCH_OCTETS = 250_000;
 const MAX_BATCH_CHECKS = 80;
 /** Deno KV accepts 1,000 mutations and 800 KiB. */
 const MAX_MUTATIONS = 990;
 const MAX_OCTETS = 780_000;
-/** For how many queued writes records are read ahead. */
+/** The number of queued writes whose records are read ahead. */
 const MAX_PREFETCHED = 32;
 
 export class WriteQueue {
@@ -207,7 +207,7 @@ export class WriteQueue {
     if (batched.length > 0) this.#putBack([...batched, { write, planned }], { isAlone: true });
     else if (isOfGroup(write.call)) await this.#runLargeUpdate(write);
     else {write.reject(
-        new RangeError("Cannot store a resource with everything that belongs to it: it is too large"),
+        new RangeError("Cannot store a resource: it is too large for one commit"),
       );}
     return null;
   }

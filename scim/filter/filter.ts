@@ -79,7 +79,7 @@ class FilterParser {
   parse(): FilterOutcome {
     try {
       const filter = this.#or(null);
-      if (this.#at < this.#tokens.length) fail("something stands behind the end");
+      if (this.#at < this.#tokens.length) fail("unexpected text after the filter");
       return { ok: true, filter };
     } catch (fault) {
       if (fault instanceof NoFilter) return { ok: false, problem: fault.message };
@@ -120,7 +120,7 @@ class FilterParser {
     if (++this.#comparisons > MAX_COMPARISONS) fail(`a filter has at most ${MAX_COMPARISONS} comparisons`);
     const word = this.#wordAt(this.#at++) ?? fail("an attribute is missing");
     const path = (parent === null ? readFilterPath(word) : readSubPath(word, parent)) ??
-      fail("an attribute's name is none");
+      fail("the name of an attribute is not valid");
     return parent === null && path.sub === null && this.#take("[") ? this.#each(path) : this.#operation(path);
   }
 
@@ -131,14 +131,14 @@ class FilterParser {
       return { kind: "each", path, filter };
     }
     this.#at++;
-    const sub = readSubPath(token.text.slice(1), path) ?? fail("a sub-attribute's name is none");
+    const sub = readSubPath(token.text.slice(1), path) ?? fail("the name of a sub-attribute is not valid");
     return { kind: "each", path, filter: { kind: "and", filters: [filter, this.#operation(sub)] } };
   }
 
   #operation(path: FilterPath): ScimFilter {
     const word = this.#wordAt(this.#at++)?.toLowerCase() ?? fail("an operator is missing");
     if (word === "pr") return { kind: "present", path };
-    const operator = COMPARE_OPERATORS.find((one) => one === word) ?? fail("an operator is none");
+    const operator = COMPARE_OPERATORS.find((one) => one === word) ?? fail("an operator is unknown");
     return { kind: "compare", path, operator, value: this.#value() };
   }
 
@@ -151,7 +151,7 @@ class FilterParser {
     if (NUMBER.test(token.text)) return Number(token.text);
     // A text in single quotes is a mistake to report, not a value that contains quotes.
     const isBare = this.#bareValues && !token.text.startsWith("'");
-    return isBare ? token.text : fail("a value is neither quoted, nor a number, true, false or null");
+    return isBare ? token.text : fail("a value must be quoted, a number, true, false or null");
   }
 
   #wordAt(place: number): string | null {
@@ -178,7 +178,7 @@ function fail(problem: string): never {
 
 export type FilterToken =
   | { readonly kind: "(" | ")" | "[" | "]" }
-  /** `tight`: no blank precedes it. */
+  /** `tight`: there is no blank before it. */
   | { readonly kind: "word"; readonly text: string; readonly tight: boolean }
   /** A JSON text, decoded. */
   | { readonly kind: "text"; readonly text: string };
@@ -224,7 +224,7 @@ function isBracket(character: string): character is "(" | ")" | "[" | "]" {
   return BRACKETS.includes(character);
 }
 
-/** Just past the closing quote, or the end of the filter. */
+/** The position after the closing quote, or the end of the filter. */
 function endOfText(text: string, from: number): number {
   for (let at = from + 1; at < text.length; at++) {
     if (text.charAt(at) === "\\") at++;

@@ -15,7 +15,7 @@ import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
 import { resourceIds } from "../schema/mapping.ts";
 import { etagOf, isoTime, schemasOf } from "../schema/render_resource.ts";
 
-/** The resource as the interface answers it, as a value; what filters are matched against. `meta` has no location. */
+/** The resource as the interface returns it, but without `meta.location`. Filters are matched against this value. */
 export function filterView(stored: Stored, mapping: Mapping): JsonObject {
   const { content } = stored;
   const reference = (name: string) => ({ value: name, display: name });
@@ -36,10 +36,10 @@ export function filterView(stored: Stored, mapping: Mapping): JsonObject {
 }
 
 /**
- * Whether a filter holds. A multi-valued attribute holds a comparison when one of its values does; an attribute that is not there equals null and
- * differs from everything else. Texts compare without case unless the table says otherwise.
+ * Whether a resource matches a filter. A multi-valued attribute matches if one of its values matches. A missing attribute equals null and differs
+ * from every other value. Texts are compared without case, unless the attribute is `caseExact`.
  *
- * @param view what {@link filterView} gives.
+ * @param view the result of {@link filterView}.
  */
 export function matchesFilter(filter: ScimFilter, view: JsonObject): boolean {
   return matchesIn(filter, view, null);
@@ -67,7 +67,7 @@ function matchesIn(filter: ScimFilter, view: JsonObject, parent: FilterPath | nu
   }
 }
 
-/** What stands at a path: the values of all entries. */
+/** The values at a path, of all entries. */
 function valuesAt(path: FilterPath, view: JsonObject): JsonValue[] {
   const entries = entriesAt(path, view);
   const { sub } = path;
@@ -81,13 +81,13 @@ function valuesAt(path: FilterPath, view: JsonObject): JsonValue[] {
 function entriesAt({ schema, attribute }: FilterPath, view: JsonObject): JsonValue[] {
   const extension = property(view, schema ?? ENTERPRISE_SCHEMA);
   const inside = isJsonObject(extension) ? propertyNamed(extension, attribute) : undefined;
-  // The manager stands beside the core attributes or in the extension; a filter need not know.
+  // `manager` may be a core attribute or in the enterprise extension. A filter finds it in both places.
   const value = schema === null ? propertyNamed(view, attribute) ?? inside : inside;
   if (value === undefined) return [];
   return isJsonArray(value) ? [...value] : [value];
 }
 
-/** Names of the table are spelled alike in filter and resource; others are looked for without case. */
+/** The filter and the resource spell known names alike. Other names are compared without case. */
 function propertyNamed(object: JsonObject, name: string): JsonValue | undefined {
   const exact = property(object, name);
   if (exact !== undefined) return exact;
@@ -96,7 +96,7 @@ function propertyNamed(object: JsonObject, name: string): JsonValue | undefined 
   return key === undefined ? undefined : object[key];
 }
 
-/** RFC 7644 §3.4.2.2, `pr`: a value that is neither empty nor null; of a complex attribute, some part. */
+/** RFC 7644 §3.4.2.2, `pr`: the value is neither empty nor null. A complex attribute needs one such part. */
 function isFilled(value: JsonValue): boolean {
   if (isJsonArray(value)) return value.some(isFilled);
   if (isJsonObject(value)) return Object.values(value).some(isFilled);
@@ -114,7 +114,7 @@ function compare(
   }
   const plain = known?.plain ?? "value";
   const named = known?.type === "complex" ? known.sub.get(plain) : known;
-  // The year that a date starts with is a text.
+  // `co`, `sw` and `ew` compare the text of a date, such as its year.
   const about = named?.type === "dateTime" && TEXTUAL.has(operator) ? undefined : named;
   const scalars = found.flatMap((one) => isJsonObject(one) ? [property(one, plain) ?? null] : [one]);
   const wanted = prepare(value, about);
@@ -130,13 +130,13 @@ const TEXTUAL: ReadonlySet<CompareOperator> = new Set(["co", "sw", "ew"]);
 
 type Comparable = string | number | boolean;
 
-/** A value as it is compared: texts without case, dates as instants, truths as truths; `null` for what compares with nothing. */
+/** A value for comparison: texts without case, dates as instants, booleans as booleans. `null`: the value cannot be compared. */
 function prepare(value: FilterValue, about: KnownAttribute | undefined): Comparable;
 function prepare(value: JsonValue, about: KnownAttribute | undefined): Comparable | null;
 function prepare(value: JsonValue, about: KnownAttribute | undefined): Comparable | null {
   if (typeof value === "number" || typeof value === "boolean") return value;
   if (typeof value !== "string") return null;
-  if (about?.type === "boolean") return asTruth(value);
+  if (about?.type === "boolean") return asBoolean(value);
   if (about?.type === "dateTime") {
     const instantMs = Date.parse(value);
     return Number.isNaN(instantMs) ? value : instantMs;
@@ -144,8 +144,8 @@ function prepare(value: JsonValue, about: KnownAttribute | undefined): Comparabl
   return about?.caseExact === true ? value : canonicalName(value);
 }
 
-/** Entra asks for `primary eq "True"`. */
-function asTruth(text: string): boolean | string {
+/** Entra sends `primary eq "True"`. */
+function asBoolean(text: string): boolean | string {
   const small = text.toLowerCase();
   return small === "true" || small === "false" ? small === "true" : text;
 }
@@ -155,7 +155,7 @@ type Test = (actual: Comparable, wanted: Comparable) => boolean;
 const onTexts = (test: (actual: string, wanted: string) => boolean): Test => (actual, wanted) =>
   typeof actual === "string" && typeof wanted === "string" && test(actual, wanted);
 
-/** An order exists among texts and among numbers (dates are), not between them. */
+/** Texts have an order, and numbers and dates have one. A text and a number have none. */
 const onOrder = (test: (order: number) => boolean): Test => (actual, wanted) => {
   if (typeof actual !== typeof wanted || typeof actual === "boolean") return false;
   return test(actual < wanted ? -1 : actual > wanted ? 1 : actual === wanted ? 0 : NaN);

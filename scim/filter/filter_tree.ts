@@ -13,7 +13,7 @@ import {
 export const COMPARE_OPERATORS = ["eq", "ne", "co", "sw", "ew", "gt", "ge", "lt", "le"] as const;
 export type CompareOperator = typeof COMPARE_OPERATORS[number];
 
-/** What a filter may compare with. */
+/** The values that a filter can compare with. */
 export type FilterValue = null | boolean | number | string;
 
 /** A filter as a tree. Inside of `each`, paths name sub-attributes: `attribute` is the sub-attribute, `sub` is `null`. */
@@ -62,7 +62,7 @@ export function filterPaths(filter: ScimFilter): FilterPath[] {
   }
 }
 
-/** The first attribute or comparison that makes no sense for that kind of resource, as a sentence; `null` when all do. */
+/** The problem of the first attribute or comparison that is not valid for that kind of resource, as a sentence. `null`: no problem. */
 export function filterProblem(kind: ResourceKind, filter: ScimFilter, mapping?: Mapping): string | null {
   switch (filter.kind) {
     case "and":
@@ -84,7 +84,7 @@ function pathProblem(kind: ResourceKind, path: FilterPath, mapping: Mapping | un
   return isKnownPath(kind, path, mapping) ? null : `No ${kind} has the attribute "${pathText(path)}".`;
 }
 
-/** RFC 7644 §3.4.2.2: an order that a type does not have is an invalid filter. */
+/** RFC 7644 §3.4.2.2: a filter is not valid if it compares an order that the type does not have. */
 function comparisonProblem(
   kind: ResourceKind,
   { path, operator, value }: Extract<ScimFilter, { kind: "compare" }>,
@@ -92,17 +92,17 @@ function comparisonProblem(
   const known = findAttributeOf(kind, path);
   if (operator === "eq" || operator === "ne") return null;
   if (known?.type === "boolean" || typeof value === "boolean" || value === null) {
-    return `"${operator}" compares no truth values and no null.`;
+    return `"${operator}" cannot compare true, false or null.`;
   }
   const isOrder = operator.startsWith("g") || operator.startsWith("l");
   if (!isOrder && typeof value !== "string") return `"${operator}" needs a quoted value.`;
   const isDate = known?.type === "dateTime" && isOrder;
   return isDate && Number.isNaN(Date.parse(String(value)))
-    ? `"${pathText(path)}" is compared with a date and time.`
+    ? `Compare "${pathText(path)}" with a date and time.`
     : null;
 }
 
-/** An attribute as a filter names it. Names of the table are spelled as they are stored; others as given. */
+/** An attribute in a filter. Known names have the stored spelling, other names the spelling of the filter. */
 export interface FilterPath {
   /** The URN of an extension; `null` for attributes of the resource itself. */
   readonly schema: string | null;
@@ -115,12 +115,12 @@ const ATTRIBUTE_NAME = /^[A-Za-z$][A-Za-z0-9_$-]*$/;
 const NOTHING: AttributeSet = new Map();
 const KINDS = ["user", "group"] as const;
 
-/** `emails.value`, with the schema's URN in front where there is one: for looking up what is indexed. */
+/** `emails.value`, with the URN of its schema in front, if there is one. */
 export function pathText({ schema, attribute, sub }: FilterPath): string {
   return `${schema === null ? "" : `${schema}:`}${attribute}${sub === null ? "" : `.${sub}`}`;
 }
 
-/** Reads a path; `null` when it cannot be one. */
+/** Reads a path. `null`: the text is not a path. */
 export function readFilterPath(text: string): FilterPath | null {
   const plain = withoutCoreSchema("group", withoutCoreSchema("user", text));
   const isExtension = plain.slice(0, 4).toLowerCase() === "urn:";
@@ -146,12 +146,12 @@ export function readSubPath(text: string, parent: FilterPath): FilterPath | null
   return { schema: null, attribute: known?.name ?? text, sub: null };
 }
 
-/** What is known of the attribute at a path, whichever kind of resource has it. Names mean the same in both. */
+/** The known attribute at a path, of either kind of resource. A name has the same meaning in both. */
 export function findAttributeAt(path: FilterPath): KnownAttribute | undefined {
   return findAttributeOf("user", path) ?? findAttributeOf("group", path);
 }
 
-/** What is known of the attribute at a path of one kind of resource. */
+/** The known attribute at a path of one kind of resource. */
 export function findAttributeOf(
   kind: ResourceKind,
   { schema, attribute, sub }: FilterPath,
@@ -166,8 +166,8 @@ export function findAttributeOf(
 /**
  * Whether a resource of that kind can have the attribute.
  *
- * @param mapping adds the attributes that the settings name. Others that bodies bring are kept, but it is not announced that they can be searched: a
- * search that misses silently makes provisioning programs create everybody twice.
+ * @param mapping adds the attributes that the settings name. Other attributes are stored, but a filter that names one is refused. An empty result
+ * would make provisioning programs create every user again.
  */
 export function isKnownPath(kind: ResourceKind, path: FilterPath, mapping?: Mapping): boolean {
   const known = findAttributeOf(kind, path);
@@ -179,7 +179,7 @@ export function isKnownPath(kind: ResourceKind, path: FilterPath, mapping?: Mapp
   });
 }
 
-/** {@link isKnownPath} for some kind, and without a mapping: whether words look like a filter at all. */
+/** {@link isKnownPath} for any kind, without a mapping. It distinguishes a filter from words. */
 export function isKnownSomewhere(path: FilterPath): boolean {
   return KINDS.some((kind) => isKnownPath(kind, path));
 }

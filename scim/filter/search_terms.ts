@@ -3,12 +3,12 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { JsonObject, JsonValue } from "../schema/resource.ts";
 
-/** What is kept of a word in the index; a longer word of a query is checked on the resource. */
+/** The length of a word in the index. For a longer word of a query, the resource is checked. */
 export const MAX_WORD_CHARACTERS = 24;
 const MAX_OWN_WORDS = 100;
 const MAX_GROUP_WORDS = 60;
 const MAX_QUERY_WORDS = 10;
-/** What is looked at of one text; the rest of a hostile one is not found. */
+/** The part of a text that can be found. It limits the work for hostile texts. */
 const MAX_TEXT_CHARACTERS = 512;
 
 const NAME_PARTS = ["familyName", "givenName", "formatted", "middleName"] as const;
@@ -17,7 +17,7 @@ const SPACES = /[\s\p{Cc}\u{10ffff}]+/u;
 const SEPARATORS = new Set([..."._@-+\\/,;:()'\""]);
 const EDGES = new Set([...",;()\"'"]);
 
-/** Where a user's words come from. */
+/** The sources of a user's words. */
 export interface WordSource {
   readonly name: string;
   readonly attributes: JsonObject;
@@ -25,7 +25,7 @@ export interface WordSource {
   readonly groups: readonly string[];
 }
 
-/** Words of a user in order, none the beginning of another: a search for the beginning finds the longer one. */
+/** The words of a user, in order. No word is the beginning of another, because a search by prefix finds the longer one. */
 export function userWords({ name, attributes, groups }: WordSource): string[] {
   const own = new Set<string>();
   addText(own, name);
@@ -54,8 +54,8 @@ export function groupWords(name: string): string[] {
 }
 
 /**
- * The words of a query, each once, none the beginning of another. A text that can only be a phone number ("+49 171 1234567") is one word.
- * Empty when there is nothing to look for.
+ * The words of a query, each once. No word is the beginning of another. A text that can only be a phone number ("+49 171 1234567") is one word.
+ * Empty if the query has no words.
  */
 export function queryWords(q: string): string[] {
   const text = canonicalName(q.toWellFormed()).trim();
@@ -64,7 +64,7 @@ export function queryWords(q: string): string[] {
   return longest([...new Set(words)]).slice(0, MAX_QUERY_WORDS);
 }
 
-/** The word by which a resource is found whose text begins like this one; `null` when it has none. */
+/** The first word of a text. It is in the index of every resource whose text begins like this one. `null`: no word. */
 export function firstWord(text: string, manner: "text" | "phone"): string | null {
   if (manner === "phone") {
     const digits = text.replace(/\D/g, "");
@@ -80,10 +80,10 @@ export function hasPrefix(words: readonly string[], start: string): boolean {
 }
 
 /**
- * What the index keeps: each word cut to {@link MAX_WORD_CHARACTERS}, with the number of characters that it has in common with the one before
- * it. A resource is found once for a beginning of n characters: by the one entry whose number is under n.
+ * The index entries: each word, cut to {@link MAX_WORD_CHARACTERS}, with the number of characters that it shares with the previous word. For a prefix
+ * of n characters, a resource is found exactly once: by the entry whose number is below n.
  *
- * @param words as {@link userWords} gives them.
+ * @param words the result of {@link userWords}.
  */
 export function indexWords(words: readonly string[]): Map<string, number> {
   const entries = new Map<string, number>();
@@ -97,7 +97,7 @@ export function indexWords(words: readonly string[]): Map<string, number> {
   return entries;
 }
 
-/** A word as the index keeps it; never half a character. */
+/** A word as stored in the index. It is never cut inside a character. */
 export function cutWord(word: string): string {
   if (word.length <= MAX_WORD_CHARACTERS) return word;
   const last = word.charCodeAt(MAX_WORD_CHARACTERS - 1);
@@ -111,13 +111,13 @@ function commonLength(a: string, b: string): number {
   return length;
 }
 
-/** In order, without what is the beginning of another. Code units order them well enough: beginnings stand together. */
+/** In order of code units, without words that are the beginning of another word. These are next to each other in this order. */
 function longest(words: readonly string[]): string[] {
   const sorted = [...new Set(words)].sort();
   return sorted.filter((word, at) => !(sorted[at + 1]?.startsWith(word) ?? false));
 }
 
-/** Adds each piece between spaces, and what begins inside of it after a separator. */
+/** Adds each piece between spaces, and each part of it that follows a separator. */
 function addText(words: Set<string>, value: JsonValue | undefined): void {
   if (typeof value !== "string" || value === "") return;
   const text = canonicalName(value.slice(0, MAX_TEXT_CHARACTERS).toWellFormed());
@@ -132,7 +132,7 @@ function addText(words: Set<string>, value: JsonValue | undefined): void {
   }
 }
 
-/** A phone number is found by its digits. A plus says nothing: many write the same number without. */
+/** A phone number is found by its digits. The plus is ignored, because many users omit it. */
 function addPhone(words: Set<string>, value: string): void {
   const digits = value.slice(0, MAX_TEXT_CHARACTERS).replace(/\D/g, "");
   if (digits === "") addText(words, value);
@@ -150,7 +150,7 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Without quotes and commas around it, and without the plus of a phone number. */
+/** Removes quotes and commas around a word, and the plus of a phone number. */
 function withoutEdges(word: string): string {
   let from = 0;
   let to = word.length;

@@ -16,7 +16,7 @@ import { HANDLERS } from "./handlers.ts";
 export interface ScimAppDeps {
   readonly targets: Targets;
   readonly credentials: Credentials;
-  /** Without a trailing slash; locations begin with it. */
+  /** Without a trailing slash. Locations begin with it. */
   readonly publicUrl: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -104,7 +104,7 @@ function run(row: RouteRow, c: Context<ScimEnv>, deps: ScimAppDeps): Promise<Res
   const { credential, target, body } = c.var;
   if (row.kind === null || !row.supported) throw new ScimRefusal("unsupported");
   if (row.access === "write" && credential.access === "read") {
-    throw new ScimRefusal("forbidden", { detail: "This credential may only read." });
+    throw new ScimRefusal("forbidden", { detail: "This credential has read access only." });
   }
   const actor = { name: `scim:${credential.name}`, source: c.env.remoteAddress };
   const { raw: { url: text, headers } } = c.req;
@@ -162,7 +162,7 @@ const CONTROL = /\p{Cc}/u;
 export const BASIC_CHALLENGE = 'Basic realm="Countersign", charset="UTF-8"';
 
 /**
- * The name and password of an Authorization header, or `null` when it is absent, of another scheme, or malformed: bad base64, no UTF-8,
+ * The name and password of an Authorization header. `null` if it is absent, has another scheme, or is malformed: bad base64, not UTF-8,
  * no colon, a control character (RFC 7617 §2).
  */
 export function readBasic(header: string | null): { name: string; password: string } | null {
@@ -189,7 +189,7 @@ function decodeText(base64: string): string | null {
 const FORM_TYPES = new Set(["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"]);
 
 /**
- * @param deps.publicUrl the address that browsers use; a proxy may have changed the scheme of the request's own.
+ * @param deps.publicUrl the address that browsers use. Behind a proxy, the request's URL may have another scheme.
  * @returns a check that throws the refusal `cross_site` or `media_type`.
  */
 export function createCrossSiteCheck({ publicUrl }: { publicUrl: string }): (request: Request) => void {
@@ -207,7 +207,7 @@ export function createCrossSiteCheck({ publicUrl }: { publicUrl: string }): (req
   };
 }
 
-/** Every browser names Mozilla; current ones also send Origin or Sec-Fetch-Site with a form. */
+/** The User-Agent of every browser begins with Mozilla. Current browsers also send Origin or Sec-Fetch-Site with a form. */
 function isBrowser({ headers }: Request): boolean {
   return headers.has("origin") || headers.has("sec-fetch-site") ||
     headers.get("user-agent")?.startsWith("Mozilla/") === true;

@@ -24,7 +24,7 @@ export type AddCredentialProblem =
   | "taken"
   | "busy";
 export type AddCredentialOutcome =
-  | { readonly ok: true; /** In clear, this once. */ readonly password: string }
+  | { readonly ok: true; /** In clear. It cannot be shown again. */ readonly password: string }
   | { readonly ok: false; readonly reason: AddCredentialProblem };
 export type RevokeCredentialOutcome = "revoked" | "unknown" | "in_settings";
 
@@ -97,20 +97,24 @@ export function createCredentialRecords(deps: CredentialRecordsDeps): Credential
     },
     async list() {
       const records: CredentialRecord[] = [];
-      const kept = store.list<CredentialRecord>(["scim_credential"], { limit: MAX_LISTED });
-      for await (const { value } of kept) if (value !== null) records.push(value);
+      const stored = store.list<CredentialRecord>(["scim_credential"], { limit: MAX_LISTED });
+      for await (const { value } of stored) if (value !== null) records.push(value);
       return records;
     },
     async revoke(name, actor) {
       const entry = NAME.test(name) ? await store.get<CredentialRecord>(keyOf(name)) : null;
       if (entry === null || entry.value === null) return "unknown";
       const credential = entry.value;
-      const told = { action: "scim_credential.revoke" as const, credential, before: scopeValues(credential) };
+      const change = {
+        action: "scim_credential.revoke" as const,
+        credential,
+        before: scopeValues(credential),
+      };
       const { ok } = await store.commit({
         checks: [{ key: keyOf(name), versionstamp: entry.versionstamp }],
         mutations: [
           { type: "delete", key: keyOf(name) },
-          auditOf(told, actor),
+          auditOf(change, actor),
         ],
       });
       return ok ? "revoked" : "unknown";
@@ -130,7 +134,7 @@ function addProblem(
   return password === undefined || isPassword(password) ? null : "bad_password";
 }
 
-/** What HTTP Basic can carry, and long enough. */
+/** Whether the password is long enough, and HTTP Basic can transport it. */
 function isPassword(password: string): boolean {
   return password.length >= MIN_PASSWORD_CHARACTERS && password.length <= MAX_PASSWORD_CHARACTERS &&
     password.isWellFormed() && !/\p{Cc}/u.test(password);

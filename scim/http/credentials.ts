@@ -30,9 +30,9 @@ export type {
 
 /** A credential in a list, without its password. */
 export interface ListedCredential extends Credential {
-  /** Credentials of the settings are changed in the settings. */
+  /** A credential of the settings can only be changed there. */
   readonly from: "settings" | "store";
-  /** `null` for one of the settings. */
+  /** `null` for a credential of the settings. */
   readonly createdMs: number | null;
 }
 
@@ -59,7 +59,7 @@ export class Credentials {
   readonly #settings: ReadonlyMap<string, { credential: Credential; digest: string }>;
   readonly #cache = new Map<string, { credential: Credential; digest: string; untilMs: number }>();
   readonly #running = new Map<string, Promise<Credential | null>>();
-  /** Grows when a credential is added or revoked, so that a running check reads the record again. */
+  /** Increases when a credential is added or revoked, so that a running check reads the record again. */
   #changes = 0;
 
   constructor(deps: CredentialsDeps) {
@@ -150,7 +150,7 @@ export class Credentials {
     return equalDigests(cached.digest, digest) ? cached.credential : null;
   }
 
-  /** @param options.limited answer a wrong credential with 429 instead of 401. */
+  /** @param options.limited return 429 instead of 401 for a wrong credential. */
   async #checkInTurn(
     given: Given,
     { source, limited }: { source: string; limited: boolean },

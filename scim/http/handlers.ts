@@ -16,7 +16,7 @@ import { etagOf, renderList, renderResource } from "../schema/render_resource.ts
 import { createResponse, receiptHeaders } from "./responses.ts";
 import { readQuery, type ScimQuery } from "./query.ts";
 
-/** A request of a caller who may make it, for a row of the table. */
+/** An authorized request for a row of SCIM_ROUTES. */
 export interface ScimCall {
   readonly headers: Headers;
   readonly body: RequestBody;
@@ -63,7 +63,7 @@ export const HANDLERS: Readonly<Record<RouteHandler, Handler>> = {
     const { content, password } = await contentOf(ask, deps);
     const { backends } = queryOf(ask);
     const written = await target.create(content, { actor, backends, password });
-    return writtenAnswer(written, { status: 201, ask, deps });
+    return writeResponse(written, { status: 201, ask, deps });
   },
 
   async replace(ask, deps) {
@@ -73,7 +73,7 @@ export const HANDLERS: Readonly<Record<RouteHandler, Handler>> = {
     const { content, password } = await contentOf(ask, deps, { pathName });
     const ifVersion = await expectedVersion(ask, pathName);
     const written = await target.replace(content, { actor, backends, password, ifVersion });
-    return writtenAnswer(written, { status: 200, ask, deps });
+    return writeResponse(written, { status: 200, ask, deps });
   },
 
   async delete(ask) {
@@ -95,7 +95,7 @@ function queryOf({ url, row, target }: ScimCall): ScimQuery {
 function nameOf({ segment }: ScimCall): string {
   const read = nameFromPath(segment);
   if (!read.ok) {
-    throw new ScimRefusal("invalid_value", { detail: `The path names nothing: ${read.problem}.` });
+    throw new ScimRefusal("invalid_value", { detail: `The name in the path is not valid: ${read.problem}.` });
   }
   return read.name;
 }
@@ -130,7 +130,7 @@ function isSearch({ schemas }: JsonObject): boolean {
     schemas.some((one) => typeof one === "string" && one.toLowerCase() === wanted);
 }
 
-/** The version that the request insists on, if it does (RFC 9110 §13.1). */
+/** The version that the request requires, if any (RFC 9110 §13.1). */
 async function expectedVersion(
   { headers, target, kind }: ScimCall,
   name: string,
@@ -139,11 +139,11 @@ async function expectedVersion(
   const noneMatch = parsePrecondition(headers.get("if-none-match"));
   if (match === null && noneMatch === null) return undefined;
   const stored = await target.directory.read(kind, canonicalName(name));
-  // What is not there is answered as without the condition (RFC 9110 §13.2.1).
+  // For a missing resource, the response is the same as without the condition (RFC 9110 §13.2.1).
   if (stored === null) return undefined;
   const tag = opaqueTag(etagOf(stored.version));
   if (noneMatch !== null && matchesTag(noneMatch, tag)) {
-    throw new ScimRefusal("precondition", { detail: "The resource is there, and If-None-Match names it." });
+    throw new ScimRefusal("precondition", { detail: "The resource exists, and If-None-Match matches it." });
   }
   if (match === null) return undefined;
   if (!matchesTag(match, tag)) throw new ScimRefusal("precondition");
@@ -174,11 +174,11 @@ function conditionally(
     : createResponse(text, { status: 200, headers: { etag } });
 }
 
-function writtenAnswer(
+function writeResponse(
   { stored, receipt }: Written,
   { status, ask, deps }: { status: 200 | 201; ask: ScimCall; deps: HandlerDeps },
 ): Response {
-  if (stored === null) throw new Error("Cannot answer a write: the target gave no resource");
+  if (stored === null) throw new Error("Cannot answer a write: the target returned no resource");
   const { name } = stored.content;
   const location = resourceLocation(
     { publicUrl: deps.publicUrl, target: ask.target.name },
@@ -194,14 +194,14 @@ function writtenAnswer(
   });
 }
 
-/** A header's condition: any version at all, or one of these. */
+/** The condition of a header: any version, or one of these tags. */
 export type Precondition = "any" | readonly string[];
 
-/** Tags that one header may name. */
+/** The maximum number of tags in one header. */
 const MAX_TAGS = 100;
 const TAG = /(?:W\/)?"([^"]*)"/g;
 
-/** The opaque parts of the tags that If-Match or If-None-Match names; `null` when there is no such header. */
+/** The opaque parts of the tags in If-Match or If-None-Match. `null`: the header is absent. */
 export function parsePrecondition(header: string | null): Precondition | null {
   if (header === null) return null;
   if (header.trim() === "*") return "any";
@@ -213,7 +213,7 @@ export function parsePrecondition(header: string | null): Precondition | null {
   return tags;
 }
 
-/** Whether a version that is there is among those that the condition names. */
+/** Whether the version of an existing resource matches the condition. */
 export function matchesTag(condition: Precondition, version: string): boolean {
   return condition === "any" || condition.includes(version);
 }
@@ -229,9 +229,9 @@ const RETRY_AFTER_S = "30";
 const MAX_LISTED_FAULTS = 5;
 
 /**
- * Reads everything of a target from its backends.
+ * Reads all resources of a target from its backends.
  *
- * @throws ScimRefusal `backend_unreachable`, `backend_failed`; `busy` when it takes too long.
+ * @throws ScimRefusal `backend_unreachable`, `backend_failed`; `busy` if it takes too long.
  */
 export async function refreshEverything(
   target: Target,
@@ -243,7 +243,7 @@ export async function refreshEverything(
 
 /** The refusal for a refresh with faults. `null` if it read everything. */
 export function reportRefusal(report: RefreshReport): ScimRefusal | null {
-  // What can be no resource here is missing from no answer.
+  // Entries that cannot be resources never appear in a response.
   const faults = report.faults.filter(({ kind }) => kind !== "left_out");
   if (faults.length === 0) return null;
   const named = faults.slice(0, MAX_LISTED_FAULTS).map(({ backend, detail }) => `"${backend}": ${detail}`)
@@ -253,21 +253,20 @@ export function reportRefusal(report: RefreshReport): ScimRefusal | null {
     ? "backend_failed"
     : "backend_unreachable";
   return new ScimRefusal(code, {
-    detail: `The latest could not be fetched from every backend. ${named}${more}`,
+    detail: `Some backends could not be read. ${named}${more}`,
     headers: code === "backend_unreachable" ? { "retry-after": RETRY_AFTER_S } : {},
   });
 }
 
-/** What asking again does not help. */
-const PERMANENT: ReadonlySet<string> = new Set(["refused", "nonsense", "unsupported", "brake"]);
+/** Faults that a retry does not fix. */
+const PERMANENT: ReadonlySet<string> = new Set(["refused", "nonsense", "unsupported", "deletion_limit"]);
 
-/** Waits for a refresh, but not for ever. */
+/** Waits for a refresh, up to a limit. */
 export async function withRefreshTimeout<T>(refresh: Promise<T>, clock: Clock): Promise<T> {
   const timed = await withTimeout(refresh, { clock, timeoutMs: REFRESH_TIMEOUT_MS });
   if (timed.inTime) return timed.value;
   throw new ScimRefusal("busy", {
-    detail:
-      "The backends are still being read. Ask again later, or without refresh for what is known so far.",
+    detail: "The backends are still being read. Try again later, or without refresh for the stored data.",
     headers: { "retry-after": RETRY_AFTER_S },
   });
 }

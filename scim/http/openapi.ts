@@ -40,7 +40,7 @@ const BODY_FAILS: readonly ScimRefusalCode[] = [
 interface HandlerRow {
   readonly success: 200 | 201 | 204 | null;
   readonly body: boolean;
-  /** Whether an answer has the receipt of a write. */
+  /** Whether the response has the receipt of a write. */
   readonly writes: boolean;
   readonly refusals: readonly ScimRefusalCode[];
 }
@@ -235,7 +235,7 @@ const REFUSAL_HEADERS: Readonly<Record<number, JsonObject>> = {
   503: RETRY_AFTER,
 };
 
-/** Headers that every answer carries. OpenAPI describes Content-Type by the media type of the content. */
+/** Headers of every response. OpenAPI describes Content-Type by the media type of the content. */
 function answerHeaders(): JsonObject {
   const names = Object.entries(COMMON_HEADERS).filter(([name]) => name !== "content-type");
   return Object.fromEntries(names.map(([name, value]) => [name, { schema: { const: value } }]));

@@ -24,7 +24,7 @@ export function schemaRef(name: string): JsonObject {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** By the names that references use. */
+/** The schemas, by the names in references. */
 export function componentSchemas(): Record<string, JsonValue> {
   return {
     User: resourceSchema("User"),
@@ -72,12 +72,12 @@ function resourceSchema(kind: keyof typeof KINDS): JsonObject {
 const NAME_PATTERN =
   "^(?!\\.{1,2}$|\\.[sS][eE][aA][rR][cC][hH]$)[^/\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]+$";
 
-/** What a name in a path or a body must be. */
+/** The schema of a name in a path or a body. */
 export const NAME_SCHEMA = { type: "string", minLength: 1, maxLength: 256, pattern: NAME_PATTERN } as const;
 
 const { type: _string, ...NAME_LIMITS } = NAME_SCHEMA;
 
-/** An entry of `members`: the member's name, as a text or in `display` or, when that is empty, in `value`. */
+/** An entry of `members`: the member's name as a text, in `display` or, if that is empty, in `value`. */
 const MEMBER: JsonObject = {
   anyOf: [NAME_SCHEMA, {
     type: "object",
@@ -98,7 +98,7 @@ const LIMITS: Readonly<Record<keyof typeof KINDS, Readonly<Record<string, JsonOb
   Group: { displayName: NAME_LIMITS, members: { maxItems: MAX_MEMBERS, items: MEMBER } },
 };
 
-/** Entries of a list (scim/schema/validate_attributes.ts), each given as an object or as the text of its value. */
+/** Entries of a list (scim/schema/validate_attributes.ts). Each is an object, or the text of its value. */
 const MAX_ENTRIES = 10_000;
 
 function attributeSchema(row: ScimAttributeRow): JsonObject {

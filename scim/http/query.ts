@@ -11,7 +11,7 @@ export interface ScimQuery {
   readonly page: number;
   /** `null` if absent or empty. */
   readonly q: string | null;
-  /** Absent for all of the target. */
+  /** Absent: all backends of the target. */
   readonly backends?: readonly string[];
 }
 
@@ -23,20 +23,20 @@ interface QueryContext {
   readonly backends: readonly BackendInfo[];
 }
 
-/** How each parameter is read; each throws the refusal of a bad value. */
+/** The parser of each parameter. It throws the refusal for a bad value. */
 const READERS: Readonly<Record<QueryName, (text: string, reading: QueryContext) => Partial<ScimQuery>>> = {
   refresh(text) {
-    if (text !== "true" && text !== "false") throw invalid("refresh is true or false.");
+    if (text !== "true" && text !== "false") throw invalid("refresh must be true or false.");
     return { refresh: text === "true" };
   },
   page(text) {
     const page = /^[0-9]{1,16}$/.test(text) ? Number(text) : 0;
-    if (page < 1) throw invalid("page is a whole number from 1, with at most 16 digits.");
-    // No target has so many pages, so this one is empty as well.
+    if (page < 1) throw invalid("page must be a whole number from 1, with at most 16 digits.");
+    // No target has so many pages, so this page is empty, too.
     return { page: Math.min(page, MAX_PAGE) };
   },
   q(text) {
-    if (text.length > MAX_Q_CHARACTERS) throw invalid("q has at most 2,048 characters.");
+    if (text.length > MAX_Q_CHARACTERS) throw invalid("q must have at most 2,048 characters.");
     return { q: text.trim() === "" ? null : text };
   },
   backends: (text, { backends }) => ({ backends: backendNames(text, backends) }),
@@ -44,8 +44,8 @@ const READERS: Readonly<Record<QueryName, (text: string, reading: QueryContext) 
 
 /**
  * @param given the request's parameters.
- * @param listed those that the operation listens to, and the backends of its target.
- * @throws ScimRefusal `invalid_value` or `unknown_backend`; also when a listed parameter is given twice.
+ * @param listed the parameters of the operation, and the backends of its target.
+ * @throws ScimRefusal `invalid_value` or `unknown_backend`; also if one of these parameters is given twice.
  */
 export function readQuery(
   given: URLSearchParams,
@@ -65,7 +65,9 @@ export function readQuery(
 function backendNames(text: string, backends: readonly BackendInfo[]): string[] {
   const names = [...new Set(text.split(",").map((name) => name.trim()))];
   for (const name of names) {
-    if (name === "") throw invalid("backends is a list of names, separated by commas; one of them is empty.");
+    if (name === "") {
+      throw invalid("backends must be a list of names, separated by commas. One of them is empty.");
+    }
     if (backends.some((one) => one.name === name)) continue;
     const known = backends.map((one) => `"${one.name}"`).join(", ");
     throw new ScimRefusal("unknown_backend", {

@@ -6,7 +6,7 @@ import { type RefusalRow, SCIM_REFUSALS, ScimRefusal } from "./refusals.ts";
 import type { Receipt, ReceiptEntry } from "../ports.ts";
 import { renderError } from "../schema/render_resource.ts";
 
-/** On every answer; `content-type` only with a body. */
+/** On every response; `content-type` only with a body. */
 export const COMMON_HEADERS = {
   "content-type": "application/scim+json",
   "content-language": "en",
@@ -17,7 +17,7 @@ export const COMMON_HEADERS = {
 /** The header with the result of a write at each backend. */
 export const RECEIPT_HEADER = "backends-receipt";
 
-/** @param text JSON, or `null` for an answer without a body. */
+/** @param text JSON, or `null` for a response without a body. */
 export function createResponse(
   text: string | null,
   { status, headers = {} }: { status: number; headers?: Readonly<Record<string, string>> },
@@ -25,7 +25,7 @@ export function createResponse(
   const { "content-type": type, ...others } = COMMON_HEADERS;
   if (text === null) return new Response(null, { status, headers: { ...others, ...headers } });
   const octets = new TextEncoder().encode(text);
-  // HEAD has the length of GET (RFC 9110 §9.3.2); Hono leaves its body out.
+  // HEAD has the length of GET (RFC 9110 §9.3.2). Hono omits its body.
   const length = { "content-length": String(octets.length) };
   return new Response(octets, {
     status,
@@ -35,7 +35,7 @@ export function createResponse(
 
 /**
  * The receipt as a List of Strings with a Token as parameter (RFC 9651 §3.1), in the order in which the target names its backends:
- * `"local";outcome=done, "directory";outcome=queued`. Names are Strings because keys of a Dictionary may hold no capital. A backend that did not
+ * `"local";outcome=done, "directory";outcome=queued`. Names are Strings because keys of a Dictionary cannot have capital letters. A backend that did not
  * store members of the group adds the count and the first names: `"corp";outcome=done;not-stored=2;names="bob eve"`.
  */
 export function receiptText({ entries }: Receipt): string {
@@ -77,7 +77,7 @@ export function receiptHeaders(receipt: Receipt | null): Record<string, string> 
   return receipt === null || receipt.entries.length === 0 ? {} : { [RECEIPT_HEADER]: receiptText(receipt) };
 }
 
-/** The answer for a refusal. */
+/** The response for a refusal. */
 export function scimRefusalResponse(refusal: ScimRefusal): Response {
   const { scimType }: RefusalRow = SCIM_REFUSALS[refusal.code];
   return errorResponse({
@@ -88,7 +88,7 @@ export function scimRefusalResponse(refusal: ScimRefusal): Response {
   });
 }
 
-/** An error that was found before the interface saw the request, in the same form. */
+/** An error of the HTTP server, in the same format. */
 export function errorResponse(
   { status, scimType, detail, headers }: {
     status: number;
@@ -105,7 +105,7 @@ export function faultResponse(fault: unknown, { log, random }: { log: Log; rando
   if (fault instanceof ScimRefusal) return scimRefusalResponse(fault);
   const id = random.bytes(4).toHex();
   const error = fault instanceof Error ? fault : new Error(String(fault));
-  log.error("an identity request failed", { id, error: error.message, stack: error.stack });
+  log.error("a SCIM request failed", { id, error: error.message, stack: error.stack });
   const { status, detail } = SCIM_REFUSALS.internal;
   return errorResponse({ status, detail: `${detail} Look for ${id}.` });
 }

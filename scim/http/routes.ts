@@ -3,14 +3,14 @@
 
 import type { ResourceKind } from "../schema/resource.ts";
 
-/** Everything of the interface is below it: `{base_url}/idm/scim/<target_id>`. */
+/** The prefix of all paths of the interface: `{base_url}/idm/scim/<target_id>`. */
 export const SCIM_PREFIX = "/idm/scim";
 
 /** The description of a query parameter. query.ts parses it. */
 interface ParameterRow {
   /** As in JSON Schema. */
   readonly type: "boolean" | "integer" | "string";
-  /** The default, in words. */
+  /** The default, as a text. */
   readonly preset: string;
   readonly meaning: string;
 }
@@ -42,7 +42,7 @@ export const QUERY_PARAMETERS = {
 
 export type QueryName = keyof typeof QUERY_PARAMETERS;
 
-/** What a route does, as the code names it. */
+/** The name of the handler of a route. */
 export type RouteHandler = "list" | "create" | "get" | "replace" | "delete" | "none";
 
 export interface RouteRow {
@@ -51,7 +51,7 @@ export interface RouteRow {
   readonly path: string;
   readonly operation: string;
   readonly kind: ResourceKind | null;
-  /** Parameters that the operation listens to; all others are ignored. */
+  /** The parameters of the operation. All others are ignored. */
   readonly query: readonly QueryName[];
   readonly supported: boolean;
   /** The access that a credential needs. `write` includes `read`. */
@@ -92,7 +92,7 @@ export const SCIM_ROUTES = [
   { method: "any", path: "[prefix]/.search", operation: "search by POST", kind: null, ...NOT_SUPPORTED },
 ] as const satisfies readonly RouteRow[];
 
-/** Where resources of a kind are, below the target. */
+/** The path of the resources of a kind, below the target. */
 export const COLLECTIONS: Readonly<Record<ResourceKind, string>> = { user: "/Users", group: "/Groups" };
 
 /** The address of one resource. */

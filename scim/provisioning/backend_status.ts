@@ -12,11 +12,11 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 
-/** A resource while it is being worked out: its content (`null`: there is none), states, and the contents of those that differ. */
+/** A resource during a change: its content (`null`: it does not exist), the state of each backend, and the contents that differ. */
 export interface ResourceStatus {
   readonly content: Content | null;
   readonly backends: BackendStates;
-  /** By backend: exactly the backends whose state has `differs`. */
+  /** By backend, for exactly the backends whose state has `differs`. */
   readonly copies: ReadonlyMap<string, Content>;
 }
 
@@ -42,7 +42,7 @@ export function withState(
   return state === undefined ? bare : { ...bare, backends: { ...others, [backend]: state } };
 }
 
-/** Sets the content at a backend that has the resource, also if it equals the content of the resource. */
+/** Sets the content at a backend that has the resource, even if it equals the content of the resource. */
 export function withCopy(status: ResourceStatus, backend: string, content: Content): ResourceStatus {
   const state = status.backends[backend];
   if (state === undefined) return status;
@@ -64,9 +64,10 @@ export function withoutCopy(status: ResourceStatus, backend: string): ResourceSt
 }
 
 /**
- * The end of every change: what no backend has is gone, and a content that no backend holds any more gives way to that of the first that is left.
+ * The last step of every change. A resource that no backend has is deleted. If no backend has the content of the resource any more, the content of
+ * the first remaining backend replaces it.
  *
- * @param order the target's backends as listed.
+ * @param order the target's backends in the order of the list.
  */
 export function normalizeStatus(status: ResourceStatus, order: readonly string[]): ResourceStatus {
   const holders = order.filter((name) => hasResource(status.backends[name]));
@@ -84,7 +85,7 @@ export function isSameContent(a: Content, b: Content): boolean {
   return b.kind === "group" && sameMembers(a.members, b.members);
 }
 
-/** Names are compared without case: another spelling of a member is no other member. */
+/** Names are compared without case: another spelling of a member is the same member. */
 export function sameMembers(a: readonly string[], b: readonly string[]): boolean {
   if (a.length !== b.length) return false;
   if (a.every((name, at) => name === b[at])) return true;
@@ -138,7 +139,7 @@ export class BackendCopies {
     if (text.length > MAX_CHARACTERS) {
       throw new ScimRefusal("too_large", {
         detail:
-          `The resource is too large to differ between backends: name all backends, "${id.backend}" too.`,
+          `The resource is too large to differ between backends. Name all backends, including "${id.backend}".`,
       });
     }
     const stored = await readChunkedText(this.#store, this.#key(id));
@@ -191,7 +192,7 @@ export async function readStatus(copies: BackendCopies, stored: Stored | null): 
   return { content, backends, copies: found };
 }
 
-/** The store contains only our own texts. */
+/** The store contains only texts that this module wrote. */
 export function parseContent(text: string): Content {
   return JSON.parse(text) as Content;
 }

@@ -30,7 +30,7 @@ export interface DeliveryDeps {
   readonly outbox: Outbox;
   readonly copies: BackendCopies;
   readonly locks: KeyedLocks;
-  /** One delivery at a time for one resource at one backend. */
+  /** Locks for one resource at one backend, so that deliveries run one at a time. */
   readonly deliveryLocks: KeyedLocks;
   readonly clock: Clock;
   readonly random: Random;
@@ -47,7 +47,7 @@ export function deliveryKey(backend: string, { kind, name }: { kind: string; nam
   return `${backend} ${lockKey(kind, name)}`;
 }
 
-/** @param known a live entry. Rejects if the store fails; the entry then stays. */
+/** Delivers one entry. Rejects if the store fails; the entry then stays. @param known an entry that is not a dead letter. */
 export async function deliver(
   deps: DeliveryDeps,
   { backend, known }: { backend: Backend; known: StoredEntry },
@@ -125,7 +125,7 @@ async function attempt(
   return await backend.put({ content, ...(password === undefined ? {} : { password }) }, hint);
 }
 
-/** The content that the backend must get. */
+/** The content to write to the backend. */
 async function contentToDeliver(
   { directory, copies }: DeliveryDeps,
   { backend, entry: { kind, name, restores } }: StoredEntry,
@@ -156,7 +156,7 @@ async function recordDone(
   return { outcome: "done" };
 }
 
-/** The state after a delivery that the state does not show as pending: a group without a deleted user. */
+/** The state after a delivery that was not recorded as pending, such as a group without a deleted user. */
 function redelivered(
   state: BackendState | undefined,
   { operation, put }: { operation: string; put: Partial<PutResult> },
@@ -247,16 +247,16 @@ const MAX_DELAY_MS = 10 * 60_000;
 /** An unreachable backend is called at least this often. One call a minute is cheap, and its return is noticed soon. */
 const MAX_UNAVAILABLE_DELAY_MS = 60_000;
 const MAX_RETRY_AFTER_MS = 3600_000;
-/** So often is a write tried that the backend itself does not want. */
+/** Failed attempts before a write becomes a dead letter. A fault that says that the backend is unreachable or busy never makes it one. */
 export const MAX_ATTEMPTS = 50;
 
-/** Whether the fault is the backend's as a whole, and not one resource's. */
+/** Whether the fault concerns the whole backend, and not one resource. */
 export function isUnavailable({ kind }: BackendFault): boolean {
   return kind === "unreachable" || kind === "busy";
 }
 
 /**
- * @param attempts how often it was tried, from 1.
+ * @param attempts the number of attempts, from 1.
  * @param chance uniform in [0, 1).
  */
 export function retryDelayMs(
@@ -269,7 +269,7 @@ export function retryDelayMs(
   return Math.max(Math.round(grownMs * (0.8 + 0.4 * chance)), askedMs);
 }
 
-/** Whether to give up on a write until an operator retries it. An unreachable backend is never a reason to. */
+/** Whether a write becomes a dead letter until an operator retries it. This never happens because a backend is unreachable or busy. */
 export function isPermanent(fault: BackendFault, attempts: number): boolean {
   return !fault.retry || (attempts >= MAX_ATTEMPTS && !isUnavailable(fault));
 }

@@ -25,13 +25,13 @@ interface IntentRecord {
   readonly name: string;
   readonly operation: string;
   readonly atMs: number;
-  /** In the order of the calls. `parts`: of the former content's text; 0: the backend did not have the resource. */
+  /** In the order of the calls. `parts`: the number of parts of the former content. 0: the backend did not have the resource. */
   readonly backends: readonly { readonly name: string; readonly parts: number }[];
 }
 
 export interface Intent {
   readonly id: string;
-  /** The mutations that end it. They belong to the commit that records the write or its undoing. */
+  /** The mutations that end it. They belong to the commit that records the write or its rollback. */
   readonly ending: readonly Mutation[];
 }
 
@@ -52,7 +52,7 @@ export interface IntentLogDeps extends CompensationDeps {
   readonly orderedId: () => string;
 }
 
-/** A commit accepts 800 KiB, and a part has up to 60. */
+/** A commit accepts 800 KiB, and a part has up to 60 KiB. */
 const MAX_PARTS_PER_COMMIT = 10;
 const MAX_DELETES_PER_COMMIT = 200;
 
@@ -99,7 +99,7 @@ export class IntentLog {
       mutations: [...changes.flatMap(({ mutations }) => mutations), ...this.#ending(id, value)],
     });
     for (const change of changes) change.committed();
-    log.warn("an interrupted write is undone", {
+    log.warn("an interrupted write is rolled back", {
       target,
       [value.kind]: value.name,
       operation: value.operation,

@@ -3,13 +3,13 @@
 import type { Clock } from "../../platform/runtime.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 
-/** Gives a lock back; calling it twice is harmless. */
+/** Releases a lock. A second call does nothing. */
 export type Release = () => void;
 
 export interface KeyedLocks {
-  /** Waits for the lock of `key`. Rejects with the refusal `busy` when too many wait, or when it takes too long. */
+  /** Waits for the lock of `key`. Rejects with the refusal `busy` if too many callers wait, or if it takes too long. */
   hold(key: string): Promise<Release>;
-  /** The lock if it is free, else `null`. */
+  /** Takes the lock if it is free. Otherwise returns `null`. */
   tryHold(key: string): Release | null;
   /** Runs `task` under the lock. */
   run<T>(key: string, task: () => Promise<T>): Promise<T>;
@@ -19,7 +19,7 @@ interface Waiter {
   readonly grant: () => void;
 }
 
-/** @param limits `each`: callers that can wait for one key; `all`: for all keys; `waitMs`: the longest wait. */
+/** @param limits `each`: the maximum number of callers that wait for one key; `all`: for all keys; `waitMs`: the longest wait. */
 export function createKeyedLocks(
   clock: Clock,
   { each = 256, all = 4096, waitMs = 30_000 }: { each?: number; all?: number; waitMs?: number } = {},

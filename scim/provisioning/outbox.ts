@@ -42,7 +42,7 @@ export interface NewEntry {
   readonly name: string;
   readonly operation: BackendOperation;
   readonly remoteId?: string | undefined;
-  /** In clear; sealed here. */
+  /** In clear. The outbox seals it. */
   readonly password?: string | undefined;
   readonly started?: boolean;
   readonly restores?: true;

@@ -21,9 +21,9 @@ export interface WritePlanInput {
   /** The desired content; `null` exactly for `remove`. */
   readonly content: Content | null;
   readonly before: ResourceStatus;
-  /** All of the target's, as listed. */
+  /** All backends of the target, in the order of the list. */
   readonly backends: readonly BackendInfo[];
-  /** The names that the write is for, in the order of the list. */
+  /** The backends of the write, in the order of the list. */
   readonly named: readonly string[];
   readonly nowMs: number;
 }
@@ -35,11 +35,11 @@ export interface BackendCall {
 
 export interface WritePlan {
   readonly ok: true;
-  /** What the resource is when the write is done. */
+  /** The resource after the write. */
   readonly after: ResourceStatus;
-  /** Calls to make before anything is recorded, in order. */
+  /** The calls before the write is recorded, in order. */
   readonly calls: readonly BackendCall[];
-  /** What an outbox delivers. */
+  /** The writes that the outbox delivers. */
   readonly queued: readonly BackendCall[];
 }
 
@@ -113,13 +113,13 @@ function planRemoval({ before, backends, named, nowMs }: WritePlanInput): WriteP
     if (!isAsynchronous(backend)) calls.push(call);
     else {
       queued.push(call);
-      after = withState(after, backend.name, owedRemoval(state, nowMs));
+      after = withState(after, backend.name, pendingRemoval(state, nowMs));
     }
   }
   return { ok: true, after: normalizeStatus(after, backends.map(({ name }) => name)), calls, queued };
 }
 
-function owedRemoval({ remoteId }: BackendState, nowMs: number): BackendState {
+function pendingRemoval({ remoteId }: BackendState, nowMs: number): BackendState {
   return {
     state: "pending",
     operation: "remove",
@@ -132,16 +132,16 @@ export function isAsynchronous({ kind, mode }: BackendInfo): boolean {
   return kind !== "store" && mode === "async";
 }
 
-/** What the choice needs to know of a target. */
+/** The data of a target for the selection. */
 export interface BackendSelection {
   readonly backends: readonly BackendInfo[];
-  /** Whether a backend holds groups at all. */
+  /** Whether a backend stores groups. */
   readonly holdsGroups: (backend: string) => boolean;
 }
 
 /**
- * Names in the order of the list, each once. Throws the refusal `unknown_backend` for a name that is none, for no name at all, and for a backend
- * that holds no groups when a group is meant; `unsupported` when no backend holds groups.
+ * The names of the selected backends in the order of the list, each once. Throws the refusal `unknown_backend` for an unknown name, for an empty
+ * list, and for a group at a backend without groups. Throws `unsupported` for a group if no backend stores groups.
  */
 export function selectBackends(
   { backends, holdsGroups }: BackendSelection,
@@ -151,7 +151,7 @@ export function selectBackends(
   const able = all.filter((name) => kind === "user" || holdsGroups(name));
   if (named === undefined) {
     if (able.length > 0) return able;
-    throw new ScimRefusal("unsupported", { detail: "No backend of this target holds groups." });
+    throw new ScimRefusal("unsupported", { detail: "No backend of this target stores groups." });
   }
   if (named.length === 0) {
     throw new ScimRefusal("unknown_backend", { detail: "The parameter `backends` names no backend." });
@@ -163,7 +163,7 @@ export function selectBackends(
   }
   const unable = named.find((name) => !able.includes(name));
   if (unable !== undefined) {
-    throw new ScimRefusal("unknown_backend", { detail: `The backend "${unable}" holds no groups.` });
+    throw new ScimRefusal("unknown_backend", { detail: `The backend "${unable}" does not store groups.` });
   }
   return all.filter((name) => named.includes(name));
 }

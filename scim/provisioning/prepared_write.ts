@@ -36,7 +36,7 @@ export interface WriteJob {
   readonly auditAs?: "members";
   readonly kind: ResourceKind;
   readonly name: string;
-  /** Creates the new content from the stored one; `null` only for `remove`. */
+  /** Creates the new content from the stored one. `null` only for `remove`. */
   content(stored: Stored | null): Content | null;
 }
 
@@ -142,7 +142,7 @@ export async function readBefore(
     if (operation === "create" && read.value !== null && !pending.has(backend.name)) {
       throw new ScimRefusal("taken", {
         detail:
-          `The backend "${backend.name}" has a resource of that name already. Ask with refresh=true to see it.`,
+          `The backend "${backend.name}" already has a resource with that name. Send a GET with refresh=true to see it.`,
         receipt: untried,
       });
     }

@@ -16,7 +16,7 @@ import {
   withState,
 } from "./backend_status.ts";
 
-/** What a backend can hold. */
+/** The data that a backend can store. */
 export type Coverage = Pick<Backend, "covers" | "holds" | "readOnly">;
 
 /** The longest read-only value that is stored although it differs from the resource. */
@@ -34,7 +34,7 @@ function whole(backend: Coverage, previous: Content, read: Content): Content {
   return mergeContent(previous, known, backend.covers);
 }
 
-/** Whether a backend holds `content` already, as far as it can. */
+/** Whether a backend already has `content`, as far as it can store it. */
 export function holdsAlready(
   backend: Coverage,
   { content, remote }: { content: Content; remote: RemoteResource },
@@ -48,7 +48,7 @@ export interface BackendReading {
   readonly coverage: Coverage;
   /** `null`: it does not have the resource. */
   readonly remote: RemoteResource | null;
-  /** All of the target's, as listed. */
+  /** All backends of the target, in the order of the list. */
   readonly order: readonly string[];
   /** Backends of kind `store`. They always have the content of the resource. */
   readonly embedded: ReadonlySet<string>;
@@ -60,7 +60,7 @@ export interface BackendReading {
 /** The status after a read. Returns the same object if nothing changed. */
 export function applyReading(status: ResourceStatus, reading: BackendReading): ResourceStatus {
   const state = status.backends[reading.backend];
-  // A pending write will be delivered, and a dead letter waits for an operator; the current value of the backend overwrites none of them.
+  // A pending write will be delivered, and a dead letter waits for an operator; the current value of the backend overwrites neither.
   if (state?.operation !== undefined) return status;
   if (reading.remote === null) return withVanished(status, reading);
   const found = { ...reading, remote: reading.remote };
@@ -99,7 +99,7 @@ function withOwnReadOnly(
   return { ...status, backends: { ...status.backends, [backend]: next } };
 }
 
-/** Drops names from the state's summary that the backend holds by now, and names that are no longer members of the resource. */
+/** Removes names from the summary of the state if the backend now has the members, or if they are no longer members of the resource. */
 function withNotStored(
   status: ResourceStatus,
   { backend, remote }: BackendReading & { remote: RemoteResource },

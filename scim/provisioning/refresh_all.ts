@@ -1,4 +1,4 @@
-// Refreshes a whole target from its backends: imports, updates, and marks vanished resources. A limit stops a refresh that would drop too many.
+// Refreshes a whole target from its backends: imports, updates, and marks vanished resources. A limit prevents the removal of too many resources.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Log } from "../../platform/log.ts";
@@ -18,7 +18,7 @@ import { NameHashSet } from "../directory/name_hashes.ts";
 export interface RefreshAllDeps extends RefreshDeps {
   readonly random: Random;
   readonly log: Log;
-  /** A refresh that would drop a larger share of the resources of a backend drops none. */
+  /** If a refresh would remove a larger share of the resources of a backend, it removes none of them. */
   readonly maxDropPercent: number;
 }
 
@@ -39,10 +39,10 @@ interface Pass {
 
 type RefreshFault = Omit<RefreshReport["faults"][number], "backend">;
 
-/** So many resources may always be dropped. Otherwise a small target could never drop a resource. */
+/** This many resources may always be removed. Otherwise a small target could never lose a resource. */
 const ALWAYS_DROPPABLE = 10;
 const MAX_BATCH = 250;
-/** More than any directory has, so that a listing without an end stops. */
+/** More than any directory has, so that a list without an end stops. */
 const MAX_LISTED = 5_000_000;
 
 export async function refreshAll(
@@ -91,20 +91,20 @@ async function refreshKind(
       read += page.length;
       onProgress?.({ backend: backend.name, kind, read });
       if (read > MAX_LISTED) {
-        return [{ kind: "nonsense", detail: `${UNREAD}${kind}s: the listing does not end.` }];
+        return [{ kind: "nonsense", detail: `${UNREAD}${kind}s: the list does not end.` }];
       }
     }
   } catch (fault) {
     if (!(fault instanceof BackendListError)) throw fault;
     return [{ kind: fault.fault.kind, detail: `${UNREAD}${kind}s: ${fault.fault.detail}` }];
   }
-  const braked = await dropUnseen(deps, pass, seen);
+  const limited = await dropUnseen(deps, pass, seen);
   const skipped: RefreshFault[] = unusable === 0 ? [] : [{
     kind: "left_out",
     detail:
-      `Left out ${unusable} ${kind}s: their names are empty, too long or have characters that a name cannot have.`,
+      `Left out ${unusable} ${kind}s: their names are empty, too long or contain characters that are not allowed.`,
   }];
-  return [...skipped, ...braked];
+  return [...skipped, ...limited];
 }
 
 /** Names of backends are checked like names of request bodies. */
@@ -171,7 +171,7 @@ async function changeAll(deps: RefreshAllDeps, pass: Pass, candidates: readonly 
   }
 }
 
-/** Plans the change of a resource under its lock, with the current record. */
+/** Plans the change of a resource from its current record, under its lock. */
 async function decide(
   deps: RefreshAllDeps,
   pass: Pass,
@@ -180,7 +180,7 @@ async function decide(
   const { backend, kind, startedMs, counts, meanwhile } = pass;
   const stored = await deps.directory.read(kind, canonicalName(name));
   const state = stored?.backends[backend.name];
-  // The resource was written after the listing began, so the listing is older.
+  // The resource was written after the list began, so the list is older.
   const isNewer = state !== undefined && state.sinceMs >= startedMs;
   const isPending = await deps.outbox.find(backend.name, kind, name) !== null;
   if (isPending || (isNewer && listed === null)) return null;
@@ -212,7 +212,7 @@ async function writeAll(
   if (writes.length === 0) return;
   const results = await directory.writeMany(writes);
   const missed = results.filter(({ ok }) => !ok).length;
-  // Only another process can have written. The next refresh sees the result.
+  // Only another process can have written them. The next refresh sees the result.
   if (missed > 0) {
     log.warn("a refresh found resources changed meanwhile", {
       target: directory.target,
@@ -232,8 +232,8 @@ async function dropUnseen(deps: RefreshAllDeps, pass: Pass, seen: NameHashSet): 
     if (isUnseen) dropped++;
   }
   if (dropped > ALWAYS_DROPPABLE && dropped * 100 > held * deps.maxDropPercent) {
-    const detail = brakeDetail({ kind, dropped, held, percent: deps.maxDropPercent });
-    return [{ kind: "brake", detail }];
+    const detail = deletionLimitDetail({ kind, dropped, held, percent: deps.maxDropPercent });
+    return [{ kind: "deletion_limit", detail }];
   }
   if (dropped === 0) return [];
   let candidates: Candidate[] = [];
@@ -259,13 +259,13 @@ async function* heldBy(
   }
 }
 
-function brakeDetail(
+function deletionLimitDetail(
   { kind, dropped, held, percent }: { kind: ResourceKind; dropped: number; held: number; percent: number },
 ): string {
   const number = (value: number) => value.toLocaleString("en-US");
-  return `Would drop ${number(dropped)} of ${
+  return `The refresh would remove ${number(dropped)} of ${
     number(held)
-  } ${kind}s; the limit is ${percent} %, so none was dropped. ` +
-    "If they really are gone there, raise max_drop_percent of the target and refresh again; if not, look at the " +
-    "backend's search base and permissions.";
+  } ${kind}s. The limit is ${percent} %, so it removed none. ` +
+    "If the backend no longer has them, raise max_drop_percent of the target and refresh again. Otherwise check the " +
+    "search base and the permissions at the backend.";
 }

@@ -134,7 +134,7 @@ export function watchChanges(
 ): ChangeWatch {
   const startedMs = clock.nowMs();
   const deleted = new Set<string>();
-  /** A leaver's groups are changed with it, and do not tell. */
+  /** Removing a user changes its groups without a notification. */
   let isUserChanged = false;
   const stop = directory.observe((change) => {
     if (change.kind === "user") isUserChanged = true;

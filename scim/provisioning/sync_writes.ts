@@ -68,7 +68,7 @@ export async function undoCalls(
     const { backend, before } = call;
     const undone = before === null
       ? await backend.remove(kind, name)
-      // No hint: a resource that is created again has another id.
+      // Without a hint, because a resource that is created again has another id.
       : await backend.put({ content: before.content });
     if (!undone.ok) left.push(call);
   }
@@ -104,7 +104,7 @@ export function backendRefusal(
     .map(({ backend }) => `"${backend}"`) ?? [];
   const end = pending.length === 0
     ? "Nothing was changed."
-    : `Nothing was recorded; what ${pending.join(", ")} may have done is still to be taken back.`;
+    : `The write failed. The rollback at ${pending.join(", ")} is pending.`;
   const reason = `${fault.detail.replace(/[.\s]+$/, "").slice(0, 300)}.`;
   const problem = isUnavailable(fault) ? "cannot be reached" : "refused the operation";
   const waitS = Math.ceil(Math.min(fault.retryAfterMs ?? 5000, 3600_000) / 1000);

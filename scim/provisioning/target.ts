@@ -39,7 +39,7 @@ export interface TargetDeps {
   readonly directory: TargetDirectory;
   hashPassword(password: string): Promise<PasswordHash>;
   openBackend(target: TargetSettings, backend: LdapBackendSettings | ScimBackendSettings): Backend;
-  /** Returns ids that sort by time. */
+  /** Returns IDs that sort by time. */
   orderedId(): string;
   /** Users sign in from this target. */
   readonly isLoginTarget?: boolean;
@@ -68,8 +68,8 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
     target,
     isLoginTarget,
     backends: settings.backends.map(({ name, kind, mode }): BackendInfo => {
-      const keeps = readOnlyNames(remotes.get(name)?.readOnly ?? NO_READ_ONLY);
-      return { name, kind, mode, ...(keeps.length === 0 ? {} : { keeps }) };
+      const readOnly = readOnlyNames(remotes.get(name)?.readOnly ?? NO_READ_ONLY);
+      return { name, kind, mode, ...(readOnly.length === 0 ? {} : { keeps: readOnly }) };
     }),
     readOnly: commonReadOnly([...remotes.values()]),
   };
@@ -160,19 +160,19 @@ function targetOperations(
   };
 }
 
-/** The contents that differ, also those that differ only in read-only attributes of their backend. */
+/** The contents that differ, including those that differ only in read-only attributes of their backend. */
 function withReadOnlyValues(
   { content, backends, copies }: ResourceStatus,
   remotes: ReadonlyMap<string, Backend>,
 ): ReadonlyMap<string, Content> {
-  const held = new Map(copies);
+  const contents = new Map(copies);
   for (const [name, { kept }] of Object.entries(backends)) {
     const known = copies.get(name) ?? content;
     const readOnly = remotes.get(name)?.readOnly;
     if (kept === undefined || readOnly === undefined || known?.kind !== "user") continue;
-    held.set(name, withReadOnly(known, { ...known, attributes: kept }, readOnly));
+    contents.set(name, withReadOnly(known, { ...known, attributes: kept }, readOnly));
   }
-  return held;
+  return contents;
 }
 
 /** Single flight: callers that arrive during a run share the next run. */
@@ -206,7 +206,7 @@ export interface TargetsDeps extends Omit<TargetDeps, "owner" | "settings" | "di
   readonly owner?: string;
 }
 
-/** Opens every target. Rejects if the store fails. An unavailable backend is no error. */
+/** Opens every target. Rejects if the store fails. An unavailable backend is not an error. */
 export async function createTargets(deps: TargetsDeps): Promise<Targets> {
   const owner = deps.owner ?? deps.random.bytes(8).toHex();
   const targets = new Map<string, OpenTarget>();
@@ -271,7 +271,7 @@ async function retry({ store, directory, outbox }: RetryDeps, known: StoredEntry
   if (stored === null || state?.state !== "failed") {
     await store.commit({ mutations: change.mutations });
   } else {
-    const { why: _met, ...rest } = state;
+    const { why: _former, ...rest } = state;
     const written = await directory.write({
       kind,
       name: stored.content.name,

@@ -10,10 +10,10 @@ import type { Content, JsonObject, JsonValue, ResourceKind } from "../schema/res
 
 const MAX_ATTRIBUTES = 30;
 const MAX_VALUE_CHARACTERS = 200;
-/** In place of a value that is never recorded. */
+/** Replaces a value that is never recorded. */
 const REDACTED = "********";
 
-/** An event in a target's directory. */
+/** The entry of an event in a target's directory. */
 export function targetAuditEntry(
   target: string,
   { actor, ...what }: Omit<AuditEntry, "actor" | "source" | "target"> & { readonly actor: Actor },
@@ -53,7 +53,7 @@ export interface AuditScope {
   readonly isLoginTarget?: boolean;
 }
 
-/** The event of a change with the values before and after, and one event for each phone number that became or ceased to be a factor. */
+/** The entry of a change with the values before and after, and one entry for each phone number that was added or removed as a factor. */
 export function contentAuditEntries(scope: AuditScope, change: ContentChange): Mutation[] {
   const { actor, action, kind, name, setsPassword = false, backends } = change;
   const { before, after } = changedValues(change);
@@ -71,7 +71,7 @@ export function contentAuditEntries(scope: AuditScope, change: ContentChange): M
   return scope.isLoginTarget === true ? [entry, ...numberEntries(scope.name, change)] : [entry];
 }
 
-/** The fields of an event about members: the first names, and how many more. `total`: how many are added in all. */
+/** The fields of an entry about members: the first names, and the number of others. `total`: the number of all added members. */
 export function auditMembers({ added, removed = [], total = added.length }: {
   added: readonly string[];
   removed?: readonly string[];
@@ -105,13 +105,13 @@ function membersOf(content: Content | null): readonly string[] {
   return content?.kind === "group" ? content.members : [];
 }
 
-/** A value as it is compared, and as the record has it: masked or shortened. */
+/** A value for comparison, and its masked or shortened form in the record. */
 interface RecordedValue {
   readonly whole: string | boolean;
   readonly shown: string | boolean;
 }
 
-/** Behind a value that differs only in characters that the record does not have. */
+/** Follows a value that differs only in characters that the record omits. */
 const OTHERWISE_EQUAL = "(changed)";
 
 /** The values of the attributes that differ, as short texts. */

@@ -70,7 +70,7 @@ async function record(
     also,
   }).catch((fault) => {
     if (!(fault instanceof RangeError)) throw fault;
-    throw new ScimRefusal("too_large", { detail: "The resource is too large to be kept.", cause: fault });
+    throw new ScimRefusal("too_large", { detail: "The resource is too large to be stored.", cause: fault });
   });
   if (!written.ok) throw new ScimRefusal("changed");
   for (const change of outboxes) change.committed();

@@ -103,7 +103,7 @@ export class WriteCoordinator {
       backend: name,
       [job.kind]: job.name,
       operation: job.operation,
-      stillToTakeBack: left.map(({ backend }) => backend.name).join(" "),
+      notUndone: left.map(({ backend }) => backend.name).join(" "),
       why: fault.detail,
     });
     const receipt = failureReceipt(named, { failed: name, fault, touched, left });

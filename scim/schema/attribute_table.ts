@@ -17,14 +17,14 @@ export interface ScimAttributeRow {
   readonly multi?: true;
   /** Compared with case in a filter. */
   readonly caseExact?: true;
-  /** The name in RFC 7643, if the specification spells it otherwise. */
+  /** The name in RFC 7643, if the interface specification spells it otherwise. */
   readonly rfcName?: string;
   readonly sub?: Readonly<Record<string, ScimAttributeRow>>;
   /** The sub-attribute that a plain text sets, and that a filter on the whole attribute compares. */
   readonly plain?: string;
   /** `readOnly`: a value in a body is ignored. `writeOnly`: never shown and never compared. */
   readonly mutability?: "readOnly" | "writeOnly";
-  /** Where it is defined. */
+  /** The source of the definition. */
   readonly ref: string;
 }
 
@@ -46,7 +46,7 @@ const entries = (
   ref: string,
 ) => ({ type: "complex", multi: true, plain: "value", sub: ENTRY, ref } as const satisfies ScimAttributeRow);
 
-/** The specification lists it with the core attributes, RFC 7643 in the enterprise extension. It is stored where the client put it. */
+/** A core attribute in the interface specification, an attribute of the enterprise extension in RFC 7643. It is stored where the client put it. */
 const MANAGER = {
   type: "complex",
   plain: "value",

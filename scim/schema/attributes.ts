@@ -14,7 +14,7 @@ import { isJsonArray, isJsonObject } from "./json_limits.ts";
 
 /** One attribute of the table. */
 export interface KnownAttribute {
-  /** As it is stored and shown. */
+  /** The stored spelling. */
   readonly name: string;
   readonly type: AttributeType;
   readonly multi: boolean;
@@ -25,7 +25,7 @@ export interface KnownAttribute {
   readonly sub: AttributeSet;
 }
 
-/** By the name in small letters, in either spelling. */
+/** By the name in lower case, in either spelling. */
 export type AttributeSet = ReadonlyMap<string, KnownAttribute>;
 
 export const CORE_SCHEMAS: Readonly<Record<ResourceKind, string>> = {
@@ -40,7 +40,7 @@ export const SCIM_ATTRIBUTES: Readonly<Record<ResourceKind, AttributeSet>> = {
 
 /** The attribute of that name in either spelling, without case. */
 export function findAttribute(set: AttributeSet, name: string): KnownAttribute | undefined {
-  // Most names come spelled as they are stored in small letters already, or are short; long ones are no attribute.
+  // No known attribute has a long name.
   return name.length > 100 ? undefined : set.get(name.toLowerCase());
 }
 
@@ -80,7 +80,7 @@ export interface AttributePath {
   readonly known: KnownAttribute | null;
 }
 
-/** Reads a path; names of the table come out in the document's spelling, a bare multi-valued one as its plain sub-attribute. */
+/** Reads a path. Known names get the spelling of the interface specification. A multi-valued attribute alone means its plain sub-attribute. */
 export function readPath(kind: ResourceKind, text: string): AttributePath {
   const { schema, rest } = splitSchema(kind, text);
   const dot = rest.indexOf(".");
@@ -121,14 +121,14 @@ export function textsAt(attributes: JsonObject, path: AttributePath): string[] {
   return entries.flatMap((entry) => isJsonObject(entry) ? textsOf(property(entry, sub)) : []);
 }
 
-/** A value as front-end texts: a scalar is one text, a list of scalars is several. Other values are none. */
+/** A value as front-end texts: one for a scalar, several for a list of scalars, none for other values. */
 export function textsOf(value: JsonValue | undefined): string[] {
   if (isJsonArray(value)) return value.flatMap((one) => isJsonArray(one) ? [] : textsOf(one));
   if (typeof value === "boolean" || typeof value === "number") return [String(value)];
   return typeof value === "string" && value !== "" ? [value] : [];
 }
 
-/** An own property, so that a foreign name never reaches a prototype. */
+/** Reads an own property, so that a name from a client never reaches a prototype. */
 export function property(object: JsonObject, name: string): JsonValue | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
@@ -149,12 +149,12 @@ function splitSchema(kind: ResourceKind, text: string): { schema: string | null;
 }
 
 export interface Draft {
-  /** @param texts at least one, none empty. */
+  /** @param texts at least one text. No text is empty. */
   set(path: AttributePath, texts: readonly string[]): void;
   finish(): JsonObject;
 }
 
-/** A value under construction. Maps, because a client chooses the names: one may be `__proto__`. */
+/** A value under construction. It is a Map, because a client chooses the names, and one may be `__proto__`. */
 type Growing = Map<string, JsonValue | Growing | Entries>;
 
 class Entries {
@@ -175,7 +175,7 @@ export function createDraft(): Draft {
   };
 }
 
-/** A text, a boolean, or for an unknown attribute as many texts as there are. */
+/** A text or a boolean. For an unknown attribute, one text or all texts. */
 function valueOf({ known, multi }: AttributePath, texts: readonly string[]): JsonValue {
   const first = texts[0] ?? "";
   if (known?.type === "boolean") return first.toLowerCase() === "true";

@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from "./resource.ts";
 
 export type ContactField = "emails" | "phoneNumbers";
 
-/** What is wrong with one value. */
+/** A value that is not valid. */
 export interface ContactProblem {
   readonly field: ContactField;
   readonly value: string;
@@ -15,7 +15,7 @@ const MAX_EMAIL_CHARACTERS = 254;
 /** The rule of HTML's `type=email`. */
 const EMAIL =
   /^[\p{L}\p{N}.!#$%&'*+/=?^_`{|}~-]{1,64}@[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?(?:\.[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?)*$/u;
-/** Digits with the usual separators, and an extension. A national number is a number, too. */
+/** Digits with the usual separators, and an extension. National numbers are allowed. */
 const PHONE = /^(?:tel:)?\+?[\d\s().\-/\u00a0]{3,40}(?:\s*(?:x|ext\.?|;ext=)\s*\d{1,10})?$/i;
 const MIN_PHONE_DIGITS = 3;
 const MAX_PHONE_DIGITS = 25;
@@ -34,9 +34,9 @@ export function isContactValue(field: ContactField, text: string): boolean {
 }
 
 /**
- * The values of a user that are no addresses or numbers.
+ * The values of a user that are not e-mail addresses or phone numbers.
  *
- * @param before the attributes that the user has: a value that is stored already stays allowed.
+ * @param before the stored attributes of the user. A value that is already stored is allowed.
  */
 export function contactProblems(attributes: JsonObject, before: JsonObject = {}): ContactProblem[] {
   return (["emails", "phoneNumbers"] as const).flatMap((field) => {

@@ -20,7 +20,7 @@ const PROBLEMS: Readonly<Record<JsonFlaw, string>> = {
 /**
  * Reads a request's body: UTF-8 (a byte order mark is ignored), at most 32 levels and 200,000 values, an object at the top.
  *
- * @returns the object, or what is wrong as a sentence that quotes nothing of the body. If a name is given twice, the last one counts.
+ * @returns the object, or the problem as a sentence without quotes from the body. If a name occurs twice, the last one counts.
  */
 export function parseJsonObject(octets: Uint8Array): BodyOutcome {
   const parsed = parseBoundedJson(octets, { maxDepth: MAX_JSON_DEPTH, maxValues: MAX_JSON_VALUES });
@@ -28,7 +28,7 @@ export function parseJsonObject(octets: Uint8Array): BodyOutcome {
   const value = parsed.value as JsonValue;
   return isJsonObject(value)
     ? { ok: true, value }
-    : { ok: false, problem: "The body is JSON, but no object." };
+    : { ok: false, problem: "The body is JSON, but not an object." };
 }
 
 /** Whether a value is a JSON object. */

@@ -1,5 +1,5 @@
-// Maps between SCIM attributes and front-end attributes of a target, and the default mappings. An attribute without a row
-// keeps its name.
+// Maps between SCIM attributes and front-end attributes of a target, and contains the default mappings. An attribute
+// without a row has the same name on both sides.
 
 import type { Content, FrontEnd, JsonValue, Mapping, MappingRow, ResourceKind } from "./resource.ts";
 import {
@@ -19,7 +19,7 @@ import { isReadOnly, type ReadOnlyAttributes } from "./read_only_attributes.ts";
 import { distinctNames } from "./resource_name.ts";
 import { withPersonName } from "./merge.ts";
 
-/** `name[].sub`: each entry of a multi-valued attribute. */
+/** The default table of the interface specification. `name[].sub` means each entry of a multi-valued attribute. */
 export const DEFAULT_USER_MAPPING = [
   { scim: "id", frontEnd: "userName" },
   { scim: "externalId", frontEnd: "userName" },
@@ -53,7 +53,7 @@ export const DEFAULT_GROUP_MAPPING = [
 
 export { mergeContent } from "./merge.ts";
 
-/** What the settings say differs from the document's table: SCIM attribute → front-end attribute. */
+/** The rows of the settings, which replace or extend the default table: SCIM attribute → front-end attribute. */
 export interface MappingSettings {
   readonly user: Readonly<Record<string, string>>;
   readonly group: Readonly<Record<string, string>>;
@@ -64,14 +64,14 @@ const DEFAULTS: Readonly<Record<ResourceKind, readonly MappingRow[]>> = {
   group: DEFAULT_GROUP_MAPPING,
 };
 
-/** The front-end attribute that is a resource's name, whatever else a mapping calls it. */
+/** The front-end attribute with a resource's name. A mapping can add another one. */
 const NAME_FRONT_END = { user: "userName", group: "groupName" } as const;
 const NAME_ATTRIBUTE = { user: "userName", group: "displayName" } as const;
 
 /**
- * The document's table with the settings laid over it: a SCIM attribute that has a row gets another front-end attribute, any other gets a row.
+ * The default table with the changes of the settings. A setting replaces the row of its SCIM attribute, or adds a row.
  *
- * @param settings SCIM attributes in the document's spelling or the RFC's.
+ * @param settings SCIM attributes in the spelling of the interface specification or of the RFC.
  */
 export function createMapping(settings: MappingSettings): Mapping {
   return { user: overlay("user", settings.user), group: overlay("group", settings.group) };
@@ -88,9 +88,9 @@ function overlay(kind: ResourceKind, settings: Readonly<Record<string, string>>)
   return [...rows.values()];
 }
 
-/** A mapping of one kind, read. */
+/** A parsed mapping of one kind. */
 interface Plan {
-  /** Rows of the attributes in the content, except the name, `active`, `members`, and an id or externalId that is the name. */
+  /** The rows, except those of the name, `active`, `members`, and of an id or externalId that is the name. */
   readonly rows: readonly { readonly path: AttributePath; readonly frontEnd: string }[];
   readonly names: ReadonlySet<string>;
   readonly active: string;
@@ -99,7 +99,7 @@ interface Plan {
   readonly externalId: string;
   /** Front-end attributes that no longer map to the SCIM attribute of the same name. */
   readonly takenFrontEnds: ReadonlySet<string>;
-  /** SCIM attributes without sub-attributes that a row names. */
+  /** SCIM attributes that a row names without a sub-attribute. */
   readonly takenAttributes: ReadonlySet<string>;
 }
 
@@ -144,7 +144,7 @@ function createPlan(mappingRows: readonly MappingRow[], kind: ResourceKind): Pla
   };
 }
 
-/** Whether an externalId is stored apart from the name, because the mapping gives it a front-end attribute. */
+/** Whether an externalId is stored separately from the name, because the mapping gives it a front-end attribute. */
 export function hasOwnExternalId(kind: ResourceKind, mapping: Mapping): boolean {
   const { names, externalId } = planOf(mapping, kind);
   return !names.has(externalId);
@@ -158,15 +158,15 @@ export function resourceIds(content: Content, mapping: Mapping): { id: string; e
   }
   const frontEnd = toFrontEnd(content, mapping);
   return {
-    // Nothing can be found by an empty id.
+    // An empty id would be useless.
     id: frontEnd.get(plan.id)?.[0] ?? content.name,
     externalId: frontEnd.get(plan.externalId)?.[0] ?? "",
   };
 }
 
 /**
- * A resource as front-end attributes: each row's, then what maps by its own name (the enterprise extension by its last name). Texts, in order; what
- * is unset or empty is not there, so lists of an address's parts may lose their places.
+ * A resource as front-end attributes: first those of the rows, then attributes without a row under their own names, also those of the enterprise
+ * extension. Values are texts in order. Empty values are omitted, so the lists of the parts of addresses may not match by position.
  */
 export function toFrontEnd(content: Content, mapping: Mapping): FrontEnd {
   const plan = planOf(mapping, content.kind);
@@ -191,7 +191,7 @@ export function toFrontEnd(content: Content, mapping: Mapping): FrontEnd {
   return frontEnd;
 }
 
-/** Where the values of a front-end attribute go; none for the name, `active` and `members`, and for attributes that cannot be set. */
+/** The SCIM paths of a front-end attribute. None for the name, `active`, `members`, and attributes that cannot be set. */
 function pathsOf(frontEndName: string, plan: Plan, kind: ResourceKind): readonly AttributePath[] {
   if (plan.takenFrontEnds.has(frontEndName)) {
     return plan.rows.filter(({ frontEnd }) => frontEnd === frontEndName).map(({ path }) => path);
@@ -202,7 +202,7 @@ function pathsOf(frontEndName: string, plan: Plan, kind: ResourceKind): readonly
   return isSimple(path) ? [path] : [];
 }
 
-/** Whether the enterprise extension has an attribute of that name, and a user none. */
+/** Whether the enterprise extension has an attribute with that name, but the core schema does not. */
 function isEnterprise(name: string): boolean {
   const set = findAttribute(SCIM_ATTRIBUTES.user, ENTERPRISE_SCHEMA)?.sub;
   return set?.has(name.toLowerCase()) === true && findAttribute(SCIM_ATTRIBUTES.user, name) === undefined;
@@ -215,9 +215,9 @@ function isSimple({ attribute, sub, multi, known }: AttributePath): boolean {
 }
 
 /**
- * A resource from front-end attributes. An `active` that is there and is not "true" means inactive; one that is not there, active.
+ * A resource from front-end attributes. A user is active if `active` is missing or "true".
  *
- * @param options `name` as the backend spells it.
+ * @param options `name` is spelled as at the backend.
  */
 export function fromFrontEnd(
   frontEnd: FrontEnd,
@@ -251,16 +251,20 @@ export interface FrontEndAttribute {
 }
 
 /** Whether every SCIM attribute of a front-end attribute of a user is read-only. */
-export function isFrontEndReadOnly(frontEnd: string, mapping: Mapping, kept: ReadOnlyAttributes): boolean {
+export function isFrontEndReadOnly(
+  frontEnd: string,
+  mapping: Mapping,
+  readOnly: ReadOnlyAttributes,
+): boolean {
   const paths = pathsOf(frontEnd, planOf(mapping, "user"), "user");
-  return paths.length > 0 && paths.every((path) => isReadOnly(path, kept));
+  return paths.length > 0 && paths.every((path) => isReadOnly(path, readOnly));
 }
 
 /**
- * What some front-end attributes reach: the top-level SCIM attributes, and within complex ones also each path (`name` and `name.familyName`; a URN
- * and `urn:…:department`; `addresses[0].region` for what keeps the first entry's only), so that {@link mergeContent} leaves what they do not reach.
+ * The SCIM attributes that some front-end attributes cover, for {@link mergeContent}: each top-level attribute, and each path in a complex one, such
+ * as `name` and `name.familyName`, or a URN and `urn:…:department`. `addresses[0].region` means that only the first entry is stored.
  *
- * @param held names, or a backend's rows.
+ * @param held names, or the rows of a backend.
  */
 export function coveredAttributes(
   held: Iterable<string | FrontEndAttribute>,

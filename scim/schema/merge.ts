@@ -9,11 +9,11 @@ import { isJsonArray, isJsonObject } from "./json_limits.ts";
 const WHOLE: MergeScope = { subs: null, firstOnly: false };
 
 /**
- * Lays `read` over `previous`.
+ * Merges `read` into `previous`.
  *
- * @param covers what the backend can hold, as `coveredAttributes` gives it; `null` for everything. Other attributes stay as they are.
- * @returns the name and the members that were there in their spelling. `active` is what was read: a caller that reads a backend that does not know it
- * says so in `read`.
+ * @param covers the attributes that the backend can store, from `coveredAttributes`. `null`: all. Other attributes do not change.
+ * @returns the merged content. The name and known members have the spelling of `previous`. `active` is that of `read`: the caller must set it
+ * if the backend does not store it.
  */
 export function mergeContent(
   previous: Content,
@@ -51,7 +51,7 @@ function reachOf(name: string, covers: ReadonlySet<string>): MergeScope {
   const separator = name.startsWith("urn:") ? ":" : ".";
   const head = `${name}${separator}`;
   const subs = [...covers].filter((path) => path.startsWith(head)).map((path) => path.slice(head.length));
-  // Only the attribute as a whole is named.
+  // `covers` names only the whole attribute.
   if (subs.length === 0) return WHOLE;
   return { subs: new Set(subs), firstOnly: [...covers].some((path) => path.startsWith(`${name}[0].`)) };
 }
@@ -82,8 +82,8 @@ function asEntries(value: JsonValue | undefined): JsonObject[] {
 }
 
 /**
- * The manager stands beside the core attributes, as the document has it, or in the enterprise extension: it is merged wherever it stands, and stays
- * where it stood before.
+ * `manager` may be a core attribute, as in the interface specification, or in the enterprise extension, as in RFC 7643. It is merged in both cases,
+ * and stays where it was.
  */
 function mergeAroundManager(
   previous: JsonObject,
@@ -91,22 +91,22 @@ function mergeAroundManager(
   covers: ReadonlySet<string> | null,
 ): JsonObject {
   const before = property(previous, ENTERPRISE_SCHEMA);
-  const stoodInside = isJsonObject(before) && property(before, "manager") !== undefined &&
+  const wasInExtension = isJsonObject(before) && property(before, "manager") !== undefined &&
     property(previous, "manager") === undefined;
-  const stoodBeside = property(previous, "manager") !== undefined;
-  if (!stoodInside && !stoodBeside) return mergeAttributes(previous, read, covers);
-  if (stoodBeside) {
+  const wasCore = property(previous, "manager") !== undefined;
+  if (!wasInExtension && !wasCore) return mergeAttributes(previous, read, covers);
+  if (wasCore) {
     const isMoved = property(read, "manager") === undefined;
-    return mergeAttributes(previous, isMoved ? besideExtension(read) : read, covers);
+    return mergeAttributes(previous, isMoved ? withCoreManager(read) : read, covers);
   }
-  const { manager, ...merged } = mergeAttributes(besideExtension(previous), besideExtension(read), covers);
+  const { manager, ...merged } = mergeAttributes(withCoreManager(previous), withCoreManager(read), covers);
   if (manager === undefined) return merged;
   const extension = property(merged, ENTERPRISE_SCHEMA);
   return { ...merged, [ENTERPRISE_SCHEMA]: { ...(isJsonObject(extension) ? extension : {}), manager } };
 }
 
-/** Moves the manager from the extension to the attributes, unless they have one. */
-function besideExtension(attributes: JsonObject): JsonObject {
+/** Moves `manager` from the extension to the core attributes, unless they already have one. */
+function withCoreManager(attributes: JsonObject): JsonObject {
   const { [ENTERPRISE_SCHEMA]: extension, ...rest } = attributes;
   if (!isJsonObject(extension) || property(rest, "manager") !== undefined) return attributes;
   const { manager, ...others } = extension;
@@ -122,7 +122,7 @@ function respell(previous: readonly string[], read: readonly string[]): string[]
 
 /** Sub-attributes that state the purpose of an entry. They remain if a backend does not store them. */
 const KEPT_WITH_VALUE = ["type", "primary", "display"];
-/** The same for an entry that is known by its place only. */
+/** The same for an entry that is known only by its position. */
 const KEPT_WITH_PLACE = ["type", "primary"];
 
 /** The sub-attributes of a value that a backend stores. `null`: all. */
@@ -143,7 +143,7 @@ export function mergeObject(
   const merged = new Map<string, JsonValue>(Object.entries(previous));
   for (const sub of subs) {
     const now = property(read, sub);
-    // A value that the backend stores alike does not change. Backends do not store an empty text.
+    // A value that is equal at the backend does not change. Backends do not store empty texts.
     if (sameTexts(textsOf(merged.get(sub)), textsOf(now))) continue;
     if (now === undefined) merged.delete(sub);
     else merged.set(sub, now);
@@ -151,7 +151,7 @@ export function mergeObject(
   return merged.size === 0 ? undefined : Object.fromEntries(merged);
 }
 
-/** Lays entries of a multi-valued attribute over entries; `undefined` when none are left. */
+/** Merges the entries of a multi-valued attribute. `undefined`: no entry remains. */
 export function mergeEntries(
   previous: readonly JsonObject[],
   read: readonly JsonObject[],
@@ -165,8 +165,8 @@ export function mergeEntries(
 }
 
 /**
- * A directory keeps the parts of entries as sets: it loses which belongs to which, their order, and what two have in common. Where the sets are the
- * same, so are the entries.
+ * Whether the stored parts of all entries are equal. A directory stores each part as a set of values, without the order, without duplicates, and
+ * without the entry of a value. So equal sets count as equal entries.
  */
 function holdsSame(
   previous: readonly JsonObject[],
@@ -251,7 +251,7 @@ export function sameTexts(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((text, at) => text === b[at]);
 }
 
-/** A user's attributes with the two names that always are there, first. */
+/** The attributes of a user with `name` first. It always has `familyName` and `givenName`. */
 export function withPersonName(attributes: JsonObject): JsonObject {
   const { name, ...rest } = attributes;
   const given: JsonObject = isJsonObject(name) ? name : {};

@@ -25,7 +25,7 @@ export interface ParseResourceOptions {
 
 export const MAX_MEMBERS = 50_000;
 const MAX_PASSWORD_CHARACTERS = 1024;
-const DECEPTIVE = "a new name neither begins nor ends with a blank, and contains no format characters";
+const DECEPTIVE = "a new name must not begin or end with a blank, or contain format characters";
 
 /** The sources of a new resource's name. The first one that is present wins. */
 const NAMING: Readonly<Record<ResourceKind, readonly [string, ...string[]]>> = {
@@ -33,7 +33,7 @@ const NAMING: Readonly<Record<ResourceKind, readonly [string, ...string[]]>> = {
   group: ["displayName", "externalId", "id"],
 };
 
-/** Not part of the attributes: set by the server, or stored elsewhere. */
+/** Not stored with the attributes: the server sets them, or stores them elsewhere. */
 const APART: Readonly<Record<ResourceKind, ReadonlySet<string>>> = {
   user: new Set(["schemas", "id", "externalId", "meta", "userName", "active", "groups", "password"]),
   group: new Set(["schemas", "id", "externalId", "meta", "displayName", "members", "password"]),
@@ -45,7 +45,7 @@ type Body = ReturnType<typeof readAttributes>;
 /**
  * Reads the body of a POST or a PUT. Nothing is required; types and sizes are checked.
  *
- * @returns the content and, for a user, the password in clear; or why not, in a sentence that quotes no value.
+ * @returns the content and, for a user, the password in clear. Or the problem, as a sentence without values of the body.
  */
 export function parseResource(
   kind: ResourceKind,
@@ -71,7 +71,7 @@ function readChecked(
   checkSchemas(body.get("schemas")?.value);
   const name = nameOf(kind, body, options);
   if (options.pathName !== undefined && canonicalName(name) !== canonicalName(options.pathName)) {
-    return { ok: false, code: "renamed", detail: `${NAMING[kind][0]} is another name than the path's.` };
+    return { ok: false, code: "renamed", detail: `${NAMING[kind][0]} differs from the name in the path.` };
   }
   const attributes = attributesOf(kind, body, options.mapping);
   if (kind === "group") {
@@ -85,11 +85,11 @@ function readChecked(
   };
 }
 
-/** The named schemas are not checked: clients name old ones, and extensions of their own. */
+/** The schemas themselves are not checked, because clients send outdated ones and their own extensions. */
 function checkSchemas(value: JsonValue | undefined): void {
   if (value === undefined || value === null || typeof value === "string") return;
   if (!isJsonArray(value) || value.some((one) => typeof one !== "string")) {
-    throw new InvalidValue("schemas must be a list of texts.");
+    throw new InvalidValue("schemas must be a list of strings.");
   }
 }
 
@@ -106,7 +106,7 @@ function nameOf(
     if (typeof text !== "string" || text === "") continue;
     const read = parseName(text);
     if (!read.ok) throw new InvalidValue(`${attribute} cannot be a name: ${read.problem}.`);
-    // Users and groups that have such a name already can be read, changed and deleted; such users cannot sign in.
+    // Existing users and groups with such a name can be read, changed and deleted. Such users cannot sign in.
     const isNew = pathName === undefined && isStored !== true;
     if (isNew && isDeceptiveName(read.name)) {
       throw new InvalidValue(`${attribute} cannot be a name: ${DECEPTIVE}.`);
@@ -131,7 +131,7 @@ function readGiven(body: Body, attribute: string): JsonValue | undefined {
   return given === undefined ? undefined : validateValue(given.value, given.known, attribute);
 }
 
-/** Its characters are not checked, but its length is, because hashing costs time. */
+/** Checks the length of the password, because hashing takes time. Its characters are not checked. */
 function passwordOf(body: Body): string | undefined {
   const password = readGiven(body, "password");
   if (password === undefined) return undefined;
@@ -156,7 +156,7 @@ function membersOf(body: Body): string[] {
   return distinctNames(names);
 }
 
-/** The name in an entry that has one attribute and spells it as in the table, which is nearly every one of tens of thousands. */
+/** Fast path: the name in an entry with a single attribute in the stored spelling. Most of the tens of thousands of entries are like this. */
 function plainMember(entry: JsonValue): string | null {
   if (!isJsonObject(entry) || Object.keys(entry).length !== 1) return null;
   const text = entry.display ?? entry.value;
@@ -164,7 +164,7 @@ function plainMember(entry: JsonValue): string | null {
   return read?.ok === true ? read.name : null;
 }
 
-/** The specification maps `display`. Other clients send `value`. */
+/** The interface specification uses `display`. Other clients send `value`. */
 function memberOf(entry: JsonValue, at: string): string {
   const text = typeof entry === "string" ? entry : nameInEntry(entry, at);
   const read = parseName(text);
@@ -173,11 +173,11 @@ function memberOf(entry: JsonValue, at: string): string {
 }
 
 function nameInEntry(entry: JsonValue, at: string): string {
-  if (!isJsonObject(entry)) throw new InvalidValue(`${at} must be an object or a text.`);
+  if (!isJsonObject(entry)) throw new InvalidValue(`${at} must be an object or a string.`);
   const named = readAttributes(entry, SCIM_ATTRIBUTES.group.get("members")?.sub ?? new Map());
   for (const sub of ["display", "value"]) {
     const text = named.get(sub)?.value ?? "";
-    if (typeof text !== "string") throw new InvalidValue(`${at}.${sub} must be a text.`);
+    if (typeof text !== "string") throw new InvalidValue(`${at}.${sub} must be a string.`);
     if (text !== "") return text;
   }
   throw new InvalidValue(`${at} has neither display nor value.`);

@@ -13,23 +13,23 @@ export const NO_READ_ONLY: ReadOnlyAttributes = new Set();
 /** The settings of a backend that decide which attributes are read-only. */
 export type BackendAttributes = Pick<Backend, "covers" | "readOnly">;
 
-/** @param paths SCIM attributes of a user, in the document's spelling or the RFC's. */
+/** @param paths SCIM attributes of a user, in the spelling of the interface specification or of the RFC. */
 export function toReadOnlyAttributes(paths: readonly string[]): ReadOnlyAttributes {
   return new Set(paths.map((path) => readPath("user", path)).flatMap((path) => [topOf(path), leafOf(path)]));
 }
 
-export function isReadOnly(path: AttributePath, kept: ReadOnlyAttributes): boolean {
-  return kept.has(leafOf(path));
+export function isReadOnly(path: AttributePath, readOnly: ReadOnlyAttributes): boolean {
+  return readOnly.has(leafOf(path));
 }
 
-/** `wanted` with the read-only attributes of `held`. Read-only attributes that `held` lacks are removed. Names, `active` and groups cannot be read-only. */
-export function withReadOnly(wanted: Content, held: Content | null, kept: ReadOnlyAttributes): Content {
-  if (kept.size === 0 || wanted.kind !== "user") return wanted;
+/** `wanted` with the read-only attributes of `held`. Those that `held` lacks are removed. Names, `active` and groups cannot be read-only. */
+export function withReadOnly(wanted: Content, held: Content | null, readOnly: ReadOnlyAttributes): Content {
+  if (readOnly.size === 0 || wanted.kind !== "user") return wanted;
   const attributes = held === null ? {} : held.attributes;
-  return mergeContent(wanted, { ...wanted, attributes }, kept);
+  return mergeContent(wanted, { ...wanted, attributes }, readOnly);
 }
 
-/** Attributes that no backend of a directory can change: read-only in at least one, and in every other that stores them. */
+/** Attributes that are read-only at every backend that stores them, and at least at one. */
 export function commonReadOnly(backends: readonly BackendAttributes[]): ReadOnlyAttributes {
   const every = new Set(backends.flatMap(({ readOnly = NO_READ_ONLY }) => [...readOnly]));
   const leaves = [...every].filter((name) => ![...every].some((other) => isBelow(other, name)));
@@ -39,9 +39,9 @@ export function commonReadOnly(backends: readonly BackendAttributes[]): ReadOnly
   return new Set(own.flatMap((leaf) => [...[...every].filter((name) => isBelow(leaf, name)), leaf]));
 }
 
-/** As people call them: an extension's attribute by its own name, a list as a whole, an object by its parts. */
-export function readOnlyNames(kept: ReadOnlyAttributes): string[] {
-  const leaves = [...kept].filter((name) => ![...kept].some((other) => isBelow(other, name)));
+/** Display names: an attribute of an extension without the URN, a list as a whole, an object by its parts. */
+export function readOnlyNames(readOnly: ReadOnlyAttributes): string[] {
+  const leaves = [...readOnly].filter((name) => ![...readOnly].some((other) => isBelow(other, name)));
   return leaves.flatMap((leaf) => {
     if (leaf.startsWith("urn:")) return [leaf.slice(leaf.lastIndexOf(":") + 1)];
     const known = findAttribute(SCIM_ATTRIBUTES.user, leaf);

@@ -14,9 +14,9 @@ export function etagOf(version: string): string {
 }
 
 /**
- * One resource as the interface answers it.
+ * One resource as a response of the interface.
  *
- * @param location the resource's own address, absolute.
+ * @param location the absolute URL of the resource.
  * @returns JSON text, without line breaks.
  */
 export function renderResource(
@@ -68,7 +68,7 @@ export function renderError(
 /** The core schema, and the extensions that the resource has attributes of (RFC 7643 §3). */
 export function schemasOf(stored: Stored, attributesText?: string): string[] {
   const core = CORE_SCHEMAS[stored.content.kind];
-  // Parsed only where there may be one.
+  // Parses the attributes only if there may be an extension.
   if (attributesText !== undefined && !attributesText.includes('"urn:')) return [core];
   return [core, ...Object.keys(stored.content.attributes).filter((name) => name.startsWith("urn:"))];
 }
@@ -100,11 +100,11 @@ function quote(text: string): string {
 
 const DAY_MS = 86_400_000;
 
-/** Two and three digits. */
+/** Numbers with two and with three digits. */
 const PAIRS = Array.from({ length: 60 }, (_, value) => String(value).padStart(2, "0"));
 const TRIPLES = Array.from({ length: 1000 }, (_, value) => String(value).padStart(3, "0"));
 
-/** What resources of one page have in common is mostly the day. */
+/** The resources of one page often have the same day. */
 let lastDay = NaN;
 let lastDate = "";
 
@@ -112,7 +112,7 @@ let lastDate = "";
  * The same text as `Date.toISOString`, at a tenth of its cost.
  *
  * @param ms whole milliseconds since the epoch.
- * @throws RangeError beyond what a Date can hold.
+ * @throws RangeError if a Date cannot have this value.
  */
 export function isoTime(ms: number): string {
   const day = Math.floor(ms / DAY_MS);

@@ -14,8 +14,8 @@ export interface UserContent {
   readonly name: string;
   readonly active: boolean;
   /**
-   * SCIM attributes, spelled as the document's table. Always has `name` with `familyName` and `givenName` (texts, maybe empty). Never has
-   * schemas, meta, id, userName, active, groups, password; externalId only where the mapping gives it a front-end attribute of its own.
+   * SCIM attributes, spelled as in the interface specification. `name` with `familyName` and `givenName` is always present; both may be empty.
+   * Without schemas, meta, id, userName, active, groups and password. externalId only if the mapping gives it a front-end attribute.
    */
   readonly attributes: JsonObject;
 }
@@ -24,18 +24,18 @@ export interface UserContent {
 export interface GroupContent {
   readonly kind: "group";
   readonly name: string;
-  /** As for a user; never has displayName or members. */
+  /** As for a user, but without displayName and members. */
   readonly attributes: JsonObject;
-  /** Names as sent, each once (compared without case). They need not be users. */
+  /** Names as sent, each once (compared without case). A member need not be a user. */
   readonly members: readonly string[];
 }
 
 export type Content = UserContent | GroupContent;
 
 /**
- * How one backend stands to one resource. No entry: the backend does not have it and owes nothing.
- * `pending`: an async backend still owes the operation (`why`: what its last attempt met). `failed`: the operation is a dead letter until an operator
- * retries. `vanished`: a refresh no longer found it there.
+ * The state of a resource at one backend. No entry: the backend does not have it and nothing is pending.
+ * `pending`: the outbox will deliver the operation (`why`: the fault of the last attempt). `failed`: the operation is a dead letter until an operator
+ * retries it. `vanished`: a refresh no longer found the resource at the backend.
  */
 export interface BackendState {
   readonly state: "present" | "pending" | "failed" | "vanished";
@@ -43,17 +43,17 @@ export interface BackendState {
   /** The pending write; only with `pending` and `failed`. */
   readonly operation?: "put" | "remove";
   readonly why?: string;
-  /** What the backend itself calls the resource (a SCIM id, a DN). */
+  /** The ID of the resource at the backend (a SCIM id, a DN). */
   readonly remoteId?: string;
   /** Its copy differs from the resource (scim/provisioning/backend_status.ts). */
   readonly differs?: true;
-  /** Read-only attributes with other values than the resource. This difference is expected. */
+  /** Read-only attributes of the backend whose values differ from the resource. This difference is expected. The store has this name. */
   readonly kept?: JsonObject;
   /** Members of the group that the backend did not store at its last write. */
   readonly notStored?: MembersNotStored;
 }
 
-/** Members of a group that a backend did not store, because it does not know the user: how many, and the first names, at most ten. */
+/** Members of a group that a backend did not store, because it does not have the user: the number, and at most ten names. */
 export interface MembersNotStored {
   readonly count: number;
   readonly names: readonly string[];
@@ -78,7 +78,7 @@ export interface Stored<C extends Content = Content> {
   readonly recorded?: number;
 }
 
-/** Front-end attributes of a resource, as backends other than SCIM store them. Values are texts in order. */
+/** The front-end attributes of a resource, for backends other than SCIM. Values are texts in order. */
 export type FrontEnd = ReadonlyMap<string, readonly string[]>;
 
 /** One row of a mapping: `emails[].value` ↔ `mail`. */

@@ -10,33 +10,36 @@ const MAX_CHARACTERS = 256;
 
 /** Characters that a name must not contain, by error text. Each pattern is one class of characters. */
 const FORBIDDEN = [
-  { pattern: /\//, problem: "a name holds no slash" },
-  { pattern: /\p{Cc}/u, problem: "a name holds no control characters" },
-  { pattern: /[\u2028\u2029]/, problem: "a name holds no line or paragraph separators" },
+  { pattern: /\//, problem: "a name must not contain a slash" },
+  { pattern: /\p{Cc}/u, problem: "a name must not contain control characters" },
+  { pattern: /[\u2028\u2029]/, problem: "a name must not contain line or paragraph separators" },
   // They change the order of the text around them: "annaexe.txt" and the like (Unicode Standard Annex 9).
-  { pattern: /[\u202a-\u202e\u2066-\u2069]/, problem: "a name holds no bidirectional overrides or isolates" },
+  {
+    pattern: /[\u202a-\u202e\u2066-\u2069]/,
+    problem: "a name must not contain bidirectional overrides or isolates",
+  },
 ] as const;
 
-/** Names that a path cannot hold: `.` and `..` (RFC 3986 §5.2.4), and the search endpoint (RFC 7644 §3.4.3). */
+/** Names that a path cannot contain: `.` and `..` (RFC 3986 §5.2.4), and the search endpoint (RFC 7644 §3.4.3). */
 const RESERVED = new Set([".", "..", ".search"]);
 
 /**
  * Reads a name as it was sent.
  *
- * @returns the name in NFC, or what is wrong with it as half a sentence (without the name).
+ * @returns the name in NFC, or the problem as a part of a sentence, without the name.
  */
 export function parseName(text: string): NameOutcome {
   // Fast path: nearly every name is plain, and a group may have tens of thousands.
   if (isPlain(text)) return { ok: true, name: text };
-  // Before it is normalised: a text of a megabyte is no name, and a lone surrogate is no text.
+  // These checks come before the normalisation: a long text would be expensive, and a lone surrogate is not text.
   if (text.length > 4 * MAX_CHARACTERS) return refuse(`a name is at most ${MAX_CHARACTERS} characters long`);
-  if (!text.isWellFormed()) return refuse("a name is well-formed Unicode");
+  if (!text.isWellFormed()) return refuse("a name must be well-formed Unicode");
   const name = text.normalize("NFC");
-  if (name === "") return refuse("a name is not empty");
+  if (name === "") return refuse("a name must not be empty");
   if (countCharacters(name) > MAX_CHARACTERS) {
     return refuse(`a name is at most ${MAX_CHARACTERS} characters long`);
   }
-  if (RESERVED.has(name.toLowerCase())) return refuse("a name is not ., .. or .search");
+  if (RESERVED.has(name.toLowerCase())) return refuse("a name must not be ., .. or .search");
   const found = FORBIDDEN.find(({ pattern }) => pattern.test(name));
   return found === undefined ? { ok: true, name } : refuse(found.problem);
 }
@@ -44,7 +47,7 @@ export function parseName(text: string): NameOutcome {
 /**
  * Reads a name from a segment of a path, percent-decoded (RFC 3986 §2.1).
  *
- * @param segment as it is in the request line, without slashes.
+ * @param segment as in the request line, without slashes.
  */
 export function nameFromPath(segment: string): NameOutcome {
   let text: string;
@@ -57,7 +60,7 @@ export function nameFromPath(segment: string): NameOutcome {
   return parseName(text);
 }
 
-/** Each name once, compared without case, in order; the first spelling stays. */
+/** Each name once, compared without case, in order. The first spelling is used. */
 export function distinctNames(names: readonly string[]): string[] {
   const byCanonical = new Map<string, string>();
   for (const name of names) {
@@ -70,7 +73,7 @@ export function distinctNames(names: readonly string[]): string[] {
 const SLASH = 0x2f;
 const DOT = 0x2e;
 
-/** Printable ASCII without a slash and without a dot in front, of a length that a name may have. */
+/** Whether a name is printable ASCII without a slash, does not start with a dot, and has a valid length. */
 function isPlain(text: string): boolean {
   if (text.length === 0 || text.length > MAX_CHARACTERS || text.charCodeAt(0) === DOT) return false;
   for (let at = 0; at < text.length; at++) {

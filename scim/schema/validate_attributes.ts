@@ -5,9 +5,9 @@ import type { JsonObject, JsonValue } from "./resource.ts";
 import { type AttributeSet, findAttribute, type KnownAttribute } from "./attributes.ts";
 import { isJsonArray, isJsonObject } from "./json_limits.ts";
 
-/** What is wrong with a body: a sentence that names the attribute and quotes no value. */
+/** The problem of a body: a sentence with the name of the attribute and without its value. */
 export class InvalidValue extends Error {
-  override readonly name = "BadValue";
+  override readonly name = "InvalidValue";
 }
 
 const MAX_NAME_CHARACTERS = 256;
@@ -23,10 +23,10 @@ interface Given {
 }
 
 /**
- * The members of an object by their stored names. Where two spellings name one attribute, the stored spelling counts, else the later one.
+ * The members of an object by their stored names. If two spellings name one attribute, the stored spelling counts, otherwise the later one.
  *
- * @param rename turns a name into the one that the set has (a schema's URN in front taken off).
- * @throws BadValue for a name that is too long.
+ * @param rename changes a name before the look-up, for example to remove the URN of a schema.
+ * @throws InvalidValue for a name that is too long.
  */
 export function readAttributes(
   object: JsonObject,
@@ -38,7 +38,7 @@ export function readAttributes(
     if (name.length > MAX_NAME_CHARACTERS) {
       throw new InvalidValue(`The name of an attribute has over ${MAX_NAME_CHARACTERS} characters.`);
     }
-    // Never the name of an attribute; as a key it changes an object's prototype in careless hands.
+    // `__proto__` must not become a key.
     if (name === "__proto__") continue;
     const plain = rename(name);
     const known = findAttribute(set, plain) ?? null;
@@ -50,10 +50,10 @@ export function readAttributes(
 }
 
 /**
- * One value as it is stored; `undefined` when it is unset: null, an empty list, an empty object (RFC 7643 §2.5).
+ * The value to store. `undefined` if it is unset: null, an empty list, an empty object (RFC 7643 §2.5).
  *
- * @param at what the attribute is called in messages.
- * @throws BadValue for a value of another type.
+ * @param at the name of the attribute in messages.
+ * @throws InvalidValue for a value of another type.
  */
 export function validateValue(
   value: JsonValue,
@@ -75,11 +75,11 @@ function isUnset(value: JsonValue): boolean {
 
 function readSimple(value: JsonValue, known: KnownAttribute, at: string): JsonValue {
   if (known.type === "boolean") return readBoolean(value, at);
-  if (typeof value !== "string") throw new InvalidValue(`${at} must be a text.`);
+  if (typeof value !== "string") throw new InvalidValue(`${at} must be a string.`);
   return value;
 }
 
-/** Real clients send truths as texts, and would take an answer that left them so for success. */
+/** Clients send booleans as text. */
 function readBoolean(value: JsonValue, at: string): boolean {
   if (typeof value === "boolean") return value;
   const text = typeof value === "string" ? value.toLowerCase() : "";
@@ -113,7 +113,7 @@ function readEntries(value: JsonValue, known: KnownAttribute, at: string): JsonV
   return entries.length === 0 ? undefined : entries;
 }
 
-/** An attribute that the table lacks, without secrets and dangerous names. Recursion ends: a body is at most 32 levels deep. */
+/** The value of an unknown attribute, without secrets and dangerous names. The recursion ends, because a body has at most 32 levels. */
 function harmless(value: JsonValue): JsonValue {
   if (isJsonArray(value)) {
     if (value.length > MAX_ENTRIES) throw new InvalidValue(`An attribute has over ${MAX_ENTRIES} entries.`);
@@ -121,16 +121,16 @@ function harmless(value: JsonValue): JsonValue {
   }
   if (typeof value === "number" && !Number.isFinite(value)) throw new InvalidValue("A number is too large.");
   if (!isJsonObject(value)) return value;
-  const kept: [string, JsonValue][] = [];
+  const safe: [string, JsonValue][] = [];
   for (const { name, value: inner } of readAttributes(value, NOTHING_KNOWN).values()) {
-    if (!isSecret(name)) kept.push([name, harmless(inner)]);
+    if (!isSecret(name)) safe.push([name, harmless(inner)]);
   }
-  return Object.fromEntries(kept);
+  return Object.fromEntries(safe);
 }
 
 const NOTHING_KNOWN: AttributeSet = new Map();
 
-/** A password in another place is not stored, because attributes are visible. */
+/** Whether the value is a password. It must not be stored as an attribute, because attributes are visible. */
 function isSecret(name: string): boolean {
   return name.toLowerCase() === "password";
 }

@@ -33,13 +33,13 @@ export interface BulkDeps {
 export interface BulkRequest {
   readonly rows: readonly BulkRow[];
   readonly actor: Actor;
-  /** Replaces a resource that exists, instead of refusing the row. */
+  /** Replaces an existing resource instead of refusing the row. */
   readonly mayUpdate: boolean;
   /** Returns the results that a write would have, and writes nothing. */
   readonly isDryRun: boolean;
   /** Names of backends; absent for all. */
   readonly backends?: readonly string[];
-  /** What an update reaches, as `coveredAttributes` says it, with `active` and `members`; `null`: it replaces the whole resource. */
+  /** The attributes that an update changes, from `coveredAttributes`, with `active` and `members`. `null`: it replaces the whole resource. */
   readonly covers: ReadonlySet<string> | null;
 }
 
@@ -61,7 +61,7 @@ export type RowPlan =
     | { readonly step: "target"; readonly operation: RowWrite }
   )
   & {
-    /** When nothing comes in between. */
+    /** The outcome, if no other request changes the resource first. */
     readonly outcome: RowOutcome;
     /** Memberships that are still missing. */
     readonly joins: readonly GroupJoin[];
@@ -105,7 +105,7 @@ async function planResource(
   const read = parseResource(row.kind, row.body, { mapping: target.mapping, newName: () => "" });
   if (!read.ok) return settled({ did: "refused", code: read.code, detail: read.detail });
   if (read.content.name === "") {
-    return settled({ did: "refused", code: "invalid_value", detail: "It has no name." });
+    return settled({ did: "refused", code: "invalid_value", detail: "The row has no name." });
   }
   const stored = await target.directory.read(row.kind, canonicalName(read.content.name));
   if (row.kind === "user") {
@@ -156,7 +156,7 @@ function missingJoins(
   }));
 }
 
-/** Whether it exists as far as the named backends go; so does one whose backends are not in the settings any more. */
+/** Whether the resource exists at a named backend, or has only backends that are no longer in the settings. */
 function isThere(target: Target, named: readonly string[], { backends }: Stored): boolean {
   const isOrphan = !target.backends.some(({ name }) => backends[name] !== undefined);
   return isOrphan || named.some((name) => hasResource(backends[name]));
@@ -172,7 +172,7 @@ function isHeldSo(
   return isHeld && isSameContent(stored.content, content);
 }
 
-/** What the resource shall be, knowing what it is. */
+/** The new content of an existing resource. */
 function contentOver(
   { content: before }: Stored,
   given: Content,
@@ -189,7 +189,7 @@ function contentOver(
   return covers !== null && !covers.has("members") ? { ...over, members: before.members } : over;
 }
 
-/** The one write of the directory that does it, where the embedded store is the target's only backend; else `null`. */
+/** The write of the directory for this row. `null` if the embedded store is not the only backend of the target. */
 function storeWrite(
   { target, request, deps: { clock }, named, isStoreAlone }: BulkWork,
   { stored, content, password }: { stored: Stored | null; content: Content; password: string | undefined },
@@ -221,8 +221,8 @@ function storeWrite(
 }
 
 /**
- * One row. `resource`: a user or a group as the body of a POST says it; with `joins` a group that is there already keeps its members besides.
- * `members`: names that a group gets; it is created when it is missing.
+ * One row. `resource`: a user or a group, like the body of a POST. With `joins`, an existing group also keeps its members.
+ * `members`: new members of a group. A missing group is created.
  */
 export type BulkRow =
   | {
@@ -230,30 +230,30 @@ export type BulkRow =
     readonly kind: ResourceKind;
     readonly body: JsonObject;
     readonly joins: boolean;
-    /** Names of groups that a user is put into, besides those that it is in. */
+    /** Groups that the user joins. The user also stays in its other groups. */
     readonly groups: readonly string[];
   }
   | { readonly row: "members"; readonly group: string; readonly add: readonly string[] };
 
-/** What became of a row; in a dry run, what would. */
+/** The outcome of a row. In a dry run, the expected outcome. */
 export type RowOutcome =
   | {
     readonly did: "created" | "updated" | "unchanged";
-    /** Groups that the user was put into, as given, and those of them that were made for it. */
+    /** Groups that the user joined, as given. `made`: those of them that were created. */
     readonly joined?: readonly string[];
     readonly made?: readonly string[];
-    /** Backends that get it later; absent: all have it. */
+    /** Backends where the write is pending. Absent: none. */
     readonly owes?: readonly string[];
-    /** Groups that the user is still to be put into: a backend would get the whole group for each row. */
+    /** Groups that the user has yet to join. Separate, because for each row a backend would receive the whole group. */
     readonly joins?: readonly string[];
   }
   | { readonly did: "refused"; readonly code: ScimRefusalCode; readonly detail: string };
 
-/** Rows of one request. */
+/** The maximum number of rows of one request. */
 export const MAX_ROWS = 1000;
 const MAX_ROW_MEMBERS = 50_000;
 
-/** Reads rows from a request; `null` when one is none, or when there are over {@link MAX_ROWS}. */
+/** Reads rows from a request. `null` if a row is not valid, or if there are more than {@link MAX_ROWS}. */
 export function parseBulkRows(value: unknown): BulkRow[] | null {
   if (!Array.isArray(value) || value.length > MAX_ROWS) return null;
   const rows: BulkRow[] = [];

@@ -20,15 +20,15 @@ import type { Mutation } from "../../platform/store.ts";
 import type { GroupContent } from "../schema/resource.ts";
 import { auditMembers, targetAuditEntry, writeAction } from "../provisioning/write_audit.ts";
 
-/** Operations of a target at the same time; each may hash a password, which logins wait for as well. */
+/** Concurrent operations of a target. Each may hash a password, and logins wait for hashes, too. */
 const MAX_CONCURRENT = 4;
 const MAX_ATTEMPTS = 5;
 const RETRY_MS = 200;
 
 /**
- * Writes the rows of one request; outcomes come in their order. Rows of the same resource are written one after the other.
+ * Writes the rows of one request. The outcomes have the order of the rows. Rows of the same resource are written one after the other.
  *
- * @throws ScimRefusal `unknown_backend`. Rejects when the store fails; some rows may be written then.
+ * @throws ScimRefusal `unknown_backend`. Rejects if the store fails; some rows may then be written.
  */
 export async function writeBulk(target: Target, request: BulkRequest, deps: BulkDeps): Promise<RowOutcome[]> {
   const named = selectBackends({ backends: target.backends, holdsGroups: () => true }, {
@@ -128,7 +128,7 @@ function withGroups(
   };
 }
 
-/** A few at a time. */
+/** Runs a few at a time. */
 async function inTurns<T>(entries: Iterable<T>, run: (entry: T) => Promise<void>): Promise<void> {
   const left = entries[Symbol.iterator]();
   const worker = async (): Promise<void> => {
@@ -147,7 +147,7 @@ async function writeInStore(
     return written.ok ? outcome : null;
   } catch (fault) {
     if (!(fault instanceof RangeError)) throw fault;
-    return { did: "refused", code: "too_large", detail: "The resource is too large to be kept." };
+    return { did: "refused", code: "too_large", detail: "The resource is too large to be stored." };
   }
 }
 
@@ -185,10 +185,10 @@ function sleep(clock: Clock, durationMs: number): Promise<void> {
   return new Promise((resolve) => void clock.after(durationMs, resolve));
 }
 
-/** A change beyond this would be written beside the whole group, and not into it. */
+/** A larger change would rewrite all members of the group. */
 const MAX_MEMBERS_PER_CHANGE = 25;
 
-/** Groups that are missing are created. @returns the groups that were, canonical. */
+/** Adds members to groups, and creates missing groups. @returns the canonical names of the created groups. */
 export async function joinInStore(work: BulkWork, joins: readonly GroupJoin[]): Promise<ReadonlySet<string>> {
   const groups = new Map<string, { readonly name: string; readonly members: string[] }>();
   for (const { group, member } of joins) {
@@ -212,7 +212,7 @@ export async function joinInStore(work: BulkWork, joins: readonly GroupJoin[]): 
   return made;
 }
 
-/** Removes a member again who was added and could not be written. */
+/** Removes members from groups if their users could not be written. */
 export async function leaveInStore({ target }: BulkWork, joins: readonly GroupJoin[]): Promise<void> {
   await Promise.all(
     joins.map(({ group, member }) =>
@@ -224,7 +224,7 @@ export async function leaveInStore({ target }: BulkWork, joins: readonly GroupJo
 interface FirstMembers {
   readonly name: string;
   readonly members: readonly string[];
-  /** How many there are in all, for the audit record. */
+  /** The number of all new members, for the audit record. */
   readonly total: number;
 }
 

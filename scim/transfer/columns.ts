@@ -10,7 +10,7 @@ import {
 } from "../schema/attributes.ts";
 import { ENTERPRISE_SCHEMA } from "../schema/attribute_table.ts";
 
-/** `plain`: a member of the body by that name. `names`: names, split. `paths`: attributes. `ignored`: the server makes it. */
+/** `plain`: a member of the body. `names`: a list of names. `paths`: attributes. `ignored`: an attribute that the server sets. */
 export type ColumnTarget =
   | {
     readonly to: "plain";
@@ -28,7 +28,7 @@ export interface ImportColumn {
 export interface ImportTable {
   readonly kind: ResourceKind;
   readonly columns: readonly ImportColumn[];
-  /** What a row reaches of a resource that is there already, as `coveredAttributes` says it. */
+  /** The attributes of an existing resource that a row changes, in the format of `coveredAttributes`. */
   readonly covers: readonly string[];
   /** Warnings for the author of the table. */
   readonly notes: readonly string[];
@@ -56,7 +56,7 @@ const PLAIN: Readonly<Record<ResourceKind, ReadonlyMap<string, ColumnTarget>>> =
     ["members", { to: "names", member: "members" }],
   ]),
 };
-/** What people's own tables call the same, without spaces, hyphens and underscores. The mapping's names come before. */
+/** Other common headers, without spaces, hyphens and underscores. The names of the mapping have priority. */
 const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ["username", "userName"],
   ["login", "userName"],
@@ -77,13 +77,13 @@ const SYNONYMS: ReadonlyMap<string, string> = new Map([
   ["jobtitle", "title"],
 ]);
 const IDENTIFYING: ReadonlySet<string> = new Set(["userName", "displayName", "externalId", "id"]);
-/** SCIM attributes of a mapping that are the name, or are read apart. */
+/** SCIM attributes of a mapping that are the name, or that are read separately. */
 const APART: Readonly<Record<ResourceKind, ReadonlySet<string>>> = {
   user: new Set(["id", "externalId", "userName", "active"]),
   group: new Set(["id", "externalId", "displayName", "members"]),
 };
 
-/** Reads the header of a table. A table that has a groupName, or members, is one of groups. */
+/** Reads the header of a table. A table with groupName or members, and without userName, has groups. */
 export function readHeader(headers: readonly string[], mapping: Mapping): TableOutcome {
   const given = headers.map((header) => header.trim());
   const isOfGroups = !given.some((header) => header.toLowerCase() === "username") &&
@@ -102,7 +102,7 @@ export function readHeader(headers: readonly string[], mapping: Mapping): TableO
   return { ok: true, table: { kind, columns, covers: coversOf(columns), notes: notesOf(columns, kind) } };
 }
 
-/** Whether a column is one that only groups have. */
+/** Whether only tables of groups have this column. */
 function namesGroup(header: string, mapping: Mapping): boolean {
   const isMapped = mapping.group.some(({ scim, frontEnd }) =>
     frontEnd === header && ["displayName", "members"].includes(readPath("group", scim).attribute)
@@ -114,7 +114,7 @@ function refuse(problem: string): TableOutcome {
   return { ok: false, problem };
 }
 
-/** What a header names, or what is wrong with it. */
+/** The target of a header, or its problem as a text. */
 function findColumn(
   header: string,
   { kind, mapping }: { kind: ResourceKind; mapping: Mapping },
@@ -127,13 +127,13 @@ function findColumn(
   if (named !== undefined) return named;
   const mapped = mappedPaths(header, { kind, mapping });
   if (mapped.length > 0) return { to: "paths", paths: mapped };
-  const spoken = kind === "user" ? SYNONYMS.get(header.toLowerCase().replace(/[\s_-]/g, "")) : undefined;
-  if (spoken !== undefined && spoken !== header) return findColumn(spoken, { kind, mapping });
+  const synonym = kind === "user" ? SYNONYMS.get(header.toLowerCase().replace(/[\s_-]/g, "")) : undefined;
+  if (synonym !== undefined && synonym !== header) return findColumn(synonym, { kind, mapping });
   const path = readPath(kind, withEnterprise(kind, header));
   if (
     path.attribute === "" || path.attribute === "__proto__" || path.sub === "" || path.sub === "__proto__"
   ) {
-    return `${JSON.stringify(header)} is no attribute`;
+    return `${JSON.stringify(header)} is not an attribute`;
   }
   const top = findAttribute(SCIM_ATTRIBUTES[kind], path.attribute);
   if (path.schema === null && top?.mutability === "readOnly") return { to: "ignored" };
@@ -144,7 +144,7 @@ function findColumn(
   return { to: "paths", paths: [path] };
 }
 
-/** A front-end attribute of a mapping that stands for the name, for `active`, or for the members. */
+/** The target of a front-end attribute that a mapping uses for the name, for `active`, or for the members. */
 function mappedMember(
   header: string,
   { kind, mapping }: { kind: ResourceKind; mapping: Mapping },
@@ -167,7 +167,7 @@ function mappedPaths(
   return rows.map(({ scim }) => readPath(kind, scim)).filter(({ attribute }) => !APART[kind].has(attribute));
 }
 
-/** The enterprise extension's attributes go by their last name as well. */
+/** Adds the URN of the enterprise extension to the name of one of its attributes. */
 function withEnterprise(kind: ResourceKind, header: string): string {
   const isOther = kind === "group" || findAttribute(SCIM_ATTRIBUTES.user, header) !== undefined;
   const extension = findAttribute(SCIM_ATTRIBUTES.user, ENTERPRISE_SCHEMA)?.sub ?? new Map<string, never>();
@@ -218,8 +218,8 @@ function notesOf(columns: readonly ImportColumn[], kind: ResourceKind): string[]
     JSON.stringify(header)
   );
   return [
-    ...unknown.length === 0 ? [] : [`No schema knows ${listed(unknown)}: kept as given.`],
-    ...ignored.length === 0 ? [] : [`The server makes ${listed(ignored)} itself: left out.`],
+    ...unknown.length === 0 ? [] : [`No schema has ${listed(unknown)}: stored unchanged.`],
+    ...ignored.length === 0 ? [] : [`The server sets ${listed(ignored)}: ignored.`],
   ];
 }
 
@@ -230,17 +230,17 @@ function listed(names: readonly string[]): string {
   return `${names.slice(0, MAX_LISTED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/** Whether a cell of such a path may hold several texts. */
+/** Whether a cell of this path can contain several texts. */
 export function isSplit({ multi, known }: AttributePath): boolean {
   return multi || known === null;
 }
 
-/** The texts of a cell of a path; empty ones keep their place. */
+/** The texts of a cell of a path. Empty texts keep their positions. */
 export function cellTexts(cell: string, path: AttributePath): string[] {
   return isSplit(path) ? splitTexts(cell) : [cell];
 }
 
-/** What a spreadsheet takes for the beginning of a formula, behind any number of apostrophes. */
+/** The beginning of a formula in a spreadsheet, after any number of apostrophes. */
 const FORMULA = /^'*[=+\-@\t\r]/;
 const GUARDED = /^''*[=+\-@\t\r]/;
 const NEEDS_QUOTES = /[",;\t\r\n]/;
@@ -254,12 +254,12 @@ export function unescapeFormula(cell: string): string {
   return GUARDED.test(cell) ? cell.slice(1) : cell;
 }
 
-/** Several texts in one: `|` between them, `\|` and `\\` for those characters themselves. */
+/** Joins texts with `|` between them. `\|` and `\\` are these characters themselves. */
 export function joinTexts(texts: readonly string[]): string {
   return texts.map((text) => text.replaceAll("\\", "\\\\").replaceAll("|", "\\|")).join("|");
 }
 
-/** Undoes {@link joinTexts}. A backslash before anything else is a backslash. Empty texts keep their place. */
+/** Reverses {@link joinTexts}. A backslash before any other character is a backslash. Empty texts keep their positions. */
 export function splitTexts(joined: string): string[] {
   if (!joined.includes("\\")) return joined.split("|");
   const texts: string[] = [];

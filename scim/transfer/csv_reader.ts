@@ -8,7 +8,7 @@ export type CsvRecord =
 const MAX_RECORD_CHARACTERS = 1_048_576;
 const MAX_CELLS = 1000;
 
-const TOO_LONG = "it is over 1 MiB long, or a quote in it is never closed";
+const TOO_LONG = "it is over 1 MiB, or it has a quote that is never closed";
 
 type Place = "start" | "plain" | "quoted" | "closing" | "broken";
 
@@ -57,7 +57,7 @@ export class CsvReader {
   end(): CsvRecord[] {
     this.#records = [];
     if (this.#isOver) return this.#records;
-    if (this.#place === "quoted") this.#problem = "a quote in it is never closed";
+    if (this.#place === "quoted") this.#problem = "it has a quote that is never closed";
     if (this.#place !== "start" || this.#cells.length > 0) this.#endRecord();
     return this.#records;
   }
@@ -111,7 +111,7 @@ export class CsvReader {
       if (this.#place === "closing") this.#cell += one;
       this.#place = "quoted";
     } else if (this.#place === "closing") {
-      this.#problem = "something stands after the quote that closes a cell";
+      this.#problem = "text after the closing quote of a cell";
       this.#place = "broken";
     } else {
       this.#cell += one;

@@ -6,16 +6,16 @@ import { isJsonArray, isJsonObject } from "../schema/json_limits.ts";
 import { csvLine, isSplit, joinTexts, readHeader } from "./columns.ts";
 
 export interface CsvWriter {
-  /** Looks at a resource, as the interface answers it, before the first line is written. */
+  /** Adds the columns of a resource, in the format of the interface. Call it for all resources before `header`. */
   addColumns(resource: JsonObject): void;
   /** The line of the column names. */
   header(): string;
   line(resource: JsonObject): string;
-  /** Attributes of which the table lacks something. */
+  /** Attributes that the table does not fully contain. */
   readonly lost: ReadonlySet<string>;
 }
 
-/** One place of a resource: a path as a mapping spells it. */
+/** The texts of a resource, by path in the spelling of a mapping. */
 type Cells = Map<string, string[]>;
 
 const FIRST: Readonly<Record<ResourceKind, readonly string[]>> = {
@@ -24,10 +24,10 @@ const FIRST: Readonly<Record<ResourceKind, readonly string[]>> = {
 };
 const LAST: Readonly<Record<ResourceKind, readonly string[]>> = { user: ["groups"], group: ["members"] };
 const LEFT_OUT: ReadonlySet<string> = new Set(["schemas", "id", "meta"]);
-/** A spreadsheet and its reader cannot handle more. */
+/** Spreadsheets and the import cannot handle more. */
 const MAX_COLUMNS = 900;
 
-/** @param mapping whose front-end attributes name the columns, where one stands for one attribute. */
+/** @param mapping its front-end attributes are the names of the columns, if they map to exactly one attribute. */
 export function createCsvWriter(kind: ResourceKind, mapping: Mapping): CsvWriter {
   const seen = new Set<string>();
   const lost = new Set<string>();
@@ -36,7 +36,7 @@ export function createCsvWriter(kind: ResourceKind, mapping: Mapping): CsvWriter
     const between = [...seen].filter((path) => !ends.has(path)).sort().slice(0, MAX_COLUMNS);
     return [...FIRST[kind], ...between, ...LAST[kind]];
   };
-  let settled: string[] | null = null;
+  let final: string[] | null = null;
 
   return {
     lost,
@@ -47,13 +47,13 @@ export function createCsvWriter(kind: ResourceKind, mapping: Mapping): CsvWriter
       }
     },
     header() {
-      settled = columns();
-      return csvLine(settled.map((path) => headerOf(path, { kind, mapping })));
+      final = columns();
+      return csvLine(final.map((path) => headerOf(path, { kind, mapping })));
     },
     line(resource) {
-      settled ??= columns();
+      final ??= columns();
       const cells = cellsOf(kind, resource, lost);
-      return csvLine(settled.map((path) => cellText(path, cells.get(path) ?? [], kind)));
+      return csvLine(final.map((path) => cellText(path, cells.get(path) ?? [], kind)));
     },
   };
 }
@@ -64,7 +64,7 @@ function cellText(path: string, texts: readonly string[], kind: ResourceKind): s
   return isNames || isSplit(readPath(kind, path)) ? joinTexts(texts) : texts[0] ?? "";
 }
 
-/** The front-end attribute of a path, if the import takes it for that path and no other. */
+/** The front-end attribute of a path, if the import maps it to this path only. */
 function headerOf(path: string, { kind, mapping }: { kind: ResourceKind; mapping: Mapping }): string {
   if (kind === "group" && path === "displayName") return "groupName";
   if (kind === "group" && path === "members") return "member";
@@ -123,7 +123,7 @@ function fill(cells: Cells, attribute: string, { value, kind, lost }: Filling): 
   } else fillEntries(cells, attribute, { value, kind, lost });
 }
 
-/** Each entry has its place in every column of the attribute. */
+/** Each entry has the same position in every column of the attribute. */
 function fillEntries(
   cells: Cells,
   attribute: string,
@@ -138,7 +138,7 @@ function fillEntries(
   }
 }
 
-/** `null` for what is no text. Truths are texts where the table of attributes says that they are truths. */
+/** A string or a boolean as text. `null` for other values. */
 function textOf(value: JsonValue): string | null {
   if (typeof value === "boolean") return String(value);
   return typeof value === "string" ? value : null;
@@ -150,7 +150,7 @@ function put(
   { texts, kind, lost }: { texts: readonly (string | null)[]; kind: ResourceKind; lost: Set<string> },
 ): void {
   const known = readPath(kind, path);
-  // Only what reads back as the very same is a column.
+  // A path is a column only if the import reads exactly the same value back.
   const isSame = writePath(known) === path && (known.multi || texts.length === 1) &&
     texts.every((text) => text !== null);
   const isHome = known.schema !== null ||

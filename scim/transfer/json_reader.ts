@@ -8,9 +8,9 @@ export type JsonPiece =
 const MAX_CHARACTERS = 1_048_576;
 const LIST_MEMBER = '"resources"';
 
-const TOO_LONG = "it is over 1 MiB long, or is never closed";
-const NOT_JSON = "something stands here that is no JSON object";
-const UNFINISHED = "the file ends within what begins here";
+const TOO_LONG = "it is over 1 MiB, or it is never closed";
+const NOT_JSON = "expected a JSON object here";
+const UNFINISHED = "the file ends before this object or list is complete";
 
 /** `seek`: between resources. `resource`: within one. `beside`: within a ListResponse, outside of its resources. */
 type Mode = "seek" | "resource" | "beside";

@@ -15,7 +15,7 @@ import { CsvReader, type CsvRecord, detectSeparator } from "./csv_reader.ts";
 import { JsonReader } from "./json_reader.ts";
 import type { AttributePath } from "../schema/attributes.ts";
 
-/** One row. `groups`: the names of groups that the user is to be in. */
+/** One row. `groups`: the names of groups that the user joins. */
 export interface FileRow {
   readonly line: number;
   readonly kind: ResourceKind;
@@ -27,18 +27,18 @@ export type RowRead =
   | { readonly ok: true; readonly row: FileRow }
   | { readonly ok: false; readonly line: number; readonly problem: string };
 
-/** A file that can be read as often as is wanted. */
+/** A file that can be read several times. */
 export interface RowFile {
   /** The attributes of an existing resource that a row changes; `null`: all. */
   readonly covers: readonly string[] | null;
   readonly notes: readonly string[];
-  /** Throws a {@link FileError} when it can no longer be read. */
+  /** Throws a {@link FileError} if the file can no longer be read. */
   rows(): AsyncGenerator<RowRead>;
 }
 
 /** Why a file cannot be read, as a sentence. */
 export class FileError extends Error {
-  override readonly name = "FileFault";
+  override readonly name = "FileError";
 }
 
 const CHUNK_OCTETS = 256 * 1024;
@@ -52,9 +52,9 @@ const FORMATS: ReadonlyMap<string, "csv" | "json"> = new Map([
 ]);
 
 /**
- * Looks at the beginning of a file.
+ * Opens a file and reads its beginning.
  *
- * @throws FileFault when it cannot be read, or its header names what no attribute is.
+ * @throws FileError if it cannot be read, or if its header has an unknown column.
  */
 export async function openRowFile(path: string, { mapping }: { mapping: Mapping }): Promise<RowFile> {
   const head = await firstOf(textOf(path)) ?? "";
@@ -156,7 +156,7 @@ export function jsonRow(line: number, octets: Uint8Array): RowRead {
   return { ok: true, row: { line, kind, body, groups } };
 }
 
-/** Decides by the schemas; without them, by attributes that only one kind has. */
+/** Decides by the schemas, or without them by attributes that only one kind has. */
 function kindOf({ schemas, userName, members, meta }: JsonObject): ResourceKind {
   const named = isJsonArray(schemas)
     ? schemas.map((one) => typeof one === "string" ? one.toLowerCase() : "")
@@ -167,7 +167,7 @@ function kindOf({ schemas, userName, members, meta }: JsonObject): ResourceKind 
   return isGroup ? "group" : "user";
 }
 
-/** `display` first, as for the members of a group; `null` for what names nothing. */
+/** Reads `display` first, as for the members of a group. `null` if an entry has no name. */
 function groupNames(value: JsonValue | undefined): string[] | null {
   if (value === undefined || value === null) return [];
   const names: string[] = [];
@@ -182,14 +182,14 @@ function groupNames(value: JsonValue | undefined): string[] | null {
 
 export interface TableRow {
   readonly body: JsonObject;
-  /** Of a user: names as given. */
+  /** The groups of a user, as given. */
   readonly groups: readonly string[];
 }
 
-/** A value while it is put together. Maps, because names are foreign: one of them may be `__proto__`. */
+/** A value under construction. It is a Map, because the names come from the file, and one may be `__proto__`. */
 type Growing = Map<string, JsonValue | Growing | Growing[]>;
 
-/** @param cells as many as there are columns. Empty ones say nothing. */
+/** @param cells one for each column. Empty cells are ignored. */
 export function bodyOfRow(columns: readonly ImportColumn[], cells: readonly string[]): TableRow {
   const body: Growing = new Map();
   let groups: readonly string[] = [];

@@ -9,10 +9,10 @@ import { CsvReader, detectSeparator } from "./csv_reader.ts";
 import { bodyOfRow, type FileRow, jsonRow, type RowRead, toSentence } from "./row_reader.ts";
 import { JsonReader } from "./json_reader.ts";
 
-/** One row of the text. */
+/** One row of the file. */
 export interface UploadedRow {
   readonly line: number;
-  /** As they stand there; none where the row is JSON or cannot be cut. */
+  /** The cells as in the file. None if the row is JSON or cannot be split. */
   readonly cells: readonly string[];
   readonly read: RowRead;
 }
@@ -20,9 +20,9 @@ export interface UploadedRow {
 export interface Upload {
   /** The names of the columns; `null` for JSON. */
   readonly headers: readonly string[] | null;
-  /** Columns that hold passwords, counted from 0. */
+  /** Columns that contain passwords, counted from 0. */
   readonly secretColumns: ReadonlySet<number>;
-  /** What a row reaches of a resource that is there already; `null`: all of it. */
+  /** The attributes of an existing resource that a row changes. `null`: all. */
   readonly covers: readonly string[] | null;
   readonly notes: readonly string[];
   readonly rows: readonly UploadedRow[];
@@ -34,7 +34,7 @@ export type UploadOutcome =
   | { readonly ok: true; readonly upload: Upload }
   | { readonly ok: false; readonly problem: string };
 
-/** What a sound row names. */
+/** The name of a valid row, or its problem. */
 export type UploadedRowCheck =
   | { readonly ok: true; readonly name: string; readonly key: string }
   | { readonly ok: false; readonly problem: string };
@@ -42,12 +42,12 @@ export type UploadedRowCheck =
 const TOO_LARGE_CHARACTERS = 1_048_576;
 const JSON_NAME = /\.(json|jsonl|ndjson)$/i;
 
-/** Reads a whole file. Every row is there afterwards, also those that cannot be imported. */
+/** Reads a whole file. The result has all rows, including those that cannot be imported. */
 export function readUpload(
   file: { readonly name: string; readonly text: string },
   { mapping, mostRows }: { mapping: Mapping; mostRows: number },
 ): UploadOutcome {
-  // A byte order mark belongs to no header.
+  // A byte order mark is not a part of the header.
   const text = file.text.replace(/^\ufeff/, "");
   if (text.trim() === "") return refuse("The file is empty.");
   const isJson = JSON_NAME.test(file.name) || /^\s*[[{]/.test(text);
@@ -59,7 +59,7 @@ export function readUpload(
   return outcome;
 }
 
-/** Checks a row as the interface checks the body of a POST. */
+/** Checks a row like the body of a POST. */
 export function checkUploaded({ kind, body, groups }: FileRow, mapping: Mapping): UploadedRowCheck {
   const read = parseResource(kind, body, { mapping, newName: () => "" });
   if (!read.ok) return { ok: false, problem: read.detail };
@@ -72,7 +72,7 @@ export function checkUploaded({ kind, body, groups }: FileRow, mapping: Mapping)
   }
   for (const group of groups) {
     const name = parseName(group);
-    if (!name.ok) return { ok: false, problem: `A name in groups cannot be one: ${name.problem}.` };
+    if (!name.ok) return { ok: false, problem: `A name in groups is not valid: ${name.problem}.` };
   }
   return { ok: true, name: content.name, key: `${kind} ${canonicalName(content.name)}` };
 }
@@ -125,7 +125,7 @@ function readJson(text: string): UploadOutcome {
   const reread = (line: number): RowRead => ({
     ok: false,
     line,
-    problem: "A row of JSON is put right in the file.",
+    problem: "Correct a JSON row in the file, and upload the file again.",
   });
   const none = { headers: null, secretColumns: new Set<number>(), covers: null, notes: [] };
   return { ok: true, upload: { ...none, rows, reread } };

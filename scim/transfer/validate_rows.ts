@@ -18,9 +18,9 @@ export interface FileCheck {
 const TOO_LARGE_OCTETS = 1_048_576;
 
 /**
- * Reads the file once, notes each fault with its line, and counts.
+ * Reads the file once, records each fault with its line, and counts the rows.
  *
- * @param options.contactRefusal why the target refuses the address or number of a row; `null` if the user already has it.
+ * @param options.contactRefusal returns why the target refuses the address or number of a row. `null` if the user already has it.
  */
 export async function checkFile(
   file: RowFile,
@@ -70,7 +70,7 @@ function checkRow(
   }
   if (JSON.stringify(content).length > TOO_LARGE_OCTETS) return refuse("It is over 1 MiB.");
   const wrong = groups.map(parseName).find((one) => !one.ok);
-  if (wrong !== undefined && !wrong.ok) return refuse(`A name in groups cannot be one: ${wrong.problem}.`);
+  if (wrong !== undefined && !wrong.ok) return refuse(`A name in groups is not valid: ${wrong.problem}.`);
   // Further rows of a group add members.
   if (kind === "user" && !users.add(canonicalName(content.name))) {
     return refuse(`An earlier row contains the user ${JSON.stringify(content.name)}.`);
@@ -83,7 +83,7 @@ function refuse(problem: string): RowCheck {
   return { ok: false, problem };
 }
 
-/** Names of groups as a row gives them, each once and in NFC; the check has found them sound. */
+/** The names of the groups of a valid row, each once and in NFC. */
 export function validNames(names: readonly string[]): string[] {
   return distinctNames(names.flatMap((name) => {
     const read = parseName(name);
@@ -93,11 +93,11 @@ export function validNames(names: readonly string[]): string[] {
 
 export interface Identified {
   readonly name: string;
-  /** Of a group. */
+  /** The members of a group. Empty for a user. */
   readonly members: readonly string[];
 }
 
-/** What a row names, and the members that a group's row brings; `null` for a row that the check would not have let pass. */
+/** The name in a row, and the members in the row of a group. `null` if the row is not valid. */
 export function identifyRow(
   { kind, body }: Pick<FileRow, "kind" | "body">,
   mapping: Mapping,

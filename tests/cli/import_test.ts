@@ -124,19 +124,19 @@ const FAULTY: readonly (readonly [string, string, readonly string[]])[] = [
     "people.csv",
     'userName,active,groups\nanna,true,a/b\nbob,maybe,\n,true,\n"carl,\nanna,true,\nx,y\nev\u0007il,,\n',
     [
-      "line 2: A name in groups cannot be one: a name holds no slash.",
+      "line 2: A name in groups is not valid: a name must not contain a slash.",
       "line 3: active must be true or false.",
       "line 4: It has no userName.",
-      "line 5: A quote in it is never closed.",
+      "line 5: It has a quote that is never closed.",
     ],
   ],
   ["people.csv", "userName,active\nanna,true\nANNA,\nx\nev\u0007il,\n", [
     'line 3: An earlier row contains the user "ANNA".',
     "line 4: It has one cell, and the header has 2.",
-    "line 5: userName cannot be a name: a name holds no control characters.",
+    "line 5: userName cannot be a name: a name must not contain control characters.",
   ]],
   ["people.json", '[{"userName":"a"},\n{"userName":7},\n{"userName":"b","emails":[[1]]},\n{"x":}]', [
-    "line 2: userName must be a text.",
+    "line 2: userName must be a string.",
     "line 3: An entry of emails must be an object.",
     "line 4: It is not JSON.",
   ]],

@@ -3,7 +3,7 @@
 import { UNHANDLED_MESSAGES } from "../../platform/process.ts";
 
 const STACK = /^\s+at /;
-const ALWAYS = [...Object.values(UNHANDLED_MESSAGES), "identity request failed", "could not be handled"];
+const ALWAYS = [...Object.values(UNHANDLED_MESSAGES), "SCIM request failed", "could not be handled"];
 
 /** The lines with an unhandled error or a stack; `more` are further messages that the test must not find. */
 export function unhandledLines(lines: readonly string[], more: readonly string[] = []): string[] {

@@ -25,7 +25,7 @@ import { type LdapWriter, putEntry, removeEntry } from "./ldap_writes.ts";
 import { BackendListError, toBackendFault, toBackendOutcome, unsupportedError } from "../backend_error.ts";
 
 const PAGE_SIZE = 500;
-/** A group of so many members may take as long again. */
+/** The deadline for a group grows by one timeout for this many members. */
 const MEMBERS_PER_TIMEOUT = 500;
 
 export interface LdapBackendDeps {
@@ -38,7 +38,7 @@ export interface LdapBackendDeps {
   readonly connect?: LdapSockets;
 }
 
-/** Connects with the first operation. */
+/** The first operation opens the first connection. */
 export function createLdapBackend(deps: LdapBackendDeps): Backend {
   return new LdapBackend(deps);
 }
@@ -60,7 +60,10 @@ class LdapBackend implements Backend {
     const { settings, mapping, clock, random = createSystemRandom() } = deps;
     this.#deps = deps;
     this.readOnly = toReadOnlyAttributes(settings.readOnly ?? []);
-    const layout = this.#layout = withKept(createLdapLayout(settings), { mapping, keeps: this.readOnly });
+    const layout = this.#layout = withReadOnlyNames(createLdapLayout(settings), {
+      mapping,
+      readOnly: this.readOnly,
+    });
     this.name = settings.name;
     this.mode = settings.mode;
     this.covers = coveredAttributes(layout.user.rows, mapping, "user");
@@ -86,7 +89,7 @@ class LdapBackend implements Backend {
   put(desired: DesiredResource): Promise<BackendOutcome<PutResult>> {
     const { content } = desired;
     if (!this.#hasPlaceFor(content.kind)) {
-      const { fault } = unsupportedError("the settings of this backend name no place for groups");
+      const { fault } = unsupportedError("the settings of this backend have no base DN for groups");
       return Promise.resolve({ ok: false, fault });
     }
     const members = content.kind === "group" ? content.members.length : 0;
@@ -141,7 +144,7 @@ class LdapBackend implements Backend {
   }
 
   #onBug = (bug: unknown): void => {
-    this.#deps.log.error("ldap backend failed unforeseen", {
+    this.#deps.log.error("unexpected error in the LDAP backend", {
       backend: this.name,
       error: bug instanceof Error ? bug.name : typeof bug,
     });
@@ -208,7 +211,7 @@ class LdapBackend implements Backend {
     } finally {
       connection.close();
       if (unnamed > 0) {
-        this.#deps.log.warn("ldap entries left out: their names cannot be used here", {
+        this.#deps.log.warn("LDAP entries left out: their names are not valid here", {
           backend: this.name,
           kind,
           count: unnamed,
@@ -219,11 +222,11 @@ class LdapBackend implements Backend {
 }
 
 /** The layout with the LDAP attributes of the read-only attributes. The table has only front-end attributes. */
-function withKept(
+function withReadOnlyNames(
   layout: LdapLayout,
-  { mapping, keeps }: { mapping: Mapping; keeps: ReadOnlyAttributes },
+  { mapping, readOnly }: { mapping: Mapping; readOnly: ReadOnlyAttributes },
 ): LdapLayout {
-  const rows = layout.user.rows.filter(({ frontEnd }) => isFrontEndReadOnly(frontEnd, mapping, keeps));
-  const kept = rows.flatMap(({ ldap, more }) => more === undefined ? [ldap] : [ldap, more]);
-  return { ...layout, user: { ...layout.user, readOnly: new Set(kept.map((name) => name.toLowerCase())) } };
+  const rows = layout.user.rows.filter(({ frontEnd }) => isFrontEndReadOnly(frontEnd, mapping, readOnly));
+  const names = rows.flatMap(({ ldap, more }) => more === undefined ? [ldap] : [ldap, more]);
+  return { ...layout, user: { ...layout.user, readOnly: new Set(names.map((name) => name.toLowerCase())) } };
 }

@@ -18,7 +18,7 @@ export interface LdapSockets {
   readonly connectTls: typeof tls.connect;
 }
 
-/** A page of 500 entries, or a group of 50,000 members, is far below. */
+/** A page of 500 entries or a group of 50,000 members is much smaller. */
 const MAX_RESPONSE_OCTETS = 64 * 1024 * 1024;
 
 /** The ldapts client of one connection, and its sockets. */
@@ -26,15 +26,14 @@ export interface LdapClient {
   readonly client: Client;
   /** Closes the sockets without an unbind. */
   destroy(): void;
-  /** Starts to count the octets of another answer. */
+  /** Starts to count the octets of the next response. */
   startCounting(): void;
-  /** Whether an answer was over the bound; the sockets are closed then. */
+  /** Whether a response was too long. The sockets are then closed. */
   isTooLong(): boolean;
 }
 
 /**
- * A client whose socket is ours. The client would connect again by itself, without a bind, and then read and write anonymously: the second connect
- * throws.
+ * A client on our own socket. By itself, ldapts reconnects without a bind, and then reads and writes anonymously. So the second connect throws.
  */
 export function createLdapClient(settings: LdapSettings, sockets: LdapSockets): LdapClient {
   const made: net.Socket[] = [];
@@ -79,7 +78,7 @@ export function createLdapClient(settings: LdapSettings, sockets: LdapSockets): 
   };
 }
 
-/** The certificate must be of the host in the URL, and of an authority that is trusted. */
+/** The certificate must match the host in the URL, and a trusted authority must have issued it. */
 export function tlsOptions({ url, caPem }: LdapSettings): tls.ConnectionOptions {
   const host = new URL(url.replace(/^ldaps?:/i, "http:")).hostname.replace(/^\[|\]$/g, "");
   return {
@@ -100,12 +99,12 @@ export interface LdapChange {
   readonly values: LdapValues;
 }
 
-/** An entry as it was found. */
+/** An entry that a search returned. */
 export interface LdapEntry {
   readonly dn: string;
-  /** By attribute in lower case; values that are no UTF-8 are left out. */
+  /** By attribute in lower case, without values that are not UTF-8. */
   readonly texts: ReadonlyMap<string, readonly string[]>;
-  /** The attributes that were requested as octets, by attribute in lower case, in hexadecimal. */
+  /** The attributes that were requested as octets, in hexadecimal, by attribute in lower case. */
   readonly octets: ReadonlyMap<string, string>;
 }
 

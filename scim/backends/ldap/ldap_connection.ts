@@ -24,9 +24,9 @@ import { BackendError, localError, malformedError, unreachableError } from "../b
 
 /** Requests run one after the other. Each ends at the latest deadline. Throws a BackendError. */
 export interface LdapConnection {
-  /** May still be used. */
+  /** Whether the connection can still be used. */
   isUsable(): boolean;
-  /** From now on: the end of every request. */
+  /** Sets the deadline of all following requests. */
   setDeadline(deadlineMs: number): void;
   /** Whether something was written, or may have been, since {@link resetWritten}. */
   hasWritten(): boolean;
@@ -48,7 +48,7 @@ export interface LdapConnection {
 const MAX_PAGES = 100_000;
 const UNBIND_TIMEOUT_MS = 200;
 
-/** A connection with TLS as the settings say. It is not bound yet; the first request must be a bind. */
+/** A connection with TLS as configured. It is not bound: the first request must be a bind. */
 export async function openLdapConnection(
   settings: LdapSettings,
   { clock, deadlineMs, sockets = { connect: net.connect, connectTls: tls.connect } }: {
@@ -81,7 +81,7 @@ class OpenLdapConnection implements LdapConnection {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** Without StartTLS the first bind connects. */
+  /** Connects. Without StartTLS, the first bind connects. */
   async startTls(options: tls.ConnectionOptions): Promise<void> {
     await this.#ask((client) => client.startTLS(options));
   }
@@ -125,7 +125,7 @@ class OpenLdapConnection implements LdapConnection {
       if (page.done === true) return;
       yield page.value.searchEntries.map((entry) => readEntry(entry, search.octets ?? []));
     }
-    throw malformedError("the directory's list has no end");
+    throw malformedError("the directory's list does not end");
   }
 
   async add(dn: string, attributes: ReadonlyMap<string, LdapValues>): Promise<void> {
@@ -171,7 +171,7 @@ class OpenLdapConnection implements LdapConnection {
     if (this.#isBroken) throw unreachableError("the connection to the directory is closed");
     const [clock, deadlineMs] = [this.#clock, this.#deadlineMs];
     const timeoutMs = deadlineMs - clock.nowMs();
-    if (timeoutMs <= 0) throw localError("busy", "the time was over before the directory was asked");
+    if (timeoutMs <= 0) throw localError("busy", "the deadline passed before the request was sent");
     this.#ldap.startCounting();
     const wroteBefore = this.#wrote;
     if (writes) this.#wrote = true;
@@ -186,18 +186,18 @@ class OpenLdapConnection implements LdapConnection {
         throw refusal;
       }
       this.#breakOff();
-      if (this.#ldap.isTooLong()) throw malformedError("the directory's answer is too long");
+      if (this.#ldap.isTooLong()) throw malformedError("the directory's response is too long");
       throw lost(thrown, this.#wrote);
     }
     this.#breakOff();
-    throw unreachableError("the directory did not answer in time", { unsure: this.#wrote });
+    throw unreachableError("the directory did not respond in time", { unsure: this.#wrote });
   }
 }
 
-/** ldapts has result codes as numbers. System errors have texts. */
+/** ldapts reports result codes as numbers. The codes of system errors are texts. */
 function refusalOf(thrown: unknown): LdapRefusal | null {
   if (!(thrown instanceof Error) || !("code" in thrown) || typeof thrown.code !== "number") return null;
-  // It puts "Code: 0x31" behind the server's words.
+  // ldapts appends "Code: 0x31" to the server's message.
   return new LdapRefusal(thrown.code, thrown.message.replace(/ ?Code: 0x[0-9a-f]+$/, ""));
 }
 

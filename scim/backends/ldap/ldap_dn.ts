@@ -82,7 +82,7 @@ function decodeUtf8(octets: readonly number[]): string | null {
   }
 }
 
-/** Two DNs as texts are surely the same when this is; a server may call more of them the same. */
+/** Two DNs with the same key are equal. A server may treat more DNs as equal. */
 export function dnKey(dn: string): string {
   return dn.toLowerCase().replaceAll(/ ?, ?/g, ",");
 }

@@ -28,7 +28,7 @@ export function attributesToRead(kind: ResourceKind, layout: LdapLayout): string
   return [...new Set(names)];
 }
 
-/** An entry's own name: the value that it is named by, when that is one of them; else the first. `null` without any. */
+/** The name of an entry: the value in its RDN if the attribute has that value, otherwise the first value. `null` without a value. */
 export function entryName(entry: LdapEntry, { naming }: LdapKind): string | null {
   const values = entry.texts.get(naming.toLowerCase()) ?? [];
   const rdn = firstRdn(entry.dn);
@@ -39,7 +39,7 @@ export function entryName(entry: LdapEntry, { naming }: LdapKind): string | null
   return values[0] ?? null;
 }
 
-/** Whether the entry belongs to the user `name`: directories also ignore differences that we do not, such as blanks at the end. */
+/** Whether the entry has the name `name`. Directories also ignore differences that the gateway does not, such as trailing blanks. */
 export function hasName(entry: LdapEntry, name: string, kind: LdapKind): boolean {
   const canonical = canonicalName(name);
   return (entry.texts.get(kind.naming.toLowerCase()) ?? []).some((one) => canonicalName(one) === canonical);
@@ -91,9 +91,9 @@ function controlOf(entry: LdapEntry): number {
 }
 
 /**
- * What managed attributes shall hold, by attribute; an empty list: nothing. Neither the name, nor members, nor what says that an account is active.
+ * The desired values of managed attributes, by attribute. An empty list: no value. Without the name, the members and the active state.
  *
- * @param name as the entry has it.
+ * @param name as spelled in the entry.
  */
 function desiredValues(
   content: Content,
@@ -120,7 +120,7 @@ function desiredValues(
   return desired;
 }
 
-/** The attributes of an entry that is not there yet. @param memberDns of a group. */
+/** The attributes of a new entry. @param memberDns of a group. */
 export function newEntry(
   content: Content,
   { layout, mapping, memberDns }: { layout: LdapLayout; mapping: Mapping; memberDns: readonly string[] },
@@ -137,7 +137,7 @@ export function newEntry(
     const members = memberDns.length === 0 && emptyMember !== null ? [emptyMember] : memberDns;
     if (members.length > 0) entry.set(layout.group.member, members);
   } else if (layout.activeText !== null) entry.set(layout.activeText, [activeText(content)]);
-  // A new account has no password yet, and one that is enabled must have one.
+  // A new account has no password, and an enabled account must have one. So it starts disabled.
   else if (layout.schema.active === "bit") entry.set(CONTROL, [String(NORMAL_ACCOUNT | DISABLED)]);
   return entry;
 }
@@ -167,7 +167,7 @@ export function entryChanges(
   return changes;
 }
 
-/** What switches an account on or off, where a bit does; `null` when it is so already. */
+/** The change that enables or disables an account by a bit. `null` if the bit is correct already, or if the schema has no bit. */
 export function activeChange(
   entry: LdapEntry | null,
   { content, layout }: { content: UserContent; layout: LdapLayout },
@@ -182,14 +182,14 @@ function activeText({ active }: UserContent): string {
   return active ? "TRUE" : "FALSE";
 }
 
-/** Values of an attribute have no order in a directory. */
+/** The values of an attribute have no order in a directory. */
 function isSameSet(held: readonly string[], wanted: readonly string[]): boolean {
   if (held.length !== wanted.length) return false;
   const known = new Set(held);
   return wanted.every((value) => known.has(value));
 }
 
-/** Entries that a directory may take for the same name; more than these are no use. */
+/** The maximum number of entries for one name. More are not needed to find that the name is ambiguous. */
 const MAX_MATCHES = 10;
 
 export function classFilter(kind: LdapKind): Filter[] {
@@ -219,7 +219,7 @@ export function nameSearch(
   };
 }
 
-/** The search for everything of one kind. */
+/** The search for all resources of one kind. */
 export function listSearch(kind: ResourceKind, layout: LdapLayout): LdapSearch {
   const row = layout[kind];
   const filters = [...classFilter(row), new PresenceFilter({ attribute: row.naming })];
@@ -244,7 +244,7 @@ export async function findEntry(
   const found = await connection.search(nameSearch(kind, { name, layout }));
   const [entry = null, ...others] = found.filter((one) => hasName(one, name, layout[kind]));
   if (others.length > 0) {
-    throw refusedError("the directory has several entries of that name", { retry: true });
+    throw refusedError("the directory has several entries with that name", { retry: true });
   }
   return entry;
 }

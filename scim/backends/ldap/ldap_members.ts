@@ -15,13 +15,13 @@ import { malformedError } from "../backend_error.ts";
 const MAX_NAMES_PER_SEARCH = 100;
 /** DNs that are looked up one at a time for one group, because the directory cannot search for several. */
 const MAX_SINGLE_LOOKUPS = 5000;
-/** Members that are added or removed by one request. */
+/** Members that one request adds or removes. */
 export const MAX_MEMBERS_PER_CHANGE = 500;
 const MAX_CACHED = 50_000;
 const MAX_RANGES = 1000;
 const RANGE = /^(.+);range=(\d+)-(\d+|\*)$/;
 
-/** Names of DNs that were looked up, for the length of one operation. */
+/** Names of DNs that were looked up, for the duration of one operation. */
 export type NameCache = Map<string, string>;
 
 /** All member DNs of a group, without the placeholder. Active Directory returns long lists in ranges. */
@@ -33,7 +33,7 @@ export async function readMemberDns(
   const dns = [...entry.texts.get(attribute.toLowerCase()) ?? []];
   let range = rangeOf(entry, attribute);
   for (let count = 0; range !== null; count++) {
-    if (count === MAX_RANGES) throw malformedError("the directory's list of members has no end");
+    if (count === MAX_RANGES) throw malformedError("the directory's list of members does not end");
     dns.push(...range.values);
     if (range.next === null) break;
     const [more] = await connection.search({
@@ -61,7 +61,7 @@ function rangeOf(
   return null;
 }
 
-/** The name of each DN: from its RDN if that contains the name, otherwise by a search. For a DN that is no user, the value of its RDN. */
+/** The name of each DN: from its RDN if that contains the name, otherwise by a search. For a DN that is not a user, the value of its RDN. */
 export async function namesOfDns(
   connection: LdapConnection,
   { dns, layout, cache }: { dns: readonly string[]; layout: LdapLayout; cache: NameCache },
@@ -105,7 +105,7 @@ async function lookUpDns(
   for (const dn of dns) {
     if (cache.has(dnKey(dn))) continue;
     if (++single > MAX_SINGLE_LOOKUPS) {
-      throw malformedError("too many members of a group are no users of this directory");
+      throw malformedError("too many members of a group are not users of this directory");
     }
     const entry = await readDn(connection, { dn, attribute: layout.user.naming });
     if (entry !== null) cacheName(cache, { entry, layout, dn });

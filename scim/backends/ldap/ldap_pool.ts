@@ -37,7 +37,7 @@ export class LdapPool {
   }
 
   /**
-   * Lends a connection to `task`. When the connection turns out to be lost and nothing was written over it, `task` runs once more over a new one.
+   * Runs `task` with a connection. If the connection is lost and nothing was written, `task` runs once more with a new one.
    */
   use<T>(task: (connection: LdapConnection) => Promise<T>, deadlineMs: number): Promise<T> {
     return this.#limit.run(() => this.#lend(task, deadlineMs), deadlineMs);
@@ -74,7 +74,7 @@ export class LdapPool {
     try {
       return await task(connection);
     } catch (thrown) {
-      // The operations before a refusal took effect: the caller needs that to compensate.
+      // The operations before a refusal took effect. The caller must know this to undo them.
       if (thrown instanceof BackendError && connection.hasWritten()) {
         throw new BackendError({ ...thrown.fault, unsure: true }, { cause: thrown });
       }
@@ -130,7 +130,7 @@ export function createLdapVerifier(
   return {
     async verify({ password, deadlineMs, find }) {
       const text = readPassword(password);
-      // Without a password a bind succeeds for everybody: RFC 4513 §5.1.2.
+      // RFC 4513 §5.1.2: a bind without a password succeeds for every user.
       if (text === null || text === "") return "wrong";
       const entry = await find();
       if (entry === null || entry.dn === "") return "wrong";
@@ -148,7 +148,7 @@ async function bindAs(
     await connection.bind(dn, password);
     return "right";
   } catch (thrown) {
-    // An entry without a password is refused by some servers as inappropriateAuthentication.
+    // For an entry without a password, some servers return inappropriateAuthentication.
     if (isRefusal(thrown, "invalidCredentials") || isRefusal(thrown, "inappropriateAuthentication")) {
       return "wrong";
     }

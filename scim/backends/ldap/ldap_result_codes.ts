@@ -6,32 +6,42 @@ import { BackendError, foreignDetail } from "../backend_error.ts";
 interface CodeRow {
   readonly code: number;
   readonly kind: BackendFault["kind"];
-  /** Whether the same again may help later. */
+  /** Whether a retry of the same request may succeed. */
   readonly retry: boolean;
   readonly text: string;
 }
 
 export const LDAP_RESULT_CODES = {
-  operationsError: { code: 1, kind: "refused", retry: true, text: "the directory could not do it" },
+  operationsError: {
+    code: 1,
+    kind: "refused",
+    retry: true,
+    text: "the directory reported an internal error",
+  },
   protocolError: {
     code: 2,
     kind: "unsupported",
     retry: false,
     text: "the directory does not know the request",
   },
-  timeLimitExceeded: { code: 3, kind: "busy", retry: true, text: "it took the directory too long" },
-  sizeLimitExceeded: { code: 4, kind: "refused", retry: true, text: "the directory gives no more entries" },
+  timeLimitExceeded: { code: 3, kind: "busy", retry: true, text: "the request took the directory too long" },
+  sizeLimitExceeded: {
+    code: 4,
+    kind: "refused",
+    retry: true,
+    text: "the directory does not return more entries",
+  },
   authMethodNotSupported: {
     code: 7,
     kind: "refused",
     retry: true,
-    text: "the directory takes no simple bind",
+    text: "the directory does not accept a simple bind",
   },
   strongerAuthRequired: {
     code: 8,
     kind: "refused",
     retry: true,
-    text: "the directory demands TLS or a bind",
+    text: "the directory requires TLS or a bind",
   },
   referral: { code: 10, kind: "refused", retry: true, text: "the directory refers to another server" },
   adminLimitExceeded: { code: 11, kind: "busy", retry: true, text: "a limit of the directory is reached" },
@@ -41,7 +51,7 @@ export const LDAP_RESULT_CODES = {
     retry: false,
     text: "the directory lacks an extension",
   },
-  confidentialityRequired: { code: 13, kind: "refused", retry: true, text: "the directory demands TLS" },
+  confidentialityRequired: { code: 13, kind: "refused", retry: true, text: "the directory requires TLS" },
   noSuchAttribute: {
     code: 16,
     kind: "refused",
@@ -69,7 +79,12 @@ export const LDAP_RESULT_CODES = {
   },
   invalidAttributeSyntax: { code: 21, kind: "refused", retry: false, text: "a value has the wrong form" },
   noSuchObject: { code: 32, kind: "refused", retry: true, text: "the directory has no such base or entry" },
-  invalidDNSyntax: { code: 34, kind: "refused", retry: false, text: "the directory does not take the name" },
+  invalidDNSyntax: {
+    code: 34,
+    kind: "refused",
+    retry: false,
+    text: "the directory does not accept the name",
+  },
   inappropriateAuthentication: {
     code: 48,
     kind: "refused",
@@ -80,13 +95,13 @@ export const LDAP_RESULT_CODES = {
     code: 49,
     kind: "refused",
     retry: true,
-    text: "the directory refused the gateway's own name and password",
+    text: "the directory refused the gateway's bind DN and password",
   },
   insufficientAccessRights: {
     code: 50,
     kind: "refused",
     retry: true,
-    text: "the gateway's name may not do that in the directory",
+    text: "the gateway's bind DN does not have the permission",
   },
   busy: { code: 51, kind: "busy", retry: true, text: "the directory is busy" },
   unavailable: {
@@ -95,9 +110,19 @@ export const LDAP_RESULT_CODES = {
     retry: true,
     text: "the directory is shutting down or offline",
   },
-  unwillingToPerform: { code: 53, kind: "refused", retry: false, text: "the directory will not do that" },
-  loopDetect: { code: 54, kind: "refused", retry: true, text: "the directory's references go in a circle" },
-  namingViolation: { code: 64, kind: "refused", retry: false, text: "the directory does not take the name" },
+  unwillingToPerform: {
+    code: 53,
+    kind: "refused",
+    retry: false,
+    text: "the directory refused the operation",
+  },
+  loopDetect: { code: 54, kind: "refused", retry: true, text: "the referrals of the directory form a loop" },
+  namingViolation: {
+    code: 64,
+    kind: "refused",
+    retry: false,
+    text: "the directory does not accept the name",
+  },
   objectClassViolation: {
     code: 65,
     kind: "refused",
@@ -108,17 +133,22 @@ export const LDAP_RESULT_CODES = {
     code: 66,
     kind: "refused",
     retry: false,
-    text: "other entries lie below the entry",
+    text: "the entry has entries below it",
   },
-  notAllowedOnRDN: { code: 67, kind: "refused", retry: false, text: "an entry is named by that value" },
+  notAllowedOnRDN: {
+    code: 67,
+    kind: "refused",
+    retry: false,
+    text: "the value is a part of the entry's name",
+  },
   entryAlreadyExists: {
     code: 68,
     kind: "refused",
     retry: true,
-    text: "the directory has another entry of that name",
+    text: "the directory has another entry with that name",
   },
-  affectsMultipleDSAs: { code: 71, kind: "refused", retry: false, text: "several servers hold the entry" },
-  other: { code: 80, kind: "refused", retry: true, text: "the directory could not do it" },
+  affectsMultipleDSAs: { code: 71, kind: "refused", retry: false, text: "several servers store the entry" },
+  other: { code: 80, kind: "refused", retry: true, text: "the directory reported an error" },
 } as const satisfies Record<string, CodeRow>;
 
 export type LdapCodeName = keyof typeof LDAP_RESULT_CODES;
@@ -133,10 +163,10 @@ const BY_CODE = new Map<number, readonly [LdapCodeName, CodeRow]>(
 export class LdapRefusal extends BackendError {
   readonly code: number;
 
-  /** @param said the server's own message, without secrets. */
-  constructor(code: number, said: string) {
+  /** @param message the server's own message, without secrets. */
+  constructor(code: number, message: string) {
     const [name, row] = BY_CODE.get(code) ?? ["unknown", LDAP_RESULT_CODES.other] as const;
-    const words = foreignDetail(said);
+    const words = foreignDetail(message);
     const detail = `${row.text} (${name} ${code}${words === "" ? "" : `: ${words}`})`;
     super({ kind: row.kind, detail, unsure: false, retry: row.retry });
     this.name = "LdapRefusal";

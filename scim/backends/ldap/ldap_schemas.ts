@@ -15,7 +15,7 @@ export interface LdapRow {
 interface KindRow {
   /** Object classes of a new entry. */
   readonly classes: readonly string[];
-  /** The class that entries are looked for by. */
+  /** The object class in searches. */
   readonly find: string;
   /** An entry with this class is not managed, even if it has the other class. */
   readonly not?: string;
@@ -33,17 +33,17 @@ export interface LdapSchema {
   /** `bit`: the second bit of userAccountControl disables an account. */
   readonly active: "bit" | "none";
   readonly password: "password_modify" | "unicode_pwd";
-  /** A member for groups without one, where the class demands one; never shown. */
+  /** The placeholder member of an empty group, if the class requires a member. It is never shown. */
   readonly emptyMember: string | null;
   /** Whether a member may be a DN without an entry. */
   readonly danglingMembers: boolean;
   /** The attribute with an entry's own DN, to find several entries with one search. */
   readonly dnAttribute: string;
-  /** What names an entry for good; `null`: its DN. */
+  /** The attribute with the permanent ID of an entry. `null`: its DN is the ID. */
   readonly idAttribute: string | null;
 }
 
-/** RFC 2798, RFC 4519. A country, a nick name and much else have no place in inetOrgPerson. */
+/** RFC 2798, RFC 4519. inetOrgPerson has no attribute for a country, a nickname and others. */
 const OPENLDAP = {
   user: {
     classes: ["inetOrgPerson"],
@@ -87,7 +87,7 @@ const OPENLDAP = {
   idAttribute: null,
 } as const satisfies LdapSchema;
 
-/** [MS-ADA1] to [MS-ADA3]; most of its attributes keep a single value. */
+/** [MS-ADA1] to [MS-ADA3]. Most of its attributes store a single value. */
 const ACTIVE_DIRECTORY = {
   user: {
     classes: ["top", "person", "organizationalPerson", "user"],
@@ -141,7 +141,7 @@ export const LDAP_SCHEMAS = {
   active_directory: ACTIVE_DIRECTORY,
 } as const satisfies Record<LdapBackendSettings["schema"], LdapSchema>;
 
-/** A kind of resource in one directory, with the settings' own attributes in place. */
+/** A kind of resource in one directory, with the attributes that the settings name. */
 export interface LdapKind {
   readonly baseDn: string;
   readonly classes: readonly string[];
@@ -150,7 +150,7 @@ export interface LdapKind {
   readonly rdn: string;
   /** The attribute with the name. */
   readonly naming: string;
-  /** Everything but the name. */
+  /** All attributes except the name. */
   readonly rows: readonly LdapRow[];
   /** In lower case. */
   readonly required: readonly string[];

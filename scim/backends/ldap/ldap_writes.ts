@@ -23,7 +23,7 @@ export interface LdapWriter {
   readonly layout: LdapLayout;
   readonly mapping: Mapping;
   readonly random: Random;
-  /** Whether the settings demand TLS. */
+  /** Whether the settings require TLS. */
   readonly isSecure: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface LdapWriter {
 const MAX_GROUPS_PER_ROUND = 200;
 const MAX_ROUNDS = 100;
 
-/** Adds or changes. `remoteId` is the directory's id of the entry. */
+/** Adds or changes an entry. `remoteId` is the directory's ID of the entry. */
 export async function putEntry(
   connection: LdapConnection,
   { desired, writer }: { desired: DesiredResource; writer: LdapWriter },
@@ -55,7 +55,7 @@ export async function putEntry(
 /** Runs before anything is written. */
 function checkPassword({ password }: DesiredResource, { layout, isSecure }: LdapWriter): void {
   if (password !== undefined && layout.schema.password === "unicode_pwd" && !isSecure) {
-    throw unsupportedError("Active Directory takes passwords over TLS only: use ldaps or StartTLS");
+    throw unsupportedError("Active Directory accepts passwords only over TLS: use ldaps or StartTLS");
   }
 }
 
@@ -91,7 +91,7 @@ function putResult(remoteId: string, unknown: readonly string[]): PutResult {
   return { remoteId, ...notStored === undefined ? {} : { notStored } };
 }
 
-/** A directory that names entries by its own numbers has assigned the number only now. */
+/** A directory with its own IDs has assigned the ID only now. */
 async function idOf(
   connection: LdapConnection,
   { dn, desired: { content }, writer: { layout } }: {
@@ -121,7 +121,7 @@ async function changeEntry(
   return putResult(entryRemoteId(entry, layout), members.unknown);
 }
 
-/** The password, and then whether the account is active: one without a password cannot be switched on. */
+/** Sets the password, then the active state, because an account without a password cannot be enabled. */
 async function finishAccount(
   connection: LdapConnection,
   { dn, entry, desired: { content, password }, writer }: {
@@ -156,7 +156,7 @@ async function setPassword(
   ]);
 }
 
-/** Removes an entry, and a user's entry from the groups. What is not there is removed already. */
+/** Removes an entry, and a user from the groups. A missing entry counts as removed. */
 export async function removeEntry(
   connection: LdapConnection,
   { kind, name, writer: { layout } }: { kind: ResourceKind; name: string; writer: LdapWriter },
@@ -178,7 +178,7 @@ async function removeIfThere(connection: LdapConnection, dn: string): Promise<vo
   }
 }
 
-/** Where the directory does not do it by itself: the next user of the name must not inherit the leaver's groups. */
+/** Some directories do not do this by themselves. The next user with the name must not inherit the groups. */
 async function removeFromGroups(
   connection: LdapConnection,
   { dn, layout }: { dn: string; layout: LdapLayout },

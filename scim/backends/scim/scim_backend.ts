@@ -26,7 +26,7 @@ import { createScimIdCache, resolveMemberNames, type ScimIdCache } from "./scim_
 import { ScimClient } from "./scim_client.ts";
 import { putResource, removeResource, type ScimWriter } from "./scim_writes.ts";
 
-/** So many members, each of which may have to be looked up, may take as long again. */
+/** The deadline for a group grows by one timeout for this many members, because each member may need a look-up. */
 const MEMBERS_PER_TIMEOUT = 100;
 const MAX_SHARES = 100;
 
@@ -68,7 +68,7 @@ class ScimBackend implements Backend {
     const secrets = [settings.token, settings.password];
     const service = this.#service = new ScimClient({ http, clock, mapping, url: settings.url, secrets });
     this.#ids = createScimIdCache(clock);
-    this.#writer = { service, ids: this.#ids, mapping, keeps: this.readOnly };
+    this.#writer = { service, ids: this.#ids, mapping, readOnly: this.readOnly };
     this.holds = {
       // Known only after a request.
       get groups() {
@@ -130,7 +130,7 @@ class ScimBackend implements Backend {
   }
 
   #onBug = (bug: unknown): void => {
-    this.#deps.log.error("scim backend failed unforeseen", {
+    this.#deps.log.error("unexpected error in the SCIM backend", {
       backend: this.name,
       error: bug instanceof Error ? bug.name : typeof bug,
     });
@@ -158,7 +158,7 @@ class ScimBackend implements Backend {
     }
     const count = this.#service.unreadable - unreadableBefore;
     if (count > 0) {
-      this.#deps.log.warn("scim resources left out: they cannot be read here", {
+      this.#deps.log.warn("SCIM resources left out: they are not valid here", {
         backend: this.name,
         kind,
         count,

@@ -18,10 +18,10 @@ import { malformedError, refusedError } from "../backend_error.ts";
 
 const CAPABILITIES_TTL_MS = 3_600_000;
 const MAX_PAGES = 100_000;
-/** Resources that a server may take for the same name. */
+/** The maximum number of resources that a search for one name returns. */
 const MAX_MATCHES = 10;
 
-/** What {@link ScimClient.find} looks for. */
+/** The parameters of {@link ScimClient.find}. */
 export interface ScimLookup {
   readonly kind: ResourceKind;
   readonly name: string;
@@ -96,7 +96,7 @@ export class ScimClient {
     const response = await this.send({ method: "GET", path, deadlineMs }, { allow: [404] });
     if (response.status === 404) return null;
     const received = this.#receive(kind, response.body ?? {});
-    if (received === null) throw malformedError("the server's answer is no resource that can be read here");
+    if (received === null) throw malformedError("the server's response is not a valid resource");
     return received;
   }
 
@@ -112,14 +112,14 @@ export class ScimClient {
       const resources = resourcesOf(list ?? {});
       if (list === null || resources.length === 0) return;
       const first = toJsonObject(resources[0]).id;
-      if (first === firstBefore) throw malformedError("the server gives the same page again and again");
+      if (first === firstBefore) throw malformedError("the server returns the same page again and again");
       firstBefore = first;
       count += resources.length;
       yield resources.flatMap((one) => this.#receive(kind, one) ?? []);
-      // A total that is missing or wrong costs one more request, never a resource.
+      // If the total is missing or wrong, one more request is sent. No resource is lost.
       if (typeof list.totalResults === "number" && count >= list.totalResults) return;
     }
-    throw malformedError("the server's list has no end");
+    throw malformedError("the server's list does not end");
   }
 
   /** Sends any request. A status that is neither a success nor in `allow` is thrown. */
@@ -163,7 +163,7 @@ export class ScimClient {
       return read !== null && canonicalName(read.content.name) === canonical ? [read] : [];
     });
     if (others.length > 0) {
-      throw refusedError("the server has several resources of that name", { retry: true });
+      throw refusedError("the server has several resources with that name", { retry: true });
     }
     return only;
   }

@@ -26,19 +26,19 @@ export interface ScimRequest {
 export interface ScimResponse {
   readonly status: number;
   readonly headers: Headers;
-  /** `null` when there is none, or when it is no JSON object and the status is no success. */
+  /** `null` if the body is empty, or if the status is an error and the body is not a JSON object. */
   readonly body: JsonObject | null;
 }
 
 export interface ScimHttp {
-  /** Throws a Trouble when there is no answer. Any status is an answer. A GET is repeated once when its connection fails. */
+  /** Returns a response with any status. Throws a BackendError if there is no response. A GET is repeated once if its connection fails. */
   send(request: ScimRequest): Promise<ScimResponse>;
   close(): Promise<void>;
 }
 
 const USER_AGENT = "Countersign";
 const MAX_RESPONSE_OCTETS = 16 * 1024 * 1024;
-/** Those that `fetch` would follow. */
+/** The redirects that `fetch` would follow. */
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 export function createScimHttp(
@@ -91,7 +91,7 @@ function authorization({ token, userName, password }: ScimBackendSettings): Reco
   return { Authorization: `Basic ${new TextEncoder().encode(`${userName}:${password}`).toBase64()}` };
 }
 
-/** @param options.writes whether the server may have done something. */
+/** @param options.writes whether the request may have changed something. */
 function toResponse(result: FetchResult, { writes }: { writes: boolean }): ScimResponse {
   if (!result.ok) {
     if (result.loss === NO_ANSWER_IN_TIME) throw outOfTime({ writes });
@@ -104,14 +104,14 @@ function toResponse(result: FetchResult, { writes }: { writes: boolean }): ScimR
 }
 
 const lost = ({ unsure }: { unsure: boolean }) =>
-  unreachableError("the server cannot be reached, or broke off", { unsure });
+  unreachableError("the server cannot be reached, or the connection was lost", { unsure });
 
 const outOfTime = ({ writes }: { writes: boolean }) =>
-  unreachableError("the server did not answer in time", { unsure: writes });
+  unreachableError("the server did not respond in time", { unsure: writes });
 
 const FLAWS: Readonly<Record<BodyFlaw, (options: { writes: boolean }) => BackendError>> = {
-  too_long: () => malformedError("the server's answer is too long"),
-  broke_off: ({ writes }) => unreachableError("the server's answer broke off", { unsure: writes }),
+  too_long: () => malformedError("the server's response is too long"),
+  broke_off: ({ writes }) => unreachableError("the server's response is incomplete", { unsure: writes }),
   out_of_time: outOfTime,
 };
 
@@ -119,14 +119,14 @@ function readJson(octets: Uint8Array, { isSuccess }: { isSuccess: boolean }): Js
   if (octets.length === 0) return null;
   const parsed = parseJsonObject(octets);
   if (parsed.ok) return parsed.value;
-  if (isSuccess) throw malformedError("the server's answer is no JSON object");
+  if (isSuccess) throw malformedError("the server's response is not a JSON object");
   return null;
 }
 
 interface StatusRow {
   readonly kind: BackendFault["kind"];
   readonly retry: boolean;
-  /** It may have been done all the same. */
+  /** The operation may have been done nevertheless. */
   readonly unsure?: true;
   readonly text: string;
 }
@@ -134,38 +134,48 @@ interface StatusRow {
 const STATUSES: ReadonlyMap<number, StatusRow> = new Map([
   [400, { kind: "refused", retry: false, text: "the server does not accept the request" }],
   [401, { kind: "refused", retry: true, text: "the server does not accept the gateway's credential" }],
-  [403, { kind: "refused", retry: true, text: "the gateway's credential may not do that" }],
-  [404, { kind: "refused", retry: true, text: "the server has nothing at that path" }],
-  [405, { kind: "unsupported", retry: false, text: "the server does not support that" }],
-  [408, { kind: "busy", retry: true, unsure: true, text: "the server waited too long" }],
-  [409, { kind: "refused", retry: true, text: "the server has another resource of that name" }],
+  [403, { kind: "refused", retry: true, text: "the gateway's credential does not have the permission" }],
+  [404, { kind: "refused", retry: true, text: "the server has no resource at that path" }],
+  [405, { kind: "unsupported", retry: false, text: "the server does not support the method" }],
+  [408, { kind: "busy", retry: true, unsure: true, text: "the server waited too long for the request" }],
+  [409, { kind: "refused", retry: true, text: "the server has another resource with that name" }],
   [412, { kind: "refused", retry: true, text: "another client changed the resource meanwhile" }],
   [413, { kind: "refused", retry: false, text: "the request is too large for the server" }],
-  [429, { kind: "busy", retry: true, text: "the server asks for fewer requests" }],
-  [501, { kind: "unsupported", retry: false, text: "the server does not support that" }],
+  [429, { kind: "busy", retry: true, text: "the server received too many requests" }],
+  [501, { kind: "unsupported", retry: false, text: "the server does not support the operation" }],
   [502, {
     kind: "unreachable",
     retry: true,
     unsure: true,
-    text: "something before the server cannot reach it",
+    text: "a gateway in front of the server cannot reach it",
   }],
   [503, { kind: "busy", retry: true, unsure: true, text: "the server is busy" }],
-  [504, { kind: "unreachable", retry: true, unsure: true, text: "the server was too slow" }],
+  [504, {
+    kind: "unreachable",
+    retry: true,
+    unsure: true,
+    text: "the server did not respond to the gateway in front of it",
+  }],
 ]);
-const SERVER_FAILED: StatusRow = { kind: "refused", retry: true, unsure: true, text: "the server failed" };
-const OTHER: StatusRow = { kind: "nonsense", retry: true, text: "the server's answer makes no sense" };
+const SERVER_FAILED: StatusRow = {
+  kind: "refused",
+  retry: true,
+  unsure: true,
+  text: "the server reported an internal error",
+};
+const OTHER: StatusRow = { kind: "nonsense", retry: true, text: "the server sent an unexpected status" };
 const MAX_RETRY_AFTER_MS = 3_600_000;
 
-/** The fault of an answer that is no success. @param secrets texts that must not come back in its detail. */
+/** The fault for an error response. @param secrets texts that must not appear in its detail. */
 export function statusError(
   answer: ScimResponse,
   { writes, secrets, nowMs }: { writes: boolean; secrets: readonly string[]; nowMs: number },
 ): BackendError {
   const { status, body, headers } = answer;
   const row = STATUSES.get(status) ?? (status >= 500 ? SERVER_FAILED : OTHER);
-  const said = typeof body?.detail === "string" ? foreignDetail(body.detail, secrets) : "";
+  const message = typeof body?.detail === "string" ? foreignDetail(body.detail, secrets) : "";
   const type = typeof body?.scimType === "string" ? foreignDetail(body.scimType, secrets) : "";
-  const words = [String(status), type, said].filter((word) => word !== "").join(": ");
+  const words = [String(status), type, message].filter((word) => word !== "").join(": ");
   const retryAfterMs = readRetryAfter(headers.get("retry-after"), nowMs);
   return new BackendError({
     kind: row.kind,

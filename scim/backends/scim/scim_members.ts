@@ -9,11 +9,10 @@ import type { Clock } from "../../../platform/runtime.ts";
 
 /** AWS accepts no more in one PATCH. */
 const MAX_MEMBERS_PER_PATCH = 100;
-/** Look-ups that run side by side; the line to the server is narrower still. */
+/** Concurrent look-ups. The connection limit is lower. */
 const MAX_CONCURRENT = 8;
 const PATCH_SCHEMA = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
 
-/** Who looks up. */
 export interface MemberLookup {
   readonly service: ScimClient;
   readonly ids: ScimIdCache;
@@ -24,16 +23,16 @@ export interface MemberLookup {
 /** Members in the format of the server. */
 export interface RemoteMembers {
   readonly members: readonly JsonObject[];
-  /** Names that the server has no user for; it cannot hold them. */
+  /** Names without a user at the server, which cannot store them. */
   readonly unknown: readonly string[];
 }
 
 /** The `members` entry of each name. */
-export async function resolveMembers(names: readonly string[], desk: MemberLookup): Promise<RemoteMembers> {
-  if (desk.dialect.members === "names") {
+export async function resolveMembers(names: readonly string[], lookup: MemberLookup): Promise<RemoteMembers> {
+  if (lookup.dialect.members === "names") {
     return { members: names.map((name) => ({ value: name, display: name })), unknown: [] };
   }
-  const ids = await inTurns(names, (name) => idOf(name, desk));
+  const ids = await inTurns(names, (name) => idOf(name, lookup));
   return {
     members: [...new Set(ids.filter((id) => id !== null))].map((value) => ({ value })),
     unknown: names.filter((_, at) => ids[at] === null),
@@ -48,20 +47,20 @@ async function idOf(name: string, { service, ids, deadlineMs }: MemberLookup): P
   return found?.id ?? null;
 }
 
-/** Names of a group's members; who is no user there any more is left out. */
+/** Names of a group's members. Skips members that no longer exist. */
 export async function resolveMemberNames(
   { members }: ReceivedResource,
-  desk: MemberLookup,
+  lookup: MemberLookup,
 ): Promise<string[]> {
-  const names = await inTurns(members, (member) => nameOf(member, desk));
+  const names = await inTurns(members, (member) => nameOf(member, lookup));
   return names.flatMap((name) => {
     const read = parseName(name ?? "");
     return read.ok ? [read.name] : [];
   });
 }
 
-async function nameOf(member: ReceivedMember, desk: MemberLookup): Promise<string | null> {
-  const { service, ids, dialect, deadlineMs } = desk;
+async function nameOf(member: ReceivedMember, lookup: MemberLookup): Promise<string | null> {
+  const { service, ids, dialect, deadlineMs } = lookup;
   if (dialect.members === "names") return member.display === "" ? member.value : member.display;
   const known = ids.nameOf(member.value);
   if (known !== undefined) return known;

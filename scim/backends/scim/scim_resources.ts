@@ -13,8 +13,8 @@ import { ENTERPRISE_SCHEMA, GROUP_SCHEMA, USER_SCHEMA } from "../../schema/attri
 import { isJsonArray } from "../../schema/json_limits.ts";
 import { parseResource } from "../../schema/parse_resource.ts";
 
-/** Attributes that RFC 7643 lacks or defines as readOnly. Only an interface of this specification accepts them. */
-const DOCUMENT_ONLY = ["imgs", "manager"];
+/** Attributes that RFC 7643 lacks or defines as readOnly. Only servers with the interface specification accept them. */
+const SPECIFICATION_ONLY = ["imgs", "manager"];
 
 /** Top-level attributes of RFC 7643 §4.1 that another server can store. Other attributes do not change here. */
 export const RFC7643_COVERS: ReadonlySet<string> = new Set([
@@ -70,7 +70,7 @@ export function toResource(
 function spellAsRfc(attributes: JsonObject): JsonObject {
   const spelled: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(attributes)) {
-    if (DOCUMENT_ONLY.includes(name)) continue;
+    if (SPECIFICATION_ONLY.includes(name)) continue;
     spelled[name] = name === "addresses" && isJsonArray(value) ? value.map(spellAddress) : value;
   }
   return spelled;
@@ -99,7 +99,7 @@ export interface ReceivedMember {
   readonly display: string;
 }
 
-/** `null` when it has no id, no usable name, or values of the wrong type. */
+/** `null` if it has no id, no valid name, or values of the wrong type. */
 export function fromResource(
   resource: JsonObject,
   { kind, mapping }: { kind: ResourceKind; mapping: Mapping },
@@ -107,7 +107,7 @@ export function fromResource(
   const { id, members, ...body } = resource;
   const name = body[nameAttribute(kind)];
   if (typeof id !== "string" || id === "" || typeof name !== "string") return null;
-  // Schemas of other vendors do not decide whether we can read it.
+  // The schemas of other vendors do not matter here.
   const { schemas: _schemas, ...known } = body;
   const read = parseResource(kind, known, { mapping, newName: () => "", isStored: true });
   if (!read.ok || read.content.name === "") return null;
@@ -120,7 +120,7 @@ function readMember(member: JsonValue): ReceivedMember[] {
   return [{ value, display: typeof display === "string" ? display : "" }];
 }
 
-/** Whether a server with the content `held` needs no write of `wanted`. Members are compared separately. */
+/** Whether a server with the content `held` already has `wanted`. Members are compared separately. */
 export function isSameResource(
   wanted: Content,
   held: Content,
@@ -155,12 +155,12 @@ export function withMemberNames(content: Content, names: readonly string[]): Con
 export interface ScimDialect {
   /** How a resource is found by its name: by a filter, or at the path that ends in the name. */
   readonly lookUp: "filter" | "path";
-  /** How a list continues: by the index of a resource, or by a page number. */
+  /** How the next page is requested: by the index of a resource, or by a page number. */
   readonly paging: "startIndex" | "page";
   /** Members are the IDs of users, or names that need not be users. */
   readonly members: "ids" | "names";
-  /** Attributes are spelled as RFC 7643 does, or as the SCIM specification of Countersign does. */
-  readonly spelling: "rfc" | "document";
+  /** Attributes are spelled as RFC 7643 does, or as the interface specification of Countersign does. */
+  readonly spelling: "rfc" | "specification";
   readonly ref: string;
 }
 
@@ -171,14 +171,14 @@ export const SCIM_DIALECTS = {
     lookUp: "path",
     paging: "page",
     members: "names",
-    spelling: "document",
+    spelling: "specification",
     ref: "docs/scim.md",
   },
 } as const satisfies Record<string, ScimDialect>;
 
 const COUNTERSIGN_PATH = /\/idm\/scim\/[^/]+$/;
 
-/** Whether a base URL looks like another Countersign's; whether it is one shows when it has no ServiceProviderConfig. */
+/** Whether a base URL looks like another Countersign's. It is one if it also has no ServiceProviderConfig. */
 export function isCountersignUrl(url: string): boolean {
   return COUNTERSIGN_PATH.test(url);
 }
@@ -194,7 +194,7 @@ export interface ScimCapabilities {
 const MAX_PAGE = 200;
 const MIN_PAGE = 10;
 
-/** Reads a ServiceProviderConfig; `null` when the server has none. */
+/** Reads a ServiceProviderConfig. `null`: the server has none. */
 export function parseServiceProviderConfig(config: JsonObject | null, url: string): ScimCapabilities {
   if (config === null) {
     const dialect = isCountersignUrl(url) ? SCIM_DIALECTS.countersign : SCIM_DIALECTS.rfc;
@@ -205,7 +205,7 @@ export function parseServiceProviderConfig(config: JsonObject | null, url: strin
   return {
     dialect: SCIM_DIALECTS.rfc,
     patch: toJsonObject(config.patch).supported === true,
-    // Some say 0 and mean no limit.
+    // Some servers send 0 for no limit.
     maxResults: max < MIN_PAGE ? (max > 0 ? max : 100) : Math.min(max, MAX_PAGE),
   };
 }

@@ -20,7 +20,7 @@ export interface ScimWriter {
   readonly ids: ScimIdCache;
   readonly mapping: Mapping;
   /** Read-only attributes of the server. A PUT repeats the server's values, because it replaces everything (RFC 7644 §3.5.1). */
-  readonly keeps: ReadOnlyAttributes;
+  readonly readOnly: ReadOnlyAttributes;
 }
 
 interface PutJob extends ScimWriter {
@@ -30,7 +30,7 @@ interface PutJob extends ScimWriter {
   readonly deadlineMs: number;
 }
 
-/** Makes the server hold `desired`. */
+/** Makes the server store `desired`. */
 export async function putResource(desired: DesiredResource, order: PutOptions): Promise<PutResult> {
   try {
     return await putOnce(desired, order);
@@ -55,11 +55,11 @@ async function putOnce(desired: DesiredResource, { writer, id, deadlineMs }: Put
   const abilities = await service.capabilities(deadlineMs);
   const found = await service.find({ kind: content.kind, name: content.name, id, deadlineMs });
   if (content.kind === "group" && !service.hasGroups) throw unsupportedError("the server has no groups");
-  const desk: MemberLookup = { service, ids, dialect: abilities.dialect, deadlineMs };
-  const { members, unknown } = await resolveMembers(content.kind === "group" ? content.members : [], desk);
+  const lookup: MemberLookup = { service, ids, dialect: abilities.dialect, deadlineMs };
+  const { members, unknown } = await resolveMembers(content.kind === "group" ? content.members : [], lookup);
   const laid: DesiredResource = {
     ...desired,
-    content: withReadOnly(content, found?.content ?? null, writer.keeps),
+    content: withReadOnly(content, found?.content ?? null, writer.readOnly),
   };
   const job: PutJob = { ...writer, desired: laid, abilities, deadlineMs, members };
   const made = found === null ? await create(job) : await replace(found, job);
@@ -80,7 +80,7 @@ async function create(job: PutJob): Promise<string> {
   if (answer.status !== 409) return idIn(answer) ?? (await mustFind(job, { kind, name })).id;
   // Another client created it in the meantime, or an earlier attempt arrived after all.
   const other = await mustFind(job, { kind, name });
-  const laid = { ...job.desired, content: withReadOnly(content, other.content, job.keeps) };
+  const laid = { ...job.desired, content: withReadOnly(content, other.content, job.readOnly) };
   return await replace(other, { ...job, desired: laid });
 }
 
@@ -90,7 +90,7 @@ async function mustFind(
 ): Promise<ReceivedResource> {
   const found = await service.find({ kind, name, deadlineMs });
   if (found === null) {
-    throw malformedError("the server says that the name is taken, but does not give the resource");
+    throw malformedError("the server reports that the name is taken, but does not return the resource");
   }
   return found;
 }
@@ -141,7 +141,7 @@ function secretsOf(password: string | undefined): string[] {
   return password === undefined ? [] : [password];
 }
 
-/** From the body, else from Location. */
+/** The ID from the body, otherwise from Location. */
 function idIn({ body, headers }: ScimResponse): string | null {
   if (typeof body?.id === "string" && body.id !== "") return body.id;
   const last = headers.get("location")?.split("/").at(-1) ?? "";

@@ -8,10 +8,10 @@ import { createPasswordHasher } from "../../../platform/password_hasher.ts";
 import { NO_CHANGE } from "../../../platform/write_batch.ts";
 import { createOrderedIds } from "../../../radius/conversation/conversation.ts";
 import { createSystemRandom, systemClock } from "../../../platform/runtime.ts";
-import { createIdentity, type Identity } from "../../../scim/scim.ts";
+import { createScim, type Scim } from "../../../scim/scim.ts";
 
 export interface OpenIdentity extends AsyncDisposable {
-  readonly identity: Identity;
+  readonly identity: Scim;
 }
 
 /** Opens everything like the program, without its listeners. It leaves nothing outside the directory. */
@@ -29,7 +29,7 @@ export async function openIdentity(
   });
   if (!loaded.ok) throw new Error(`Cannot use the settings: ${JSON.stringify(loaded.faults)}`);
   const dataDir = await openDataDir(dataDirPath, { random, masterKeyHex: "" });
-  const identity = await createIdentity({
+  const identity = await createScim({
     config: loaded.config,
     store: dataDir.store,
     vault: dataDir.vault,

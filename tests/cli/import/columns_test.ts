@@ -133,7 +133,7 @@ const WRONG: readonly (readonly [readonly string[], string])[] = [
     ["userName", "name"],
     'Column 2 of the header: "name" has parts: name.formatted, name.familyName, name.givenName….',
   ],
-  [["userName", "__proto__"], 'Column 2 of the header: "__proto__" is no attribute.'],
+  [["userName", "__proto__"], 'Column 2 of the header: "__proto__" is not an attribute.'],
 ];
 for (const [headers, problem] of WRONG) {
   Deno.test(`readHeader() refuses ${headers.join(",")}`, () => {
@@ -145,8 +145,8 @@ Deno.test("readHeader() reports unknown and ignored columns, and returns the att
   const read = readHeader(["userName", "mail", "usrName", "meta.created", "groups"], DEFAULT);
   if (!read.ok) throw new Error(read.problem);
   assertEquals(read.table.notes, [
-    'No schema knows "usrName": kept as given.',
-    'The server makes "meta.created" itself: left out.',
+    'No schema has "usrName": stored unchanged.',
+    'The server sets "meta.created": ignored.',
   ]);
   assertEquals(read.table.covers, ["userName", "emails", "emails.value", "usrName", "groups"]);
 });

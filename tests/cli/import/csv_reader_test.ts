@@ -37,10 +37,13 @@ const TABLES:
     ["blank lines are none", "\n\na\n\n", [[3, ["a"]]]],
     ["a quote within a bare cell is a character", 'a"b,c\n', [[1, ['a"b', "c"]]]],
     ["what follows a closing quote is a fault of that row alone", '"a"b,c\nd,e\n', [
-      [1, "something stands after the quote that closes a cell"],
+      [1, "text after the closing quote of a cell"],
       [2, ["d", "e"]],
     ]],
-    ["a quote that is never closed", 'a\n"b,c\nd\n', [[1, ["a"]], [2, "a quote in it is never closed"]]],
+    ["a quote that is never closed", 'a\n"b,c\nd\n', [[1, ["a"]], [
+      2,
+      "it has a quote that is never closed",
+    ]]],
   ];
 
 for (const [what, text, expected] of TABLES) {

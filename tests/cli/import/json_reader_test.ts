@@ -25,17 +25,20 @@ const TEXTS: readonly (readonly [string, string, readonly (readonly [number, str
     '{"a":["Resources"],"b":[1]}',
   ]]],
   ["nothing", " \n", []],
-  ["no JSON", "userName\nanna\n", [[1, "!something stands here that is no JSON object"]]],
-  ["a text", '"anna"', [[1, "!something stands here that is no JSON object"]]],
+  ["no JSON", "userName\nanna\n", [[1, "!expected a JSON object here"]]],
+  ["a text", '"anna"', [[1, "!expected a JSON object here"]]],
   ["an array of arrays", '[{"a":1},\n[1]]', [[1, '{"a":1}'], [
     2,
-    "!something stands here that is no JSON object",
+    "!expected a JSON object here",
   ]]],
   ["a resource that is cut off", '[{"a":1},\n{"b":', [
     [1, '{"a":1}'],
-    [2, "!the file ends within what begins here"],
+    [2, "!the file ends before this object or list is complete"],
   ]],
-  ["an array that is cut off", '[{"a":1}\n', [[1, '{"a":1}'], [2, "!the file ends within what begins here"]]],
+  ["an array that is cut off", '[{"a":1}\n', [[1, '{"a":1}'], [
+    2,
+    "!the file ends before this object or list is complete",
+  ]]],
 ];
 
 for (const [what, text, expected] of TEXTS) {

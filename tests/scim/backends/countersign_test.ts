@@ -8,7 +8,7 @@ import { NO_CHANGE } from "../../../platform/write_batch.ts";
 import { createOrderedIds } from "../../../radius/conversation/conversation.ts";
 import { createSystemRandom, systemClock } from "../../../platform/runtime.ts";
 import type { ScimEnv } from "../../../scim/http/app.ts";
-import { createIdentity, type Identity } from "../../../scim/scim.ts";
+import { createScim, type Scim } from "../../../scim/scim.ts";
 import { openScim, scimSettings } from "./scim_client.ts";
 import { silentLog } from "./silent_log.ts";
 import { testBackend } from "./suite.ts";
@@ -24,7 +24,7 @@ targets = ["corp"]
 access = "write"
 `;
 
-async function openIdentity(folder: string): Promise<{ identity: Identity; close: () => Promise<void> }> {
+async function openIdentity(folder: string): Promise<{ identity: Scim; close: () => Promise<void> }> {
   const loaded = loadConfig({
     env: (name) => name === "COUNTERSIGN_CONFIG" ? "other.toml" : undefined,
     readTextFile: () => SETTINGS,
@@ -34,7 +34,7 @@ async function openIdentity(folder: string): Promise<{ identity: Identity; close
   const random = createSystemRandom();
   const dataDir = await openDataDir(folder, { random, masterKeyHex: "" });
   const hasher = createPasswordHasher({ random });
-  const identity = await createIdentity({
+  const identity = await createScim({
     config: loaded.config,
     store: dataDir.store,
     vault: dataDir.vault,

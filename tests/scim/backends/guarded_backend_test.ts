@@ -72,7 +72,7 @@ Deno.test("guardBackend() stops calling after three failures: for half a second,
   const { backend, clock, log } = open({ probe: () => Promise.resolve(away) });
   for (let count = 0; count < 3; count++) assertEquals(await backend.probe(), away);
   for (const retryAfterMs of [500, 1000, 2000, 4000, 8000, 15_000, 15_000]) {
-    const detail = "the directory did not answer lately and is left alone for a moment";
+    const detail = "the directory did not answer recently and is not called for a moment";
     const fault = { kind: "unreachable", detail, unsure: false, retry: true, retryAfterMs } as const;
     assertEquals(await backend.read("user", "anna"), { ok: false, fault });
     await assertRejects(() => listAll(backend, "user"), BackendListError, detail);
@@ -135,7 +135,7 @@ Deno.test("guardBackend() continues a listing while the circuit breaker is open"
     for (let failures = 0; failures < 3; failures++) await backend.put({ content: user("anna") });
   }
   assertEquals(pages, 3);
-  await assertRejects(() => listAll(backend, "user"), BackendListError, "did not answer lately");
+  await assertRejects(() => listAll(backend, "user"), BackendListError, "did not answer recently");
 });
 
 Deno.test("guardBackend() records the fault of a later page of a listing", async () => {
@@ -174,7 +174,7 @@ Deno.test("guardBackend() does not treat a full connection limit as an answer of
   const { backend, health, log } = open({ remove: () => Promise.resolve(answers.shift() ?? away) });
   for (let n = 0; n < 4; n++) await backend.remove("user", "anna");
   const refused = await backend.remove("user", "anna");
-  assert(!refused.ok && refused.fault.detail.includes("did not answer lately"));
+  assert(!refused.ok && refused.fault.detail.includes("did not answer recently"));
   assertEquals([health().lastGoodMs, health().lastFault?.kind], [null, "unreachable"]);
   assertEquals(log.lines.length, 1);
 });

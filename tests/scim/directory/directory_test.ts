@@ -227,7 +227,7 @@ Deno.test("login() throws for a user who was not prepared", async () => {
   await using world = await openWorld();
   await putUser(world.directory, "anna");
   const directory = await world.reopen();
-  assertThrows(() => directory.login("anna"), Error, "not prepared");
+  assertThrows(() => directory.login("anna"), Error, "prepare() was not called");
 });
 
 Deno.test("login() sees a deletion as soon as it is acknowledged, without another preparation", async () => {

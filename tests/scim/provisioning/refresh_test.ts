@@ -169,7 +169,7 @@ for (const { held, gone, percent, isBraked } of BRAKES) {
     if (isBraked) {
       assertMatch(
         report.faults[0]?.detail ?? "",
-        new RegExp(`drop ${gone} of [0-9,]+ users; the limit is ${percent} %`),
+        new RegExp(`remove ${gone} of [0-9,]+ users. The limit is ${percent} %`),
       );
     }
     assertEquals((await stage.below("user")).length, isBraked ? held + 1 : held - gone + 1);

@@ -53,7 +53,7 @@ Deno.test("writeBulk() writes each row by an operation of a target with several 
   assertEquals((await write(target, ROWS)).map(textOf), [
     "created",
     "A resource of that name exists already.",
-    "userName cannot be a name: a name holds no slash.",
+    "userName cannot be a name: a name must not contain a slash.",
     "active must be true or false.",
     "A resource of that name exists already.",
   ]);

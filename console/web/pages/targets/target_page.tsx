@@ -143,7 +143,7 @@ function Refresh({ models, target, page }: TargetPart) {
           })}
           {report.faults.map(({ backend, detail, kind }) => (
             <p key={backend}>
-              <strong class="mono">{backend}</strong>: {kind === "brake" && t("targets.brake")}{" "}
+              <strong class="mono">{backend}</strong>: {kind === "deletion_limit" && t("targets.brake")}{" "}
               <bdi>{detail}</bdi>
             </p>
           ))}
