@@ -114,7 +114,7 @@ async function serve({ composition, sockets, app, listener, generatedSecret }: S
   const { radius, admins } = composition;
   const control = await listenControl({
     path: controlSocketPath(config),
-    answer: composition.app.answerOperator,
+    answer: composition.app.answerControlSocket,
     ...{ log, clock },
   });
   const setupLink = await admins.setupLink();

@@ -54,7 +54,7 @@ export async function openOfflineAdmin(
       isHttpServing: () => false,
     });
     return {
-      answer: composition.app.answerOperator,
+      answer: composition.app.answerControlSocket,
       close: () => composition.close().finally(release),
     };
   } catch (fault) {

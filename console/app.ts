@@ -130,7 +130,7 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
     return await site.fetch(request, { remoteAddress, secure, viaControlSocket: false });
   };
   return Object.assign(app, {
-    answerOperator: async (request: Request) =>
+    answerControlSocket: async (request: Request) =>
       await operatorSite.fetch(request, { remoteAddress: "", secure: false, viaControlSocket: true }),
     close() {
       charts.stop();

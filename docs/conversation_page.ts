@@ -43,8 +43,8 @@ function rowsFrom(place: FlowPlace | "*"): FlowRow[] {
   return FLOW.filter(({ from }) => from === place);
 }
 
-const saysOf = (when: readonly FlowCondition[]): string =>
-  when.map((condition) => CONDITIONS[condition].says).join(", and ");
+const conditionText = (when: readonly FlowCondition[]): string =>
+  when.map((condition) => CONDITIONS[condition].text).join(", and ");
 
 /** One arrow for each pair of places, in the order of the rows. */
 function arrows(): Arrow[] {
@@ -53,7 +53,7 @@ function arrows(): Arrow[] {
     if (from === "*") continue;
     const pair = `${from} ${to}`;
     const arrow = known.get(pair) ?? { from, to, labels: new Set() };
-    arrow.labels.add(saysOf(when));
+    arrow.labels.add(conditionText(when));
     known.set(pair, arrow);
   }
   return [...known.values()];
@@ -102,8 +102,8 @@ function passageTable(): string {
 }
 
 /** An Access-Accept carries the configured attributes and no text. */
-function spoken({ say, to }: FlowRow): string {
-  return say === null || to === "accept" ? "" : PROMPTS[say].text.replaceAll("\n", "<br>");
+function promptText({ prompt, to }: FlowRow): string {
+  return prompt === null || to === "accept" ? "" : PROMPTS[prompt].text.replaceAll("\n", "<br>");
 }
 
 function nextOf({ to }: FlowRow): string {
@@ -116,9 +116,9 @@ function rowTable(place: FlowPlace | "*"): string {
     ["row", "conditions", "effects", "prompt", "next"],
     rowsFrom(place).map((row) => [
       code(row.name),
-      saysOf(row.when),
-      row.then.map((effect) => EFFECTS[effect].does).join("; "),
-      spoken(row),
+      conditionText(row.when),
+      row.then.map((effect) => EFFECTS[effect].text).join("; "),
+      promptText(row),
       nextOf(row),
     ]),
   );

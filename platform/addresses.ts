@@ -1,5 +1,5 @@
 // Network addresses: IP addresses, CIDR ranges, socket addresses and URLs of settings in one canonical spelling, so that they
-// can be compared as text; and the key under which limits count a source address.
+// can be compared as text. Also the key under which limits count a source address.
 
 /** `hostname` has no brackets; port 0 lets the host choose. */
 export interface SocketAddress {
@@ -16,7 +16,7 @@ const IPV6_GROUPS = 8;
 const NETWORK_GROUPS = 4;
 const MAPPED_IPV4 = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i;
 
-/** Of an IPv6 address the first 64 bits: one network may use all addresses below them. */
+/** The key of a source address: of IPv6 only the first 64 bits, because one network may use all addresses below them. */
 export function sourceKey(address: string): string {
   if (!address.includes(":")) return address;
   const mapped = MAPPED_IPV4.exec(address);
@@ -144,7 +144,7 @@ export function isLoopback(hostname: string): boolean {
   return bare === "localhost" || bare === "::1" || (ipv4Octets(bare)?.[0] === 127);
 }
 
-/** Every address of the host. */
+/** Whether the name means every address of the host. */
 export function isWildcard(hostname: string): boolean {
   return hostname === "::" || hostname === "0.0.0.0";
 }

@@ -17,7 +17,7 @@ const IDS_PER_MS = 1024;
 const TIME_CHARACTERS = 11;
 
 type AuditDetail = string | number | boolean | null | undefined | readonly string[];
-/** The values of an object before or after a change, by field. Secrets are redacted by the caller. */
+/** The values of an object before or after a change, by field. The caller redacts secrets. */
 export type AuditValues = Readonly<Record<string, unknown>>;
 
 /** An event. Details are shown with the label `detail_<name>`. */
@@ -31,7 +31,7 @@ export interface AuditEntry extends Readonly<Partial<Record<AuditDetailName, Aud
   readonly object?: string;
   /** Several objects of the change. */
   readonly objects?: readonly string[];
-  /** The RADIUS client, by which the record can be found too. */
+  /** The RADIUS client. The index lists the record under it too. */
   readonly client?: string | undefined;
   /** The target that holds the object. */
   readonly target?: string | undefined;
@@ -106,13 +106,13 @@ export function auditIndexKey(role: AuditRole, name: string): Deno.KvKey {
   return ["audit_by", role, canonicalName(name).slice(0, MAX_NAME_CHARACTERS)];
 }
 
-/** What a record is about: `user:ada`. Earlier versions wrote `user: "ada"` instead of `object: "user:ada"`. */
+/** The objects of a record: `user:ada`. Earlier versions wrote `user: "ada"` instead of `object: "user:ada"`. */
 export function auditObjects(record: Readonly<Record<string, unknown>>): string[] {
   const named = ["user", "group", "client"].flatMap((kind) =>
     textsOf(record[kind]).map((name) => `${kind}:${name}`)
   );
   const objects = [...new Set([...textsOf(record.object), ...textsOf(record.objects), ...named])];
-  // Each write of the directory names its target; only a record about nothing else is about the target.
+  // Each write of the directory has a target. The target is the object only if the record has no other.
   return objects.length > 0 ? objects : textsOf(record.target).map((name) => `target:${name}`);
 }
 
@@ -135,7 +135,7 @@ export interface AuditWriterOptions {
   readonly retentionMs?: number;
 }
 
-/** Turns the events of a transaction into records with ids, an index and an expiry. Only the store calls it. */
+/** Turns the events of a transaction into records with ids, index entries and an expiry. Only the store calls it. */
 export function createAuditWriter(
   { nowMs, node, newest = "", retentionMs = DEFAULT_AUDIT_RETENTION_MS }: AuditWriterOptions,
 ): (mutations: readonly (KvMutation | AuditMutation)[]) => readonly KvMutation[] {

@@ -26,7 +26,7 @@ interface ActionRow {
   readonly formerly?: readonly string[];
 }
 
-/** An imperative is an action of a person or a program; a participle is an event of the gateway. */
+/** An imperative names an action of a person or a program. A participle names an event of the gateway. */
 export const AUDIT_ACTIONS = {
   "administrator.change": { about: "administrator" },
   "administrator.create": { about: "administrator" },
@@ -112,8 +112,8 @@ export const AUDIT_ACTIONS = {
 export type AuditAction = keyof typeof AUDIT_ACTIONS;
 
 /**
- * The details that a record can have, besides who, what, where, before and after. `moment`: milliseconds since the epoch.
- * `code`: a name whose text is `<field>_<code>` in the words of the audit.
+ * The details that a record can have, besides actor, action, object, source, before and after. `moment`: milliseconds since the
+ * epoch. `code`: a name whose text is the audit message `<field>_<code>`.
  */
 export const AUDIT_DETAILS = {
   added: "text",

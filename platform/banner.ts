@@ -13,13 +13,13 @@ export interface BannerFacts {
   /** Empty if the accounting port is in use by another program. */
   readonly accounting: readonly SocketAddress[];
   readonly http: SocketAddress;
-  /** The generated shared secret, or `null` when there are clients or a secret is given. */
+  /** The generated shared secret; `null` if there are clients or the settings have a secret. */
   readonly generatedSecret: string | null;
   /** Whether there are clients, of the settings or of the console. */
   readonly hasClients: boolean;
   readonly setupLink: string | null;
   readonly warnings: readonly string[];
-  /** How commands are started on this host: "deno task", or the same through npx. */
+  /** The command that runs tasks on this host: "deno task", or the same through npx. */
   readonly task: string;
 }
 
@@ -36,7 +36,7 @@ export function bannerText(
   const shown = options.terminal && generatedSecret !== null ? generatedSecret : null;
   const lines = [
     RULE,
-    "Countersign is up.",
+    "Countersign is running.",
     "",
     `  RADIUS   ${radius.map((address) => `udp ${socketAddressText(address)}`).join(", ")}`,
     ...accounting.length === 0
@@ -53,7 +53,7 @@ export function bannerText(
     }`,
     `  Calls    ${
       config.telephony.url === ""
-        ? "embedded outbox, for evaluation: nothing is really sent"
+        ? "embedded outbox, for evaluation: no message is sent"
         : config.telephony.url
     }`,
     `  Data     ${config.server.dataDir}`,
@@ -69,8 +69,8 @@ export function bannerText(
 }
 
 const ANY_ADDRESS_NOTE =
-  "any client address is accepted with the one RADIUS secret, until you add a client ([[radius.client]] or the console)";
-/** The gateway's name for every sender while there is no client. */
+  "any client address is accepted with the shared RADIUS secret, until you add a client ([[radius.client]] or the console)";
+/** The name of every sender while no client is configured. */
 const ANY_SENDER = "any";
 const MAX_NAMES = 8;
 
@@ -93,22 +93,22 @@ function nextLines(
 ): readonly string[] {
   const pairing = config.secondFactor.url === "" ? "--invite" : "--device <pairing_id>";
   const secret = generatedSecret !== null
-    ? "it asks for the RADIUS secret of the file above"
+    ? "it asks for the RADIUS secret in the file above"
     : !hasClients
     ? "it asks for radius.secret"
-    : "from a host that is a client of yours, with its secret";
+    : "from a host that is a configured client, with its secret";
   return [
     `  1  ${task} pair ada ${pairing}`,
     config.secondFactor.url === ""
-      ? "     a link and a QR code that pair the phone, or the browser here, that opens them"
-      : "     gives a user a device that the second-factor service knows",
+      ? "     prints a link and a QR code; the phone or browser that opens it is paired"
+      : "     pairs a user with a device of the second-factor service",
     `  2  ${task} try ${reachable(radius[0])} --user ada`,
-    `     a login in the terminal; ${secret}`,
+    `     runs a login in the terminal; ${secret}`,
     ...setupLink === null
-      ? [`  3  open ${config.http.publicUrl}`, "     the console, where you watch it live"]
+      ? [`  3  open ${config.http.publicUrl}`, "     the console, which shows the login live"]
       : [
         terminal ? `  3  open ${setupLink}` : `  3  open the set-up link in ${secretFile}`,
-        "     makes you the owner of the console, where you watch it live; valid once, for an hour",
+        "     makes you the owner of the console, which shows the login live; valid once, for an hour",
       ],
   ];
 }
@@ -140,7 +140,10 @@ export async function writeFirstStartFile(
   ];
   if (generatedSecret !== null) lines.push(`${SHARED_SECRET}: ${generatedSecret}`, "");
   if (setupLink !== null) {
-    lines.push(`${SET_UP_LINK} (once, one hour; the next start makes a new one): ${setupLink}`, "");
+    lines.push(
+      `${SET_UP_LINK} (valid once, for one hour; the next start creates a new one): ${setupLink}`,
+      "",
+    );
   }
   await writePrivate(file, lines.join("\n"));
 }
@@ -184,7 +187,7 @@ export async function reportStart({ log, sockets, warnings, notes, ...rest }: St
     radius: sockets.authentication.map(({ address }) => address),
     accounting: sockets.accounting.map(({ address }) => address),
     warnings: [...warnings.map(({ key, problem }) => `${key}: ${problem}`), ...notes, ...wildcards],
-    // npx fetches the runtime without putting it on the PATH; then the plain command would not be found.
+    // npx does not put the runtime on the PATH, so the plain command would not be found.
     task: Deno.env.get("npm_command") === "exec" ? `npx --yes deno@${Deno.version.deno} task` : "deno task",
   };
   await writeFirstStartFile(facts);

@@ -1,9 +1,9 @@
-// Canonical names of users and groups, by which the gateway and SCIM compare and find them.
+// Canonical names of users and groups. The gateway and SCIM compare and find names in this form.
 
 /** A name in NFC and lower case. The canonical form of a canonical name is that name. */
 export function canonicalName(name: string): string {
   if (isAscii(name)) return name.toLowerCase();
-  // Composed again, because a small letter may have a composed form that its capital lacks ("Ϊ́").
+  // Composed again, because a lower-case letter may have a composed form that its upper-case letter lacks ("Ϊ́").
   return name.normalize("NFC").toLowerCase().normalize("NFC");
 }
 

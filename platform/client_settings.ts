@@ -15,7 +15,7 @@ export interface SettingTypes {
   readonly ip: string;
   /** IP addresses and ranges, canonical. */
   readonly ranges: readonly string[];
-  /** A server to ask; port 0 is not allowed. */
+  /** A server that the gateway calls; port 0 is not allowed. */
   readonly peer: SocketAddress;
   /** The settings file gives milliseconds, or seconds; the program has milliseconds. */
   readonly milliseconds: number;
@@ -28,16 +28,16 @@ export interface SettingTypes {
 
 /** What the console has of a setting. Its messages are `clients.field_<name>`, `…_question`, `…_hint`, and `…_<choice>`. */
 interface ConsoleRow {
-  /** In the order of the form. For a time, those that the form offers. */
+  /** In the order of the form. For a time setting: the times that the form offers. */
   readonly choices?: readonly (string | number)[];
   readonly max?: number;
-  /** What a new client has, if this is not the default of the settings file. */
+  /** The value of a new client, if it is not the default of the settings file. */
   readonly initial?: string;
   /** Callers of the API may leave it out. The default then applies. */
   readonly isOptional?: true;
-  /** Only the form of a client that exists has it. */
+  /** Only the form of an existing client has the setting. */
   readonly isForEdit?: true;
-  /** The name in the audit log, if this is not the name of the row. */
+  /** The name in the audit log, if it is not the name of the row. */
   readonly auditName?: string;
 }
 
@@ -50,7 +50,7 @@ export interface ClientSettingRow {
   readonly choices?: readonly string[];
   readonly min?: number;
   readonly max?: number;
-  /** As the settings file would have it. */
+  /** In the form of the settings file. */
   readonly default: string | number | boolean | readonly string[];
   /** The settings file must have the key. */
   readonly isRequired?: true;

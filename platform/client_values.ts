@@ -1,4 +1,4 @@
-// The values of the settings of a RADIUS client: their types, and the access to them, by the rows of CLIENT_SETTINGS.
+// The settings of a RADIUS client as values: their types and access to them, derived from the rows of CLIENT_SETTINGS.
 
 import { CLIENT_SETTINGS, type ClientSettingRow, type SettingTypes } from "./client_settings.ts";
 
@@ -6,10 +6,10 @@ type Table = typeof CLIENT_SETTINGS;
 
 export type ClientSetting = keyof Table;
 
-/** Settings whose row has all of `Part`. */
+/** Settings whose row matches `Part`. */
 type SettingWith<Part> = { [K in ClientSetting]: Table[K] extends Part ? K : never }[ClientSetting];
 
-/** Settings that `[radius]` has too, for any client address. */
+/** Settings that `[radius]` also has, for any client address. */
 export type PolicySetting = SettingWith<{ isPolicy: true }>;
 /** Settings that the console can change. */
 export type ConsoleSetting = SettingWith<{ console: object }>;
@@ -58,7 +58,7 @@ export const CONSOLE_SETTINGS = NAMES.filter((name): name is ConsoleSetting =>
 /** The settings that a stored record and the API's answers have. */
 export const CONTENT_SETTINGS = CONSOLE_SETTINGS.filter((name) => clientSetting(name).type !== "secret");
 
-/** The row of a setting, for code that serves every setting. */
+/** The row of a setting, for code that handles all settings. */
 export function clientSetting(name: ClientSetting): ClientSettingRow {
   return CLIENT_SETTINGS[name];
 }
@@ -71,7 +71,7 @@ export function settingOf(values: object, name: ClientSetting): unknown {
   );
 }
 
-/** The setting that the audit log has under a name, or `null`. */
+/** The setting with this name in the audit log, or `null`. */
 export function findAuditedSetting(auditName: string): ConsoleSetting | null {
   return CONSOLE_SETTINGS.find((name) => (clientSetting(name).console?.auditName ?? name) === auditName) ??
     null;
@@ -93,7 +93,7 @@ export function settingsObject<K extends ClientSetting>(
   return object;
 }
 
-/** Whether the setting has an effect beside the others. */
+/** Whether the setting has an effect, given the values of the others. */
 export function isSettingUsed(name: ClientSetting, valueOf: (name: ClientSetting) => unknown): boolean {
   const { usedWhen } = clientSetting(name);
   return usedWhen === undefined || valueOf(usedWhen.setting) === usedWhen.is;

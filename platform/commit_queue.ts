@@ -1,13 +1,13 @@
-// Group commit: transactions that arrive during a commit share the next one. Deno KV does one fsync a commit, so grouping
+// Group commit: transactions that arrive during a commit share the next one. Deno KV calls fsync once per commit, so grouping
 // makes a durable challenge cheap.
 
-/** Changes that are made together or not at all; the audit events in them are complete records. */
+/** Changes that are made together or not at all. Audit events are complete records here. */
 export interface KvTransaction {
   readonly checks?: readonly Deno.AtomicCheck[];
   readonly mutations: readonly KvMutation[];
   /** The approximate size of large values: Deno KV refuses an atomic operation of more than 800 KiB. */
   readonly sizeOctets?: number;
-  /** A small new record of a frequent kind. The lines of one batch share a value, which is about ten times cheaper than a key for each. */
+  /** A small new record of a frequent kind. The lines of one batch share a value, which costs about a tenth of one key per line. */
   readonly journal?: JournalLine;
 }
 
@@ -27,7 +27,7 @@ export type KvMutation =
 export interface CommitQueueDeps {
   readonly kv: Deno.Kv;
   readonly nowMs: () => number;
-  /** Differs between processes that write to one store. */
+  /** Differs between the processes that write to one store. */
   readonly node: string;
   /** Called when Deno KV has answered. */
   readonly onAnswer: () => void;
@@ -104,8 +104,8 @@ export class CommitQueue {
     } else if ("fault" in tried && batch.length === 1) {
       batch[0]?.reject(tried.fault);
     } else {
-      // One bad transaction (a value over 64 KiB, a failed check) must not fail the others. Halves, because a commit for each of
-      // them would take a second.
+      // One bad transaction (a value over 64 KiB, a failed check) must not fail the others. The batch is halved, because a commit
+      // for each transaction would take a second.
       const middle = batch.length >> 1;
       for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
         await this.#settle(half, await this.#tryCommit(half));
@@ -113,7 +113,7 @@ export class CommitQueue {
     }
   }
 
-  /** Commits a batch. The next commit starts before the callers of this one continue, so that their work and the disk's overlap. */
+  /** Commits a batch. The next commit starts before the callers of this one continue, so that they work while the disk writes. */
   async #run(batch: readonly WaitingTransaction[], lane: Lane): Promise<void> {
     this.#inProgress[lane]++;
     const tried = await this.#tryCommit(batch);
@@ -131,7 +131,7 @@ export class CommitQueue {
     void running.finally(() => this.#batches.delete(running));
   }
 
-  /** Starts one batch of any kind, and in parallel one with only journal lines, which depend on nothing. */
+  /** Starts one batch of any kind. In parallel, starts one with only journal lines, which depend on no other batch. */
   #pump(): void {
     if (this.#queue.length === 0) return;
     if (this.#inProgress.any === 0) {
@@ -154,12 +154,12 @@ interface QueuedTransaction {
 /** Deno KV accepts 1,000 mutations and 100 checks per atomic operation; 500 was fastest in measurements. */
 const MAX_MUTATIONS = 500;
 const MAX_CHECKS = 100;
-/** A value has at most 64 KiB, and a character at most three octets of UTF-8. */
+/** A value has at most 64 KiB; a character has at most three octets in UTF-8. */
 const MAX_JOURNAL_CHARACTERS = 20_000;
-/** Deno KV accepts 800 KiB per atomic operation; the difference is for transactions without `sizeOctets`. */
+/** Deno KV accepts 800 KiB per atomic operation; the rest is a reserve for transactions without `sizeOctets`. */
 const MAX_BATCH_OCTETS = 600_000;
 
-/** Fewer lines wait for the next batch, because a separate commit would cost more than it saves. */
+/** With fewer lines, a separate commit costs more than it saves, so they wait for the next batch. */
 const MIN_JOURNAL_LINES = 32;
 const MAX_JOURNAL_LINES = 500;
 

@@ -1,4 +1,4 @@
-// Control characters in foreign text, which a terminal, a log viewer or a browser would execute instead of show.
+// Control characters in foreign text. A terminal, a log viewer or a browser would execute them instead of showing them.
 
 /** Controls, format characters (bidi controls, U+FEFF, tags), unpaired surrogates, line and paragraph separators. */
 const CONTROL = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
@@ -10,18 +10,18 @@ export function hasControlCharacters(text: string): boolean {
   return CONTROL.test(text);
 }
 
-/** Shows each control character as `\u200e`; one beyond U+FFFF as the two escapes that JSON has for it. */
+/** Writes each control character as an escape such as `\u200e`; above U+FFFF as two escapes, like JSON. */
 export function escapeControlCharacters(text: string): string {
   return CONTROL.test(text) ? text.replace(EACH_CONTROL, escaped) : text;
 }
 
-/** The same for a text of several lines: line feeds stay. */
+/** Like {@link escapeControlCharacters}, but keeps line feeds. */
 export function escapeLines(text: string): string {
   return text.replace(EACH_CONTROL_BUT_LINE_FEED, escaped);
 }
 
 /**
- * A text of another system for a log or a fault: on one line, without control characters and without `secrets`.
+ * Cleans a text of another system for a log or a fault: one line, without control characters and without `secrets`.
  *
  * @param options.masksDigits replace each run of four or more digits, such as passcodes and phone numbers.
  */
@@ -39,7 +39,7 @@ export function sanitizeDetail(
   return clean.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu, " ").slice(0, maxCharacters);
 }
 
-/** Each control character becomes a blank. */
+/** Replaces each control character with a blank. */
 export function blankControlCharacters(text: string): string {
   return text.replace(EACH_CONTROL, " ");
 }

@@ -24,8 +24,8 @@ const DRAIN_MS = 10_000;
 const REOPEN_MS = 1000;
 
 /**
- * Listens at `path`, for the owner of the file alone (mode 0600). A socket that an earlier process left there is removed:
- * the caller holds the lock of the data directory, so no process serves it.
+ * Listens at `path`, only for the owner of the file (mode 0600). Removes a socket that an earlier process left there: the caller
+ * holds the lock of the data directory, so no process uses that socket.
  *
  * @throws DataDirFault if it cannot listen there
  */
@@ -78,7 +78,7 @@ export class ControlListener {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelReopen();
-    // The caller of open() has reported a failure.
+    // The caller of open() reports a failure.
     await this.#opening.catch(() => undefined);
     const serving = this.#serving;
     if (serving === null) return;

@@ -23,7 +23,7 @@ const KEY_OCTETS = 32;
 /**
  * Opens the data directory at `path` for this process: creates it (0700), locks it, opens the store, reads or creates the master key.
  *
- * @param masterKeyHex 64 hexadecimal digits from the environment instead of the file `master.key`; "" for the file.
+ * @param masterKeyHex 64 hexadecimal digits from the environment; "" to use the file `master.key`.
  * @throws DataDirFault if another process uses it, or part of it cannot be used.
  */
 export async function openDataDir(
@@ -38,7 +38,8 @@ export async function openDataDir(
   const lock = await takeLock(path);
   try {
     const hadStore = await hasContent(`${path}/countersign.kv`);
-    // An existing store is opened first, so that its own fault is reported; a new one after its key, so that it never lacks one.
+    // An existing store is opened before the key is read, so that its own fault is reported. A new store is opened after its key is
+    // written, so that no store lacks a key.
     const old = hadStore ? await openKv(`${path}/countersign.kv`) : null;
     const { key, isNew } = await readMasterKey(path, { masterKeyHex, hadStore, random });
     const vault = createVault(key, random);
@@ -169,7 +170,7 @@ async function hasContent(file: string): Promise<boolean> {
   }
 }
 
-/** A record that the first start sealed shows at once whether the master key belongs to the store. */
+/** Checks the master key against a record that the first start sealed. */
 async function checkKey(store: Store, vault: Vault): Promise<void> {
   const recordKey: Deno.KvKey = ["vault", "check"];
   const { value } = await store.get<Uint8Array>(recordKey);
@@ -192,7 +193,7 @@ export async function writePrivate(file: string, content: string): Promise<void>
   await Deno.rename(temporary, file);
 }
 
-/** The generated shared secret, which applies while none is configured. `isNew`: this call created it. */
+/** The generated shared secret, used while the settings have none. `isNew`: this call created it. */
 export async function loadSharedSecret(
   { store, vault }: DataDir,
   random: Random,

@@ -1,6 +1,6 @@
-// The name of a phone: a short text that a page, a log and a terminal can show unchanged, and the name that a page proposes.
+// The name of a phone: a short text that pages, logs and terminals can show unchanged. Also the name that a page proposes.
 
-/** Most characters (code points) of a phone's name. */
+/** The maximum length of a phone's name in characters (code points). */
 export const MAX_DEVICE_LABEL_CHARACTERS = 60;
 
 /** Control characters, line ends, and characters that change the text direction (Unicode Standard Annex 9). */
@@ -31,7 +31,7 @@ export interface BrowserIdentity {
 
 type NamePattern = readonly [pattern: RegExp, name: string];
 
-/** The first match counts. Chrome and Safari are last, because other browsers claim to be them. */
+/** The first match counts. Chrome and Safari are last, because other browsers also send their names. */
 const BROWSERS: readonly NamePattern[] = [
   [/\bEdg(e|A|iOS)?\/|Microsoft Edge/, "Edge"],
   [/\b(OPR|OPT|OPX)\/|\bOpera\b/, "Opera"],

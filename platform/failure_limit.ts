@@ -5,14 +5,14 @@ import { canonicalName } from "./canonical_name.ts";
 import type { Clock } from "./runtime.ts";
 import { sourceKey } from "./addresses.ts";
 
-/** Failures in a minute for one name from one source. */
+/** Failures per minute for one name from one source. */
 export const MAX_FAILURES_PER_NAME = 5;
-/** Failures in a minute from one source, for all names together. */
+/** Failures per minute from one source, for all names together. */
 export const MAX_FAILURES_PER_SOURCE = 30;
 const WINDOW_MS = 60_000;
 const MAX_KEYS = 20_000;
 
-/** Who failed. `source: null` counts the name alone, for a session or a phone that is already known. */
+/** The source and name of a failure. `source: null` counts only the name, for a session or a phone that is already known. */
 export interface FailureKey {
   readonly source: string | null;
   readonly name: string;
@@ -37,7 +37,7 @@ export class FailureLimit {
     return this.#failures.size === 0 ? 0 : Math.max(...countedKeys(key).map((one) => this.#waitOf(one)));
   }
 
-  /** Counts a failure; the returned function takes it back. */
+  /** Counts a failure. The returned function removes it again. */
   fail(key: FailureKey): () => void {
     const atMs = this.#clock.nowMs();
     const lists = countedKeys(key).map(({ key, max }) => {
@@ -71,7 +71,7 @@ export class FailureLimit {
   }
 }
 
-/** No name has a line break, so no pair of source and name equals another. */
+/** Names have no line break, so the key of each pair of source and name is unique. */
 function countedKeys({ source, name }: FailureKey): CountedKey[] {
   const own = {
     key: `${source === null ? "" : sourceKey(source)}\n${canonicalName(name)}`,
@@ -91,8 +91,8 @@ const PROVEN_MS = 24 * 3_600_000;
 const MAX_PROVEN = 1000;
 
 /**
- * Keyed digests of credentials that were correct within the last day: such a credential passes before any limit.
- * Nothing is written to the store, and the digests are worth nothing without the key.
+ * Keyed digests of credentials that were correct within the last day. No limit applies to such a credential. The digests are only in
+ * memory, and useless without the key.
  */
 export class ProvenDigests {
   readonly #clock: Clock;

@@ -1,9 +1,9 @@
-// One HTTP exchange under one deadline: the request, the head of the response, and a body of bounded size, which requests
-// to this server use as well. Redirects are not followed. Queues, circuit breakers and the meaning of a response belong to the caller.
+// One HTTP exchange with one deadline for the request, the head of the response, and a body of bounded size. Redirects are not
+// followed. The caller adds queues and circuit breakers, and interprets the response. The server reads request bodies with the same code.
 
 import type { Clock } from "./runtime.ts";
 
-/** The part of `fetch` that is used. */
+/** The part of `fetch` that the product uses. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 export interface FetchRequest {
@@ -17,13 +17,13 @@ export interface FetchLimits {
   readonly fetch: Fetch;
   readonly clock: Clock;
   readonly deadlineMs: number;
-  /** The most octets of a body, counted as they arrive (after decompression). */
+  /** The maximum octets of a body, counted as they arrive (after decompression). */
   readonly maxOctets: number;
   /** Ends the exchange early. */
   readonly signal?: AbortSignal;
 }
 
-/** A whole response, or how far it came: a `null` body has a flaw. */
+/** A response, or the loss of the connection. A body that could not be read is `null`, with its flaw. */
 export type FetchResult =
   | { readonly ok: true; readonly status: number; readonly headers: Headers; readonly body: Uint8Array }
   | {
@@ -35,12 +35,12 @@ export type FetchResult =
   }
   | { readonly ok: false; readonly loss: ConnectionLoss };
 
-/** A failure below HTTP. The rest of the platform's message is dropped, because it contains the URL. */
+/** A failure below HTTP. The platform's message is not used, because it contains the URL. */
 export interface ConnectionLoss {
   /** Whether the request may have been processed. */
   readonly sent: boolean;
   readonly detail: string;
-  /** Whether a harmless request may be repeated at once: the peer was not there, or went away. */
+  /** Whether an idempotent request may be repeated at once: the peer was not reachable, or closed the connection. */
   readonly repeatable: boolean;
 }
 
@@ -80,12 +80,12 @@ export async function fetchWithDeadline(
     return { ok: false, loss: ending.signal.aborted ? NO_ANSWER_IN_TIME : connectionLossOf(thrown) };
   } finally {
     cancelTimer();
-    // Ends whatever is still open of the exchange.
+    // Ends the rest of the exchange.
     ending.abort();
   }
 }
 
-/** By a part of the platform's message (Deno 2.9.6). */
+/** The first row whose `message` is part of the platform's message (Deno 2.9.6) applies. */
 const CONNECTION_LOSSES: readonly (ConnectionLoss & { readonly message: string })[] = [
   { message: "dns error", sent: false, detail: "the name cannot be resolved", repeatable: false },
   { message: "Connection refused", sent: false, detail: "connection refused", repeatable: true },
@@ -98,7 +98,7 @@ const CONNECTION_LOSSES: readonly (ConnectionLoss & { readonly message: string }
 
 const UNKNOWN_LOSS: ConnectionLoss = { sent: true, detail: "the exchange broke off", repeatable: false };
 
-/** What a rejected `fetch` means. */
+/** The connection loss that a rejected `fetch` means. */
 function connectionLossOf(thrown: unknown): ConnectionLoss {
   const text = messagesOf(thrown);
   return CONNECTION_LOSSES.find(({ message }) => text.includes(message)) ?? UNKNOWN_LOSS;
@@ -111,7 +111,7 @@ function messagesOf(thrown: unknown): string {
 
 /**
  * The real `fetch` for calls that must not be sent twice. If a reused connection fails, the platform's `fetch` sends the request
- * again, a POST too (measured on Deno 2.9.6): a second text, a second push. So each call has a connection of its own.
+ * again, even a POST (measured on Deno 2.9.6). The user would get a second text or push. So each call has its own connection.
  */
 export function openHttpClient(): { fetch: Fetch; close: () => void } {
   const client = Deno.createHttpClient({ poolMaxIdlePerHost: 0, http2: false });

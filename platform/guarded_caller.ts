@@ -1,5 +1,5 @@
-// Calls to one peer (a directory, a SCIM server, another service) through one guard: a limit on concurrent calls, a
-// circuit breaker, a last deadline, and a report of each outcome. docs/adr/0008 compares the peers.
+// Calls to one peer (a directory, a SCIM server, another service) with a limit on concurrent calls, a circuit breaker, a final
+// deadline, and a report of each outcome. docs/adr/0008 compares the peers.
 
 import { type Clock, type Random, withTimeout } from "./runtime.ts";
 import { Semaphore, type SemaphoreLimits, type SemaphoreRefusal } from "./semaphore.ts";
@@ -11,11 +11,11 @@ export type CallOutcome<T, F> =
 
 /** Why the guard itself ends a call. */
 export type CallRefusal =
-  /** The breaker is open; the call did not go out. */
+  /** The breaker is open; the call was not sent. */
   | { readonly reason: "circuit_open"; readonly retryAfterMs: number }
-  /** The call did not go out. */
+  /** The call was not sent. */
   | { readonly reason: SemaphoreRefusal }
-  /** The call went out, and may have been processed. */
+  /** The call was sent, and may have been processed. */
   | { readonly reason: "call_timeout" }
   | { readonly reason: "call_threw"; readonly error: unknown };
 
@@ -27,16 +27,16 @@ export interface GuardedCallerOptions<F> {
   toFault(refusal: CallRefusal): F;
   /** Whether a fault counts against the peer. Any other outcome shows that the peer answers. */
   isDown(fault: F): boolean;
-  /** Whether a fault arose before the peer was called, so that it shows nothing about the peer. Default: never. */
+  /** Whether a fault occurred before the peer was called, so that it says nothing about the peer. Default: never. */
   isLocal?(fault: F): boolean;
   /** The breaker opened because of `fault`. */
   onOpen?(fault: F): void;
-  /** Receives each outcome for health, but not of calls without a free place: they show nothing about the peer. */
+  /** Receives each outcome for health, except of calls that got no free place: they say nothing about the peer. */
   onHealth?(outcome: CallOutcome<unknown, F>): void;
 }
 
 export interface CallOptions {
-  /** `false`: neither counts towards the limit nor waits for a place. Default: `true`. */
+  /** `false`: the call does not count towards the limit and does not wait for a place. Default: `true`. */
   readonly limited?: boolean;
   /** When the wait for a place ends. Default: never. */
   readonly waitUntilMs?: number;
@@ -69,7 +69,7 @@ export function createGuardedCaller<F>(options: GuardedCallerOptions<F>): Guarde
     return outcome;
   };
 
-  /** Learns from the task's own end, which may come after the caller gave up. */
+  /** Updates the breaker when the task ends, even if the caller has stopped waiting. */
   const learn = async <T>(task: () => Promise<CallOutcome<T, F>>): Promise<CallOutcome<T, F>> => {
     let outcome: CallOutcome<T, F>;
     try {
@@ -102,8 +102,8 @@ export function createGuardedCaller<F>(options: GuardedCallerOptions<F>): Guarde
       // Checked again after the wait: the breaker may open while calls wait for a place.
       if (retryAfterMs > 0) return report(refuse({ reason: "circuit_open", retryAfterMs }), callOptions);
       if (callOptions.limited === false) return await admit(task, callOptions);
-      const turn = await semaphore.run(() => admit(task, callOptions), callOptions.waitUntilMs);
-      return turn.ran ? turn.value : refuse({ reason: turn.reason });
+      const result = await semaphore.run(() => admit(task, callOptions), callOptions.waitUntilMs);
+      return result.ran ? result.value : refuse({ reason: result.reason });
     },
     load: () => ({ running: semaphore.running, waiting: semaphore.waiting, isOpen: breaker.isOpen }),
     close: () => semaphore.close(),
@@ -117,9 +117,9 @@ export interface BreakerLimits {
   /** Failures count as one row if they begin within this time. */
   readonly windowMs: number;
   readonly firstPauseMs: number;
-  /** Each call that tries and fails doubles the pause, up to this. */
+  /** Each failed probe doubles the pause, up to this. */
   readonly longestPauseMs: number;
-  /** The share of a pause, from 0 to 1, by which it is shortened at random. */
+  /** The maximum share, from 0 to 1, by which a pause is shortened at random. */
   readonly jitter: number;
 }
 
@@ -129,7 +129,7 @@ export class CircuitBreaker {
   readonly #limits: BreakerLimits;
   #failures = 0;
   #firstFailureMs = 0;
-  /** Times that it opened in a row; 0 while it is closed. */
+  /** How often it opened in a row; 0 while it is closed. */
   #openings = 0;
   #retryAtMs = 0;
   #isProbing = false;
@@ -144,16 +144,16 @@ export class CircuitBreaker {
     return this.#openings > 0;
   }
 
-  /** Milliseconds until a call may go out; 0: now. */
+  /** Milliseconds until a call is allowed; 0: now. */
   waitMs(): number {
     return this.isOpen ? Math.max(0, this.#retryAtMs - this.#clock.nowMs()) : 0;
   }
 
   /**
-   * Requests permission for a call, just before it is made. After a pause the first call is admitted as the probe; the others wait for
-   * its result, or for another pause, because a probe may take long.
+   * Requests permission for a call, just before it is made. After a pause, the first call is admitted as the probe. The others wait
+   * for its result, or for another pause, because a probe may take long.
    *
-   * @returns 0, or the milliseconds until a call may go out.
+   * @returns 0, or the milliseconds until a call is allowed.
    */
   admit(): number {
     const waitMs = this.waitMs();

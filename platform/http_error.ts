@@ -1,6 +1,6 @@
 // Types that the HTTP server and its applications share: errors with a status, and request bodies.
 
-/** An error that is answered with a status. Each interface renders it in its own format. */
+/** An error that becomes a response with a status. Each interface renders it in its own format. */
 export class HttpError extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-// The event log: a line per event (platform/log_line.ts), written in batches. Lost lines are counted and reported.
+// The event log: one line per event (platform/log_line.ts), written in batches. Lost lines are counted and reported.
 
 import { createLineFormatter, type LogFields, type LogLevel } from "./log_line.ts";
 import { type Clock, withTimeout } from "./runtime.ts";
@@ -100,7 +100,7 @@ interface LogBatcherDeps {
 /** How long a line waits for further lines of its batch. */
 const BATCH_WAIT_MS = 5;
 const BATCH_CHARACTERS = 64 * 1024;
-/** Above this, lines are dropped, so that a blocked terminal cannot use up the memory. */
+/** Beyond this, lines are dropped, so that a blocked terminal cannot use up the memory. */
 const MAX_WAITING_OCTETS = 8 * 1024 * 1024;
 const FLUSH_DEADLINE_MS = 2000;
 
@@ -201,7 +201,7 @@ class LogBatcher {
         await this.#writeBatch(batch);
         this.#queuedOctets -= batch.octets.length;
       }
-      // A notice must not wait for the next event.
+      // The report of losses must not wait for the next event.
       if (this.#queue.length === 0 && !this.#timerRuns) this.#takePending();
     }
     this.#draining = null;

@@ -1,5 +1,5 @@
-// Lines of the event log, in text or JSON. Values are escaped, so that one event is one line, and redacted by field name, so
-// that no secret is written.
+// Lines of the event log, in text or JSON. Values are escaped, so that each event is one line. Values of fields whose names indicate a
+// secret are redacted.
 
 import { escapeControlCharacters, hasControlCharacters } from "./control_characters.ts";
 
@@ -29,7 +29,7 @@ const REDACTED = new Set([
   "key",
   "body",
 ]);
-/** The same for names with these endings: `consumer_secret`, `CHAP-Password`, `authToken`. */
+/** Names with these endings are redacted too: `consumer_secret`, `CHAP-Password`, `authToken`. */
 const REDACTED_ENDINGS = ["_password", "_secret", "_passcode", "_token", "_cookie", "_otp", "_seed"];
 
 const NEEDS_QUOTES = /[\s"=\\]/;
@@ -52,7 +52,7 @@ interface FieldShape {
   /** The text before the value. */
   readonly text: string;
   readonly json: string;
-  /** The same for milliseconds; `null` if the name does not end in Ms. */
+  /** The text before a value in milliseconds; `null` if the name does not end in Ms. */
   readonly milliseconds: string | null;
 }
 

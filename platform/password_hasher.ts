@@ -1,5 +1,5 @@
-// Password hashes: scrypt (RFC 7914) on the runtime's thread pool, so that the thread that answers RADIUS does not block.
-// Two hashes are computed at the same time, with a short queue.
+// Password hashes: scrypt (RFC 7914) on the runtime's thread pool, so that the thread that answers RADIUS does not block. Two hashes
+// are computed at the same time; up to 16 requests wait.
 
 import { scrypt } from "node:crypto";
 import { type Random, systemClock, toBase64Url } from "./runtime.ts";
@@ -16,13 +16,13 @@ export interface PasswordHash {
   readonly hash: string;
 }
 
-/** How much work a hash is: N = 2^costLog2, and p (RFC 7914 §2). */
+/** The cost of a hash: N = 2^costLog2, and p (RFC 7914 §2). */
 export type Cost = Pick<PasswordHash, "costLog2" | "parallelization">;
 
-/** Makes and checks hashes. Both reject with {@link HasherBusy} when 16 wait already. */
+/** Makes and checks hashes. Both reject with {@link HasherBusy} if 16 requests already wait. */
 export interface PasswordHasher {
   make(password: string): Promise<PasswordHash>;
-  /** With `null`, does the same work and returns `false`, so that an unknown name takes as long as a known one. */
+  /** `hash` is `null` for an unknown name: does the same work and returns `false`, so that it takes as long as a known one. */
   check(password: string, hash: PasswordHash | null): Promise<boolean>;
   /** Whether a hash has the cost of new hashes. Other hashes take a different time to check. */
   isCurrent(hash: PasswordHash): boolean;
@@ -44,8 +44,8 @@ export class HasherBusy extends Error {
  */
 const COST: Cost = { costLog2: 15, parallelization: 3 };
 /**
- * 32 MiB and about a tenth of a second, for credentials of requests and logins. Every process uses the same cost, because an
- * unknown name is answered after the work of that cost.
+ * 32 MiB and about a tenth of a second, for credentials of requests and logins. Every process uses the same cost, because the check
+ * of an unknown name does the work of this cost.
  */
 export const REQUEST_COST: Cost = { costLog2: 15 };
 const BLOCK_SIZE = 8;

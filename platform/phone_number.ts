@@ -1,6 +1,6 @@
 // Telephone numbers: + and 8 to 15 digits (ITU-T E.164 §6.1), the country codes that may be called, and the masked form.
 
-/** A number without `tel:`, spaces, dots, dashes and brackets; `null` if the rest is not a number that can be dialled. */
+/** The number without `tel:`, spaces, dots, dashes and brackets; `null` if the result is not a phone number. */
 export function reducePhoneNumber(typed: string): string | null {
   if (typed.length > 64) return null;
   const scheme = typed.trim().replace(/^tel:/i, "");
@@ -14,7 +14,7 @@ export function isPhoneNumber(text: string): boolean {
 }
 
 /**
- * Codes that belong to no country and are expensive to call: fraud pays the owner of the number. Source: ITU-T, "List of
+ * Codes of no country that are expensive to call. Fraudsters earn money from such calls. Source: ITU-T, "List of
  * Recommendation ITU-T E.164 assigned country codes", Annex to ITU Operational Bulletin 1114 (15.XII.2016).
  */
 export const SPECIAL_RATE_CODES: Readonly<Record<string, string>> = {
@@ -41,7 +41,7 @@ export function isCountryAllowed(number: string, countryCodes: readonly string[]
   return countryCodes.some((code) => number.startsWith(`+${code}`));
 }
 
-/** For logs, lists and the audit log: shows the first two characters (+ and a digit) and the last three. */
+/** The masked form for logs, lists and the audit log: the first two characters (+ and a digit) and the last three. */
 export function maskPhoneNumber(number: string): string {
   return `${number.slice(0, 2)}${"*".repeat(Math.max(0, number.length - 5))}${number.slice(-3)}`;
 }

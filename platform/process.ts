@@ -48,7 +48,7 @@ export const UNHANDLED_MESSAGES = {
   error: "a task failed",
 } as const;
 
-/** Logs unhandled rejections and errors from now on, so that one of them does not end the process and every login in progress. */
+/** Logs unhandled rejections and errors from now on. Otherwise one of them would end the process and every login in progress. */
 export function logUnhandledErrors(log: Log): void {
   globalThis.addEventListener("unhandledrejection", (event) => {
     event.preventDefault();
@@ -64,11 +64,11 @@ const INSPECTOR = { hostname: "127.0.0.1", port: 9229 } as const;
 const RETRY_MS = 60_000;
 
 /**
- * Occupies the port of the runtime's inspector: SIGUSR1 would open the inspector there, without a flag or a password, for
- * every user of this host. Retries each minute while another program uses the port. Handles SIGUSR1, which could otherwise end
- * the process in its first second.
+ * Occupies the port of the runtime's inspector. Otherwise SIGUSR1 would open the inspector there for every user of this host, without
+ * a flag or a password. Retries each minute while another program uses the port. Handles SIGUSR1, which could otherwise end the
+ * process in its first second.
  *
- * @returns what releases the port and the signal.
+ * @returns a function that releases the port and the signal.
  */
 export function reserveInspectorPort({ clock, log }: { clock: Clock; log: Log }): () => void {
   let listener: Deno.Listener | null = null;

@@ -1,14 +1,14 @@
-// The clock and randomness, which are injected everywhere, so that a run can be replayed with a fake clock and a seeded
-// generator; timeouts, and UUIDs (RFC 9562).
+// The clock, the random generator, timeouts, and UUIDs (RFC 9562). Clock and generator are injected everywhere, so that a run can be
+// replayed with a fake clock and a seeded generator.
 
-/** Stops a timer that was started with {@link Clock.after}; calling it twice is harmless. */
+/** Stops a timer of {@link Clock.after}. A second call has no effect. */
 export type CancelTimer = () => void;
 
 /** Wall-clock time and timers. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   nowMs(): number;
-  /** Runs `task` once after `delayMs`; returns a function that cancels it. The timer keeps no process alive. */
+  /** Runs `task` once after `delayMs`; returns a function that cancels it. The timer does not keep the process alive. */
   after(delayMs: number, task: () => void): CancelTimer;
 }
 
@@ -28,10 +28,10 @@ export const systemClock: Clock = {
   },
 };
 
-/** Octets that are requested from the generator at once, because calls are expensive. */
+/** Octets of one call of Web Crypto, because calls are expensive. */
 const PAGE_OCTETS = 16_384;
 
-/** Web Crypto's generator. It returns views into pages that are never reused. */
+/** The generator of Web Crypto. It returns views into pages that are never reused. */
 export function createSystemRandom(): Random {
   let page = new Uint8Array(0);
   let used = 0;
@@ -53,13 +53,13 @@ export function createSystemRandom(): Random {
 /**
  * A decimal passcode by rejection sampling, so that all digits are equally likely.
  *
- * @param digits how many decimal digits, 4 to 10; leading zeros stay.
+ * @param digits the number of decimal digits, 4 to 10; leading zeros stay.
  */
 export function randomDigits(random: Random, digits: number): string {
   let text = "";
   while (text.length < digits) {
     for (const octet of random.bytes(digits)) {
-      // 250 is the largest multiple of 10 in an octet; above it the digits 0 to 5 would be favoured.
+      // 250 is the largest multiple of 10 in an octet. With larger values, the digits 0 to 5 would be more likely.
       if (octet < 250 && text.length < digits) text += String(octet % 10);
     }
   }

@@ -1,24 +1,24 @@
 // Parses JSON from outside (RFC 8259) within bounds. The platform's parser accepts millions of nested arrays, and code
 // that walks them overflows the stack, so the depth is checked before the text is parsed.
 
-/** Why a text is refused. */
+/** Why a text is rejected. */
 export type JsonFlaw = "not_utf8" | "not_json" | "too_deep" | "too_many_values";
 
 export type BoundedJson =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly flaw: JsonFlaw };
 
-/** How much JSON is accepted. The caller has bounded the size of the text. */
+/** The bounds of accepted JSON. The caller bounds the size of the text. */
 export interface JsonBounds {
-  /** Arrays and objects inside each other. */
+  /** Levels of nested arrays and objects. */
   readonly maxDepth: number;
-  /** Members, elements, arrays and objects in all. Default: no bound. */
+  /** Members, elements, arrays and objects in total. Default: no bound. */
   readonly maxValues?: number;
 }
 
 /**
  * @param source a text, or UTF-8 octets, whose byte order mark is ignored.
- * @returns the value, or what is wrong. If an object has a name twice, the last one counts.
+ * @returns the value, or the flaw. If an object has a name twice, the last one counts.
  */
 export function parseBoundedJson(source: string | Uint8Array, bounds: JsonBounds): BoundedJson {
   const text = typeof source === "string" ? source : decodeUtf8(source);
@@ -37,7 +37,7 @@ export interface JsonRecord {
   member(name: string): unknown;
 }
 
-/** The object that `value` is, or `null`. */
+/** `value` as a record, or `null` if it is not an object. */
 export function asRecord(value: unknown): JsonRecord | null {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
   const members = new Map<string, unknown>(Object.entries(value));

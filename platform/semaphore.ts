@@ -86,7 +86,7 @@ export class Semaphore {
   }
 }
 
-/** Runs tasks of one key one after another, for changes that first read what is stored. */
+/** Runs tasks of one key one after another, for changes that first read the stored value. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>();
 

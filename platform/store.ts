@@ -46,7 +46,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** After this time without an answer, Status-Server (RFC 5997 §4.2) and /readyz report that the store does not answer. */
+/** After this time without an answer of the store, Status-Server (RFC 5997 §4.2) and /readyz report a failure. */
 export const STORE_SILENT_MS = 5000;
 /** Deno KV reads at most ten keys in one call. */
 const MAX_KEYS = 10;
@@ -110,7 +110,7 @@ interface PendingRead {
   readonly reject: (fault: unknown) => void;
 }
 
-/** Reads keys. Reads of the same task share calls of ten keys, because a call costs several times as much as a key. */
+/** Reads keys. Reads of the same task share calls of ten keys, because a call costs much more than a further key. */
 function createBatchedRead(kv: Deno.Kv): (key: Deno.KvKey) => Promise<Deno.KvEntryMaybe<unknown>> {
   let pending: PendingRead[] = [];
 

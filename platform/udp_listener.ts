@@ -14,7 +14,7 @@ export interface UdpSocket {
 }
 
 /**
- * Opens one socket an address. `[::]` falls back to `0.0.0.0` on a host without IPv6.
+ * Opens one socket for each address. `[::]` falls back to `0.0.0.0` on a host without IPv6.
  *
  * @throws ListenFault
  */
@@ -53,8 +53,8 @@ export function listenRadius(
 }
 
 /**
- * Opens the accounting sockets. If the settings do not name an address and the default port is in use (another accounting server on this
- * host), the program starts without them: logins matter more, and the authentication port answers accounting, too.
+ * Opens the accounting sockets. If the settings have no address and the default port is in use (another accounting server on this
+ * host), the program starts without them: logins are more important, and the authentication port also answers accounting.
  *
  * @throws ListenFault for an address that the settings name.
  */
@@ -75,7 +75,7 @@ type ListenSetting = "radius.listen" | "radius.accounting_listen";
 
 interface Opening {
   readonly log: Log;
-  /** The setting that a fault names. */
+  /** The setting in the message of a fault. */
   readonly setting: ListenSetting;
 }
 
@@ -133,7 +133,7 @@ export interface BoundSockets {
     readonly authentication: readonly { readonly address: SocketAddress }[];
     readonly accounting: readonly { readonly address: SocketAddress }[];
   };
-  /** `null` if the program may not read them. */
+  /** `null` if the program is not allowed to read them. */
   readonly addresses: readonly InterfaceAddress[] | null;
 }
 

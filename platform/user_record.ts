@@ -1,7 +1,7 @@
-// The directory record that a user name belongs to. Invitations, enrolments, links and visits store the id of the record.
-// They expire when the name gets another record, and when the user is deleted or deactivated, even if reactivated later.
-// Notices for a user tell of new sign-in methods: "A factor was added for you." They are written in the commit of the change,
-// and shown on the phone's page and on /me until the user confirms them.
+// The directory record that a user name belongs to. Invitations, enrolments, links and visits store the id of the record. They become
+// invalid if the name gets another record, or if the user is deleted or deactivated, even if reactivated later.
+// Also the notices that tell a user about new sign-in methods ("A factor was added for you"). A notice is written in the commit of the
+// change, and shown on the phone's page and on /me until the user confirms it.
 
 import { canonicalName } from "./canonical_name.ts";
 import type { Check, Mutation, Store } from "./store.ts";
@@ -9,13 +9,13 @@ import type { KvMutation } from "./commit_queue.ts";
 
 /** The record that a name belongs to at one time. */
 export interface UserRecord {
-  /** Changes when the user leaves, and when the name gets another record. */
+  /** Changes when the user is removed, and when the name gets another record. */
   readonly id: string;
-  /** `unknown`: the directory never had the name. Such a name may have factors. */
+  /** `unknown`: the directory never had the name. Such a name can have factors. */
   readonly status: "active" | "inactive" | "deleted" | "unknown";
   /** When the directory created the record; `null` without one. */
   readonly createdMs: number | null;
-  /** Holds until the user leaves: add it to the commit that relies on the record. */
+  /** Fails after the user was removed. Add it to the commit that relies on the record. */
   readonly check: Check;
 }
 
@@ -31,7 +31,7 @@ export interface RecordDirectory {
 
 const departureKey = (target: string, canonical: string): Deno.KvKey => ["user_departure", target, canonical];
 
-/** Marks that a user left. Add it to the commit that deletes or deactivates the user; `id` is new each time. */
+/** Records the removal of a user. Add it to the commit that deletes or deactivates the user; `id` is new each time. */
 export function departureMutation(
   { target, user, id }: { target: string; user: string; id: string },
 ): Mutation {
@@ -44,7 +44,7 @@ export function createUserRecordFinder(
 ): FindUserRecord {
   return async (userName) => {
     const canonical = canonicalName(userName);
-    // The departure is read first: a user who leaves in between fails the check.
+    // The departure is read first, so that the check fails if the user is removed between the two reads.
     const { key, value: departure, versionstamp } = await store.get<string>(departureKey(target, canonical));
     const record = await directory.read(canonical);
     const createdMs = record?.createdMs ?? null;
@@ -61,7 +61,7 @@ export function createUserRecordFinder(
   };
 }
 
-/** Whether what was issued for the record `id` may still be used. */
+/** Whether an invitation, a link or a visit for the record `id` is still valid. */
 export function isUsableFor(id: string | undefined, record: UserRecord): boolean {
   return id === record.id && (record.status === "active" || record.status === "unknown");
 }

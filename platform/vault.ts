@@ -1,11 +1,11 @@
-// Protects stored secrets: seals those that are read again (AES-256-GCM, the record's key as associated data) and digests
-// those that are only compared (HMAC-SHA-256). The master key is outside the store.
+// Protects stored secrets. Secrets that are read again are sealed (AES-256-GCM, with the record's key as associated data). Secrets
+// that are only compared are digested (HMAC-SHA-256). The master key is not in the store.
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import type { Random } from "./runtime.ts";
 
 export interface Vault {
-  /** Encrypts `plain` for the record at `recordKey`; only `open` with the same key reads it. */
+  /** Encrypts `plain` for the record at `recordKey`. Only `open` with the same key can read it. */
   seal(recordKey: Deno.KvKey, plain: Uint8Array): Uint8Array<ArrayBuffer>;
   /** Decrypts the result of `seal`; `null` if it was altered or belongs to another record. */
   open(recordKey: Deno.KvKey, sealed: Uint8Array): Uint8Array<ArrayBuffer> | null;

@@ -1,13 +1,13 @@
-// The writes of one commit, with tasks that update memory after the commit and tasks that undo if it fails.
+// The writes of one commit, with tasks that update memory after the commit, and tasks that undo changes in memory if it fails.
 
 import type { Check, Mutation } from "./store.ts";
 
-/** Mutations that another part adds to a commit, with its update in memory. One of the two functions runs; neither throws or waits. */
+/** Mutations that another part adds to a commit, with its update in memory. Exactly one of the two functions runs. It does not throw or wait. */
 export interface PreparedChange {
   readonly mutations: readonly Mutation[];
-  /** The commit is durable. */
+  /** Called when the commit is durable. */
   done(): void;
-  /** The commit was not made: everything is as it was before the change was prepared. */
+  /** Called if the commit failed. Restores the state before the change was prepared. */
   undo(): void;
 }
 
@@ -18,7 +18,7 @@ type Task = () => void;
 /** Collects the mutations, checks and tasks of one commit. Its owner makes the commit, then calls `committed()` or `rollBack()`. */
 export class WriteBatch {
   mutations: Mutation[] = [];
-  /** What must still hold when the mutations are made. */
+  /** Conditions that must still be true at the commit. */
   checks: Check[] = [];
   #whenCommitted: Task[] = [];
   #whenFailed: Task[] = [];
@@ -28,7 +28,7 @@ export class WriteBatch {
     this.#whenCommitted.push(task);
   }
 
-  /** Runs `task` if the commit fails. The last task runs first, so that each one finds the state that it left. */
+  /** Runs `task` if the commit fails. Tasks run in reverse order, so that each one finds the state that it left. */
   whenFailed(task: Task): void {
     this.#whenFailed.push(task);
   }

@@ -3,10 +3,10 @@
 
 import type { ClientPolicy } from "../platform/config/config.ts";
 import type { Denial } from "./conversation/login_record.ts";
-import type { UsedFactor } from "./flow/context.ts";
+import type { UsedFactor } from "./flow/facts.ts";
 import type { PacketRow } from "./protocol/dissect_packet.ts";
 
-/** Why a call to a service failed. A fault is a value, and the flow table decides what follows. */
+/** Why a call to a service failed. A fault is a value; the flow table chooses the next row. */
 export type Fault =
   /** The service refused the request: HTTP 4xx other than 404 and 429. */
   | { kind: "refused"; status: number; code: number; detail: string }
@@ -102,8 +102,8 @@ export interface DirectoryUser {
 /** The directory whose users log in. Names are canonical (NFC, lower case). */
 export interface LoginDirectory {
   /**
-   * Loads what {@link lookUp} needs into memory; `null` if it is there already, which is the usual case. It stays there until the caller
-   * waits for something else.
+   * Loads the data of {@link lookUp} into memory; `null` if it is already there, which is the usual case. It stays there until the caller waits
+   * for another promise.
    */
   prepare(canonicalName: string): Promise<void> | null;
   /** Call it only after `prepare` returned `null` or its promise resolved, and before any other wait. */
@@ -143,7 +143,7 @@ export interface Passwords {
   ldap(backend: string, user: string, password: Uint8Array): Promise<FirstFactorVerdict>;
 }
 
-/** How a finished conversation ended. */
+/** The result of a finished conversation. */
 export type ConversationOutcome = "accepted" | "rejected" | "expired" | "cancelled" | "superseded";
 
 /** One entry of a conversation's history, as the console shows it. Contains no secret. */
@@ -170,11 +170,11 @@ export interface ConversationView {
   readonly deadlineMs: number;
   readonly outcome: ConversationOutcome | null;
   readonly moments: readonly ConversationMoment[];
-  /** The first factor was checked and was right. */
+  /** Whether the first factor was checked and was right. */
   readonly passwordRight?: boolean;
   /** The target whose user logs in. */
   readonly target?: string;
-  /** The name of the phone that was asked last; absent without a phone or a name. */
+  /** The name of the phone that received the last push; absent without a phone or a name. */
   readonly phone?: string;
 }
 
@@ -192,7 +192,7 @@ export type GatewayEvent =
 /** Receives events. It runs on the hot path, so it only records them. */
 export type GatewayObserver = (event: GatewayEvent) => void;
 
-/** A packet for display: its secrets were zeroed when it was captured. */
+/** A packet for display. Its secrets were zeroed when it was captured. */
 export interface PacketRecord {
   /** From a client to this gateway. */
   readonly inbound: boolean;
@@ -220,7 +220,7 @@ export interface StrayPacket extends PacketRecord {
   readonly lastMs: number;
 }
 
-/** How often datagrams of one source were dropped for one reason, in the present streak. */
+/** How often datagrams of one source were dropped for one reason, in the current streak. */
 export interface DropTally {
   readonly reason: string;
   readonly source: string;
@@ -230,7 +230,7 @@ export interface DropTally {
   readonly lastMs: number;
 }
 
-/** How the logins of one client ended. `times`: how many took how long, in the buckets of conversation/login_record.ts. */
+/** The results of the logins of one client. `times`: the number of logins in each bucket of duration (conversation/login_record.ts). */
 export interface FinishedLoginCounts {
   readonly client: string;
   readonly outcomes: Readonly<Record<string, number>>;
@@ -256,7 +256,7 @@ export interface GatewayMonitor {
   /** Newest first. */
   strays(limit: number): StrayPacket[];
   dropTallies(): DropTally[];
-  /** The logins that ended since the last call. There may be only one caller. */
+  /** The counts of logins that ended since the last call. Only one caller is allowed. */
   takeFinishedCounts(): FinishedLoginCounts[];
   /** The time from which logins are counted. */
   readonly countsSinceMs: number;

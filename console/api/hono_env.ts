@@ -25,11 +25,11 @@ export interface HttpEnv {
     /** Whether the request would still be allowed now. Open streams check it at each heartbeat. */
     isStillAllowed: () => Promise<boolean>;
     /**
-     * Requires the same as `stepUp` of a permission, for routes where only some requests give a person a way to sign in.
+     * Requires the same as `recentFactor` of a permission, for routes where only some requests give a person a way to sign in.
      *
      * @throws Refusal `step_up`, or `not_for_tokens` for an API token.
      */
-    requireFreshFactor: () => void;
+    requireRecentFactor: () => void;
   };
 }
 

@@ -102,7 +102,7 @@ function oidcOf(general: GeneralValues): Config["console"]["oidc"] {
   };
 }
 
-/** The Config of `parts`, unchecked. */
+/** Builds the Config of `parts`, without checks. */
 export function buildConfig(parts: ParsedSettings): Config {
   const { general } = parts;
   return {

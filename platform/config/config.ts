@@ -1,4 +1,4 @@
-// The settings that the program uses: one frozen Config with units in its names. The table of settings
+// The types of the settings that the program uses: one frozen Config, with units in its names. The table of settings
 // (platform/config/settings.ts) describes each key of the file.
 
 import type { ClientPolicy, ClientSettings } from "../client_values.ts";
@@ -79,7 +79,7 @@ export interface LdapBackendSettings extends BackendHead {
   /** `ldap://host:port` or `ldaps://host:port`. */
   readonly url: string;
   readonly startTls: boolean;
-  /** Certificates of the authorities to trust instead of the host's, or "". */
+  /** Certificates of the trusted authorities, in place of those of the host; "" for those of the host. */
   readonly caPem: string;
   readonly bindDn: string;
   readonly bindPassword: string;
@@ -89,7 +89,7 @@ export interface LdapBackendSettings extends BackendHead {
   /** SCIM attributes of users that only this backend writes; absent: none. */
   readonly readOnly?: readonly string[];
   readonly schema: "openldap" | "active_directory";
-  /** Front-end attribute → LDAP attribute, where it differs from the schema's table. */
+  /** Front-end attribute → LDAP attribute, if it differs from the schema's table. */
   readonly attributes: Readonly<Record<string, string>>;
   readonly connections: number;
   readonly timeoutMs: number;
@@ -99,7 +99,7 @@ export interface ScimBackendSettings extends BackendHead {
   readonly kind: "scim";
   /** The service's base URL, without a trailing slash. */
   readonly url: string;
-  /** A Bearer token, or "" when user name and password are given. */
+  /** A Bearer token; "" if there are user name and password. */
   readonly token: string;
   readonly userName: string;
   readonly password: string;
@@ -118,7 +118,7 @@ export interface TargetSettings {
   readonly pageSize: number;
   /** If more of a backend's users or groups than this are missing, a refresh removes none of them. In percent, 1 to 100. */
   readonly maxDropPercent: number;
-  /** SCIM attribute → front-end attribute, where it differs from the default table. */
+  /** SCIM attribute → front-end attribute, if it differs from the default table. */
   readonly mapping: {
     readonly user: Readonly<Record<string, string>>;
     readonly group: Readonly<Record<string, string>>;
@@ -205,7 +205,7 @@ export interface Config {
   };
 }
 
-/** A fault prevents the start. `key` is that of the file; `problem` is a sentence with the value and what is allowed. */
+/** A fault prevents the start. `key` is the key in the file. `problem` is a sentence with the value and the allowed values. */
 export interface ConfigFault {
   readonly key: string;
   readonly problem: string;

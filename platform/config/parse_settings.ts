@@ -1,4 +1,4 @@
-// Parses raw values by the rows of the table of settings: each row gives a value of its type, or its default and a fault.
+// Parses raw values by the rows of the table of settings. Each row results in a value of its type, or in its default and a fault.
 // `env:NAME` and `file:PATH` refer to values outside the settings file.
 
 import type { ConfigFault, ConfigSources } from "./config.ts";

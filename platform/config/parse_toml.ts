@@ -7,12 +7,12 @@ import { levenshteinDistance } from "@std/text/levenshtein-distance";
 
 export type TomlTable = Readonly<Record<string, unknown>>;
 
-/** Which keys a table may hold, as dotted paths. */
+/** The allowed keys of a table, as dotted paths. */
 export interface TableShape {
   readonly keys: ReadonlySet<string>;
   /** Tables that may be repeated. */
   readonly lists: ReadonlySet<string>;
-  /** Tables whose keys are free. */
+  /** Tables with arbitrary keys. */
   readonly maps: ReadonlySet<string>;
 }
 
@@ -95,7 +95,7 @@ const MAX_KEY_CHARACTERS = 80;
 
 const lastPart = (key: string) => key.slice(key.lastIndexOf(".") + 1);
 
-/** The known key that a mistyped one probably means: a few characters differ, or the last part is equal in another table. */
+/** The known key that a mistyped key probably means: a few characters differ, or another table has a key with the same last part. */
 export function suggestKey(key: string, known: Iterable<string>): string | null {
   if (key.length > MAX_KEY_CHARACTERS) return null;
   let best: string | null = null;

@@ -1,5 +1,5 @@
-// The settings as the console and logs show them: each row with its value, default and description. Secrets are redacted;
-// a secret shows only whether it is set.
+// The settings as the console and logs show them: each row with its value, default and description. Of a secret, they show only
+// whether it is set.
 
 import type { Config, ConfigWarning, SettingView } from "./config.ts";
 import type { SortedTable } from "./parse_toml.ts";
@@ -11,7 +11,7 @@ import { ownUrl } from "../addresses.ts";
 /**
  * Every setting that is not in a repeated table, grouped by the table of the file.
  *
- * @param derived defaults that follow from another key.
+ * @param derived defaults that depend on another key.
  */
 export function listSettings(
   { values }: Pick<SortedTable, "values">,

@@ -179,7 +179,7 @@ export function parseCredentials(
 
 const MAX_ENTRIES = 200;
 
-/** SCIM attributes that the default table maps to the name of a resource. They may share one front-end attribute. */
+/** SCIM attributes that the default table maps to the name of a resource. They can share one front-end attribute. */
 const NAMING = {
   user: { frontEnd: "userName", scim: ["id", "externalid", "username"] },
   group: { frontEnd: "groupName", scim: ["id", "externalid", "displayname"] },

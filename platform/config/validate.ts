@@ -1,4 +1,4 @@
-// Checks between settings: each check sees the whole Config and yields its faults.
+// Checks that concern several settings. Each check reads the whole Config and yields its faults.
 
 import { resolve } from "node:path";
 import type { ClientPolicy, ClientSettings, Config, ConfigFault } from "./config.ts";
@@ -15,7 +15,7 @@ export interface ConfigView {
 
 export type ConfigCheck = (view: ConfigView) => Iterable<ConfigFault>;
 
-/** Unix domain sockets have 104 to 108 octets for their path; some are left for a temporary name. */
+/** The path of a Unix domain socket has at most 104 to 108 octets; a few are a reserve for a temporary name. */
 const MAX_SOCKET_PATH_OCTETS = 100;
 
 /** The control socket, through which commands reach a running gateway. */
@@ -70,7 +70,7 @@ function* listensAreApart({ config: { radius } }: ConfigView): Iterable<ConfigFa
   }
 }
 
-/** Names of one kind must differ, compared without case. */
+/** Names of one kind must differ, ignoring case. */
 export function* namesDiffer(list: string, names: readonly string[]): Iterable<ConfigFault> {
   const seen = new Map<string, number>();
   for (const [at, name] of names.entries()) {

@@ -149,7 +149,7 @@ function* replyGroupsDiffer({ config: { radius } }: ConfigView): Iterable<Config
   yield* tablesDiffer("radius.reply.group", radius.replyGroups.map(({ group }) => group));
 }
 
-/** Attributes that cannot be encoded have their own fault. */
+/** The octets of all attributes. Attributes that cannot be encoded count as 0, because they have their own fault. */
 function octetsOf(attributes: ReplyAttributes): number {
   return Object.entries(attributes).reduce((sum, [name, value]) => {
     const encoded = encodeReplyAttribute(name, value);
@@ -183,7 +183,7 @@ export const TARGET_FAULT_CHECKS: readonly ConfigCheck[] = [
   repliesFit,
 ];
 
-/** Whether passwords and tokens go over the network in clear. */
+/** Whether passwords and tokens cross the network in clear text. */
 function isPlain(backend: BackendSettings): boolean {
   if (backend.kind === "store") return false;
   const url = URL.parse(backend.url);
@@ -202,7 +202,7 @@ function* backendsAreSecret(view: ConfigView): Iterable<ConfigWarning> {
   }
 }
 
-/** JavaScript enumerates keys of digits first, whatever their order in the file. */
+/** JavaScript enumerates keys of digits first, regardless of their order in the file. */
 function* groupsKeepOrder({ config: { radius } }: ConfigView): Iterable<ConfigWarning> {
   if (radius.replyGroups.length < 2) return;
   for (const { group } of radius.replyGroups) {

@@ -1,4 +1,4 @@
-// The value types of settings: each parses a TOML value and describes what it accepts. And the rows that use them.
+// The value types of settings: each parses a TOML value and describes the allowed values. Also the type of the rows that use them.
 
 import {
   canonicalIp,
@@ -13,7 +13,7 @@ import { isAppendSeparator, isDomainOrRealm } from "../../radius/protocol/login_
 /** A parsed value, or a description of what is allowed. */
 export type ParsedValue<T> = { ok: true; value: T } | { ok: false; should: string };
 
-/** One type of value. `means` continues the words "must be". */
+/** One type of value. `means` is the end of the sentence "It must be …". */
 export interface ValueType<T> {
   readonly means: string;
   /** The value must never be shown. */
@@ -59,7 +59,7 @@ export function secret({ min = 0 } = {}): ValueType<string> {
   );
 }
 
-/** A name that HTTP Basic can carry (RFC 7617 §2: no colon). */
+/** A user name for HTTP Basic (RFC 7617 §2: no colon). */
 export const userId: ValueType<string> = valueType(
   "a text of 1 to 128 characters on one line, without a colon",
   (raw) => isLine(raw, 1, 128) && !raw.includes(":") ? raw : null,
@@ -150,7 +150,7 @@ function uniqueList(
   });
 }
 
-/** Texts of another system, such as names of groups. */
+/** Texts that another system defines, such as names of groups. */
 export const texts: ValueType<readonly string[]> = list(
   'a list of texts of 1 to 256 characters, as in ["admins"]',
   (entry) => isLine(entry, 1, 256) ? entry : null,
@@ -184,7 +184,7 @@ export const listens: ValueType<readonly SocketAddress[]> = valueType(
   },
 );
 
-/** A server: an IP address, because the sender of a reply is compared with it. Empty: not set. */
+/** A server: an IP address, because it is compared with the sender of a reply. Empty: not set. */
 export const peer = textType<SocketAddress | "">(
   '"IP:port" or "[IPv6]:port" with an IP address, as in "192.0.2.20:1812"',
   (text) => {
@@ -203,7 +203,7 @@ export const ranges: ValueType<readonly string[]> = list(
 /** Empty: not set. */
 export const ip = textType("an IP address, or empty", (text) => text === "" ? text : canonicalIp(text));
 
-/** Empty: not set. A slash at the end is dropped. */
+/** Empty: not set. A slash at the end is removed. */
 export const url = textType(
   "an http:// or https:// address without user, query and fragment, or empty",
   (text) => text === "" ? text : canonicalUrl(text),
@@ -250,14 +250,14 @@ export const plainNames: ValueType<readonly string[]> = uniqueList(
   { min: 1 },
 );
 
-/** `a`, `a[]`, `a.b` or `a[].b`, each perhaps behind a schema's URN and a colon. */
+/** `a`, `a[]`, `a.b` or `a[].b`, optionally after the URN of a schema and a colon. */
 export function isScimPath(path: string): boolean {
   const cut = path.toLowerCase().startsWith("urn:") ? path.lastIndexOf(":") : -1;
   if (cut >= 0 && !/^urn:[A-Za-z0-9._:-]{1,200}$/i.test(path.slice(0, cut))) return false;
   return /^[A-Za-z][A-Za-z0-9_-]{0,63}(\[\])?(\.\$?[A-Za-z][A-Za-z0-9_-]{0,63})?$/.test(path.slice(cut + 1));
 }
 
-/** Every write has these attributes, or the server creates them. */
+/** Attributes that every write contains, or that the server creates. */
 const NEVER_READ_ONLY = /^(userName|id|externalId|active|password|groups|meta|schemas)(\W|$)/i;
 
 function canBeReadOnly(path: string): boolean {

@@ -178,7 +178,7 @@ function* publicUrl({ config: { http }, given }: ConfigView): Iterable<ConfigWar
   }
 }
 
-/** The check of http.public_url reads the address that browsers use; this one reads where the server listens. */
+/** {@link publicUrl} checks the address that browsers use. This check is about the address that the server listens on. */
 function* clearText({ config: { http } }: ConfigView): Iterable<ConfigWarning> {
   if (http.tls !== null || isLoopback(http.listen.hostname)) return;
   const problem = http.trustedProxies.length > 0

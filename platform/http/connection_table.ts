@@ -11,10 +11,10 @@ export interface TrackedConnection {
 }
 
 export interface ConnectionTable {
-  /** Adds a connection. `false`: there is no room, and the caller closes it. */
+  /** Adds a connection. `false`: the table is full, and the caller closes the connection. */
   add(connection: TrackedConnection): boolean;
   remove(peer: Peer): void;
-  /** A request of this connection begins; the connection is not closed to make room until {@link end}. */
+  /** A request of this connection begins. Until {@link end}, the connection is not closed to make room. */
   begin(peer: Peer): void;
   end(peer: Peer): void;
   /** Closes connections: those without a request in progress, or all. */
@@ -118,7 +118,7 @@ function keyOf({ address, port }: Peer): string {
   return `${address}|${port}`;
 }
 
-/** A limit above this counts as large enough for every part. */
+/** So many free descriptors are enough for all parts of the program. */
 export const PROBED_DESCRIPTORS = 1200;
 
 /** How many descriptors are free, up to {@link PROBED_DESCRIPTORS}. Opens that many at once and closes them. */
@@ -138,9 +138,9 @@ function openNull(): Disposable {
   return Deno.openSync("/dev/null");
 }
 
-/** Descriptors that the HTTP listener leaves to RADIUS, the store, LDAP, and calls to other services. */
+/** Descriptors that stay free for RADIUS, the store, LDAP, and calls to other services. */
 const RESERVED = 100;
-/** Streams of 2,000 phones and 64 console pages, and room for short requests. */
+/** Enough for the streams of 2,000 phones and 64 console pages, and for short requests. */
 const MAX_CONNECTIONS = 2400;
 const MIN_CONNECTIONS = 16;
 
@@ -152,9 +152,9 @@ export function connectionLimit(freeDescriptors: number): number {
 
 /** The response of one connection while it is written. */
 export interface UnsentResponse {
-  /** The reader has taken some of it. */
+  /** The reader has received a part. */
   progress(): void;
-  /** It is sent, or the connection is closed. */
+  /** The response is sent, or its connection is closed. */
   release(): void;
 }
 

@@ -5,19 +5,19 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../runtime.ts";
 import type { UnsentOctets, UnsentResponse } from "./connection_table.ts";
 
-/** A client that reads nothing of a response for this long is disconnected. */
+/** A client that reads no part of a response for so long is disconnected. */
 const STALLED_MS = 30_000;
-/** A response is written in pieces of this size, so that the deadline counts from the last piece that was taken. */
+/** A response is written in pieces of this size, so that the deadline counts from the last piece that the client read. */
 const PIECE_OCTETS = 64 * 1024;
 const MAX_DROPPED_OCTETS = 64 * 1024;
 const LINGER_MS = 1000;
 const MAX_LINGER_OCTETS = 4 * 1024 * 1024;
 /** The Fetch API cannot express these methods. OPTIONS is refused in the same way, so it takes their place. */
 const NOT_IN_FETCH = new Set(["CONNECT", "TRACE", "TRACK"]);
-/** The host of a request that names none or an invalid one; the request gate refuses such a request. */
+/** The host of a request without a valid Host; the request gate refuses it. */
 const NO_HOST = "invalid";
 
-/** @throws TypeError when the target or a header is not valid in the Fetch API. */
+/** @throws TypeError if the target or a header is not valid in the Fetch API. */
 export function toRequest(incoming: IncomingMessage, { secure }: { secure: boolean }): Request {
   const headers = toHeaders(incoming.rawHeaders);
   const given = incoming.method ?? "GET";
@@ -50,7 +50,7 @@ function toUrl(target: string, { host, secure }: { host: string | null; secure: 
   return URL.canParse(url) ? url : invalid;
 }
 
-/** The body as a stream that reads from the connection only when it is read itself. */
+/** The body as a stream. It reads from the connection only when a reader asks for data. */
 function toBody(incoming: IncomingMessage): ReadableStream<Uint8Array> {
   let detach = (): void => undefined;
   return new ReadableStream<Uint8Array>({
@@ -82,7 +82,7 @@ export interface WriteDeps {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
   readonly clock: Clock;
-  /** Octets that wait for readers, over all connections. */
+  /** Octets that wait for clients, of all connections. */
   readonly unsent: UnsentOctets;
   /** 30 s unless given. */
   readonly stalledMs?: number;
@@ -132,7 +132,7 @@ export async function writeResponse(response: Response, deps: WriteDeps): Promis
     }
     await writer.finish();
   } catch (_broken) {
-    // The stream of the response failed, or the client is gone: the connection must not look complete.
+    // The stream of the response failed, or the client is gone. The response must not look complete.
     outgoing.destroy();
   }
 }
@@ -145,14 +145,14 @@ async function isDoneNow(next: Promise<ReadableStreamReadResult<Uint8Array>> | n
   return done;
 }
 
-/** The rest of a small body is read and dropped, so that the connection can be used again; a large one is not read. */
+/** Whether the rest of an unread body is read and dropped, so that the connection can be reused. A larger rest is not read. */
 function isSmallBody({ headers }: IncomingMessage): boolean {
   return Number(headers["content-length"] ?? Infinity) <= MAX_DROPPED_OCTETS;
 }
 
 /**
- * Reads and drops what a client still sends, for a short time: closing a connection with unread data resets it, and
- * the client would lose the response.
+ * Reads and drops further data of a client for a short time. Closing a connection with unread data resets it, and the client
+ * would lose the response.
  */
 function dropRest(incoming: IncomingMessage, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
@@ -180,7 +180,7 @@ function withLength(headers: string[], octets: number): string[] {
   return headers.includes("content-length") ? headers : [...headers, "content-length", String(octets)];
 }
 
-/** Writes at the speed of the reader, and disconnects one that takes nothing for {@link STALLED_MS}. */
+/** Writes at the speed of the client. Disconnects a client that reads nothing for {@link STALLED_MS}. */
 class ResponseWriter {
   readonly #deps: WriteDeps;
 
@@ -188,7 +188,7 @@ class ResponseWriter {
     this.#deps = deps;
   }
 
-  /** Resolves when the client has taken what was written, or is gone. */
+  /** Resolves when the client has read the octets, or is gone. */
   async write(octets: Uint8Array): Promise<void> {
     await this.#counted(octets.length, (counted) => this.#writePieces(octets, counted));
   }
@@ -225,7 +225,7 @@ class ResponseWriter {
     }
   }
 
-  /** Waits for the event, unless `write` returns that nothing waits; or for the end of the connection. */
+  /** Calls `write`. If it returns `true`, does not wait. Otherwise waits for the event, or for the end of the connection. */
   async #untilTaken(event: "drain" | "finish", write: () => boolean): Promise<void> {
     const { outgoing, clock, stalledMs = STALLED_MS } = this.#deps;
     if (outgoing.destroyed) return;

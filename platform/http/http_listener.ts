@@ -21,7 +21,7 @@ export interface ListenerDeps {
   readonly maxConnections?: number;
   /** For request heads and TLS handshakes; 10 s unless given. */
   readonly silenceMs?: number;
-  /** How long a response waits for a reader that takes nothing; 30 s unless given. */
+  /** How long a response waits for a client that reads nothing; 30 s unless given. */
   readonly stalledMs?: number;
   /** The listener could not be opened again. */
   readonly onGiveUp?: (message: string) => void;
@@ -29,15 +29,15 @@ export interface ListenerDeps {
   readonly probe?: (address: SocketAddress) => Promise<ProbeResult>;
 }
 
-/** `connected`: the peer port to wait for. `refused`: the port is closed. `unknown`: this process could not try. */
+/** `connected`: with the local port, which the listener must report. `refused`: the port is closed. `unknown`: this process could not try. */
 export type ProbeResult =
   | { readonly outcome: "connected"; readonly port: number; readonly close: () => void }
   | { readonly outcome: "refused" | "unknown" };
 
 const CHECK_MS = 2000;
-/** An accepted connection appears within this time unless the accept loop has ended. */
+/** The listener reports an accepted connection within this time, unless the accept loop has ended. */
 const ACCEPT_MS = 1500;
-/** One slow check may be a busy process; two in a row are not. */
+/** One failed check can mean a busy process, so the listener is reopened after two in a row. */
 const FAILED_CHECKS = 2;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5000;
@@ -46,7 +46,7 @@ const MAX_RETRIES = 10;
 /**
  * Starts listening.
  *
- * @throws Error that names the setting to change when the address cannot be used.
+ * @throws Error with the setting to change, if the address cannot be used.
  */
 export async function serveHttp(deps: ListenerDeps): Promise<HttpListener> {
   const listener = new HttpListener(deps);
@@ -100,7 +100,7 @@ export class HttpListener {
     this.#cancelCheck();
     this.#retire();
     const deadline = this.#pause(deadlineMs);
-    // A request may wait for an application that is never created; then the deadline ends it.
+    // A request may wait for an application that is never created. Then the deadline ends it.
     const app = await Promise.race([this.#deps.app, deadline]);
     app?.close();
     const quiet = Promise.all(this.#draining.map(({ connections }) => connections.whenQuiet()));
@@ -150,7 +150,7 @@ export class HttpListener {
     this.#cancelCheck = this.#deps.clock.after(CHECK_MS, () => void this.#check());
   }
 
-  /** Without a connection since the last check, connects to itself: node:net reports no error if accept fails. */
+  /** Connects to itself if there was no connection since the last check, because node:net reports no error if accept fails. */
   async #check(): Promise<void> {
     const quiet = !this.#sawConnection;
     this.#sawConnection = false;

@@ -1,5 +1,5 @@
-// One HTTP or HTTPS server over node:http, which has what Deno.serve lacks: deadlines for request heads and TLS
-// handshakes, and a limit on connections. Deno.serve cannot close a silent TLS handshake at all.
+// One HTTP or HTTPS server over node:http. Deno.serve lacks deadlines for request heads and TLS handshakes, and a limit on
+// connections. It cannot close a silent TLS handshake.
 
 import http, { type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import https from "node:https";
@@ -16,9 +16,9 @@ import {
 } from "./connection_table.ts";
 import { toRequest, writeResponse } from "./fetch_bridge.ts";
 
-/** For a TLS handshake; and from the connection, or the first octet of the next request, to the end of the head. */
+/** The deadline of a TLS handshake, and of a request head: from the connection, or from the first octet of the next request. */
 const SILENCE_MS = 10_000;
-/** A whole request; the request gate answers a slow body before that. */
+/** The deadline of a whole request. The request gate refuses a slow body earlier. */
 const REQUEST_MS = 30_000;
 /** Longer than reverse proxies keep an idle connection (60 s), so that the proxy closes first. */
 const KEEP_ALIVE_MS = 65_000;
@@ -33,8 +33,8 @@ export interface PeerInfo {
 /** Answers requests. */
 export interface HttpApp {
   (request: Request, info: PeerInfo): Promise<Response>;
-  /** Answers a request of the control socket: only the console's API, for the operator of this machine. */
-  answerOperator(request: Request): Promise<Response>;
+  /** Answers a request of the control socket: only the console's API, for the commands of this machine. */
+  answerControlSocket(request: Request): Promise<Response>;
   /** Ends the event streams, so that the listener can stop. */
   close(): void;
 }
@@ -48,7 +48,7 @@ export interface HttpServerDeps {
   readonly maxConnections: number;
   /** For request heads and TLS handshakes; 10 s unless given. */
   readonly silenceMs?: number;
-  /** How long a response waits for a reader that takes nothing; 30 s unless given. */
+  /** How long a response waits for a client that reads nothing; 30 s unless given. */
   readonly stalledMs?: number;
   readonly isProxy?: (address: string) => boolean;
   /** Called for each accepted connection, with the port of the peer. */
@@ -65,7 +65,7 @@ export interface HttpServer {
   stopAccepting(): void;
 }
 
-/** Starts a server. Rejects with the fault of the operating system when the address cannot be used. */
+/** Starts a server. Rejects with the fault of the operating system if the address cannot be used. */
 export function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const { tls, listen, silenceMs = SILENCE_MS } = deps;
   const connections = createConnectionTable(deps);
@@ -101,11 +101,11 @@ export function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
     if (!added || !accepting) socket.destroy();
   });
   server.on("request", (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    // node:http continues to parse the octets that it has read of a closed connection, up to 1,000 requests. Only an error in this
-    // callback ends that; node:http reports it as "clientError".
+    // node:http continues to parse octets of a closed connection, up to 1,000 requests. Only an error in this callback stops that;
+    // node:http reports it as "clientError".
     if (!handle(incoming, outgoing)) throw new Error("the connection is closed");
   });
-  // Answered like every other request: with 405.
+  // Handled like every other request, which results in 405.
   server.on("connect", (incoming: IncomingMessage, socket: Socket) => {
     const outgoing = new http.ServerResponse(incoming);
     outgoing.shouldKeepAlive = false;
@@ -142,12 +142,12 @@ interface AnswerDeps extends HttpServerDeps {
 /** Answers one request. Never rejects. */
 async function answer(incoming: IncomingMessage, outgoing: ServerResponse, deps: AnswerDeps): Promise<void> {
   const { connections, log, clock, unsent, stalledMs } = deps;
-  // The response before this one closed the connection.
+  // The previous response closed the connection.
   if (outgoing.socket === null) return;
   const { socket } = incoming;
   const peer = { address: socket.remoteAddress ?? "", port: socket.remotePort ?? 0 };
   connections.begin(peer);
-  // A client that leaves while a response is written causes errors here; "close" reports the end.
+  // A client that disconnects while a response is written causes errors here. "close" reports the end.
   outgoing.on("error", () => outgoing.destroy());
   try {
     const request = toRequest(incoming, { secure: deps.tls !== null });

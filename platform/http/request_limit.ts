@@ -4,7 +4,7 @@
 import { sourceKey } from "../addresses.ts";
 
 export interface RequestLimit {
-  /** Counts one more until the returned function is called; `null`: there is no room. */
+  /** Counts a request until the returned function is called; `null`: the limit is reached. */
   begin(address: string): (() => void) | null;
 }
 
@@ -38,7 +38,7 @@ export function createRequestLimit({ maxRequests, maxPerSource, isProxy }: Reque
   };
 }
 
-/** Longer chains of trusted proxies do not exist; the limit bounds the work. */
+/** Bounds the work. No real chain of trusted proxies is longer. */
 const MAX_HOPS = 32;
 
 /**
@@ -53,7 +53,7 @@ export function clientAddress(
   const hops = forwarded.split(",").slice(-MAX_HOPS).map((hop) => bareAddress(hop.trim()));
   let client = remoteAddress;
   for (const hop of hops.toReversed()) {
-    // A trusted proxy writes an address; anything else was not written by one.
+    // A trusted proxy writes an address, so any other text comes from the client.
     if (hop === null) return client;
     client = hop;
     if (!isProxy(hop)) return hop;
@@ -64,7 +64,7 @@ export function clientAddress(
 const IPV4 = /^(?:\d{1,3}\.){3}\d{1,3}$/;
 const IPV6 = /^[0-9a-f:.]+$/i;
 
-/** An address without brackets and port, as some proxies write it; `null` when it is none. */
+/** An address without brackets and port, as some proxies write it; `null` if it is not an address. */
 function bareAddress(hop: string): string | null {
   const inBrackets = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(hop)?.[1];
   const text = inBrackets ?? hop.replace(/^([\d.]+):\d{1,5}$/, "$1");

@@ -3,7 +3,7 @@
 import type { MiddlewareHandler } from "hono";
 import { secureHeaders } from "hono/secure-headers";
 
-/** For pages: only our own files, no inline script, and no string that becomes script. */
+/** For pages: only files of this server, no inline script, and no script from strings. */
 export const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -18,7 +18,7 @@ export const PAGE_POLICY = [
   "trusted-types 'none'",
 ].join("; ");
 
-/** For pages without script: styles, pictures and forms of our own. */
+/** For pages without script: only styles, images and forms of this server. */
 export const SCRIPTLESS_POLICY = [
   "default-src 'none'",
   "style-src 'self'",
@@ -29,7 +29,7 @@ export const SCRIPTLESS_POLICY = [
   "require-trusted-types-for 'script'",
 ].join("; ");
 
-/** For other responses: nothing may run. The other headers are the same for all responses. */
+/** For other responses: no content may run. The other headers are the same for all responses. */
 const OPTIONS = {
   contentSecurityPolicy: {
     defaultSrc: ["'none'"],
@@ -48,7 +48,7 @@ const OPTIONS = {
   xDownloadOptions: false,
   xPermittedCrossDomainPolicies: false,
   xXssProtection: false,
-  // A page has a policy of its own.
+  // A page sets its own policy.
   overwrite: false,
 } satisfies Parameters<typeof secureHeaders>[0];
 const ONE_YEAR_S = 31_536_000;
@@ -57,7 +57,7 @@ const plain = secureHeaders(OPTIONS);
 /** Tells browsers to use https only (RFC 6797). */
 const overTls = secureHeaders({ ...OPTIONS, strictTransportSecurity: `max-age=${ONE_YEAR_S}` });
 
-/** Adds the security headers to every response, errors included. Only a response that says so may be cached. */
+/** Adds the security headers to every response, errors included. A response may be cached only if it has its own cache-control. */
 export const securityHeaders: MiddlewareHandler = async (c, next) => {
   await (c.env.secure ? overTls : plain)(c, next);
   const { headers } = c.res;

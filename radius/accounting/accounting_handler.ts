@@ -25,19 +25,19 @@ export interface AccountingHandlerDeps {
 }
 
 export interface AccountingHandler {
-  /** Handles a request that passed the gate. Returns why it is dropped, or `null`. */
+  /** Handles a request that passed the gate. Returns the drop reason, or `null`. */
   accept(request: Request): DropReason | null;
   /** Requests whose change is not durable yet. */
   readonly working: number;
 }
 
 /**
- * Requests in progress, in total and of one client. They share the store's commits with logins. So few requests never fill a commit, so that
- * a flood of accounting delays a login by one commit at most. The NAS sends a dropped request again.
+ * Requests in progress, in total and of one client. They share the store's commits with logins. This limit is lower than the size of a
+ * commit, so a flood of accounting delays a login by at most one commit. The NAS sends a dropped request again.
  */
 export const MAX_ACCOUNTING_UNDER_WAY = 256;
 export const MAX_ACCOUNTING_PER_CLIENT = 64;
-/** Changes in one commit: an Accounting-On may end thousands of sessions. */
+/** Changes in one commit. An Accounting-On can end thousands of sessions. */
 const MAX_MUTATIONS = 200;
 
 export function createAccountingHandler(deps: AccountingHandlerDeps): AccountingHandler {

@@ -1,11 +1,12 @@
-// An accounting session (RFC 2866): who is connected through which NAS, since when, and how much was transferred. Includes the report that updates it, and its stored form.
+// An accounting session (RFC 2866): the connected user, the NAS, the time, and the transferred octets. Also the report that updates it, and
+// its stored form.
 
 import { SESSION_LIMITS, type SessionChange, terminateCauseName } from "../protocol/accounting.ts";
 
-/** What an Accounting-Request reports. Absent or malformed attributes are `null`, `0` or empty. */
+/** The content of an Accounting-Request. Absent or malformed attributes are `null`, `0` or empty. */
 export interface AccountingReport {
   readonly change: SessionChange;
-  /** Acct-Session-Id in hexadecimal: compared as octets, because it may be any octets. */
+  /** Acct-Session-Id in hexadecimal, because it can contain any octets. */
   readonly sessionHex: string;
   /** Acct-Session-Id as text. */
   readonly sessionId: string;
@@ -25,7 +26,7 @@ export interface AccountingReport {
   readonly terminateCause: number | null;
 }
 
-/** What ended a session: its Stop, or Accounting-On or Accounting-Off of its NAS. */
+/** The event that ended a session: its Stop, or Accounting-On or Accounting-Off of its NAS. */
 export type AccountingSessionEnd = "stop" | "nas_restarted" | "nas_stopped";
 
 /** A session in the table. */
@@ -52,7 +53,7 @@ export interface AccountingSession {
   readonly outputOctets: number;
   /** The longest time between two Interim-Updates; 0 before the second update. */
   readonly intervalMs: number;
-  /** Request Authenticator of its Start in hexadecimal; empty if it began without one. */
+  /** Request Authenticator of its Start in hexadecimal; empty if there was no Start. */
   readonly startAuthenticator: string;
 }
 
@@ -64,11 +65,11 @@ export interface SessionView extends
   > {
   /** RFC 2866 §5.10, by name; empty if the NAS sent none. */
   readonly terminateCause: string;
-  /** Connected, but without an update for longer than expected: the NAS may be gone. */
+  /** Whether the session is connected but had no update for longer than expected, for example because the NAS failed. */
   readonly isStale: boolean;
 }
 
-/** When a connected session counts as stale. */
+/** The time from which a connected session counts as stale. */
 export function staleAtMs({ updatedMs, intervalMs }: AccountingSession): number {
   const { staleMs, staleIntervals, freshMs } = SESSION_LIMITS;
   const waitMs = intervalMs === 0 ? staleMs : Math.min(staleMs, staleIntervals * intervalMs);
@@ -100,7 +101,7 @@ export function sessionKey(id: string): readonly [string, string] {
 const utf8 = new TextEncoder();
 const text = new TextDecoder();
 
-/** The stored form: a list, because a busy NAS writes many. */
+/** The stored form: a list without field names, because a busy NAS causes many records. */
 export function encodeSession(session: AccountingSession): Uint8Array<ArrayBuffer> {
   const { client, sessionHex, sessionId, user, shownUser, nas, source, framedAddress, callingStation } =
     session;
@@ -114,7 +115,7 @@ export function encodeSession(session: AccountingSession): Uint8Array<ArrayBuffe
   ]));
 }
 
-/** `null` for any other value. */
+/** Reads the stored form. `null` for any other value. */
 export function decodeSession(id: string, value: unknown): AccountingSession | null {
   if (!(value instanceof Uint8Array)) return null;
   try {

@@ -10,7 +10,7 @@ export interface SessionIndexLimits {
 /** Identifies a session in a report: the client, Acct-Session-Id in hexadecimal, and the canonical User-Name ("" for any). */
 export type SessionName = Pick<AccountingSession, "client" | "sessionHex" | "user">;
 
-/** The sessions of one client, in each map the least recently changed first. */
+/** The sessions of one client. In each map, the least recently changed one comes first. */
 interface ClientSessions {
   readonly connected: Map<string, AccountingSession>;
   readonly ended: Map<string, AccountingSession>;
@@ -48,7 +48,7 @@ export class SessionIndex {
     return [...this.#clients.get(client)?.connected.values() ?? []];
   }
 
-  /** Connected sessions, newest first, at most `limit`, of one client or of all (""); and how many there are, and are stale at `nowMs`. */
+  /** Connected sessions of one client or of all (""), newest first, at most `limit`. Also their total, and how many are stale at `nowMs`. */
   connected(
     { limit, client, nowMs }: { limit: number; client: string; nowMs: number },
   ): { sessions: AccountingSession[]; total: number; stale: number } {
@@ -64,7 +64,7 @@ export class SessionIndex {
         total++;
         if (nowMs > staleAtMs(session)) stale++;
         newest.push(session);
-        // Sorting all sessions would cost far more than the few that are shown.
+        // Sorting all sessions would cost far more than sorting a few.
         if (newest.length > 8 * limit) cut();
       }
     }
@@ -115,7 +115,7 @@ export class SessionIndex {
   }
 
   /**
-   * Removes sessions until one more of `client` fits: ended before connected, least recently changed first.
+   * Removes sessions until there is room for one more of `client`. Ended sessions go first, then the least recently changed.
    * @returns the removed sessions
    */
   makeRoom(client: string, limits: SessionIndexLimits): AccountingSession[] {
@@ -154,7 +154,7 @@ export class SessionIndex {
   }
 }
 
-/** Unambiguous: the client's name has its length in front, and hexadecimal has no blank. */
+/** Unambiguous, because the length precedes the client's name, and hexadecimal has no blank. */
 function keyOf({ client, sessionHex, user }: SessionName): string {
   return `${client.length} ${client}${sessionHex} ${user}`;
 }

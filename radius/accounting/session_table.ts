@@ -15,7 +15,7 @@ import {
 } from "./session.ts";
 import { SessionIndex, type SessionIndexLimits } from "./session_index.ts";
 
-/** Where and when a report arrived. */
+/** The origin of a report, and when it arrived. */
 export interface ReportOrigin {
   /** Name of the client entry. */
   readonly client: string;
@@ -102,7 +102,7 @@ export class SessionTable implements AccountingSessionList {
     return { unreadable };
   }
 
-  /** Applies a report. The report counts once its mutations are stored; applying it again changes nothing further. */
+  /** Applies a report. Applying the same report again has no further effect. */
   apply(report: AccountingReport, origin: ReportOrigin): Mutation[] {
     switch (report.change) {
       case "none":
@@ -119,7 +119,7 @@ export class SessionTable implements AccountingSessionList {
     }
   }
 
-  /** Removes sessions whose retention is over; the store expires their records itself. */
+  /** Removes sessions whose retention is over. Their records expire in the store by themselves. */
   sweep(): void {
     this.#index.removeOlder(this.#deps.nowMs() - this.#limits.retentionMs);
   }
@@ -149,7 +149,7 @@ export class SessionTable implements AccountingSessionList {
   #update(report: AccountingReport, origin: ReportOrigin): Mutation[] {
     const known = this.#find(report, origin);
     if (known === null) return this.#create(report, origin);
-    // A Stop is final. Accounting-On and Accounting-Off may concern another NAS with the same name.
+    // A Stop is final. Accounting-On and Accounting-Off are not: they can concern another NAS with the same name.
     if (known.end === "stop") return this.#store(known);
     if (known.endedMs !== null && eventMs(report, origin) <= known.endedMs) return this.#store(known);
     const { receivedMs } = origin;
@@ -232,12 +232,12 @@ export class SessionTable implements AccountingSessionList {
   }
 }
 
-/** When the reported event happened, by this gateway's clock (RFC 2866 §5.2). */
+/** The time of the reported event, by this gateway's clock (RFC 2866 §5.2). */
 function eventMs({ delaySeconds }: AccountingReport, { receivedMs }: ReportOrigin): number {
   return receivedMs - Math.min(1000 * delaySeconds, MAX_DELAY_MS);
 }
 
-/** Counts never decrease: an older report may arrive after a newer one. Texts are replaced if the report has them. */
+/** Updates a session. Counts never decrease, because an older report can arrive after a newer one. Texts are replaced if the report has them. */
 function merge(
   known: AccountingSession,
   report: AccountingReport,

@@ -4,18 +4,18 @@
 import type { Prompt } from "../flow/prompts.ts";
 import type { FlowPlace, Step } from "../protocol/steps.ts";
 import type { ConversationMoment, ConversationOutcome, ConversationView } from "../ports.ts";
-import type { UsedFactor } from "../flow/context.ts";
+import type { UsedFactor } from "../flow/facts.ts";
 import { type Clock, type Random, toBase64Url } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
 import { createHmacMd5, MD5_OCTETS } from "../protocol/md5.ts";
 import type { PacketView } from "../protocol/packet.ts";
 
-/** A passcode that was sent: never itself, only its keyed hash. */
+/** A passcode that was sent. Only its keyed hash is stored. */
 export interface SentPasscode {
   readonly factor: "sms" | "voice";
   readonly digest: string;
   readonly expiresMs: number;
-  /** The number it went to. */
+  /** The destination number. */
   readonly number: string;
 }
 
@@ -32,7 +32,7 @@ export interface LastAnswer {
 export interface ConversationRecord {
   /** Grows with time, so that the store writes its keys in order. */
   readonly orderedId: string;
-  /** Random, 128 bits; never leaves the server. Passcodes are bound to it. Empty until it is first needed. */
+  /** 128 random bits that never leave the server. Passcodes are bound to it. Empty until it is first needed. */
   secretId: string;
   readonly client: string;
   /** Canonical name; the name as typed is `shownUser`. */
@@ -54,9 +54,9 @@ export interface ConversationRecord {
   factor: UsedFactor | null;
   requestId: string | null;
   pairingId: string | null;
-  /** The name of that pairing's phone, if it has one. */
+  /** The name of the phone of that pairing, if it has one. */
   phone: string | null;
-  /** The pairing that a typed phrase made and the phone must confirm. */
+  /** The pairing that a typed phrase created, and that the phone must confirm. */
   newPairingId: string | null;
   numberToMatch: string | null;
   passcode: SentPasscode | null;
@@ -69,13 +69,13 @@ export interface ConversationRecord {
 
 /** A record, and the fields that exist only in this process. */
 export interface Conversation extends ConversationRecord {
-  /** Where the record is stored: nowhere yet, in the journal (the only commit of most logins), or under its own key. */
+  /** Where the record is stored: not yet, in the journal (the only commit of most logins), or under its own key. */
   stored: "not" | "journal" | { readonly versionstamp: string };
   /** The User-Password of the last packet, under a key of this process; `null` after a restart. Never stored. */
   answerDigest: string | null;
 }
 
-/** A longer history keeps its first and its latest entries. */
+/** The maximum length of the history. Beyond it, an entry in the middle is removed. */
 const MAX_MOMENTS = 40;
 
 /** The fields that a new conversation takes from its first packet. */
@@ -132,7 +132,7 @@ export function addMoment(conversation: Conversation, moment: ConversationMoment
   conversation.moments.push(moment);
 }
 
-/** The `phone` field of login records: the phone that was asked, if the factor is a phone with a name. */
+/** The `phone` field of login records: the phone that received the push, if it has a name. */
 export function phoneOf({ factor, phone }: ConversationRecord): { readonly phone?: string } {
   return factor === "device" && phone !== null ? { phone } : {};
 }
@@ -181,9 +181,9 @@ export function toConversationView(
  * Service-Type: real clients change both.
  */
 export interface Tuple {
-  /** Unambiguous: the octets are base64 with their lengths in front, and the client's name has its length in front. */
+  /** Unambiguous: the base64 octets contain the length of each value, and the length precedes the client's name. */
   readonly key: string;
-  /** Whether it has one of the three attributes, and so differs from another login of the same user. */
+  /** Whether it has one of the three attributes, so that it distinguishes logins of the same user. */
   readonly distinct: boolean;
   /** The key without the user: the same for all users of one port or address. */
   readonly place: string;
@@ -234,7 +234,7 @@ export function createStateTokens(vault: Vault): TokenOf {
   };
 }
 
-/** Ids that grow with time, because random keys cost the store three to six times as much: 11 characters of time and count, 6 of the process. */
+/** Ids that grow with time: 11 characters for time and count, 6 for the process. Random keys would cost the store three to six times as much. */
 export function createOrderedIds(clock: Clock, random: Random): () => string {
   const node = random.bytes(3).toHex();
   let last = 0;

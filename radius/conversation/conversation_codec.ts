@@ -1,4 +1,4 @@
-// The stored form of a conversation: a JSON list of fields by position. Field names would be half of every record.
+// The stored form of a conversation: a JSON list of fields by position, because field names would be half of every record.
 
 import type { Prompt } from "../flow/prompts.ts";
 import { isStep, PASSAGES } from "../protocol/steps.ts";
@@ -6,8 +6,8 @@ import type { Conversation, ConversationRecord } from "./conversation.ts";
 import type { ConversationMoment } from "../ports.ts";
 
 /**
- * The fields by position. A new field goes to the end, with a value for records that lack it. `null`: version 0.1 stored a digest of the
- * password there, which is neither written nor read.
+ * The fields by position. Add a new field at the end, with a value for records that lack it. `null`: version 0.1 stored a digest of the
+ * password there. It is no longer written or read.
  */
 export const RECORD_FIELDS = [
   "orderedId",
@@ -44,7 +44,7 @@ export const RECORD_FIELDS = [
 /** The number of fields in the oldest records. */
 const FIELDS_AT_FIRST = RECORD_FIELDS.indexOf("phone");
 
-/** Replaces `shownUser` where it equals `user`. */
+/** Stored instead of a `shownUser` that equals `user`. */
 const SAME = 0;
 
 function packRecord(record: ConversationRecord): unknown[] {
@@ -94,7 +94,7 @@ function packMoments(moments: readonly ConversationMoment[]): unknown[] {
   return packed;
 }
 
-/** `null` if `list` is no record. The caller checks the fields. */
+/** `null` if `list` is not a record. The caller checks the fields. */
 function unpackRecord(list: unknown): Record<string, unknown> | null {
   if (!Array.isArray(list) || list.length < FIELDS_AT_FIRST) return null;
   const fields: Record<string, unknown> = {};
@@ -164,11 +164,11 @@ function isRecord(parsed: Record<string, unknown> | null): boolean {
 }
 
 /**
- * Reads a record. A conversation that was inside a passage when the server stopped continues at the step after it: its effect was
- * claimed, and is not made again.
+ * Reads a record. A conversation that was in a passage when the server stopped continues at the next step. The effect of the passage was
+ * claimed, so it is not made again.
  *
  * @param record the value of a key, or a line of the journal
- * @returns `null` if it is no record: the store file is untrusted input
+ * @returns `null` if it is not a record, because the store file is untrusted input
  */
 export function decodeRecord(
   record: unknown,
@@ -198,7 +198,7 @@ const AFTER_CRASH: Record<string, Prompt> = {
   SECONDFACTOR_AWAIT_PAIRING_APPROVAL: "confirm_pairing",
 };
 
-/** Moves a conversation that was interrupted inside a passage to the step after it; `false` if it cannot continue. */
+/** Moves a conversation that was interrupted in a passage to the next step; `false` if it cannot continue. */
 export function resumeInterrupted(conversation: Conversation): boolean {
   if (conversation.outcome !== null || isStep(conversation.at)) return true;
   if (!Object.hasOwn(PASSAGES, conversation.at)) return false;

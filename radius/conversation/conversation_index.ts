@@ -4,7 +4,7 @@ import { isStep } from "../protocol/steps.ts";
 import type { Conversation, LastAnswer, TokenOf } from "./conversation.ts";
 import { decodeRecord } from "./conversation_codec.ts";
 
-/** A conversation in memory: in use (`conversation`), or parked (`text`). */
+/** A conversation in memory: in use (`conversation`), or parked as the text of its record (`text`). */
 export interface ConversationEntry
   extends
     Pick<Conversation, "orderedId" | "user" | "tuple" | "hasToken" | "signed" | "startedMs" | "deadlineMs"> {
@@ -19,7 +19,7 @@ export interface ConversationEntry
   /** `null` while it is alive. */
   endedMs: number | null;
   gone: boolean;
-  /** The token of the current step, and of the step that was answered last: a retransmission carries the latter. */
+  /** The token of the current step, and of the step that was answered last. A retransmission has the latter. */
   token: string | null;
   priorToken: string | null;
   /** Identifies the packet that began a conversation with a token; `null` after another packet was handled. */
@@ -38,7 +38,7 @@ export function loginPacketKey({ authenticator, identifier }: Omit<LastAnswer, "
 export class ConversationIndex {
   readonly #tokenOf: TokenOf;
   readonly #ids: EntryMap = new Map();
-  /** The newest conversation of each tuple: those that the bare name of a step selects, and those with a token. */
+  /** The newest conversation of each tuple. First map: selected by the bare name of a step. Second map: with a token. */
   readonly #bareTuples: EntryMap = new Map();
   readonly #tokenTuples: EntryMap = new Map();
   readonly #tokens: EntryMap = new Map();
@@ -54,7 +54,7 @@ export class ConversationIndex {
     return this.#ids.size;
   }
 
-  /** @param options.behind leaves the bare name to an older login of the same tuple that is alive */
+  /** @param options.behind the bare name continues to select a live older login of the same tuple */
   add(entry: ConversationEntry, { behind }: { behind: boolean }): void {
     this.#ids.set(entry.orderedId, entry);
     if (entry.hasToken) this.#tokenTuples.set(entry.tuple, entry);
@@ -140,7 +140,7 @@ function deleteEntry(map: EntryMap, key: string | null, entry: ConversationEntry
   if (key !== null && map.get(key) === entry) map.delete(key);
 }
 
-/** A plain literal: this runs for each login. */
+/** A plain object literal, because this runs for each login. */
 export function newConversationEntry(conversation: Conversation): ConversationEntry {
   const { orderedId, user, tuple, hasToken, signed, startedMs, deadlineMs, stored, answerDigest, at } =
     conversation;

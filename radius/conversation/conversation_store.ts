@@ -1,5 +1,5 @@
-// The conversations that this process owns: found in memory, written to the store, ended at their deadline. The table is bounded: if it is
-// full, it refuses new logins and never forgets one in progress.
+// The conversations of this process: finds them in memory, writes them to the store, ends them at their deadline. The table is bounded. If it
+// is full, it refuses new logins and never removes one in progress.
 
 import type { Clock } from "../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../platform/store.ts";
@@ -17,11 +17,11 @@ import {
   unparkEntry,
 } from "./conversation_index.ts";
 
-/** How long an ended conversation stays findable, for answers that are sent again and for the console. */
+/** How long an ended conversation stays in memory, for retransmissions and for the console. */
 export const ENDED_RETENTION_MS = 60_000;
-/** Ended conversations that stay findable, so that a flood of rejected logins has bounded costs. */
+/** The number of ended conversations in memory, so that a flood of rejected logins has bounded costs. */
 export const MAX_ENDED = 4096;
-/** The share of the table that unsigned logins may take. */
+/** The maximum share of unsigned logins in the table. */
 const UNSIGNED_SHARE = 0.5;
 
 /** How a record is written: first as a line of the journal, later under its own key with compare-and-set. */
@@ -37,7 +37,7 @@ export interface ConversationStoreDeps {
   readonly tokenOf: TokenOf;
 }
 
-/** A conversation that waits is parked as the text of its record: 100,000 strings cost the garbage collector next to nothing. */
+/** A waiting conversation is parked as the text of its record, because 100,000 strings cost the garbage collector very little. */
 export class ConversationStore {
   readonly #deps: ConversationStoreDeps;
   readonly #index: ConversationIndex;
@@ -96,15 +96,15 @@ export class ConversationStore {
   }
 
   /**
-   * Makes a conversation findable. In a full table it replaces the one that ended longest ago, never one that is alive.
+   * Adds a conversation. In a full table, it replaces the one that ended first, never a live one.
    *
-   * @param options.behind leaves the bare name to an older login that is alive, until {@link claimTuple}
+   * @param options.behind the bare name continues to select a live older login until {@link claimTuple}
    */
   add(conversation: Conversation, options: { behind: boolean } = { behind: false }): void {
     const entry = newConversationEntry(conversation);
     while (this.#index.size >= this.#deps.maxConversations) {
       const oldest = this.#ended.take();
-      // Only Cancel adds to a table full of live logins. It ends a login itself, so that the next one has room.
+      // Only Cancel adds to a table full of live logins. It also ends a login, so that the next one has room.
       if (oldest === null) break;
       this.#forget(oldest);
     }
@@ -136,7 +136,7 @@ export class ConversationStore {
     return { check: { key: mutation.key, versionstamp }, mutation };
   }
 
-  /** Writes the record of a conversation that another login ended. No check: its own commit may be in progress, and it ends anyway. */
+  /** Writes the record of a conversation that another login ended. It has no check, because a commit of that conversation may be in progress. */
   recordEnd(conversation: Conversation): Mutation {
     return this.#recordMutation(conversation, this.#updateText(conversation));
   }
@@ -152,7 +152,7 @@ export class ConversationStore {
     return live;
   }
 
-  /** Writes that a conversation was cancelled by `row`. Memory does not change. */
+  /** The mutation that stores a conversation as cancelled by `row`. Memory does not change. */
   endMutation(conversation: Conversation, row: string): Mutation {
     const ended = { ...conversation, moments: conversation.moments.slice() };
     this.#setOutcome(ended, "cancelled", row);
@@ -163,7 +163,7 @@ export class ConversationStore {
   park(conversation: Conversation): void {
     const entry = this.#index.byId(conversation.orderedId);
     if (entry === undefined || entry.conversation !== conversation || entry.text === "") return;
-    // Another login ended it while its own commit was in progress: the text would bring it back to life.
+    // Another login ended it while its own commit was in progress. The text would make it alive again.
     if (conversation.outcome !== null && !entry.textEnded) return;
     entry.stored = conversation.stored;
     entry.answerDigest = conversation.answerDigest;
@@ -181,12 +181,12 @@ export class ConversationStore {
     this.#rememberEnd(entry);
   }
 
-  /** Ends conversations at their deadline and forgets those that ended long ago. Returns those that expired now. */
+  /** Ends conversations at their deadline, and removes those whose retention is over. Returns those that expired now. */
   sweep(): Conversation[] {
     const now = this.#deps.clock.nowMs();
     const expired: Conversation[] = [];
     for (const entry of this.#index.fromOldest()) {
-      // All conversations have the same time to live, so nothing younger can be due.
+      // All conversations have the same time to live, so no younger one is due.
       if (entry.startedMs + ENDED_RETENTION_MS > now && entry.deadlineMs > now) break;
       if (entry.gone) continue;
       const conversation = entry.endedMs === null && entry.deadlineMs <= now ? unparkEntry(entry) : null;

@@ -1,4 +1,4 @@
-// Packets that wait until the directory has loaded their user into memory. Usually it is there. Packets of one user stay in order.
+// Packets that wait until the directory has loaded their user into memory. Usually the user is already there. Packets of one user stay in order.
 
 import type { Log } from "../../platform/log.ts";
 import type { Clock } from "../../platform/runtime.ts";
@@ -11,7 +11,7 @@ export interface WaitingPacket {
   fail(why: "store_failed" | "too_busy"): void;
 }
 
-/** No client waits much longer. */
+/** Clients do not wait much longer. */
 const MAX_WAIT_MS = 5000;
 const MAX_WAITING = 4096;
 
@@ -34,7 +34,7 @@ export class DirectoryWaitQueue {
     return this.#waiting;
   }
 
-  /** What a packet of this user waits for; `null` if it can be handled now. */
+  /** The promise that a packet of this user waits for; `null` if it can be handled now. */
   pendingFor(user: string): Promise<void> | null {
     const queue = this.#queues.size === 0 ? undefined : this.#queues.get(user);
     return queue === undefined ? this.#deps.directory.prepare(user) : queue.pending;

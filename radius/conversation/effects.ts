@@ -1,5 +1,5 @@
-// The effects that call other services. Each is prepared before its claim is recorded, and called after that. The result goes into the attempt,
-// and the flow table decides what follows.
+// The effects that call other services. Each one is prepared before its claim is recorded, and performed after that. The result is stored in
+// the attempt, and the flow table chooses the next row.
 
 import { randomDigits } from "../../platform/runtime.ts";
 import type { Mutation } from "../../platform/store.ts";
@@ -38,7 +38,7 @@ export interface PreparedEffect {
   perform(): Promise<void>;
 }
 
-/** Prepares one effect. Everything random or counted happens here, so that the claim includes it. */
+/** Prepares one effect. All random values and counts are made here, so that the claim includes them. */
 export function prepareEffect(
   deps: UpstreamDeps,
   effect: Effect,
@@ -71,7 +71,7 @@ export function prepareEffect(
     case "ask_otp":
       return calling(() => askOtp(deps, at));
     default:
-      throw new Error(`Cannot prepare "${effect}": it does not reach outside`);
+      throw new Error(`Cannot prepare "${effect}": it calls no service`);
   }
 }
 
@@ -243,7 +243,7 @@ async function askOtp(deps: UpstreamDeps, { conversation, attempt, facts }: Serv
   logFault(deps, "otp_auth", conversation, fault);
 }
 
-/** Counts and logs a message that is not sent. The user gets the same text as after a fault. */
+/** Counts and logs a message that is not sent. The user sees the same text as after a fault. */
 export function logNotSent(
   { log, counters }: Pick<UpstreamDeps, "log" | "counters">,
   call: "text" | "call",

@@ -35,7 +35,7 @@ export function createEventBus(
   const observers = new Set<GatewayObserver>();
   const finished = new LoginStats();
   const countsSinceMs = clock.nowMs();
-  /** Conversations that another login ended may be reported twice. */
+  /** Counted conversations that another login ended. They can be reported twice. */
   const replaced = new WeakSet<Conversation>();
   const tally = (conversation: Conversation): void => {
     const { client, outcome, startedMs, updatedMs } = conversation;
@@ -82,7 +82,7 @@ export function createEventBus(
 }
 
 const MINUTE_MS = 60_000;
-/** Minutes that wait for the charts. Above this number, the newest minute gets all further counts. */
+/** Minutes that wait for the charts. Beyond this number, all further counts are added to the newest minute. */
 const MAX_MINUTES = 60;
 
 interface Counts {

@@ -41,7 +41,7 @@ function sweep(
 ): void {
   sessions.sweep();
   const expired = conversations.sweep();
-  /** Why a login that waited for a phone was not approved before it expired. */
+  /** The reason why a login that waited for a phone was not approved before it expired. */
   const denialOf = ({ at, requestId }: Conversation) =>
     requestId === null || at !== "SECONDFACTOR_AWAIT_DEVICE_APPROVAL"
       ? undefined

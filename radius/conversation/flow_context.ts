@@ -1,6 +1,6 @@
-// The inputs of the flow table's conditions, for one packet on one conversation. Each is computed when a condition reads it.
+// The inputs of the flow table's conditions, for one packet on one conversation. Each input is computed when a condition reads it.
 
-import { type Factor, FACTOR_ORDER, type Facts } from "../flow/context.ts";
+import { type Factor, FACTOR_ORDER, type Facts } from "../flow/facts.ts";
 import { type Appended, readCode, rejectsUnknownUsers } from "../protocol/login_input.ts";
 import { isCountryAllowed, reducePhoneNumber } from "../../platform/phone_number.ts";
 import { matchTotp } from "../factors/totp.ts";
@@ -26,7 +26,7 @@ export interface FlowContextDeps {
   readonly vault: Vault;
 }
 
-/** RFC 6238 §5.2: one step of delay is tolerated, before and after. */
+/** RFC 6238 §5.2: one time step before and after the current one is accepted. */
 const TOTP_TOLERANCE_STEPS = 1;
 const TOTP_DIGITS = 6;
 
@@ -38,7 +38,7 @@ class LazyFacts implements Facts {
   readonly #deps: FlowContextDeps;
   readonly #conversation: Conversation;
   readonly #attempt: LoginAttempt;
-  /** The pairings that count for a login. */
+  /** The pairings that can be used for a login. */
   readonly #pairings: readonly Pairing[];
   #user: DirectoryUser | null = null;
 
@@ -147,7 +147,7 @@ class LazyFacts implements Facts {
     const { user } = this.#conversation;
     return pairings.of(user).length > 0 || recoveryCodes.status(user).left > 0;
   }
-  /** A number of the directory is a factor as soon as a passcode may be sent to it: an attacker with only the password cannot add another. */
+  /** A number of the directory counts as a factor if a passcode may be sent to it, so that an attacker with only the password cannot add another one. */
   get #hasOwnFactor(): boolean {
     if (this.#isPaired) return true;
     if (!this.enabled.has("sms") && !this.enabled.has("voice")) return false;
@@ -157,7 +157,7 @@ class LazyFacts implements Facts {
   get held(): Facts["held"] {
     if (this.#attempt.appended?.kind === "push") return "to_the_end";
     const { device } = this.#attempt.client.policy;
-    // Only the login itself is held; a user who came through the menu has a prompt to answer.
+    // Only the first request of a login is held. A user who chose from the menu can answer a prompt.
     if (this.#attempt.answer !== null || device === "challenge") return "no";
     return device === "hold" ? "to_the_end" : "then_challenge";
   }

@@ -1,4 +1,4 @@
-// Dry run of a login: takes rows of the flow table with the present facts. Nothing is sent, counted or recorded.
+// Dry run of a login: follows the rows of the flow table with the current facts. Nothing is sent, counted or recorded.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { CONDITIONS } from "../flow/conditions.ts";
@@ -15,7 +15,7 @@ import { stripUserName } from "../protocol/login_input.ts";
 export interface DryRunRequest {
   readonly client: string;
   readonly user: string;
-  /** The assumed result of the first factor, which is not asked. */
+  /** The assumed result of the first factor, which is not checked. */
   readonly password: "right" | "wrong" | "empty";
   readonly appended: "push" | "sms" | "call" | null;
 }
@@ -112,7 +112,7 @@ function ended(
     steps,
     end,
     because: end === "reject" ? attempt.refusedFor : null,
-    prompt: row.say === null ? null : PROMPTS[row.say].text,
+    prompt: row.prompt === null ? null : PROMPTS[row.prompt].text,
   };
 }
 
@@ -121,7 +121,7 @@ function shown({ name, from, to, when, then }: FlowRow): DryRunStep {
     row: name,
     from,
     to,
-    when: when.map((condition) => CONDITIONS[condition].says),
-    then: then.map((effect) => EFFECTS[effect].does),
+    when: when.map((condition) => CONDITIONS[condition].text),
+    then: then.map((effect) => EFFECTS[effect].text),
   };
 }

@@ -1,4 +1,4 @@
-// Records of logins: the history entry and the audit events. A decision goes into the commit that makes it.
+// Records of logins: the history entry and the audit events. A decision is recorded in its own commit.
 
 import { type Denial, encodeLoginRecord, HISTORY_RETENTION_MS, historyKey } from "./login_record.ts";
 import { type AuditEntry, auditEntry } from "../../platform/audit.ts";
@@ -45,7 +45,7 @@ export function historyMutation(
 }
 
 /**
- * Records logins that ended without a packet. If this fails, they are over anyway; only their history entries are missing.
+ * Records logins that ended without a packet. If this fails, only their history entries are missing.
  *
  * @param deps.denialOf why the push of an expired login was not approved
  */
@@ -63,7 +63,7 @@ export function recordEndedLogins(
       const denial = denialOf(one);
       return [
         historyMutation(one, { target, denial }),
-        // The user's timeline shows it.
+        // For the timeline of the user.
         auditLogin(one, {
           action: `login.${one.outcome ?? "expired"}`,
           factor: one.factor,

@@ -15,7 +15,7 @@ export const DENIAL_CAUSES = {
   replaced: { reason: "push_replaced" },
   /** The pairing of the phone ended while the request was pending. */
   revoked: { reason: "phone_revoked" },
-  /** An external second-factor service: its interface does not say whether the request was denied or expired. */
+  /** An external second-factor service. Its interface does not show whether the request was denied or expired. */
   service: { reason: "denied_at_service" },
 } as const satisfies Record<string, { reason: string }>;
 
@@ -52,11 +52,11 @@ export interface LoginRecord {
   readonly outcome: string;
   /** Why the user was refused; absent if the login ended for another reason. */
   readonly refusedFor: string | null;
-  /** The first factor was checked and was right. */
+  /** Whether the first factor was checked and was right. */
   readonly passwordRight: boolean;
   /** The target whose users log in; absent in older records. */
   readonly target?: string;
-  /** The name of the phone that was asked last; absent without a name or with another factor. */
+  /** The name of the phone that received the last push; absent without a name, or with another factor. */
   readonly phone?: string;
   /** Why the push was not approved; absent if the login ended for another reason, and in older records. */
   readonly denial?: Denial;
@@ -145,7 +145,7 @@ function readList(list: unknown): LoginRecord | null {
 /** The bounds of the buckets grow by the square root of two, from 1 ms on. */
 export const TIME_BUCKETS = 44;
 
-/** Clients that are counted one by one; all further clients share {@link OTHER_CLIENTS}. */
+/** Clients with their own count. All further clients share {@link OTHER_CLIENTS}. */
 export const MAX_COUNTED_CLIENTS = 200;
 export const OTHER_CLIENTS = "(others)";
 

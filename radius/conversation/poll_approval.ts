@@ -1,5 +1,5 @@
-// Waits for the decision about an approval request: polls the service, and wakes up when the service reports the decision. Also defines
-// the dependencies that all calls to other services share.
+// Waits for the decision about an approval request: polls the service, and continues at once when the service reports the decision. Also the
+// dependencies that all calls to other services share.
 
 import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Log } from "../../platform/log.ts";
@@ -7,7 +7,7 @@ import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { Limits } from "../factors/limits.ts";
 import type { Pairings } from "../factors/pairings.ts";
-import type { Facts } from "../flow/context.ts";
+import type { Facts } from "../flow/facts.ts";
 import type { Denial } from "./login_record.ts";
 import type {
   ApprovalRequest,
@@ -57,7 +57,7 @@ export function logFault(deps: UpstreamDeps, call: string, conversation: Convers
 /** The interval of status calls. The embedded service also reports the decision at once. */
 export const POLL_MS = 1000;
 export const POLL_WITH_NOTICE_MS = 5000;
-/** After "continue" the wait is short, so the interval is too. */
+/** After "continue", the wait is short, so the interval is short too. */
 export const CONTINUE_POLL_MS = 500;
 
 /** Polls until there is a decision, the time is over, or the conversation has ended. */
@@ -90,7 +90,7 @@ export async function awaitDecision(
   }
 }
 
-/** A wait that ends early when it is woken. */
+/** A wait that `wake` ends early. */
 function createNotice(clock: Clock): { wake: () => void; wait: (delayMs: number) => Promise<void> } {
   let woken = false;
   let resume: (() => void) | null = null;

@@ -1,7 +1,7 @@
 // Access-Rejects without a conversation: requests that the gateway refuses, and answers to a login that is over.
 
 import type { Clock } from "../../platform/runtime.ts";
-import { NOTHING_KNOWN } from "../flow/context.ts";
+import { NOTHING_KNOWN } from "../flow/facts.ts";
 import { step } from "../flow/flow.ts";
 import type { SecondFactorService } from "../ports.ts";
 import type { PacketView } from "../protocol/packet.ts";
@@ -18,7 +18,7 @@ interface RejectionDeps extends Pick<ResponderDeps, "log" | "folded" | "counters
 export class Rejections {
   readonly #deps: RejectionDeps;
   readonly #responder: Responder;
-  /** Clients that the log warned of CHAP: it is a setting of the client, not an event. */
+  /** Clients with a logged warning about CHAP. CHAP is a setting of the client, so one warning is enough. */
   readonly #chapClients = new Set<string>();
 
   constructor(deps: RejectionDeps, responder: Responder) {
@@ -26,7 +26,7 @@ export class Rejections {
     this.#responder = responder;
   }
 
-  /** Rejects an answer whose conversation is gone or at another step. The typed answer is not checked. */
+  /** Rejects an answer if its conversation is gone or at another step. The typed answer is not checked. */
   gone(request: Request, at: Step): void {
     const { unsignedLimits, nullStatusCheck } = this.#deps;
     if (!unsignedLimits.mayReject(request)) return this.#responder.drop(request, "rate_limited");
@@ -35,12 +35,12 @@ export class Rejections {
       stateWasDevice: at === "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
     });
     const reject = () =>
-      this.#responder.reject(request, row.say ?? "gone", { row: row.name, conversation: null });
+      this.#responder.reject(request, row.prompt ?? "gone", { row: row.name, conversation: null });
     if (row.then.includes("ask_null")) void nullStatusCheck.checkTwice(request.client.name).then(reject);
     else reject();
   }
 
-  /** @param options.isLogged whether the log has the lines of the request already */
+  /** @param options.isLogged whether the log already has the lines of the request */
   refuse(
     request: Request,
     refusal: RequestRefusal,

@@ -1,5 +1,5 @@
-// The report "this was not me": locks the user for an hour and ends every login of theirs that waits. The lock is in force at once and goes into
-// the commit of the report.
+// The report "This was not me": locks the user for an hour and ends the user's waiting logins. The lock applies at once, and is recorded in the
+// commit of the report.
 
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
@@ -13,11 +13,11 @@ import type { SecondFactorService } from "../ports.ts";
 /** A report in progress. The caller that commits it calls `done` or `undo`. */
 export interface NotMeReport {
   readonly mutations: readonly Mutation[];
-  /** Logins with that name are refused until then, unless an administrator unlocks the user. */
+  /** Logins of the user are refused until then, unless an administrator unlocks the user. */
   readonly lockedUntilMs: number;
-  /** The commit is durable. Ends the logins that wait and returns their number. Neither throws nor waits. */
+  /** Called when the commit is durable. Ends the waiting logins and returns their number. Does not throw or wait. */
   done(): number;
-  /** The commit was not made. */
+  /** Called if the commit failed. */
   undo(): void;
 }
 
@@ -36,13 +36,13 @@ export interface NotMeReportDeps {
 export const NOT_ME_ROW = "not_me";
 
 const LOCK_MS = 3600_000;
-/** Logins that end in the same commit. An attacker can begin thousands under one name; the lock refuses the others. */
+/** Logins that end in the same commit. An attacker can begin thousands for one name. The lock refuses the others. */
 const MAX_ENDS = 20;
 
 /** Returns a function that prepares a report of a user (canonical name). */
 export function createNotMeReports(deps: NotMeReportDeps): (user: string) => NotMeReport {
   const { limits, conversations, secondFactor } = deps;
-  /** Logins that wait for the user's next packet. One in progress finds the lock itself and is answered. */
+  /** Logins that wait for the user's next packet. A login in progress is rejected because of the lock. */
   const waiting = (user: string): Conversation[] =>
     conversations.liveOf(user).filter(({ at }) => isStep(at)).slice(0, MAX_ENDS);
 

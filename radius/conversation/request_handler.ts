@@ -36,7 +36,7 @@ import {
 } from "./conversation.ts";
 import { DirectoryWaitQueue } from "./directory_wait_queue.ts";
 import { recordJoin } from "./login_history.ts";
-import type { StateMachineDeps } from "./login_round.ts";
+import type { StateMachineDeps } from "./turn.ts";
 import { Rejections } from "./rejections.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import { type PacketWork, WorkQueue } from "./work_queue.ts";
@@ -65,7 +65,7 @@ interface LoginInput extends TypedInput {
 
 /** Requests in progress; held ones count. */
 const MAX_IN_PROGRESS = 50_000;
-/** Different answers to one challenge that wait. */
+/** Different answers to one challenge that can wait. */
 const MAX_WAITING_ANSWERS = 4;
 
 export class RequestHandler {
@@ -76,9 +76,9 @@ export class RequestHandler {
   readonly #garbledPasswords: GarbledPasswordCheck;
   readonly #works: WorkQueue;
   readonly #runner: RequestRunner;
-  /** The key lives as long as the process: nothing that is compared with it is stored. */
+  /** The key exists as long as the process. Digests under it are never stored. */
   readonly #digestKey: HmacMd5;
-  /** Reused for each packet: a value that outlives the call is copied. */
+  /** Reused for each packet, so a value that is needed after the call is copied. */
   readonly #plain = new Uint8Array(MAX_PASSWORD_OCTETS);
   readonly #digest = new Uint8Array(MD5_OCTETS);
 
@@ -130,7 +130,7 @@ export class RequestHandler {
     folded.flush();
   }
 
-  /** Cancel begins a new conversation. A right first factor stays right, but its time is not renewed. */
+  /** Begins a new conversation after Cancel. A right first factor stays right, but the deadline is not extended. */
   #startOver(old: Conversation): Conversation {
     const isShared = this.#deps.stateForm === "auto" &&
       this.#deps.sharedTuples.isShared(placeOfTuple(old.tuple, old.user));
@@ -153,7 +153,7 @@ export class RequestHandler {
     return client.secret.revealPasswordInto(this.#plain, hidden, place);
   }
 
-  /** An unsigned packet with a garbled password: anyone can send it. */
+  /** Refuses an unsigned packet with a garbled password, because anyone can send it. */
   #findGarbledPassword(request: Request, view: PacketView): RequestRefusal | null {
     const length = request.proven ? this.#reveal(request, view) : 0;
     return length > 0 && this.#garbledPasswords.isRefused(request.octets, this.#plain.subarray(0, length))
@@ -178,7 +178,7 @@ export class RequestHandler {
     this.#login(request, { tuple, octets, digest, user, place: callingStation(view) });
   }
 
-  /** An Access-Request without State: a new login, or one that is in progress already. */
+  /** Handles an Access-Request without State: a new login, or one that is already in progress. */
   #login(request: Request, login: LoginInput): void {
     const { policy } = request.client;
     const { tuple, digest } = login;
@@ -222,7 +222,7 @@ export class RequestHandler {
       source: request.source,
       place,
       tuple: tuple.key,
-      // The bare name never selects an unsigned login beside a signed one.
+      // The bare name never selects an unsigned login while there is a signed one.
       hasToken: isRival || stateForm === "token" || (stateForm === "auto" && !isDistinct),
       signed: request.signed,
     });
@@ -235,7 +235,7 @@ export class RequestHandler {
     return outcome === null && deadlineMs > this.#deps.clock.nowMs();
   }
 
-  /** A re-issued login waits for the answer of the unanswered one. */
+  /** Lets a re-issued login wait for the answer of the unanswered one. */
   #join(request: Request, work: PacketWork): void {
     this.#deps.counters.count("logins_joined");
     const [first] = work.requests;
@@ -243,7 +243,7 @@ export class RequestHandler {
     this.#runner.takeOver(request, work);
   }
 
-  /** An Access-Request with State: the answer to a challenge. */
+  /** Handles an Access-Request with State: the answer to a challenge. */
   #resume(request: Request, answer: TypedInput & { state: string }): void {
     const dot = answer.state.indexOf(".");
     const step = stepByName(dot < 0 ? answer.state : answer.state.slice(0, dot));
@@ -276,7 +276,7 @@ export class RequestHandler {
     this.#runner.run([request], conversation, { attempt, state: step, digest, hasPassword, replaces: null });
   }
 
-  /** An answer while another one is in progress: the same answer again joins it, a different one waits. */
+  /** Handles an answer while another one is in progress. The same answer joins it; a different one waits. */
   #answerInProgress(
     request: Request,
     work: PacketWork,
@@ -293,6 +293,6 @@ export class RequestHandler {
       if (pending === null) return this.#resume(request, copy);
       this.#wait(request, { user, pending }, () => this.#resume(request, copy));
     };
-    void work.playing.then(resume, resume);
+    void work.result.then(resume, resume);
   }
 }

@@ -1,4 +1,4 @@
-// Runs a packet on its conversation, and answers the requests that wait for the result. Finds the conversation of a packet, and detects
+// Runs a packet on its conversation, and answers the requests that wait for the result. Also finds the conversation of a packet, and detects
 // retransmissions (RFC 5080 §2.2.2).
 
 import type { Log } from "../../platform/log.ts";
@@ -12,7 +12,7 @@ import { advanceConversation, type TurnResult } from "./state_machine.ts";
 import { FirstFactorBusy } from "./effects.ts";
 import type { PacketCapture } from "../server/packet_capture.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
-import { ApprovalUsedError, type StateMachineDeps, UserLeftError } from "./login_round.ts";
+import { ApprovalUsedError, type StateMachineDeps, UserLeftError } from "./turn.ts";
 import type { PacketWork, WorkQueue } from "./work_queue.ts";
 import { toBase64Url } from "../../platform/runtime.ts";
 import type { Appended } from "../protocol/login_input.ts";
@@ -35,7 +35,7 @@ export interface RunInput extends Pick<PacketWork, "state" | "digest" | "hasPass
   readonly replaces: string | null;
 }
 
-/** Either an answer is recorded and sent, or memory returns to the stored state and the client sends again. */
+/** Records an answer and sends it. If it cannot be recorded, memory returns to the stored state, and the client sends the packet again. */
 export class RequestRunner {
   readonly #deps: RequestRunnerDeps;
 
@@ -58,7 +58,7 @@ export class RequestRunner {
     const before = conversation.stored === "not"
       ? null
       : { ...conversation, moments: conversation.moments.slice() };
-    const playing = advanceConversation(machine, {
+    const result = advanceConversation(machine, {
       conversation,
       attempt,
       lastAnswer,
@@ -73,11 +73,11 @@ export class RequestRunner {
       digest,
       hasPassword,
       startedMs,
-      playing,
+      result,
       waiting: 0,
     };
     works.add(work);
-    playing.then(
+    result.then(
       (finished) => {
         works.remove(work);
         if (finished === null) this.#endedInProgress(work);
@@ -90,20 +90,20 @@ export class RequestRunner {
     );
   }
 
-  /** One more request waits for the answer of a packet in progress. */
+  /** Lets one more request wait for the answer of a packet in progress. */
   takeOver(request: Request, work: PacketWork): void {
     const tooMany = this.#deps.works.join(work, request);
     if (tooMany !== null) this.#deps.responder.drop(tooMany, "overtaken", { keepSlot: true });
   }
 
-  /** Sends the last answer again, for another identifier or the same one. */
+  /** Sends the last answer again, for the same Identifier or another one. */
   repeat(request: Request, conversation: Conversation): void {
     const { responder, works, machine } = this.#deps;
     const work = works.find(conversation);
     if (work !== undefined) return this.takeOver(request, work);
     const reason = { row: "repeated", conversation };
     if (conversation.outcome === "accepted") {
-      if (machine.offboarding.hasLeft(conversation)) return this.#rejectLeaver(request, conversation);
+      if (machine.offboarding.hasLeft(conversation)) return this.#rejectRemovedUser(request, conversation);
       const attributes = machine.acceptAttributes.of(conversation.user);
       return responder.accept(request, { ...reason, attributes });
     }
@@ -120,7 +120,7 @@ export class RequestRunner {
     for (const request of this.#waitingFor(work)) {
       if (kind === "challenge") responder.challenge(request, conversation, row.name);
       else if (attributes !== null) responder.accept(request, { row: row.name, conversation, attributes });
-      else responder.reject(request, row.say ?? "denied", { row: row.name, conversation, refusedFor });
+      else responder.reject(request, row.prompt ?? "denied", { row: row.name, conversation, refusedFor });
     }
     machine.conversations.park(conversation);
   }
@@ -141,12 +141,12 @@ export class RequestRunner {
     for (const request of requests) this.#notRecorded(request, conversation, fault);
   }
 
-  /** No State value with the bare name is in use any more. */
+  /** Records that no State value with the bare name is in use any more. */
   #conclude({ hasToken, tuple, user }: Conversation): void {
     if (!hasToken) this.#deps.sharedTuples.concluded(placeOfTuple(tuple, user), user);
   }
 
-  /** The requests that are answered: all of a login that was held, otherwise the newest one. */
+  /** The requests to answer: all requests of a held login, otherwise the newest one. */
   #waitingFor({ conversation, requests }: PacketWork): readonly Request[] {
     if (requests.length === 1 || conversation.moments.some(({ step }) => step === "holding")) return requests;
     const newest = requests.at(-1) as Request;
@@ -159,14 +159,14 @@ export class RequestRunner {
   #notRecorded(request: Request, conversation: Conversation, fault: unknown): void {
     const { responder, machine, log } = this.#deps;
     if (fault instanceof FirstFactorBusy) return responder.drop(request, "first_factor_busy");
-    if (machine.offboarding.hasLeft(conversation)) return this.#rejectLeaver(request, conversation);
-    // While the user is being removed, the result is unknown. The client sends the packet again and gets it then.
+    if (machine.offboarding.hasLeft(conversation)) return this.#rejectRemovedUser(request, conversation);
+    // While the user is being removed, the result is unknown. The client sends the packet again and then gets the result.
     const write = fault instanceof UserLeftError ? log.info : log.error;
     write("the answer could not be recorded", { conversation: conversation.orderedId, fault: String(fault) });
     responder.drop(request, "store_failed");
   }
 
-  #rejectLeaver(request: Request, conversation: Conversation): void {
+  #rejectRemovedUser(request: Request, conversation: Conversation): void {
     this.#deps.responder.reject(request, "denied", { row: USER_LEFT, conversation });
   }
 
@@ -177,7 +177,7 @@ export class RequestRunner {
     for (const request of this.#waitingFor(work)) {
       if (conversation.outcome === "expired") {
         responder.reject(request, "gone", { row: "expired", conversation });
-      } else if (conversation.outcome === "cancelled") this.#rejectLeaver(request, conversation);
+      } else if (conversation.outcome === "cancelled") this.#rejectRemovedUser(request, conversation);
       else responder.drop(request, "overtaken", { keepSlot: true });
     }
   }
@@ -188,7 +188,7 @@ export class RequestRunner {
     conversations.remove(conversation);
     if (conversation.stored === "not" || conversation.outcome === "superseded") return;
     if (offboarding.hasLeft(conversation)) return;
-    // A claim that was recorded stays: its effect was made, and must not be made again.
+    // A recorded claim stays, because its effect was made and must not be made again.
     const claimed = before === null || before.stored !== conversation.stored;
     const restored = claimed ? conversation : before;
     restored.outcome = null;
@@ -204,8 +204,8 @@ export function authenticatorText(request: Request): string {
 }
 
 /**
- * A retransmission of the last packet: the same Request Authenticator, Identifier and State. Before a restart, the password is compared, too:
- * some clients use one Authenticator twice.
+ * Whether a packet is a retransmission of the last one: the same Request Authenticator, Identifier and State. Until a restart, the password is
+ * compared too, because some clients use one Authenticator twice.
  */
 export function isSamePacket(
   { lastAnswer, answerDigest, signed }: Conversation,
@@ -246,7 +246,7 @@ export function findByState(
   return token === null || tokenOf(found.orderedId, step) === token ? found : null;
 }
 
-/** Whether an answer is the last one, re-issued under another identifier. After a restart no answer is. */
+/** Whether an answer is the last one, re-issued with another Identifier. After a restart, the result is always `false`. */
 export function isReissued(
   { lastAnswer, answerDigest }: Conversation,
   { step, digest, sinceMs }: { step: Step; digest: string; sinceMs: number },
@@ -255,7 +255,7 @@ export function isReissued(
     lastAnswer.atMs >= sinceMs;
 }
 
-/** Whether a restart or a store failure interrupted a held login. Its client cannot use a challenge, so a retransmission waits again. */
+/** Whether a restart or a store failure interrupted a held login. Its client cannot answer a challenge, so a retransmission waits again. */
 export function wasCutOff(
   { outcome, at, lastAnswer }: Conversation,
   appended: Appended | null,

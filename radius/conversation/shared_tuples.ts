@@ -1,5 +1,5 @@
-// Finds tuples that several logins share, although they have a Calling-Station-Id or a port: a portal sends one value for all of its users.
-// State carries a token there. A shared tuple is stored for a day.
+// Finds tuples that several logins share although they contain a Calling-Station-Id or a port. For example, a portal sends one value for all
+// its users. State then contains a token. A shared tuple is stored for a day.
 
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
@@ -13,13 +13,13 @@ export interface SharedTupleLogin {
   readonly user: string;
   /** Whether another login of the tuple is in progress. */
   readonly busy: boolean;
-  /** Whether the sender proved that it knows the secret. Otherwise nothing is recorded. */
+  /** Whether the sender proved that it knows the secret. If not, nothing is recorded. */
   readonly proven: boolean;
 }
 
 interface Known {
   user: string;
-  /** Whether its last login has not had a final answer. */
+  /** Whether its last login has no final answer yet. */
   open: boolean;
   /** Until when the tuple counts as shared. */
   sharedUntilMs: number;
@@ -28,7 +28,7 @@ interface Known {
 const SHARED_MS = 24 * 3600_000;
 /** Tuples in memory, in each of two generations. */
 const MAX_KNOWN = 32_768;
-/** Above this number, every tuple counts as shared, because a forgotten one would count as distinct. */
+/** Beyond this number, every tuple counts as shared. Otherwise a removed one would count as distinct. */
 const MAX_SHARED = 16_384;
 const RECOUNT_MS = 60_000;
 /** A longer key is replaced by its digest. */
@@ -71,7 +71,7 @@ export class SharedTuples {
     const entry = known ?? { user, open: true, sharedUntilMs: 0 };
     if (known === undefined) this.#set(key, entry);
     const wasMarked = this.#isMarked(known);
-    // Renewed only after half a day, so that not each login of a portal writes to the store.
+    // Renewed at most every half day, so that not every login of a portal writes to the store.
     if (isShared && entry.sharedUntilMs < this.#nowMs() + SHARED_MS / 2 && !this.#isFull()) {
       this.#mark(key, entry);
     }
@@ -85,7 +85,7 @@ export class SharedTuples {
     return this.#isMarked(this.#find(this.#keyOf(place)));
   }
 
-  /** A login got its final answer, or will get none: no State value of it is in use. */
+  /** Records that a login has its final answer, or will get none, so that no State value of it is in use. */
   concluded(place: string, user: string): void {
     const known = this.#find(this.#keyOf(place));
     if (known !== undefined && known.user === user) known.open = false;
@@ -127,7 +127,7 @@ export class SharedTuples {
     return older;
   }
 
-  /** Forgets the tuples that were unused for the longest time, except the shared ones. */
+  /** Removes the tuples that were unused for the longest time, except the shared ones. */
   #startGeneration(): void {
     const now = this.#nowMs();
     const next = new Map<string, Known>();
@@ -140,7 +140,7 @@ export class SharedTuples {
     this.#current = next;
   }
 
-  /** Expired marks still count. They are counted again when there is no room. */
+  /** The count includes expired marks until it is computed again, when there is no room. */
   #isFull(): boolean {
     const now = this.#nowMs();
     if (this.#shared < this.#maxShared || now - this.#countedMs < RECOUNT_MS) {

@@ -1,7 +1,7 @@
-// Advances a conversation by one packet: takes rows of the flow table, makes their effects, and commits before the answer is sent.
+// Advances a conversation by one packet (a turn): follows rows of the flow table, makes their effects, and commits before the answer is sent.
 
 import { callsUpstream, type Effect, EFFECTS, type FlowRow, step } from "../flow/flow.ts";
-import type { Facts } from "../flow/context.ts";
+import type { Facts } from "../flow/facts.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { gatherFacts } from "./flow_context.ts";
 import { type Conversation, phoneOf } from "./conversation.ts";
@@ -17,7 +17,7 @@ import {
   type StateMachineDeps,
   type Turn,
   useApproval,
-} from "./login_round.ts";
+} from "./turn.ts";
 import { WriteBatch } from "../../platform/write_batch.ts";
 
 export interface TurnResult {
@@ -47,8 +47,8 @@ export function advanceConversation(
   const turn: Turn = { ...packet, ended: [], batch: new WriteBatch() };
   const from = firstPlace(turn);
   if (packet.attempt.client.policy.firstFactor === "none") replaceOlder(deps, turn);
-  const playing = advance(deps, turn, from);
-  return playing.catch((fault: unknown) => {
+  const result = advance(deps, turn, from);
+  return result.catch((fault: unknown) => {
     turn.batch.rollBack();
     throw fault;
   });
@@ -60,7 +60,7 @@ function firstPlace({ conversation, attempt }: Turn): FlowPlace {
   return attempt.answer === null ? "start" : conversation.at;
 }
 
-/** Takes rows until one calls another service or the turn ends. For most packets, nothing else waits but the commit. */
+/** Follows rows until one calls another service or the turn ends. For most packets, the commit is the only wait. */
 function advance(deps: StateMachineDeps, turn: Turn, from: FlowPlace): Promise<TurnResult | null> {
   let place = from;
   for (let count = 0; count < MAX_ROWS; count++) {
@@ -83,7 +83,7 @@ async function advanceUpstream(
   row: FlowRow,
 ): Promise<TurnResult | null> {
   for (const effect of row.then) {
-    if (!EFFECTS[effect].outside) applyStoreEffect(deps, effect, turn, facts, row);
+    if (!EFFECTS[effect].upstream) applyStoreEffect(deps, effect, turn, facts, row);
     else await applyUpstreamEffect(deps, effect, turn, facts, row);
     if (turn.conversation.outcome !== null) {
       cancelOpenRequest(deps, turn.conversation);
@@ -107,15 +107,15 @@ async function advanceUpstream(
 function endAt(deps: StateMachineDeps, turn: Turn, facts: Facts, row: FlowRow): Promise<TurnResult> | null {
   if (row.to === "accept" || row.to === "reject") return finish(deps, turn, row, row.to);
   if (!isStep(row.to)) return null;
-  turn.conversation.numbers = row.say === "which_sms_number"
+  turn.conversation.numbers = row.prompt === "which_sms_number"
     ? facts.smsNumbers
-    : row.say === "which_voice_number"
+    : row.prompt === "which_voice_number"
     ? facts.voiceNumbers
     : NO_NUMBERS;
   return finish(deps, turn, row, "challenge");
 }
 
-/** Otherwise the phone would continue to show a request that was opened while its conversation ended. */
+/** Cancels a request that was opened while its conversation ended. Otherwise the phone would continue to show it. */
 function cancelOpenRequest({ secondFactor }: StateMachineDeps, { requestId }: Conversation): void {
   if (requestId !== null) void secondFactor.cancel(requestId);
 }
@@ -132,7 +132,7 @@ async function applyUpstreamEffect(
   turn.batch.mutations.push(...prepared.mutations);
   if (row.to !== "accept" && row.to !== "reject") conversation.at = row.to;
   if ("claimed" in EFFECTS[effect]) {
-    // If the server stops now, it recognizes the same answer after the restart and does not make the effect again.
+    // After a restart, the server recognizes the same answer and does not make the effect again.
     conversation.lastAnswer = turn.lastAnswer;
     conversation.answerDigest = turn.answerDigest;
     addRowMoment(deps, turn, row);
@@ -151,7 +151,7 @@ function finish(
   const { conversation } = turn;
   let approvalKey: Deno.KvKey | null = null;
   conversation.round++;
-  conversation.prompt = row.say;
+  conversation.prompt = row.prompt;
   conversation.lastAnswer = turn.lastAnswer;
   conversation.answerDigest = turn.answerDigest;
   if (kind === "challenge") {

@@ -1,12 +1,12 @@
-// The effects that call no other service: each changes the conversation and adds its records to the commit of the turn.
+// The effects that call no other service. Each one changes the conversation and adds its records to the commit of the turn.
 
-import type { Facts } from "../flow/context.ts";
+import type { Facts } from "../flow/facts.ts";
 import type { Effect, FlowRow } from "../flow/flow.ts";
 import type { Failures } from "../factors/lockout.ts";
 import { pairingDetails } from "../factors/pairing.ts";
 import { logNotSent } from "./effects.ts";
 import { auditLogin } from "./login_history.ts";
-import { ConcurrentUpdateError, replaceOlder, type StateMachineDeps, type Turn } from "./login_round.ts";
+import { ConcurrentUpdateError, replaceOlder, type StateMachineDeps, type Turn } from "./turn.ts";
 
 export function applyStoreEffect(
   deps: StateMachineDeps,
@@ -64,7 +64,7 @@ export function applyStoreEffect(
         const unused = attempt.totp.pairing;
         const used = deps.pairings.prepareUsedStep(unused, attempt.totp.step);
         draft.push(used.mutation);
-        // Before the commit: a second conversation must not use the same time step meanwhile.
+        // Before the commit, so that no second conversation uses the same time step meanwhile.
         deps.pairings.adopt(used.pairing);
         turn.batch.whenFailed(() => {
           if (deps.pairings.of(conversation.user).includes(used.pairing)) deps.pairings.adopt(unused);
@@ -85,7 +85,7 @@ export function applyStoreEffect(
   }
 }
 
-/** Removes the code before the commit: a second login must not use it meanwhile. */
+/** Removes the code before the commit, so that no second login uses it meanwhile. */
 function useRecoveryCode(deps: StateMachineDeps, turn: Turn): void {
   const { conversation, attempt } = turn;
   const digest = attempt.recoveryCode ?? null;
@@ -99,7 +99,7 @@ function useRecoveryCode(deps: StateMachineDeps, turn: Turn): void {
   turn.batch.whenFailed(used.restore);
 }
 
-/** Counts a failure, which may lock the user. For a name that does not exist, nothing is stored. */
+/** Counts a failure, which can lock the user. For a name that does not exist, nothing is stored. */
 function countFailure(
   { limits, counters, log }: StateMachineDeps,
   { conversation, batch }: Turn,

@@ -13,24 +13,24 @@ export interface PacketWork {
   readonly requests: Request[];
   /** The step in the packet's State; `null`: a login. */
   readonly state: Step | null;
-  /** The User-Password under the key of this process. */
+  /** The keyed digest of the User-Password, with the key of this process. */
   readonly digest: string;
   readonly hasPassword: boolean;
   /** When the conversation began. */
   readonly startedMs: number;
-  readonly playing: Promise<TurnResult | null>;
+  readonly result: Promise<TurnResult | null>;
   /** Other answers to the same challenge that wait for this one. */
   waiting: number;
 }
 
-/** What a re-issued login must have in common with the unanswered one. */
+/** The values that a re-issued login must share with the unanswered one. */
 export interface ReissuedLogin {
   readonly request: Request;
   readonly tuple: string;
   readonly digest: string;
 }
 
-/** Requests that wait for one answer. */
+/** The maximum number of requests that wait for one answer. */
 const MAX_REQUESTS = 8;
 
 export class WorkQueue {

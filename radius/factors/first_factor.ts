@@ -1,12 +1,12 @@
-// The first factor by the policy of a client: another RADIUS server, the password of the directory, or a bind at an LDAP backend. Bounds the
-// cost of password checks: one per user at a time, and a limited queue in which one client cannot take every place.
+// The first factor by the policy of a client: another RADIUS server, the password of the directory, or a bind at an LDAP backend. Limits the
+// cost of password checks: one per user at a time, and a bounded queue that one client cannot fill alone.
 
 import type { Log } from "../../platform/log.ts";
 import { type Clock, withTimeout } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { FirstFactorVerdict, FirstFactorVerifier, PasswordAttempt, Passwords } from "../ports.ts";
 
-/** How long a right password of the directory is remembered: a login that is sent again would cost another hash. */
+/** How long a right password of the directory is remembered, because a repeated login would need another hash. */
 const REMEMBERED_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 /**
@@ -24,14 +24,14 @@ const MAX_USUAL_CHECK_MS = 500;
 interface CheckInProgress {
   readonly user: string;
   readonly verdict: Promise<FirstFactorVerdict>;
-  /** The user's record changed since the check began, so its verdict is not remembered. */
+  /** Whether the user's record changed since the check began. Then the verdict is not remembered. */
   changed: boolean;
 }
 
 export interface PolicyFirstFactorDeps {
   /** The check at another RADIUS server. */
   readonly radius: FirstFactorVerifier;
-  /** No password is checked for a user who was locked while the check waited. */
+  /** Checked after the wait: for a user who was locked meanwhile, no password is checked. */
   readonly isLocked: (user: string) => boolean;
   /** Absent: no password is right. */
   readonly passwords: Passwords | undefined;
@@ -44,7 +44,7 @@ export class PolicyFirstFactor implements FirstFactorVerifier {
   readonly #deps: PolicyFirstFactorDeps;
   /** By user. */
   readonly #remembered = new Map<string, { readonly digest: string; readonly untilMs: number }>();
-  /** By digest: the same login sent again waits for the one check. */
+  /** By digest. A repeated login waits for the check in progress. */
   readonly #inProgress = new Map<string, CheckInProgress>();
   readonly #users: UserChecks;
   readonly #queues: Record<keyof typeof QUEUES, CheckQueue>;
@@ -179,9 +179,9 @@ export class PolicyFirstFactor implements FirstFactorVerifier {
 
 type PasswordCheck = () => Promise<FirstFactorVerdict>;
 
-/** Checks of one user that may wait. More failures than this lock the user anyway. */
+/** Checks of one user that may wait. So many failures would lock the user anyway. */
 const MAX_WAITING_PER_USER = 16;
-/** No client waits longer. */
+/** Clients do not wait longer. */
 export const MAX_CHECK_WAIT_MS = 10_000;
 
 /** Runs the checks of one user one after another. */
@@ -256,7 +256,7 @@ export class CheckQueue {
           });
         },
       };
-      // A check that began keeps its place until it ends, because it still uses the resources.
+      // A check that began keeps its place until it ends, because it still uses resources.
       const cancel = this.#options.clock.after(
         MAX_CHECK_WAIT_MS,
         () => resolve(this.#queue.delete(turn) ? "busy" : "unavailable"),

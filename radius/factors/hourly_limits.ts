@@ -1,5 +1,5 @@
-// Counts of the last hour over all users: messages in total and per client, with their limits, and failures and locks, with the counts above
-// which the operator is warned.
+// Counts of the last hour over all users: messages in total and per client, with their limits; failures and locks, with the counts that cause
+// a warning.
 
 import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
@@ -90,7 +90,7 @@ export class HourlyLimits {
     ];
   }
 
-  /** Loads a stored record; `false` if it is a record of something else. */
+  /** Loads a stored record; `false` if it is not an hourly count. */
   load([, kind, client]: Deno.KvKey, value: unknown): boolean {
     if (kind === "sends") this.#sends = new HourlyCount(value);
     else if (kind === "client_sends" && typeof client === "string") {
@@ -141,7 +141,7 @@ const MINUTE_MS = 60_000;
 /** The current minute and the 60 before it: never less than an hour. */
 const MAX_BUCKETS = 61;
 
-/** How long a stored record of buckets counts. */
+/** How long a stored record of buckets is valid. */
 const HOURLY_COUNT_MS = MAX_BUCKETS * MINUTE_MS;
 
 class HourlyCount {

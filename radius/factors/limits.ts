@@ -78,12 +78,12 @@ export class Limits {
     return this.#lockout.clear(user);
   }
 
-  /** Locks a user for at least `lastsMs`; in force at once. `undo` removes the lock if it could not be recorded. */
+  /** Locks a user for at least `lastsMs`. The lock applies at once. `undo` removes it if it could not be recorded. */
   lockFor(user: string, lastsMs: number): { mutation: Mutation; lockedUntilMs: number; undo: () => void } {
     return this.#lockout.lockFor(user, lastsMs);
   }
 
-  /** Undoes a {@link clear} that could not be recorded; later failures count on top. */
+  /** Undoes a {@link clear} that could not be recorded. Failures since then are added. */
   restore(user: string, before: Failures): void {
     this.#lockout.restore(user, before);
   }
@@ -210,7 +210,7 @@ export class Limits {
   #count(kind: Kind, subject: string): Mutation {
     const nowMs = this.#deps.clock.nowMs();
     const windowMs = this.#windowMs(kind);
-    // Older times than the limit counts would only make the record grow with every try.
+    // The limit needs no older times, which would only make the record larger.
     const times = [...this.#recent(kind, subject), nowMs].slice(-this.#max(kind));
     this.#times[kind].sweep((list) => (list.at(-1) ?? 0) <= nowMs - windowMs);
     this.#times[kind].set(subject, times);
@@ -232,7 +232,7 @@ export class Limits {
 
 const NO_TIMES: number[] = [];
 
-/** Why no message is sent: one row a reason, with the sentence for the log. The user reads the same words in every case. */
+/** The reasons why no message is sent, with the sentence for the log. The user sees the same text in every case. */
 export const NOT_SENT_REASONS = {
   not_a_number: "the answer is not a phone number",
   number_not_allowed: "factors.phone_numbers does not allow this number for this user",
@@ -258,13 +258,13 @@ export function whyNotSent(
 
 /** Longer names of the directory are cut before they are spoken. */
 const MAX_SPOKEN_CHARACTERS = 64;
-/** A login name and nothing else: without blanks it is no sentence, and without many digits no phone number. */
+/** A plain login name. Without blanks it is not a sentence, and with few digits it is not a phone number. */
 const PLAIN_NAME = /^[\p{L}\p{N}._@\\-]{1,32}$/u;
 const MAX_SPOKEN_DIGITS = 4;
 
 /**
- * The user's name for a voice call. The caller of a login chooses a name that the directory does not have, so such a name is only spoken if it
- * cannot carry a message.
+ * The user's name for a voice call. Anyone can begin a login with an invented name. So a name that the directory does not have is only spoken if it
+ * cannot contain a message.
  */
 export function spokenName(name: string, { exists }: { exists: boolean }): string {
   if (exists) return [...name].slice(0, MAX_SPOKEN_CHARACTERS).join("");

@@ -1,5 +1,5 @@
-// Failures of users and the locks that follow. Failures of existing users are stored, so that a restart forgives nothing and other names
-// cannot evict them.
+// Failures of users, and the locks that they cause. Failures of existing users are stored, so that they survive a restart and other names cannot
+// evict them.
 
 import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
@@ -9,7 +9,7 @@ import type { Mutation } from "../../platform/store.ts";
 export interface Failures {
   /** In a row, since the last lock or success. */
   readonly inRow: number;
-  /** At the hard limit, only an administrator unlocks. */
+  /** From the hard limit on, only an administrator can unlock the user. */
   readonly total: number;
   readonly locks: number;
   readonly lockedUntilMs: number;
@@ -29,15 +29,15 @@ const NO_FAILURES: StoredFailures = {
   hardLocked: false,
   lastMs: 0,
 };
-/** A lock doubles up to this. */
+/** Each lock is twice as long as the one before, up to this. */
 const MAX_LOCK_MS = 24 * 3600_000;
-/** Failures expire after this time, unless the user is locked hard. */
+/** Failures expire after this time, unless the user reached the hard limit. */
 const FAILURE_RETENTION_MS = 30 * 24 * 3600_000;
-/** The same for a stranger: a name that is not in the directory and has no factor. */
+/** Like {@link FAILURE_RETENTION_MS}, for a stranger: a name that is not in the directory and has no factor. */
 const STRANGER_RETENTION_MS = MAX_LOCK_MS;
 /** Strangers, in memory only. A new one replaces the oldest that is not locked. */
 const MAX_STRANGERS = 10_000;
-/** Locked strangers that are skipped in the search for one to replace. */
+/** Locked strangers that are skipped in the search for a stranger to replace. */
 const MAX_SKIPPED = 1000;
 /** A smaller map is not searched for expired entries. */
 const MIN_SWEEP_SIZE = 1024;
@@ -189,7 +189,7 @@ function failureMutation(user: string, value: StoredFailures): Mutation {
   return { type: "set", key: failureKey(user), value, ...expiry };
 }
 
-/** A map that removes its expired entries each time it has doubled, so that it is at most twice as large as necessary. */
+/** A map that removes its expired entries whenever its size has doubled, so that it is at most twice as large as necessary. */
 export class SweptMap<T> extends Map<string, T> {
   #sweepSize = MIN_SWEEP_SIZE;
 

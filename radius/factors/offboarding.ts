@@ -16,7 +16,7 @@ import { type Pairing, pairingDetails } from "./pairing.ts";
 import type { Pairings } from "./pairings.ts";
 import type { RecoveryCodeStore } from "./recovery_codes.ts";
 
-/** A device pairing that ended with its user: the phone is to be unpaired at its service. */
+/** Called for a device pairing that ended with its user, so that the phone is unpaired at its service. */
 export type OnPhoneRevoked = (pairing: { readonly pairingId: string; readonly userName: string }) => void;
 
 export interface OffboardingDeps {
@@ -40,7 +40,7 @@ type UserConversation = Pick<Conversation, "user" | "orderedId">;
 /** The row that ends a conversation whose user was removed. */
 export const USER_LEFT = "user_left";
 
-/** Logins that end in the commit of the removal: a commit is limited, and an attacker can begin thousands under one name. */
+/** Logins that end in the commit of the removal. The size of a commit is limited, and an attacker can begin thousands of logins for one name. */
 const MAX_ENDS = 20;
 /** Removed users whose older conversations are refused. */
 const MAX_LEFT = 100_000;
@@ -63,7 +63,7 @@ export class Offboarding {
     return known !== undefined && orderedId <= known.id;
   }
 
-  /** Whether a turn of this conversation may be recorded: neither during the removal of its user nor after it. */
+  /** Whether a turn of this conversation may be recorded. During the removal of its user and after it, it may not. */
   mayRecord(conversation: UserConversation): boolean {
     return (this.#leaving.size === 0 || !this.#leaving.has(conversation.user)) && !this.hasLeft(conversation);
   }
@@ -135,13 +135,13 @@ export class Offboarding {
     recordEndedLogins(this.#deps, ended);
   }
 
-  /** Records the ends that did not fit into the first commit. If this fails, the conversations are refused anyway. */
+  /** Records the ends that did not fit into the first commit. If this fails, the conversations are still refused. */
   #recordEnds(rest: readonly Conversation[]): void {
     const { store, log, conversations } = this.#deps;
     for (let at = 0; at < rest.length; at += MAX_ENDS) {
       const mutations = rest.slice(at, at + MAX_ENDS).map((one) => conversations.endMutation(one, USER_LEFT));
       store.commit({ mutations }).catch((fault: unknown) =>
-        log.error("the end of a leaver's conversations could not be recorded", { fault: String(fault) })
+        log.error("the end of a removed user's conversations could not be recorded", { fault: String(fault) })
       );
     }
   }
@@ -153,7 +153,7 @@ export class Offboarding {
         try {
           notify({ pairingId, userName });
         } catch (fault) {
-          this.#deps.log.error("a phone of a leaver could not be unpaired", { fault: String(fault) });
+          this.#deps.log.error("a removed user's phone could not be unpaired", { fault: String(fault) });
         }
       }
     }

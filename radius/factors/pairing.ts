@@ -1,10 +1,10 @@
-// A pairing: a second factor of a user, as stored. Includes the factors that wait for a confirmation, and the fields of audit records.
+// A pairing: a second factor of a user, as stored. Also the factors that wait for a confirmation, and the fields of audit records.
 
 import { maskPhoneNumber } from "../../platform/phone_number.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
-import type { Factor } from "../flow/context.ts";
+import type { Factor } from "../flow/facts.ts";
 
 /** The dependencies of the stores of factors. */
 export interface FactorStoreDeps {
@@ -16,7 +16,7 @@ export interface FactorStoreDeps {
   readonly target: string;
 }
 
-/** The phone that opened the visit to /me in which a factor was added. */
+/** The phone that opened the /me session in which a factor was added. */
 export interface AddingPhone {
   /** The phone's pairing. */
   readonly id: string;
@@ -31,28 +31,28 @@ export type Pairing =
     readonly user: string;
     readonly shownUser: string;
     readonly createdMs: number;
-    /** Without that phone, the pairing does not count for a login until it is confirmed. */
+    /** If that phone is no longer paired, the pairing cannot be used for a login until it is confirmed. */
     readonly addedBy?: AddingPhone;
   }
   & (
-    /** `name`: the user's name for the phone; absent if it has none, and in records from before phones had names. */
+    /** `name`: the user's name for the phone; absent without a name, and in records of versions that had no names. */
     | { readonly kind: "device"; readonly totpLength: number; readonly name?: string }
     | { readonly kind: "sms" | "voice"; readonly number: string }
-    /** `seed` is sealed for the record's key; `lastStep` is the time step accepted last. */
+    /** `seed` is sealed for the record's key. `lastStep` is the last accepted time step. */
     | { readonly kind: "totp"; readonly seed: Uint8Array; readonly lastStep: number }
   );
 
 export type DevicePairingRow = Extract<Pairing, { kind: "device" }>;
 export type TotpPairingRow = Extract<Pairing, { kind: "totp" }>;
 
-/** A pairing to be stored. The service gives the id of a device; the ids of numbers and TOTP seeds are random. */
+/** A new pairing. The service assigns the id of a device. The ids of numbers and TOTP seeds are random. */
 export type NewPairing =
   & { addedBy?: AddingPhone | undefined }
   & (
-    /** Without a `name`, the same device keeps its name. */
+    /** Without a `name`, a known device keeps its name. */
     | { kind: "device"; id: string; totpLength: number; name?: string | undefined }
     | { kind: "sms" | "voice"; number: string }
-    /** `lastStep`: the time step of the code that proved the seed, so that it counts once (RFC 6238 §5.2). */
+    /** `lastStep`: the time step of the code that confirmed the seed, so that the code is accepted once (RFC 6238 §5.2). */
     | { kind: "totp"; seed: Uint8Array; lastStep?: number }
   );
 
@@ -91,10 +91,10 @@ export function pairingDetails(
   };
 }
 
-/** Identifies the recovery codes of a user where a pairing has its id. */
+/** Identifies the recovery codes of a user, in place of the id of a pairing. */
 export const RECOVERY_CODES = "recovery-codes";
 
-/** A factor that a revoked phone added on /me. It does not count for a login until it is confirmed. */
+/** A factor that a revoked phone added on /me. It cannot be used for a login until it is confirmed. */
 export interface UnconfirmedFactor {
   /** The pairing's id, or {@link RECOVERY_CODES}. */
   readonly id: string;
@@ -142,7 +142,7 @@ export function unconfirmedFactors(
   return found;
 }
 
-/** What a phone added, for an audit record: "totp totp-1f…". */
+/** The factors that a phone added, for an audit record: "totp totp-1f…". */
 export function addedByPhone(
   { pairings, recoveryCodes }: UnconfirmedDeps,
   { canonical, phone }: { canonical: string; phone: string },

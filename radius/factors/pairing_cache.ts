@@ -1,6 +1,6 @@
-// The pairings in memory, by user and by id, so that a login reads no store.
+// The pairings in memory, by user and by id, so that a login does not read the store.
 
-import type { Factor } from "../flow/context.ts";
+import type { Factor } from "../flow/facts.ts";
 import type { AddingPhone, Pairing } from "./pairing.ts";
 
 /** The result of {@link PairingCache.removeUser}. */
@@ -12,12 +12,12 @@ export interface CachedPairings {
 }
 
 export const MAX_PER_USER = 20;
-/** Pairings whose commit is in progress. Above this number, the oldest counts as abandoned. */
+/** Pairings whose commit is in progress. Beyond this number, the oldest counts as abandoned. */
 const MAX_PREPARED = 1000;
 
 const NONE: readonly Pairing[] = [];
 
-/** Reads and changes memory only. The caller writes the store. */
+/** Reads and changes only memory. The caller writes to the store. */
 export class PairingCache {
   readonly #byUser = new Map<string, Pairing[]>();
   readonly #byId = new Map<string, Pairing>();
@@ -131,7 +131,7 @@ export class PairingCache {
     }
   }
 
-  /** Whether a factor with this `addedBy` counts: its phone, and each phone that added that phone, is still paired. */
+  /** Whether a factor with this `addedBy` can be used: its phone, and each phone that added that phone, is still paired. */
   isConfirmed(user: string, addedBy: AddingPhone | undefined): boolean {
     return addedBy === undefined || ![...this.addersOf(user, addedBy)].includes(null);
   }

@@ -1,4 +1,4 @@
-// Keeps the gateway's pairings the same as the phones of the embedded service, and both the same as the directory.
+// Keeps three lists in sync: the gateway's pairings, the phones of the embedded second-factor service, and the users of the directory.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Log } from "../../platform/log.ts";
@@ -14,7 +14,7 @@ interface PhoneOrigin {
   readonly browser?: string | undefined;
 }
 
-/** The events of the embedded second-factor service, and how a pairing of it ends. */
+/** The pairing events of the embedded second-factor service, and the function that ends a pairing. */
 export interface PhonePairingEvents {
   revokePairing(pairingId: string): Promise<boolean>;
   /** If the callback returns `false`, the pairing ends. */
@@ -42,17 +42,17 @@ export interface PairingSyncDeps {
   readonly log: Log;
 }
 
-/** A phone that pairs by invitation becomes a factor of its user. One that unpairs stops being one. The phone of a user who leaves is unpaired. */
+/** A phone that pairs by invitation becomes a factor of its user. When the phone unpairs, the factor is removed. The phone of a removed user is unpaired. */
 export function syncPhonePairings(
   { admin, radius: { pairings, recoveryCodes, onRevoked }, findUserRecord, log }: PairingSyncDeps,
 ): void {
   onRevoked(({ pairingId }) =>
     void admin.revokePairing(pairingId).catch((fault: unknown) =>
-      log.error("a leaver's phone could not be unpaired", { fault: String(fault) })
+      log.error("a removed user's phone could not be unpaired", { fault: String(fault) })
     )
   );
   admin.onPaired(async ({ pairingId, userName, recordId, totpLength, name, addedBy, source, browser }) => {
-    // The user may have left since the phone used the invitation.
+    // The user may have been removed since the phone used the invitation.
     const record = await findUserRecord(userName);
     const device = { id: pairingId, userName, totpLength, name, addedBy };
     const origin = { source, browser };
@@ -75,7 +75,7 @@ export function syncPhonePairings(
   admin.onUnpaired(async ({ pairingId, userName }, origin) => {
     const known = pairings.of(canonicalName(userName)).find(({ id }) => id === pairingId);
     const name = known?.kind === "device" ? known.name : undefined;
-    // The phone's cookie alone does this, so what the phone added waits for a confirmation by another factor.
+    // The phone's cookie is enough to unpair it. So the factors that the phone added wait for a confirmation by another factor.
     const canonical = canonicalName(userName);
     const unconfirmed = addedByPhone({ pairings, recoveryCodes }, { canonical, phone: pairingId });
     await pairings.revoke(pairingId, [

@@ -1,8 +1,8 @@
-// The pairings: the second factors of each user. They are in the store and, for logins, in memory.
+// The pairings: the second factors of each user, in the store, and in memory for logins.
 
 import { KeyedMutex } from "../../platform/semaphore.ts";
 import type { Check, Mutation } from "../../platform/store.ts";
-import type { Factor } from "../flow/context.ts";
+import type { Factor } from "../flow/facts.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import {
   type AddingPhone,
@@ -49,12 +49,12 @@ export class Pairings {
     return this.#cache.all();
   }
 
-  /** The pairings that count for a login: without unconfirmed ones that a revoked phone added. */
+  /** The pairings that can be used for a login: all except unconfirmed ones that a revoked phone added. */
   usable(user: string): readonly Pairing[] {
     return this.of(user).filter(({ addedBy }) => this.isConfirmed(user, addedBy));
   }
 
-  /** Whether a factor with this `addedBy` counts: its phone, and each phone that added that phone, is still paired. */
+  /** Whether a factor with this `addedBy` can be used: its phone, and each phone that added that phone, is still paired. */
   isConfirmed(user: string, addedBy: AddingPhone | undefined): boolean {
     return this.#cache.isConfirmed(user, addedBy);
   }
@@ -74,7 +74,7 @@ export class Pairings {
     return this.#cache.preference(user);
   }
 
-  /** Runs changes of one user, and additions of one device, one after another. For changes that first read the present state. */
+  /** Runs changes of one user, and additions of one device, one after another. For changes that first read the current state. */
   exclusive<T>(
     { user, device }: { readonly user: string; readonly device?: string },
     change: () => Promise<T>,
@@ -99,7 +99,7 @@ export class Pairings {
     }
     const owner = wanted.kind === "device" ? this.#cache.get(wanted.id) : undefined;
     if (owner !== undefined && owner.user !== canonical) {
-      // With two records of one phone, the order of keys would decide its user after a restart.
+      // With two records for one phone, its user after a restart would depend on the order of the keys.
       throw new RangeError(
         `Cannot add a pairing: the device "${owner.id}" belongs to "${owner.shownUser}"; revoke it there first`,
       );
@@ -133,7 +133,7 @@ export class Pairings {
   /**
    * Stores a device pairing that a phone enabled by invitation.
    *
-   * @param options.checks what must hold; otherwise nothing is stored and the promise resolves to `false`
+   * @param options.checks conditions; if one fails, nothing is stored and the promise resolves to `false`
    * @param options.also further changes of the same commit, such as the audit record
    */
   async addDevice(
@@ -152,7 +152,7 @@ export class Pairings {
   }
 
   /**
-   * The pairing counts from now on. With `addedBy`, as if that phone, which confirms it, had added it.
+   * Confirms a pairing, so that it can be used from now on. With `addedBy`, it counts as added by that phone, which confirms it.
    * @returns `null` if no pairing has that id, or it changed at the same time
    */
   async confirm(
@@ -194,7 +194,7 @@ export class Pairings {
     if (known === undefined) return null;
     const added = confirmsAdded ? this.of(known.user).filter((one) => one.addedBy?.id === id) : [];
     const confirmed = added.map((one) => withAddedBy(one, known.addedBy));
-    // Removed from memory first: otherwise a login that uses it meanwhile would write its record again.
+    // Removed from memory first. Otherwise a login that uses it meanwhile would write its record again.
     this.#cache.drop(id);
     for (const pairing of confirmed) this.#cache.adopt(pairing);
     const changes = confirmed.map((value): Mutation => ({ type: "set", key: this.#keyOf(value), value }));
@@ -220,7 +220,7 @@ export class Pairings {
     return this.#deps.vault.open(this.#keyOf(pairing), pairing.seed);
   }
 
-  /** Sets or clears the factor that is tried first. */
+  /** Prepares the change of the factor that is tried first; `null` clears it. */
   preparePreference(user: string, factor: Factor | null): Mutation {
     const key = this.#preferenceKey(user);
     return factor === null ? { type: "delete", key } : { type: "set", key, value: factor };

@@ -1,4 +1,4 @@
-// The first factor at another RADIUS server: PAP, forwarded under a secret of its own (RFC 2865 §2.3).
+// The first factor at another RADIUS server: PAP, forwarded with the shared secret of that server (RFC 2865 §2.3).
 
 import type { FirstFactorServer } from "../../platform/client_values.ts";
 import type { Log } from "../../platform/log.ts";
@@ -9,7 +9,7 @@ import { HEADER_OCTETS, MAX_VALUE_OCTETS, PACKET_CODES, PacketWriter } from "../
 import { typeOf } from "../protocol/dictionary.ts";
 import type { DatagramSocket } from "../server/server.ts";
 
-/** No user has this name: any signed answer about it proves that the server has the right secret. */
+/** No user has this name. Any signed answer for it proves that the server has the right secret. */
 const PROBE_NAME = "countersign-test";
 
 /** How often a request is sent before the server counts as unavailable. */
@@ -33,7 +33,7 @@ export class RadiusAuthClient implements FirstFactorVerifier {
     this.#deps = deps;
   }
 
-  /** Asks a server about a name that no user has: "right" and "wrong" both mean that it answers and knows the secret. */
+  /** Tests a server with a name that no user has. "right" and "wrong" both mean that it answers and knows the secret. */
   async probe(server: FirstFactorServer): Promise<FirstFactorVerdict> {
     const peer = new AuthServerPeer(server, this.#deps);
     try {
@@ -47,7 +47,7 @@ export class RadiusAuthClient implements FirstFactorVerifier {
   async verify({ client, userName, password }: PasswordAttempt): Promise<FirstFactorVerdict> {
     const server = this.#deps.serverOf(client);
     if (server === null) return "unavailable";
-    // Invalid UTF-8 grew to U+FFFD. No server knows a name that its attribute cannot hold.
+    // Invalid octets became U+FFFD, which is longer. No server knows a name that is too long for its attribute.
     if (new TextEncoder().encode(userName).length > MAX_VALUE_OCTETS) return "unchecked";
     return await this.#peerOf(client, server).ask(userName, password);
   }
@@ -83,7 +83,7 @@ class AuthServerPeer {
   readonly #pending: (PendingRequest | undefined)[] = new Array(256).fill(undefined);
   readonly #writer = new PacketWriter();
   #nextIdentifier = 0;
-  /** Whether an answer without Message-Authenticator is ignored, because it can be forged on the way (CVE-2024-3596). */
+  /** Whether answers without Message-Authenticator are ignored, because they can be forged in transit (CVE-2024-3596). */
   #mustSign: boolean;
   #hasWarned = false;
   #isOpen = true;
@@ -151,7 +151,7 @@ class AuthServerPeer {
         this.#take(octets);
       } catch (fault) {
         if (!this.#isOpen) return;
-        // Some hosts report "Connection refused" here; the deadline of each request decides.
+        // Some hosts report "Connection refused" here. Each request continues until its own deadline.
         this.#deps.log.debug("the first-factor socket reported a fault", { fault: String(fault) });
         await new Promise<void>((resolve) => void this.#deps.clock.after(10, resolve));
       }

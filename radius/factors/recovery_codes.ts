@@ -1,5 +1,5 @@
-// The recovery codes of users: ten characters of base 32 (RFC 4648 §6), each code valid for one login. Only digests are stored, and mirrored in
-// memory, so that a login reads no store.
+// The recovery codes of users: ten characters of base32 (RFC 4648 §6), each valid for one login. Only digests are stored. They are also in
+// memory, so that a login does not read the store.
 
 import type { Check, Mutation } from "../../platform/store.ts";
 import type { AddingPhone, FactorStoreDeps } from "./pairing.ts";
@@ -8,7 +8,7 @@ export interface RecoveryCodeStatus {
   readonly left: number;
   /** `null` if the user never had codes, or was removed. */
   readonly createdMs: number | null;
-  /** The phone that created them on /me. Without that phone, they do not count until they are confirmed. */
+  /** The phone that created them on /me. If it is no longer paired, the codes cannot be used until they are confirmed. */
   readonly addedBy?: AddingPhone;
 }
 
@@ -18,7 +18,7 @@ export interface NewRecoveryCodes {
   readonly codes: readonly string[];
   readonly checks: readonly Check[];
   readonly mutations: readonly Mutation[];
-  /** The commit was made with this versionstamp: these codes replace the old ones. */
+  /** Call it after the commit, with its versionstamp. These codes then replace the old ones. */
   adopt(versionstamp: string): void;
 }
 
@@ -26,7 +26,7 @@ export interface NewRecoveryCodes {
 export interface RecoveryCodeUse {
   readonly check: Check;
   readonly mutation: Mutation;
-  /** The commit was not made. */
+  /** Call it if the commit failed. */
   restore(): void;
 }
 
@@ -72,7 +72,7 @@ export class RecoveryCodeStore {
     return set.codes.has(digest) ? digest : null;
   }
 
-  /** Removes a code from memory at once, so that no second login can use it. `null` if it is gone already. */
+  /** Removes a code from memory at once, so that no second login can use it. `null` if it is already used. */
   prepareUse(user: string, digest: string): RecoveryCodeUse | null {
     const set = this.#sets.get(user);
     const versionstamp = set?.codes.get(digest);
@@ -87,8 +87,8 @@ export class RecoveryCodeStore {
   }
 
   /**
-   * The codes count from now on, whichever phone created them; with `addedBy`, as if that phone had. `false` if there is nothing to confirm, or
-   * the codes changed at the same time.
+   * Confirms the codes, so that they can be used from now on. With `addedBy`, they count as created by that phone. `false` if there is nothing to
+   * confirm, or the codes changed at the same time.
    */
   async confirm(
     user: string,

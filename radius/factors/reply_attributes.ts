@@ -14,7 +14,7 @@ import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../protocol/packet.ts";
 const MAX_CACHED = 4096;
 const VENDOR_SPECIFIC = typeOf("Vendor-Specific");
 
-/** Encoded attributes by identity: a table may have one attribute twice, by name and by number. */
+/** Encoded attributes by identity, because a table can contain one attribute twice: by name and by number. */
 type Encoded = ReadonlyMap<string, Uint8Array>;
 
 export interface AcceptAttributesDeps {
@@ -38,7 +38,7 @@ export class AcceptAttributes {
     this.replace(settings.replyGroups);
   }
 
-  /** Replaces the groups from the next Access-Accept on. Between groups, the first counts. */
+  /** Replaces the groups from the next Access-Accept on. If several groups set an attribute, the first group wins. */
   replace(groups: Config["radius"]["replyGroups"]): void {
     this.#groups = groups.map(({ attributes }) => encode(attributes));
     this.#positions = new Map(groups.map(({ group }, at) => [canonicalName(group), at]));
@@ -67,7 +67,7 @@ export class AcceptAttributes {
   }
 }
 
-/** An attribute of a group replaces the default. Between groups, the first counts. */
+/** An attribute of a group replaces the default. If several groups set an attribute, the first group wins. */
 function combine(defaults: Encoded, groups: readonly Encoded[]): Encoded {
   const given = new Map<string, Uint8Array>();
   for (const group of groups) {
@@ -88,13 +88,13 @@ function encode(settings: ReplyAttributes): Encoded {
   return encoded;
 }
 
-/** Equal for two names of one attribute. */
+/** A key that is equal for all names of one attribute. */
 export function replyKey(name: string, value: string | number): string {
   const encoded = encodeReplyAttribute(name, value);
   return encoded.ok ? attributeIdentity(encoded.value, name) : name;
 }
 
-/** Equal for two spellings of one attribute. RFC 2868 §3: another tag is another tunnel. */
+/** A key that is equal for all spellings of one attribute. Attributes with different tags differ (RFC 2868 §3). */
 function attributeIdentity(octets: Uint8Array, name: string): string {
   const type = octets[0] as number;
   if (type === VENDOR_SPECIFIC) return `26.${readInteger(octets.subarray(2, 6))}.${octets[6]}`;
@@ -218,10 +218,10 @@ export class ReplyAttributeRegistry {
     return { ok: true, replies: this.find(group) };
   }
 
-  /** Removes the attributes of a group that is created or deleted, so that no group inherits them from another of its name. */
+  /** Removes the attributes of a group that is created or deleted, so that a new group does not inherit those of an earlier one with its name. */
   prepareForget(canonical: string): PreparedChange {
     return {
-      // Even without a record in memory: its commit may be in progress.
+      // Also without a record in memory, because its commit may be in progress.
       mutations: [{ type: "delete", key: replyGroupKey(canonical) }],
       done: () => {
         if (this.#records.delete(canonical)) this.#apply();
@@ -230,7 +230,7 @@ export class ReplyAttributeRegistry {
     };
   }
 
-  /** The groups of the settings count first, in their order; then those of the console, in order of name. */
+  /** The groups of the settings come first, in their order; then those of the console, by name. */
   #apply(): void {
     const own = [...this.#records].filter(([canonical]) => !this.#ofSettings.has(canonical))
       .sort(([a], [b]) => a < b ? -1 : 1).map(([, { group, attributes }]) => ({ group, attributes }));

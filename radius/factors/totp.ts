@@ -19,8 +19,8 @@ export function totpAt(seed: Uint8Array, stepNumber: number, digits: number): st
 /**
  * The time step that a typed code belongs to, or `null`. Every candidate is compared in constant time.
  *
- * @param lastStep the step accepted last: it and older ones are refused (RFC 6238 §5.2: accepted once).
- * @param toleranceSteps how many steps before and after now are tried.
+ * @param lastStep the last accepted step. This step and older ones are refused, so that a code is accepted once (RFC 6238 §5.2).
+ * @param toleranceSteps the number of steps before and after the current one that are tried.
  */
 export function matchTotp(
   attempt: {
@@ -59,7 +59,7 @@ export function encodeBase32(octets: Uint8Array): string {
 /**
  * Reads a secret. Case, blanks, dashes and padding are ignored, and so are bits after the last whole octet.
  *
- * @returns `null` when a character is not of the alphabet, or the secret has fewer than 10 octets.
+ * @returns `null` if a character is not in the alphabet, or the secret has fewer than 10 octets.
  */
 export function decodeBase32(text: string): Uint8Array<ArrayBuffer> | null {
   const clean = text.toUpperCase().replace(/[\s=-]/g, "");

@@ -1,48 +1,48 @@
-// The flow of a conversation: one ordered table of rows, and step(), which chooses the next row. At each place, the first row
-// whose conditions are all true applies. The diagram in the docs, the console's picture and the tests are derived from the rows.
+// The flow of a conversation: one ordered table of rows, and step(), which chooses the next row. At each place, the first row whose
+// conditions are all true applies. The diagram in the docs, the view in the console and the tests are derived from the rows.
 
 import { CONDITIONS, type FlowCondition } from "./conditions.ts";
 import type { Prompt } from "./prompts.ts";
 import { type FlowEnd, type FlowPlace, isStep } from "../protocol/steps.ts";
-import type { Facts } from "./context.ts";
+import type { Facts } from "./facts.ts";
 
 /**
- * The effects of rows. `outside`: it calls a service; a row has at most one such effect, as its last. `claimed`: it must happen at most once,
- * so the conversation is committed at the passage before the call.
+ * The effects of rows. `upstream`: it calls another service or waits for one; a row has at most one such effect, as its last.
+ * `claimed`: it must happen at most once, so the conversation is committed at the passage before the call.
  */
 export const EFFECTS = {
-  check_first_factor: { outside: true, does: "asks the first factor" },
-  note_first_factor: { outside: false, does: "notes that the first factor was right" },
-  count_failure: { outside: false, does: "counts a failure of the user" },
+  check_first_factor: { upstream: true, text: "checks the first factor" },
+  note_first_factor: { upstream: false, text: "notes that the first factor was right" },
+  count_failure: { upstream: false, text: "counts a failure of the user" },
   count_failure_if_checked: {
-    outside: false,
-    does: "counts a failure of the user if a password or a code was checked",
+    upstream: false,
+    text: "counts a failure of the user if a password or a code was checked",
   },
   count_failure_if_passcode: {
-    outside: false,
-    does: "counts a failure of the user if a passcode is outstanding",
+    upstream: false,
+    text: "counts a failure of the user if a sent passcode is still valid",
   },
-  count_refused_send: { outside: false, does: "counts a refused send for the user" },
-  clear_failures: { outside: false, does: "clears the user's failures" },
-  push: { outside: true, claimed: true, does: "initiate" },
-  hold: { outside: true, claimed: true, does: "waits for the decision inside the request" },
-  ask_approval: { outside: true, does: "asks for the status" },
+  count_refused_send: { upstream: false, text: "counts a refused message or call for the user" },
+  clear_failures: { upstream: false, text: "clears the user's failures" },
+  push: { upstream: true, claimed: true, text: "sends a push request" },
+  hold: { upstream: true, claimed: true, text: "holds the RADIUS request and waits for the decision" },
+  ask_approval: { upstream: true, text: "reads the decision from the service" },
   ask_null: {
-    outside: true,
-    does: "asks for the status of the literal null, twice; at most 10 times a minute and client",
+    upstream: true,
+    text: "reads the status of the literal `null`, twice; at most 10 times a minute and client",
   },
-  text: { outside: true, claimed: true, does: "Messages.json" },
-  call: { outside: true, claimed: true, does: "Calls.json" },
-  create_pairing: { outside: true, claimed: true, does: "pairings/create" },
-  ask_pairing: { outside: true, does: "asks for the pairing" },
-  store_pairing: { outside: false, does: "stores the pairing" },
-  remember_number: { outside: false, does: "stores the number as verified, where enrolment is allowed" },
-  take_totp_step: { outside: false, does: "uses up the time step" },
-  take_recovery_code: { outside: false, does: "uses up the recovery code" },
-  ask_otp: { outside: true, does: "otp_auth" },
-  start_over: { outside: false, does: "a new conversation id; the request is cancelled" },
-  drop_request: { outside: false, does: "cancels the request" },
-} as const satisfies Record<string, { outside: boolean; claimed?: true; does: string }>;
+  text: { upstream: true, claimed: true, text: "sends a text message" },
+  call: { upstream: true, claimed: true, text: "places a phone call" },
+  create_pairing: { upstream: true, claimed: true, text: "creates a pairing at the service" },
+  ask_pairing: { upstream: true, text: "reads the pairing from the service" },
+  store_pairing: { upstream: false, text: "stores the pairing" },
+  remember_number: { upstream: false, text: "stores the number as verified if enrolment is allowed" },
+  take_totp_step: { upstream: false, text: "uses up the time step" },
+  take_recovery_code: { upstream: false, text: "uses up the recovery code" },
+  ask_otp: { upstream: true, text: "checks the passcode at the service" },
+  start_over: { upstream: false, text: "cancels the request and starts a new conversation" },
+  drop_request: { upstream: false, text: "cancels the request" },
+} as const satisfies Record<string, { upstream: boolean; claimed?: true; text: string }>;
 
 export type Effect = keyof typeof EFFECTS;
 
@@ -54,19 +54,22 @@ export interface FlowRow {
   readonly when: readonly FlowCondition[];
   readonly then: readonly Effect[];
   /** The prompt in Reply-Message; `null` for a row into a passage. */
-  readonly say: Prompt | null;
+  readonly prompt: Prompt | null;
   readonly to: FlowPlace | FlowEnd;
 }
 
 type Tail = [
   when: readonly FlowCondition[],
   then: readonly Effect[],
-  say: Prompt | null,
+  prompt: Prompt | null,
   to: FlowPlace | FlowEnd,
 ];
 
 function rows(from: FlowPlace | "*", tails: Record<string, Tail>): FlowRow[] {
-  return Object.entries(tails).map(([name, [when, then, say, to]]) => ({ name, from, when, then, say, to }));
+  return Object.entries(tails).map(([name, tail]) => {
+    const [when, then, prompt, to] = tail;
+    return { name, from, when, then, prompt, to };
+  });
 }
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
@@ -266,12 +269,12 @@ for (const place of new Set(FLOW.map((row) => row.from))) {
 }
 const NO_ROWS: readonly Ready[] = [];
 
-const OUTSIDE = new Set(FLOW.filter(({ then }) => then.some((effect) => EFFECTS[effect].outside)));
+const UPSTREAM = new Set(FLOW.filter(({ then }) => then.some((effect) => EFFECTS[effect].upstream)));
 
 /**
- * The first row from `place` whose conditions all hold.
+ * The first row from `place` whose conditions are all true.
  *
- * @throws Error when no row holds: the table ends every place in `always`, which a test checks.
+ * @throws Error if no row applies. This cannot happen, because each place ends in `always`, which a test checks.
  */
 export function step(place: FlowPlace, facts: Facts): FlowRow {
   for (const { row, holds } of ROWS.get(place) ?? NO_ROWS) {
@@ -284,7 +287,7 @@ export function step(place: FlowPlace, facts: Facts): FlowRow {
 
 /** Whether one of a row's effects calls another service, so that the user waits. */
 export function callsUpstream(row: FlowRow): boolean {
-  return OUTSIDE.has(row);
+  return UPSTREAM.has(row);
 }
 
 /** The rows that are tried at a place, in order. */

@@ -1,14 +1,14 @@
-// The texts of Reply-Messages, with placeholders in braces: renderPrompt() fills them. The menu and every prompt end with the instruction
-// for Cancel. A long text is split into Reply-Message values (RFC 2865 §5.18).
+// The texts of Reply-Messages, with placeholders in braces that renderPrompt() fills. All except final ones end with the instruction for Cancel. A long
+// text is split into Reply-Message values (RFC 2865 §5.18).
 
 import { MAX_VALUE_OCTETS } from "../protocol/packet.ts";
-import { type Factor, FACTORS } from "./context.ts";
+import { type Factor, FACTORS } from "./facts.ts";
 import { maskPhoneNumber } from "../../platform/phone_number.ts";
 
 /** Ends with a blank, because some clients show the input directly after it. */
 const CANCEL = "Type cancel to start over. ";
 
-/** `final`: the text of an Accept or a Reject, so it asks for nothing. */
+/** `final`: the text of an Accept or a Reject, which the user does not answer. */
 // deno-fmt-ignore
 export const PROMPTS = {
   menu: { text: `Choose a second factor:\n{menu}\n${CANCEL}` },

@@ -1,6 +1,6 @@
 // Accounting facts (RFC 2866, RFC 2867, RFC 3580): status types, terminate causes, and the limits of the session table.
 
-/** RFC 2866 §5.1. `session`: what a request of this type does to the session table. */
+/** RFC 2866 §5.1. `session`: the effect of a request of this type on the session table. */
 export const ACCT_STATUS_TYPES = {
   "Start": { value: 1, session: "start", ref: "RFC 2866 §5.1" },
   "Stop": { value: 2, session: "stop", ref: "RFC 2866 §5.1" },
@@ -23,7 +23,7 @@ const CHANGES = new Map<number, SessionChange>(
   Object.values(ACCT_STATUS_TYPES).map(({ value, session }) => [value, session]),
 );
 
-/** What an Acct-Status-Type does to the session table. Unknown types do nothing. */
+/** The effect of an Acct-Status-Type on the session table. Unknown types have none. */
 export function sessionChange(statusType: number): SessionChange {
   return CHANGES.get(statusType) ?? "none";
 }
@@ -65,7 +65,7 @@ export function terminateCauseName(cause: number): string {
 
 const DAY_MS = 24 * 3600_000;
 
-/** How much the session table holds. */
+/** The limits of the session table. */
 export const SESSION_LIMITS = {
   /** A session is removed this long after its last update. */
   retentionMs: 30 * DAY_MS,

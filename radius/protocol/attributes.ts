@@ -104,8 +104,8 @@ export function encodeReplyAttribute(name: string, value: string | number): Enco
   return { ok: true, value: Uint8Array.of(row.type, tagged.value.length + 2, ...tagged.value) };
 }
 
-function tooLong(length: number, most: number): Encoded {
-  return { ok: false, problem: `it has ${length} octets; the maximum is ${most}` };
+function tooLong(length: number, max: number): Encoded {
+  return { ok: false, problem: `it has ${length} octets; the maximum is ${max}` };
 }
 
 function splitTag(name: string): [string, string | undefined] {
@@ -174,7 +174,7 @@ function encodeNumber(value: string | number, name: string): Encoded {
   return { ok: false, problem: `"${value}" is not a whole number from 0 to 4294967295${names}` };
 }
 
-/** Longest value that a log line shows. */
+/** The maximum octets of a value in a log line. */
 const SHOWN_OCTETS = 64;
 
 /**
@@ -230,7 +230,7 @@ export function readInteger(value: Uint8Array): number {
     (value[3] as number)) >>> 0;
 }
 
-/** Keeps a byte order mark: without it, two different names would be equal. */
+/** Keeps a byte order mark, so that two different names stay different. */
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 
@@ -249,7 +249,7 @@ export function decodeText(octets: Uint8Array): string {
 const ASCII = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code));
 const encoded = new Map<string, Uint8Array<ArrayBuffer>>();
 
-/** The UTF-8 octets of a text that is written often. Cached, with a bound. */
+/** The UTF-8 octets of a frequent text. Cached, with a bound. */
 export function encodeRepeated(text: string): Uint8Array<ArrayBuffer> {
   let octets = encoded.get(text);
   if (octets === undefined) {

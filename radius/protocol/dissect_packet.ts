@@ -1,4 +1,4 @@
-// Packets for display: a copy without passwords, tokens and octets that depend on a secret, and its header fields and attributes as rows.
+// Packets for display: copies a packet without passwords, tokens and octets that depend on a secret, and lists its fields and attributes as rows.
 
 import {
   AUTHENTICATOR_AT,
@@ -209,8 +209,8 @@ function stateMaskedFrom(octets: Uint8Array, from: number, size: number): number
 
 export const CAPTURE_LIMITS = {
   ringOctets: 8 * 1024 * 1024,
-  mostConversations: 2000,
-  mostEach: 64,
-  mostStrays: 500,
-  mostPerSecond: 4000,
+  maxConversations: 2000,
+  maxEach: 64,
+  maxStrays: 500,
+  maxPerSecond: 4000,
 } as const;

@@ -1,5 +1,5 @@
-// Reads typed input: the user name (which are refused, which domains and realms are removed, and which known names an unknown one
-// resembles), the password, the text that append mode appends to it, an answer, and a code.
+// Reads typed input: user names (refused names, removed domains and realms, names similar to an unknown one), passwords, the text that append
+// mode appends to them, answers, and codes.
 
 import { decodeText } from "./attributes.ts";
 import { canonicalName, isDeceptiveName } from "../../platform/canonical_name.ts";
@@ -99,7 +99,7 @@ export interface TypedPassword {
 const MAX_APPENDED_OCTETS = 24;
 const strict = new TextDecoder("utf-8", { fatal: true });
 
-/** Whether a text can separate a password from an appended code: codes may contain dashes, and words and codes consist of letters and digits. */
+/** Whether a text can separate a password from the appended text. Not a dash, a letter or a digit, because the appended text can contain them. */
 export function isAppendSeparator(text: string): boolean {
   return /^[!-,./:-@[-`{-~]$/.test(text);
 }
@@ -150,8 +150,8 @@ export function readAnswer(typed: Uint8Array): string {
 }
 
 /**
- * Whether a revealed password is garbled, so that the two shared secrets differ. Text is UTF-8 without control characters other than tab and
- * line ends: 16 random octets pass about once in 200,000 times.
+ * Whether a revealed password is garbled, which means that the two shared secrets differ. A password is text if it is UTF-8 without control
+ * characters other than tab and line ends. Of 200,000 blocks of 16 random octets, about one is text.
  */
 export function looksGarbled(typed: Uint8Array): boolean {
   for (const octet of typed) {

@@ -1,5 +1,5 @@
-// RADIUS packets (RFC 2865 §3 and §5): their codes and sizes, reading and writing. Reading stores positions and copies nothing,
-// because a packet that will be dropped must cost almost nothing.
+// RADIUS packets (RFC 2865 §3 and §5): codes, sizes, reading and writing. Reading stores only positions, because a packet that is dropped must
+// cost very little.
 
 import type { DropReason } from "./drop_reasons.ts";
 
@@ -75,7 +75,7 @@ const STATUS_SERVER = PACKET_CODES["Status-Server"].code;
 type SlotName = keyof typeof SLOT_TYPES;
 const SLOT_ENTRIES = Object.entries(SLOT_TYPES) as [SlotName, number][];
 
-/** A request inside its datagram. One object is reused for all datagrams, so values that outlive the call are copied. */
+/** A request inside its datagram. One object is reused for all datagrams, so copy values that are needed after the call. */
 export class PacketView {
   octets: Uint8Array = new Uint8Array(0);
   /** The Length field of the packet; octets after it are padding. */
@@ -177,7 +177,7 @@ export class PacketWriter {
   readonly octets: Uint8Array<ArrayBuffer> = new Uint8Array(MAX_PACKET_OCTETS + 256);
   lengthOctets = HEADER_OCTETS;
 
-  /** Begins a packet. {@link finish} writes Length, and its caller the authenticator. */
+  /** Begins a packet. {@link finish} writes Length; the caller writes the authenticator. */
   begin(code: number, identifier: number): void {
     this.octets[0] = code;
     this.octets[1] = identifier;
@@ -203,7 +203,7 @@ export class PacketWriter {
     this.lengthOctets = at + 2 + value.length;
   }
 
-  /** Octets that still fit. */
+  /** The free octets of the packet. */
   get roomOctets(): number {
     return MAX_PACKET_OCTETS - this.lengthOctets;
   }
@@ -231,7 +231,7 @@ export function authenticatorOf(octets: Uint8Array): Uint8Array {
 
 const SLAB_OCTETS = 256 * 1024;
 
-/** Buffers for stored packets: views into large arrays, because a separate array for each packet costs an allocation outside the heap. */
+/** Buffers for stored packets: views into large arrays, because each separate array would need an allocation outside the heap. */
 export class BufferArena {
   #slab = new Uint8Array(0);
   #used = 0;

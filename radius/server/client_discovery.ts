@@ -1,5 +1,5 @@
-// Client discovery: records senders that are unknown or use another secret, only while an administrator adds a client. Bounded in
-// senders and in packets a second; the records are deleted one minute after the last request for them.
+// Client discovery: records unknown senders and senders with another secret while an administrator adds a client. Limited in senders and in
+// packets per second. The records are deleted one minute after the list was last read.
 
 import { AUTHENTICATOR_AT, MAX_PASSWORD_OCTETS, PacketView } from "../protocol/packet.ts";
 import { SharedSecret } from "../protocol/authenticity.ts";

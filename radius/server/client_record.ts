@@ -1,4 +1,4 @@
-// RADIUS clients that the console created: the stored record under ["client", name], its sealed secrets, and the view without secrets.
+// RADIUS clients of the console: the stored record under ["client", name], its sealed secrets, and the view without secrets.
 
 import {
   type ClientContent,
@@ -123,7 +123,7 @@ export class ClientSecrets {
   }
 }
 
-/** A stored secret is only valid for the server that it was entered for. */
+/** The stored secret, if it was entered for the same server. */
 function storedServerSecret(
   { address }: Pick<FirstFactorServer, "address">,
   { firstFactorServer, serverSealed }: ClientRecord,

@@ -44,9 +44,9 @@ export interface RegistryDeps {
 const MAX_CLIENTS = 2000;
 const NEVER: ClientUse = { packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 };
 
-/** The only known client if all clients are disabled. It has no address, so no request is served. */
+/** The only client while all clients are disabled. It has no address, so no request is served. The console can show its name. */
 const NO_CLIENT = {
-  name: "nobody",
+  name: "disabled",
   address: [],
   secret: "no packet is ever checked with this",
   nasIdentifier: "",
@@ -193,7 +193,7 @@ export class ClientRegistry {
     return { ok: true, client: this.#show(record) };
   }
 
-  /** Updates the packet gate. A disabled client is not served, and its existence keeps the gate closed for other addresses. */
+  /** Updates the packet gate. A disabled client is not served, but while one exists, the gate does not accept arbitrary addresses. */
   #apply(): void {
     const { clients, settings, anyClient, clock } = this.#deps;
     const stored = [...this.#records.values()]

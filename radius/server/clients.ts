@@ -122,7 +122,7 @@ export function createClients(
 
 const unused = (): ClientUse => ({ packets: 0, lastMs: 0, previousMs: 0, unsignedMs: 0 });
 
-/** The name of all senders in the log, while no client is configured. */
+/** The name of all senders while no client is configured. */
 export const ANY_ADDRESS_CLIENT = "any";
 
 function anyAddressClient(policy: ClientPolicy, secret: string): readonly Client[] {

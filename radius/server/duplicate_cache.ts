@@ -1,5 +1,5 @@
-// The duplicate cache (RFC 5080 §2.2.2): a repeated packet is ignored while the first one is in progress, and receives the same octets after
-// its answer. Bounded in number and in time.
+// The duplicate cache (RFC 5080 §2.2.2). A repeated packet is ignored while the first one is in progress. After that, the same reply is sent
+// again. Limited in number and in time.
 
 import { AUTHENTICATOR_OCTETS } from "../protocol/packet.ts";
 
@@ -28,13 +28,13 @@ export interface PacketPlace {
 
 /** How long an answer is stored. */
 export const REPLY_RETENTION_MS = 30_000;
-/** The number of stored answers. Above it, the oldest is removed. */
+/** The maximum number of stored answers. Beyond it, the oldest is removed. */
 const MAX_SLOTS = 65_536;
 /** The total size of their packets. An ordinary packet has 200 octets, the largest 4096. */
 const MAX_OCTETS = 24 * 1024 * 1024;
 const DEFAULT_BOUNDS: DuplicateBounds = { slots: MAX_SLOTS, octets: MAX_OCTETS };
 
-/** How many answers a cache holds, and how many octets their packets may take. */
+/** The maximum number of answers in a cache, and the maximum size of their packets. */
 export interface DuplicateBounds {
   readonly slots: number;
   readonly octets: number;

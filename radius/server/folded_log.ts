@@ -1,4 +1,4 @@
-// Log lines that a flood would repeat: up to a rate, each event has its own line. Above it, one line a second contains their number.
+// Log lines that a flood would repeat. Up to a rate, each event has its own line. Beyond it, one line per second contains the number of events.
 
 import type { Log } from "../../platform/log.ts";
 import type { LogFields, LogLevel } from "../../platform/log_line.ts";

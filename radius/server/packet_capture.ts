@@ -1,12 +1,12 @@
-// Packet capture for the console: the packets of the newest logins, and the newest dropped and refused packets, redacted in one ring buffer and
-// decoded on request. Limited in octets, in number, and in packets per second.
+// Packet capture for the console: the packets of the newest logins, and the newest dropped and refused packets. They are redacted, stored in one
+// ring buffer, and decoded on request. Limited in octets, in number, and in packets per second.
 
 import { CAPTURE_LIMITS, copyRedacted, dissectPacket } from "../protocol/dissect_packet.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { DropTally, PacketRecord, StrayPacket } from "../ports.ts";
 import type { Request } from "./request.ts";
 
-/** A captured request: the duplicate cache counts its copies. */
+/** A captured request. The duplicate cache counts its copies. */
 export interface RecordedPacket {
   copies: number;
   verdict: string;
@@ -41,7 +41,7 @@ const MAX_PACKET_OCTETS = 4096;
 const MAX_TALLIES = 2000;
 /** After a pause of this length, a count begins again at 1. */
 const STREAK_MS = 30 * 60_000;
-/** Copies of a datagram are counted if it is among so many of the newest strays. */
+/** A copy of a datagram is counted, not stored, if the datagram is among so many of the newest strays. */
 const FOLDED_AMONG = 16;
 
 export class PacketCapture {
@@ -114,7 +114,7 @@ export class PacketCapture {
   /** Dropped datagrams and requests that were refused without a conversation, newest first. */
   strays(limit: number): StrayPacket[] {
     const shown: StrayPacket[] = [];
-    const max = Math.min(limit, this.#limits.mostStrays);
+    const max = Math.min(limit, this.#limits.maxStrays);
     for (let at = this.#strays.length - 1; at >= 0 && shown.length < max; at--) {
       const stray = this.#strays[at] as CapturedStray;
       const octets = this.#octetsOf(stray);
@@ -125,7 +125,7 @@ export class PacketCapture {
     return shown;
   }
 
-  /** How often each reason applied to each source, in the present streak. */
+  /** How often each reason applied to each source, in the current streak. */
   tallies(): DropTally[] {
     return [...this.#tallies.values()].map((one) => ({ ...one })).reverse();
   }
@@ -138,7 +138,7 @@ export class PacketCapture {
       this.#inSecond = 0;
     }
     this.#inSecond++;
-    return this.#inSecond <= this.#limits.mostPerSecond;
+    return this.#inSecond <= this.#limits.maxPerSecond;
   }
 
   #copy(octets: Uint8Array): { start: number; lengthOctets: number } {
@@ -161,7 +161,7 @@ export class PacketCapture {
   #listOf(conversationId: string): CapturedPacket[] {
     let list = this.#conversations.get(conversationId);
     if (list === undefined) {
-      if (this.#conversations.size >= this.#limits.mostConversations) deleteOldest(this.#conversations);
+      if (this.#conversations.size >= this.#limits.maxConversations) deleteOldest(this.#conversations);
       list = [];
       this.#conversations.set(conversationId, list);
     }
@@ -169,7 +169,7 @@ export class PacketCapture {
   }
 
   #push(list: CapturedPacket[], packet: CapturedPacket): void {
-    if (list.length >= this.#limits.mostEach) list.shift();
+    if (list.length >= this.#limits.maxEach) list.shift();
     list.push(packet);
   }
 
@@ -183,14 +183,14 @@ export class PacketCapture {
       copies: 1,
       verdict: signatureOf(request),
     };
-    // The slot refers to the record, never the record to the slot: that would keep the packet with its secrets in memory.
+    // The slot refers to the record. The record must not refer to the slot, because the packet with its secrets would stay in memory.
     request.slot.recorded = packet;
     this.#push(list, packet);
   }
 
   #addStray(stray: Omit<CapturedStray, "id" | "lastMs" | "copies" | "inbound">): void {
-    const { mostStrays } = this.#limits;
-    if (this.#strays.length >= mostStrays * 2) this.#strays = this.#strays.slice(-mostStrays);
+    const { maxStrays } = this.#limits;
+    if (this.#strays.length >= maxStrays * 2) this.#strays = this.#strays.slice(-maxStrays);
     this.#strays.push({ ...stray, id: this.#nextStray++, inbound: true, copies: 1, lastMs: stray.atMs });
   }
 
@@ -243,7 +243,7 @@ function recordOf(packet: CapturedPacket, octets: Uint8Array): PacketRecord {
   return { inbound, atMs, copies, verdict, hex: octets.toHex(), rows: dissectPacket(octets) };
 }
 
-/** The same code, identifier and random authenticator: the same packet sent again. */
+/** Whether code, identifier and random authenticator are equal, so that it is the same packet sent again. */
 function isSameHeader(kept: Uint8Array | null, octets: Uint8Array): boolean {
   if (kept === null || kept.length === 0) return false;
   const header = Math.min(20, kept.length);

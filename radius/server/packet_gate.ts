@@ -16,7 +16,7 @@ export interface PacketGate {
   check(octets: Uint8Array, hostname: string, port: number, service?: ListenerService): DropReason | null;
 }
 
-/** The service of a listening socket. The authentication port answers accounting, too (RFC 2866 §3). */
+/** The service of a listening socket. The authentication port also answers accounting (RFC 2866 §3). */
 export type ListenerService = "authentication" | "accounting";
 
 const ACCESS_REQUEST = PACKET_CODES["Access-Request"].code;
@@ -61,7 +61,7 @@ export function createPacketGate(
   return gate;
 }
 
-/** Reasons that do not apply with the right secret. */
+/** Reasons that can mean a wrong secret. */
 const WRONG_SECRET: ReadonlySet<DropReason> = new Set([
   "wrong_message_authenticator",
   "wrong_request_authenticator",
@@ -84,7 +84,7 @@ function checkEither(
 
 const plain = new Uint8Array(MAX_PASSWORD_OCTETS);
 
-/** The password shows which secret an unsigned packet was made with: with another secret it is garbled. */
+/** Whether the password is garbled, which shows that an unsigned packet was made with another secret. */
 function isGarbled(view: PacketView, { secret }: Client): boolean {
   const hidden = view.value("userPassword");
   if (hidden === null) return false;
@@ -124,7 +124,7 @@ function checkSignature(gate: PacketGate, client: Client, mustSign: boolean): Dr
 
 /**
  * RFC 2866 §3. An Accounting-Request is authenticated by its Request Authenticator, so the Message-Authenticator settings of Access-Requests
- * do not apply. It is checked if it is present, and `signed` stays false, because it says nothing about logins.
+ * do not apply. A Message-Authenticator is checked if it is present. `signed` stays false, because it is only about logins.
  */
 function checkAccounting({ view }: PacketGate, { secret, policy }: Client): DropReason | null {
   if (!secret.isAccountingRequest(view.octets, view.lengthOctets)) return "wrong_request_authenticator";

@@ -1,4 +1,5 @@
-// Writes replies: Message-Authenticator first, Proxy-State copied in order, the request's identifier (RFC 2865 §4 and §5.33, RFC 3579 §3.2).
+// Writes replies: Message-Authenticator first, Proxy-State copied in order, and the Identifier of the request (RFC 2865 §4 and §5.33, RFC 3579
+// §3.2).
 
 import { forEachAttribute, PACKET_CODES, PacketWriter, type ReplyName } from "../protocol/packet.ts";
 import { typeOf } from "../protocol/dictionary.ts";
@@ -15,7 +16,7 @@ export interface Reply {
   readonly state?: string;
   /** Encoded attributes of an Access-Accept. */
   readonly attributes?: Uint8Array;
-  /** RFC 3579 §2.2: a refused EAP conversation gets EAP-Failure inside the Reject. */
+  /** RFC 3579 §2.2: the Reject of an EAP conversation contains EAP-Failure. */
   readonly eapIdentifier?: number;
 }
 
@@ -50,7 +51,7 @@ export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuff
   const proxyOctets = proxyStateOctets(request.octets);
   for (const part of messageParts(reply.message)) {
     if (part.length + 2 + proxyOctets <= writer.roomOctets) writer.attribute(REPLY_MESSAGE, part);
-    // Clients refuse a challenge without a text, and a user cannot answer a part of it.
+    // Clients refuse a challenge without a text, and a user cannot answer an incomplete text.
     else if (reply.state !== undefined) {
       throw new RangeError("Cannot write the text of a challenge: Proxy-State fills the packet");
     }

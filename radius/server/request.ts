@@ -7,11 +7,11 @@ import { type Appended, isRefusedUserName } from "../protocol/login_input.ts";
 import type { Client } from "./clients.ts";
 import type { DuplicateSlot } from "./duplicate_cache.ts";
 import type { Denial } from "../conversation/login_record.ts";
-import type { Facts } from "../flow/context.ts";
+import type { Facts } from "../flow/facts.ts";
 import type { NotSentReason } from "../factors/limits.ts";
 import type { TotpPairingRow } from "../factors/pairing.ts";
 
-/** The destination of an answer. `hostname` and `port` are as the socket reported them. */
+/** The destination of an answer, with `hostname` and `port` as the socket reported them. */
 export interface Sender {
   readonly socket: number;
   readonly hostname: string;
@@ -37,7 +37,7 @@ export interface Request {
   readonly userName: string;
 }
 
-/** Why a valid packet is refused before its conversation is looked up. Each refusal is answered with an Access-Reject. */
+/** The reasons to refuse a valid packet before its conversation is looked up. The answer is an Access-Reject. */
 export const REQUEST_REFUSALS = {
   no_user_name: { sentence: "no User-Name", prompt: "denied", ref: "RFC 2865 §4.1" },
   refused_user_name: {
@@ -128,14 +128,14 @@ export interface LoginAttempt {
   readonly password: Uint8Array;
   readonly appended: Appended | null;
   readonly receivedMs: number;
-  /** A login that was held when the server stopped, sent again: its push was sent already. */
+  /** Whether this is the retransmission of a login that was held when the server stopped. Its push was already sent. */
   readonly holdsAgain: boolean;
-  /** Another login was accepted with the same approval first. */
+  /** Whether another login was accepted with the same approval first. */
   readonly approvalUsed: boolean;
   firstFactor: "wrong" | "unavailable" | "right" | null;
   /** Whether the password was compared with the right one. */
   passwordChecked: boolean;
-  /** Why the user was refused: for the log and the audit, never for the reply. */
+  /** Why the user was refused. For the log and the audit log, never for the reply. */
   refusedFor: "inactive" | "deleted" | "unknown" | "locked" | null;
   decision: Facts["decision"];
   /** Why `decision` is "denied". */

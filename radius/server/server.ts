@@ -63,7 +63,7 @@ const MAX_DROP_LOGS = 2000;
 const ACCESS_REQUEST = PACKET_CODES["Access-Request"].code;
 const ACCESS_ACCEPT = PACKET_CODES["Access-Accept"].code;
 const ACCOUNTING_REQUEST = PACKET_CODES["Accounting-Request"].code;
-/** Accounting has its own duplicate cache, so that a flood of it never removes the answers of logins. */
+/** Accounting has its own duplicate cache, so that a flood of accounting never removes the answers of logins. */
 const ACCOUNTING_DUPLICATES = { slots: 16_384, octets: 8 * 1024 * 1024 };
 const RECEIVE_OCTETS = 65_535;
 
@@ -105,7 +105,7 @@ export class RadiusServer {
     return this.#handler.working + this.#accounting.working;
   }
 
-  /** Serves a socket until it is closed; never rejects. The authentication port answers accounting, too. */
+  /** Serves a socket until it is closed; never rejects. The authentication port also answers accounting. */
   async serve(socket: DatagramSocket, service: ListenerService = "authentication"): Promise<void> {
     const { log, clock } = this.#deps;
     const index = this.#sockets.push(socket) - 1;
@@ -126,7 +126,7 @@ export class RadiusServer {
     }
   }
 
-  /** Takes no more requests, waits at most `deadlineMs` for those in progress, and closes the sockets. */
+  /** Accepts no more requests, waits at most `deadlineMs` for those in progress, and closes the sockets. */
   async stop(deadlineMs: number): Promise<void> {
     const { clock } = this.#deps;
     this.#isStopping = true;
@@ -236,7 +236,7 @@ export class RadiusServer {
     this.#drop(reason, request.source, request.octets);
   }
 
-  /** RFC 5997 §4.2: the answer has the code of the answers of its port. */
+  /** RFC 5997 §4.2: the code of the answer depends on the port. */
   #answerStatus(request: Request, service: ListenerService): void {
     const { clock, storeAnsweredMs, counters } = this.#deps;
     if (clock.nowMs() - storeAnsweredMs() > STORE_SILENT_MS) {
@@ -253,7 +253,7 @@ export class RadiusServer {
 
   #send({ socket, hostname, port }: Request["sender"], octets: Uint8Array): void {
     const { counters, log } = this.#deps;
-    // A send fails if a route or a permission is missing. That concerns one client, not the server.
+    // A send fails if a route or a permission is missing. That affects one client, not the server.
     this.#sockets[socket]?.send(octets, { transport: "udp", hostname, port }).catch((fault: unknown) => {
       counters.count("send_failures");
       if (!this.#mayLog("send failed", hostname)) return;
@@ -277,7 +277,7 @@ export class RadiusServer {
     emit({ kind: "drop", atMs: clock.nowMs(), reason, source, client });
   }
 
-  /** Whether a drop may be logged now. Notes that it is. */
+  /** Whether a drop may be logged now. If so, records that it is logged. */
   #mayLog(reason: string, source: string): boolean {
     const now = this.#deps.clock.nowMs();
     const key = `${reason} ${source}`;

@@ -13,7 +13,7 @@ export interface SigningSource {
   readonly source: string;
 }
 
-/** Further addresses are not required to sign. */
+/** Beyond this number, further addresses are not required to sign. */
 const MAX_ADDRESSES = 10_000;
 const DAY_MS = 24 * 3_600_000;
 /** After a successful unsigned login, unsigned requests of its address stay accepted for this time. */
@@ -164,7 +164,7 @@ export class SigningClients {
 
 /** Which requests of a client must be signed, by its settings and by the learnt addresses. */
 export interface ClientSigning {
-  /** `learnt`: requests from `addresses`; others are accepted unsigned. */
+  /** `learnt`: requests from `addresses` must be signed; others are accepted unsigned. */
   readonly required: "always" | "learnt" | "never";
   /** At most 100. */
   readonly addresses: readonly string[];

@@ -1,4 +1,4 @@
-// Rules for requests without Message-Authenticator. RFC 2865 §3 does not authenticate an Access-Request: anyone can send one, from any address.
+// Rules for requests without Message-Authenticator. RFC 2865 §3 does not authenticate an Access-Request, so anyone can send one from any address.
 // The limits use a token bucket per source address.
 
 import type { Clock, Random } from "../../platform/runtime.ts";
@@ -18,7 +18,7 @@ export interface SourceRateOptions {
 }
 
 const MAX_SOURCES = 8192;
-/** How often buckets that are full again are looked for. */
+/** The interval of the search for buckets that are full again. */
 const SWEEP_MS = 1000;
 /** An IPv6 host chooses the last 64 bits of its address. */
 const NETWORK_OCTETS = 8;
@@ -30,7 +30,7 @@ export class SourceRateLimit {
   readonly #places = new Map<string, number>();
   readonly #free: Uint16Array;
   #freeCount: number;
-  /** Place 0 is shared by the sources that found no place. */
+  /** Sources without their own place share place 0. */
   readonly #tokens: Float64Array;
   readonly #atMs: Float64Array;
   #sweptMs = Number.NEGATIVE_INFINITY;
@@ -83,7 +83,7 @@ export class SourceRateLimit {
     return place;
   }
 
-  /** A bucket that is full again says nothing about its source. */
+  /** Removes full buckets, because they have the same effect as no bucket. */
   #sweep(nowMs: number): void {
     this.#sweptMs = nowMs;
     for (const [key, place] of this.#places) {
@@ -106,8 +106,8 @@ const PAIRING: Step = "SECONDFACTOR_AWAIT_PAIRING_APPROVAL";
 
 /**
  * Whether an answer must change nothing, because it does not prove that its sender knows the secret: it has neither a Message-Authenticator
- * nor a password. Exception: some clients continue a push with such an empty answer (docs/radius-clients.md). It counts while the login waits
- * for a phone, from the address that began the login.
+ * nor a password. Exception: some clients continue a push with such an empty answer (docs/radius-clients.md). It is accepted while the login
+ * waits for a phone, from the address that began the login.
  */
 export function mustChangeNothing(
   request: Request,
@@ -116,9 +116,9 @@ export function mustChangeNothing(
   return !request.proven && (request.source !== source || (at !== DEVICE && at !== PAIRING));
 }
 
-/** Requests that prove nothing, per source: as many as a small site sends. */
+/** Requests that do not prove that their sender knows the secret, per source. Enough for a small site. */
 const UNPROVEN_RATE = { burst: 100, perSecond: 50 };
-/** Logins that begin with such a request, of all sources: invented addresses must not fill the table of conversations. */
+/** Logins that begin with such a request, of all sources together, so that invented addresses cannot fill the table of conversations. */
 const UNPROVEN_LOGIN_RATE = { burst: 2000, perSecond: 80, maxSources: 1 };
 /** Logins that begin with an unsigned request whose password is readable, per source. */
 const LOGIN_RATE = { burst: 1000, perSecond: 500 };

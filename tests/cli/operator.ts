@@ -71,7 +71,7 @@ export async function openStandIn(
     radiusListeners: [],
     isHttpServing: () => true,
   });
-  const answer = composition.app.answerOperator;
+  const answer = composition.app.answerControlSocket;
   const control = await listenControl({ path: `${path}/control.sock`, answer, log, clock });
   return {
     ...composition,

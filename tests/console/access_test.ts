@@ -151,11 +151,11 @@ const ALLOWED_STATUS: Readonly<Record<string, number>> = {
 Deno.test("every route of the console API declares the permission that the vector lists", async () => {
   const vector = await Deno.readTextFile(new URL("../vectors/console_permissions.txt", import.meta.url));
   const listed = vector.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-  const declared = CONSOLE_ROUTES.map(({ method, path, needs, countsAsUse, stepUp, browserOnly }) =>
+  const declared = CONSOLE_ROUTES.map(({ method, path, needs, countsAsUse, recentFactor, browserOnly }) =>
     [
       `${method} ${path}: ${needs}`,
       ...(countsAsUse || needs === "anyone" ? [] : ["does not count as use"]),
-      ...(stepUp ? ["step-up"] : []),
+      ...(recentFactor ? ["step-up"] : []),
       ...(browserOnly ? ["browser only"] : []),
     ].join(", ")
   );

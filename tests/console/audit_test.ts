@@ -9,7 +9,7 @@ import {
   MAX_EXPORTED_RECORDS,
   readAuditPage,
 } from "../../console/api/audit/audit_log.ts";
-import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
+import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 import type { Store } from "../../platform/store.ts";
 import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
@@ -127,7 +127,7 @@ Deno.test("GET /audit/export requires a recent factor, and records nothing witho
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const cookie = await site.signIn("owner");
-  clock.advance(STEP_UP_MS + 1);
+  clock.advance(RECENT_FACTOR_MS + 1);
   const stale = await site.call("/console/api/audit/export", { cookie });
   assertEquals([stale.status, (await stale.json()).error.code], [403, "step_up"]);
   assertEquals((await ask(site, "?action=audit.export", cookie)).items, []);

@@ -1,8 +1,8 @@
-// Authentication middleware: which calls require a fresh factor, and which API tokens are accepted.
+// Authentication middleware: which calls require a recent factor, and which API tokens are accepted.
 
 import { assertEquals } from "@std/assert";
 import { SignJWT, UnsecuredJWT } from "jose";
-import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
+import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createVault } from "../../platform/vault.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
@@ -31,24 +31,24 @@ async function makeToken(site: TestConsole, { cookie, role = "viewer", days = 30
 
 const asToken = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
-Deno.test("createAuthMiddleware() requires a fresh factor after five minutes, on the rows that declare it and on no other", async (t) => {
+Deno.test("createAuthMiddleware() requires a recent factor after five minutes, on the rows that declare it and on no other", async (t) => {
   for (const row of CONSOLE_ROUTES.filter(({ needs }) => needs !== "anyone")) {
-    await t.step(`${row.method} ${row.path}: ${row.stepUp ? "asks" : "does not ask"}`, async () => {
+    await t.step(`${row.method} ${row.path}: ${row.recentFactor ? "asks" : "does not ask"}`, async () => {
       const clock = createManualClock();
       await using site = await startConsole({ clock });
       const cookie = await site.signIn("owner");
-      clock.advance(STEP_UP_MS + 1);
+      clock.advance(RECENT_FACTOR_MS + 1);
       if (row.path === "/live/stream") return;
       const path = API + row.path.replaceAll(/:\w+/g, "some-id");
       const withBody = ["POST", "PUT", "PATCH"].includes(row.method);
       const response = await site.call(path, { method: row.method, json: withBody ? {} : undefined, cookie });
       const text = await response.text();
-      assertEquals(text.includes('"step_up"'), row.stepUp === true, text.slice(0, 200));
+      assertEquals(text.includes('"step_up"'), row.recentFactor === true, text.slice(0, 200));
     });
   }
 });
 
-/** Requests of routes without `stepUp`, and whether their change requires a fresh factor. */
+/** Requests of routes without `recentFactor`, and whether their change requires a recent factor. */
 const GRANTS: readonly (readonly [method: string, path: string, json: unknown, asks: boolean])[] = [
   ["POST", "/users", { user: { userName: "new" } }, false],
   ["POST", "/users", { user: { userName: "new2", phoneNumbers: [] } }, false],
@@ -67,13 +67,13 @@ const GRANTS: readonly (readonly [method: string, path: string, json: unknown, a
   ["POST", "/bulk", { choice: { names: ["gone"] }, action: "deactivate" }, false],
 ];
 
-Deno.test("a request that gives a user a sign-in method requires a fresh factor, on every route", async (t) => {
+Deno.test("a request that gives a user a sign-in method requires a recent factor, on every route", async (t) => {
   const now = createManualClock(Date.now());
   await using site = await startPeopleConsole({ clock: now });
   await site.put("ada", { phoneNumbers: [{ value: "+14155550123" }] });
   await site.put("gone", { active: false });
   const cookie = await site.signIn("owner");
-  now.advance(STEP_UP_MS + 1);
+  now.advance(RECENT_FACTOR_MS + 1);
   for (const [method, path, json, asks] of GRANTS) {
     await t.step(`${method} ${path} ${JSON.stringify(json)}: ${asks ? "asks" : "does not ask"}`, async () => {
       const view = await (await site.call(`${API}${path}`, { cookie })).json();
@@ -89,7 +89,7 @@ Deno.test("createSessionRoutes() makes a factor fresh only for the same user, an
   const clock = createManualClock();
   await using site = await startConsole({ clock });
   const cookie = await site.signIn("owner");
-  clock.advance(STEP_UP_MS + 1);
+  clock.advance(RECENT_FACTOR_MS + 1);
   const ask = () => site.call(`${API}/invitations/x`, { method: "DELETE", cookie }).then(code);
   const show = (password: string) =>
     site.call(`${API}/session/step-up`, { method: "POST", json: { password }, cookie }).then(code);
@@ -98,7 +98,7 @@ Deno.test("createSessionRoutes() makes a factor fresh only for the same user, an
   assertEquals(await ask(), "step_up");
   assertEquals(await show(PASSWORD), "let in");
   assertEquals(await ask(), "bad_invitation");
-  clock.advance(STEP_UP_MS + 1);
+  clock.advance(RECENT_FACTOR_MS + 1);
   assertEquals(await ask(), "step_up");
 });
 
@@ -128,10 +128,10 @@ Deno.test("ApiTokens gives a token the rights of its role, without an Origin, an
   assertEquals(await site.call(`${API}/tokens`, asToken(token)).then(code), "role");
 });
 
-Deno.test("ApiTokens refuses tokens, also an owner's, where a fresh factor or a browser is required", async () => {
+Deno.test("ApiTokens refuses tokens, also an owner's, where a recent factor or a browser is required", async () => {
   await using site = await startConsole();
   const { token } = await makeToken(site, { role: "owner" });
-  for (const row of CONSOLE_ROUTES.filter(({ stepUp, browserOnly }) => stepUp || browserOnly)) {
+  for (const row of CONSOLE_ROUTES.filter(({ recentFactor, browserOnly }) => recentFactor || browserOnly)) {
     const withBody = ["POST", "PUT", "PATCH"].includes(row.method);
     const response = await site.call(API + row.path.replaceAll(/:\w+/g, "x"), {
       method: row.method,

@@ -6,7 +6,7 @@ import type { UserView } from "../../console/api/users/user_types.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { startPeopleConsole } from "../fakes/console_people.ts";
 import { createManualClock, PASSWORD } from "../fakes/console_app.ts";
-import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
+import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 
 const BULK = "/console/api/bulk";
 const JOBS = "/console/api/jobs";
@@ -96,7 +96,7 @@ Deno.test("bulk: a stopped job ends after the current user, and all its changes 
   for (const name of names) assertEquals(await isActive(ask, name), true, name);
 });
 
-Deno.test("bulk: undo of a deactivation requires a fresh factor, undo of an activation does not", async () => {
+Deno.test("bulk: undo of a deactivation requires a recent factor, undo of an activation does not", async () => {
   const now = createManualClock(Date.now());
   await using site = await startPeopleConsole({ clock: now });
   await site.put("ada");
@@ -109,7 +109,7 @@ Deno.test("bulk: undo of a deactivation requires a fresh factor, undo of an acti
   };
   const activation = await begin("activate", "eve");
   const deactivation = await begin("deactivate", "ada");
-  now.advance(STEP_UP_MS + 1);
+  now.advance(RECENT_FACTOR_MS + 1);
   const undo = ({ id }: JobView) => site.call(`${JOBS}/${id}/undo`, { method: "POST", json: {}, cookie });
   assertEquals(await codeOf(await undo(deactivation)), "step_up");
   assertEquals((await undo(activation)).status, 200);

@@ -203,11 +203,14 @@ Deno.test("POST /clients/heard lists unknown senders and tests a secret, and doe
   assertEquals((await ask(site, "/clients/heard", { method: "POST", json: {} })).body.items, []);
 });
 
-Deno.test("client and credential routes that concern a secret require the owner role and a fresh factor", () => {
+Deno.test("client and credential routes that concern a secret require the owner role and a recent factor", () => {
   const secret = CONSOLE_ROUTES.filter(({ method, path }) =>
     method !== "GET" && ["/clients", "/clients/:id/secret", "/credentials"].includes(path)
   );
-  assertEquals(secret.map(({ needs, stepUp }) => [needs, stepUp]), Array(3).fill(["owner", true]));
+  assertEquals(
+    secret.map(({ needs, recentFactor }) => [needs, recentFactor]),
+    Array(3).fill(["owner", true]),
+  );
 });
 
 for (

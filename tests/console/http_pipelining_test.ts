@@ -57,7 +57,7 @@ const STALLED_MS = 300;
 
 const start = (body: Uint8Array<ArrayBuffer>, clock: Clock) => {
   const answer = () => Promise.resolve(new Response(body));
-  const app: HttpApp = Object.assign(answer, { answerOperator: answer, close: () => undefined });
+  const app: HttpApp = Object.assign(answer, { answerControlSocket: answer, close: () => undefined });
   return serveHttp({
     listen: { hostname: "127.0.0.1", port: 0 },
     tls: null,

@@ -15,7 +15,7 @@ import { INCOMPLETE_HEAD, openHalf, waitForHealth } from "../security/half_open.
 
 const log = createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined });
 const answer = () => Promise.resolve(new Response("ok"));
-const app: HttpApp = Object.assign(answer, { answerOperator: answer, close: () => undefined });
+const app: HttpApp = Object.assign(answer, { answerControlSocket: answer, close: () => undefined });
 const start = (more: Partial<ListenerDeps>) =>
   serveHttp({
     listen: { hostname: "127.0.0.1", port: 0 },

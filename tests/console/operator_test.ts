@@ -23,7 +23,7 @@ const ASKED = CONSOLE_ROUTES.filter(({ needs, path }) => needs !== "anyone" && p
 const ask = ({ ask }: TestComposition, { method, path }: ConsoleRoute) =>
   ask(method, path.replaceAll(/:\w+/g, "some-id"), method === "GET" ? undefined : {});
 
-Deno.test("answerOperator() allows the operator everything without a session and a fresh factor, except browser-only routes", async (t) => {
+Deno.test("answerControlSocket() allows the operator everything without a session and a recent factor, except browser-only routes", async (t) => {
   await using gateway = await openComposition();
   for (const row of ASKED) {
     const expected = row.browserOnly ? "browser_only" : "answered";
@@ -61,9 +61,9 @@ const UNREACHABLE = [
   "/console/api/../../metrics",
 ];
 for (const path of UNREACHABLE) {
-  Deno.test(`answerOperator() answers ${path} with 404`, async () => {
+  Deno.test(`answerControlSocket() answers ${path} with 404`, async () => {
     await using gateway = await openComposition();
-    const response = await gateway.app.answerOperator(new Request(`http://localhost${path}`));
+    const response = await gateway.app.answerControlSocket(new Request(`http://localhost${path}`));
     assertEquals([response.status, (await response.json()).error.code], [404, "not_found"]);
   });
 }
@@ -76,14 +76,14 @@ const REFUSED: readonly (readonly [what: string, path: string, init: RequestInit
   ["a very long address", `/users?q=${"x".repeat(9000)}`, {}, "target_too_long"],
 ];
 for (const [what, path, init, code] of REFUSED) {
-  Deno.test(`answerOperator() refuses ${what} as ${code}`, async () => {
+  Deno.test(`answerControlSocket() refuses ${what} as ${code}`, async () => {
     await using gateway = await openComposition();
     const request = new Request(`http://localhost/console/api${path}`, init);
-    assertEquals((await (await gateway.app.answerOperator(request)).json()).error.code, code);
+    assertEquals((await (await gateway.app.answerControlSocket(request)).json()).error.code, code);
   });
 }
 
-Deno.test("answerOperator() accepts a body of 1 MiB and no larger one", async () => {
+Deno.test("answerControlSocket() accepts a body of 1 MiB and no larger one", async () => {
   await using gateway = await openComposition();
   const post = (displayName: string) =>
     gateway.ask("POST", "/users", { user: { userName: "ann", displayName } });
@@ -91,10 +91,10 @@ Deno.test("answerOperator() accepts a body of 1 MiB and no larger one", async ()
   assertEquals((await post("x".repeat(100_000))).code, null);
 });
 
-Deno.test("answerOperator() ignores the Host header, because the socket has no name", async () => {
+Deno.test("answerControlSocket() ignores the Host header, because the socket has no name", async () => {
   await using gateway = await openComposition();
   const url = "http://elsewhere.example/console/api/live";
-  const response = await gateway.app.answerOperator(new Request(url));
+  const response = await gateway.app.answerControlSocket(new Request(url));
   await response.body?.cancel();
   assertEquals(response.status, 200);
 });

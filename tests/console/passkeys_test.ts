@@ -9,7 +9,7 @@ import {
   createAuthenticator,
   type FakeAuthenticator,
 } from "../fakes/authenticator.ts";
-import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
+import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 
 const API = "/console/api";
@@ -71,7 +71,7 @@ Deno.test("for an account with a passkey the password alone is no step-up, even 
   const clock = createManualClock(Date.now());
   await using site = await startConsole({ clock });
   const { cookie, authenticator } = await withPasskey(site);
-  clock.advance(STEP_UP_MS + 1);
+  clock.advance(RECENT_FACTOR_MS + 1);
   const invite = (as: string) =>
     ask(site, "/administrators", { json: { name: "thief", role: "owner" }, cookie: as });
   assertEquals((await invite(cookie)).code, "step_up");
@@ -126,7 +126,7 @@ Deno.test("Passkeys registers nothing for the challenge of another session, a se
   assertEquals(await add(await other.register(await fresh())), "let in");
 });
 
-Deno.test("createSessionRoutes() accepts a passkey as a fresh factor only from its owner", async () => {
+Deno.test("createSessionRoutes() accepts a passkey as a recent factor only from its owner", async () => {
   await using site = await startConsole();
   const { authenticator, cookie } = await withPasskey(site);
   const path = "/session/step-up";

@@ -1,4 +1,4 @@
-// The session model of the page: calls wait for a new session or a fresh factor, and then continue.
+// The session model of the page: calls wait for a new session or a recent factor, and then continue.
 
 import { assertEquals, assertRejects } from "@std/assert";
 import { type ApiClient, ApiFailure } from "../../console/web/app/api_client.ts";
@@ -52,7 +52,7 @@ Deno.test("whileSignedIn() waits for a new session and runs the call again", asy
   assertEquals([await result, call.runs, model.isInterrupted.value], ["done", 2, false]);
 });
 
-Deno.test("whileSignedIn() waits for a fresh factor, which an old session does not have", async () => {
+Deno.test("whileSignedIn() waits for a recent factor, which an old session does not have", async () => {
   const model = createModel();
   const call = failing("step_up");
   const result = model.whileSignedIn(call);
@@ -91,7 +91,7 @@ Deno.test("SessionModel.cancelStepUp() gives up every waiting call, and none was
   assertEquals([calls.map(({ runs }) => runs), model.isSteppingUp.value], [[1, 1], false]);
 });
 
-Deno.test("whileSignedIn() handles a lost session and a fresh factor, and gives up in the end", async () => {
+Deno.test("whileSignedIn() handles a lost session and a recent factor, and gives up in the end", async () => {
   const model = createModel();
   const both = model.whileSignedIn(failing("not_signed_in", "step_up"));
   for (let round = 0; round < 2; round += 1) {

@@ -145,6 +145,6 @@ Deno.test("users: a dry run lists the rows that a login would take, and sends no
   await site.store.commit({ mutations: [mutation] });
   site.pairings.adopt(pairing);
   const sends = await tryLogin("ada");
-  assertEquals([sends.end, sends.steps.at(-1)?.then], ["sends", ["initiate"]]);
+  assertEquals([sends.end, sends.steps.at(-1)?.then], ["sends", ["sends a push request"]]);
   assertEquals(site.limits.pushesLeft("ada"), true);
 });

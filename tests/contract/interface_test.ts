@@ -60,9 +60,9 @@ Deno.test("the settings have the same keys and defaults", async () => {
 });
 
 Deno.test("the flow table has the same rows", async () => {
-  const rows = FLOW.map(({ name, from, when, then, say, to }) =>
+  const rows = FLOW.map(({ name, from, when, then, prompt, to }) =>
     `${from} / ${name}: ${when.join(" and ")} -> ${then.join(", ") || "nothing"}; ${
-      say ?? "no message"
+      prompt ?? "no message"
     }; ${to}`
   );
   await assertSnapshot("flow.txt", lines(rows));

@@ -2,7 +2,7 @@
 
 import { staysOpen } from "./one_time_secret.ts";
 import { assertEquals, assertMatch } from "@std/assert";
-import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
+import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 import { PASSWORD, startConsole } from "../fakes/console_app.ts";
 import { submitPassword } from "./browser.ts";
 import { openAccess, secretShown } from "./access_page.ts";
@@ -11,14 +11,14 @@ import { consoleTests } from "./console_tests.ts";
 const test = consoleTests(startConsole, { role: "owner" });
 
 test(
-  "an action that requires a fresh factor asks for it over the page, and then continues by itself",
+  "an action that requires a recent factor asks for it over the page, and then continues by itself",
   { manualClock: true },
   async ({ page, site, clock }) => {
     await openAccess(page, { site });
     await page.getByRole("button", { name: "Invite administrator" }).click();
     await page.getByLabel("Name").fill("Grace");
     await page.getByLabel("Role").selectOption("operator");
-    clock.advance(STEP_UP_MS + 1);
+    clock.advance(RECENT_FACTOR_MS + 1);
     await page.getByRole("button", { name: "Create link" }).click();
     const asked = page.getByRole("dialog", { name: "Confirm it's you" });
     await asked.getByLabel("Password").fill("wrong");

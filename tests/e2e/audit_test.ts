@@ -4,7 +4,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { AUDIT_ACTIONS } from "../../platform/audit_actions.ts";
-import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
+import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { assertHoldsInBothLooks, findAccessibilityProblems, laidOut } from "./page_checks.ts";
@@ -123,12 +123,12 @@ browserTest("/audit and the pages of its objects link to each other", async ({ p
 });
 
 browserTest(
-  "/audit is exported as a file after a fresh factor, and records the export",
+  "/audit is exported as a file after a recent factor, and records the export",
   async ({ page }) => {
     const clock = createManualClock(Date.now());
     await using site = await startConsole({ dist: await currentDist(), clock });
     await openWithRecords(site, page);
-    clock.advance(STEP_UP_MS + 1000);
+    clock.advance(RECENT_FACTOR_MS + 1000);
     await page.getByRole("button", { name: "Export CSV" }).click();
     const dialog = page.getByRole("dialog", { name: "Confirm it's you" });
     await dialog.waitFor();

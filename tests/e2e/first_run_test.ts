@@ -1,7 +1,7 @@
 // The first run: from the printed link to an accepted login, the remaining steps, and a set-up that takes long.
 
 import { assertEquals } from "@std/assert";
-import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
+import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 import { decodeBase32, totpAt } from "../../radius/factors/totp.ts";
 import { encodeLoginRecord, historyKey } from "../../radius/conversation/login_record.ts";
 import { createManualClock, PASSWORD, startConsole } from "../fakes/console_app.ts";
@@ -182,7 +182,7 @@ browserTest(
     await page.getByRole("img", { name: "QR code for the authenticator app" }).waitFor();
     const seed = decodeBase32(await page.locator("code").first().innerText());
     if (seed === null) throw new Error("The page shows no base32 seed");
-    clock.advance(STEP_UP_MS + 1);
+    clock.advance(RECENT_FACTOR_MS + 1);
     await page.getByLabel("Code", { exact: true }).fill(totpAt(seed, Math.floor(clock.nowMs() / 30_000), 6));
     await page.getByRole("button", { name: "Verify code" }).click();
     const asked = page.getByRole("dialog", { name: "Confirm it's you" });

@@ -1,7 +1,7 @@
 // Groups and devices in a browser, with elements found by role and label.
 
 import { assertEquals } from "@std/assert";
-import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
+import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 import { createManualClock, PASSWORD } from "../fakes/console_app.ts";
 import { SCIM_ACTOR, startPeopleConsole } from "../fakes/console_people.ts";
 import { browserTest, currentDist, enterAs } from "./browser.ts";
@@ -119,7 +119,7 @@ test("devices: all are listed, filtered and revoked", async ({ page, site, open 
   assertEquals(site.pairings.of("ada"), []);
 });
 
-browserTest("devices and users: removing a factor requires a fresh factor first", async ({ page }) => {
+browserTest("devices and users: removing a factor requires a recent factor first", async ({ page }) => {
   const now = createManualClock(Date.now());
   await using site = await startPeopleConsole({ dist, clock: now });
   await site.put("ada");
@@ -138,7 +138,7 @@ browserTest("devices and users: removing a factor requires a fresh factor first"
     await asked.waitFor({ state: "detached" });
   };
   await enterAs(page, { site, role: "user_manager", path: "/devices", heading: "Devices" });
-  now.advance(STEP_UP_MS + 1);
+  now.advance(RECENT_FACTOR_MS + 1);
   await page.getByRole("button", { name: "Revoke Text message ada" }).first().click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
   await confirm();
@@ -146,7 +146,7 @@ browserTest("devices and users: removing a factor requires a fresh factor first"
   assertEquals(site.pairings.of("ada").length, 1);
   await page.goto(`${site.origin}/users/ada#devices`);
   await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
-  now.advance(STEP_UP_MS + 1);
+  now.advance(RECENT_FACTOR_MS + 1);
   await page.getByRole("button", { name: /^Revoke Text message/ }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
   await confirm();

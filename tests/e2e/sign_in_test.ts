@@ -4,7 +4,7 @@ import { staysOpen } from "./one_time_secret.ts";
 import { assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { decodeBase32, totpAt } from "../../radius/factors/totp.ts";
-import { STEP_UP_MS } from "../../console/api/auth/permissions.ts";
+import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 import { auditRecordsOf } from "../fakes/audited.ts";
 import { createManualClock, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { oidcSettings, startOidcProvider } from "../fakes/oidc_provider.ts";
@@ -131,7 +131,7 @@ test("a passkey signs in from the suggestions of the name field, and makes a fac
   await enterByName(page, { site, path: "/access#sign-in" });
   await addPasskey(page, "laptop");
   await page.getByRole("status").getByText("The passkey laptop was added.").waitFor();
-  clock.advance(STEP_UP_MS + 1);
+  clock.advance(RECENT_FACTOR_MS + 1);
   await page.getByRole("button", { name: "Set up an authenticator app" }).click();
   await page.getByRole("dialog", { name: "Confirm it's you" })
     .getByRole("button", { name: "Use a passkey" }).click();
@@ -191,7 +191,7 @@ browserTest(
     await page.getByRole("button", { name: "Continue with Example ID" }).click();
     await page.getByRole("button", { name: "Invite administrator" }).click();
     await page.getByLabel("Name").fill("Grace");
-    clock.advance(STEP_UP_MS + 1);
+    clock.advance(RECENT_FACTOR_MS + 1);
     await page.getByRole("button", { name: "Create link" }).click();
     const asked = page.getByRole("dialog", { name: "Confirm it's you" });
     const opened = context.waitForEvent("page");

@@ -104,22 +104,22 @@ export async function openComposition(
 }
 
 /** Typed calls of an application's operator API. */
-export function operatorApi({ answerOperator }: Pick<Composition["app"], "answerOperator">): AdminApi {
+export function operatorApi({ answerControlSocket }: Pick<Composition["app"], "answerControlSocket">): AdminApi {
   return hc<ConsoleApi>(`http://localhost${CONSOLE_API_PATH}`, {
-    fetch: (input: URL | RequestInfo, init?: RequestInit) => answerOperator(new Request(input, init)),
+    fetch: (input: URL | RequestInfo, init?: RequestInit) => answerControlSocket(new Request(input, init)),
   });
 }
 
 /** One request of the operator, with an optional JSON body. */
 export async function askOperator(
-  { answerOperator }: Pick<Composition["app"], "answerOperator">,
+  { answerControlSocket }: Pick<Composition["app"], "answerControlSocket">,
   { method, path, json }: { method: string; path: string; json?: unknown },
 ): Promise<OperatorAnswer> {
   const body = json === undefined
     ? {}
     : { body: JSON.stringify(json), headers: { "content-type": "application/json" } };
   const url = `http://localhost${CONSOLE_API_PATH}${path}`;
-  const response = await answerOperator(new Request(url, { method, ...body }));
+  const response = await answerControlSocket(new Request(url, { method, ...body }));
   const text = await response.text();
   return { status: response.status, text, code: response.ok ? null : JSON.parse(text).error.code };
 }

@@ -136,7 +136,7 @@ async function listen(log: Log, port = 0) {
   const forward: HttpApp = Object.assign(
     (request: Request, info: { remoteAddress: string }) => app?.(request, info) ?? starting(),
     {
-      answerOperator: (request: Request) => app?.answerOperator(request) ?? starting(),
+      answerControlSocket: (request: Request) => app?.answerControlSocket(request) ?? starting(),
       close: () => app?.close(),
     },
   );

@@ -55,9 +55,9 @@ const CLIENT = `[[radius.client]]\nname = "vpn"\naddress = ["192.0.2.7"]\nsecret
 const EXTERNAL =
   `[second_factor]\nurl = "https://api.example.com"\nconsumer_key = "k"\nconsumer_secret = "s"`;
 const CASES = [
-  { what: "the generated secret", toml: "", says: "it asks for the RADIUS secret of the file above" },
+  { what: "the generated secret", toml: "", says: "it asks for the RADIUS secret in the file above" },
   { what: "radius.secret", toml: `[radius]\nsecret = "0123456789abcdef"`, says: "it asks for radius.secret" },
-  { what: "a client's secret", toml: CLIENT, says: "from a host that is a client of yours" },
+  { what: "a client's secret", toml: CLIENT, says: "from a host that is a configured client" },
   { what: "a device of an external service", toml: EXTERNAL, says: "pair ada --device <pairing_id>" },
 ] as const;
 for (const { what, toml, says } of CASES) {
@@ -80,7 +80,7 @@ Deno.test("bannerText() links to the console itself when it has an owner", () =>
 Deno.test("bannerText() refers to a client of the console like one of the file, and shows no generated secret then", () => {
   const facts = factsOf("", { hasClients: true, generatedSecret: null });
   const text = bannerText(facts, { terminal: true });
-  assertStringIncludes(text, "from a host that is a client of yours, with its secret");
+  assertStringIncludes(text, "from a host that is a configured client, with its secret");
   assertEquals(text.includes("radius.secret") || text.includes("RADIUS secret"), false);
 });
 
@@ -153,7 +153,7 @@ Deno.test("removeSetUpLink() does not change a first-start.txt without a link", 
 });
 
 Deno.test("bannerText() warns that any client address is accepted while there is no client", () => {
-  const note = "any client address is accepted with the one RADIUS secret";
+  const note = "any client address is accepted with the shared RADIUS secret";
   assertStringIncludes(bannerText(factsOf(""), { terminal: false }), note);
   assertEquals(bannerText(factsOf(CLIENT), { terminal: false }).includes(note), false);
 });

@@ -253,7 +253,7 @@ const PATHS = [
 
 Deno.test("the control socket of a server serves only the console API", async () => {
   await using gateway = await openComposition();
-  await using world = await openWorld({ answer: gateway.app.answerOperator });
+  await using world = await openWorld({ answer: gateway.app.answerControlSocket });
   const listener = await world.listen();
   for (const [path, status] of PATHS) assertEquals([path, (await world.ask(path))[0]], [path, status]);
   await listener.close();

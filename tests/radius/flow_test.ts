@@ -5,7 +5,7 @@ import { PAGES } from "../../docs/generate.ts";
 import { CONDITIONS, type FlowCondition } from "../../radius/flow/conditions.ts";
 import { MAX_VALUE_OCTETS } from "../../radius/protocol/packet.ts";
 import { EFFECTS, FLOW, type FlowRow, rowsFrom } from "../../radius/flow/flow.ts";
-import { FACTOR_ORDER } from "../../radius/flow/context.ts";
+import { FACTOR_ORDER } from "../../radius/flow/facts.ts";
 import { type Prompt, PROMPTS, renderPrompt, splitReplyMessage } from "../../radius/flow/prompts.ts";
 import { type FlowPlace, isStep, PASSAGES, STEPS } from "../../radius/protocol/steps.ts";
 
@@ -21,7 +21,7 @@ const PROOFS = new Map<FlowCondition, readonly string[]>([
 
 const isEnd = (to: FlowRow["to"]): to is "accept" | "reject" => to === "accept" || to === "reject";
 const placed = ({ from, name }: FlowRow) => `${from} ${name}`;
-const outsideOf = (row: FlowRow) => row.then.filter((effect) => EFFECTS[effect].outside);
+const outsideOf = (row: FlowRow) => row.then.filter((effect) => EFFECTS[effect].upstream);
 
 /** The conditions of a row; `always` has none. */
 function asked({ when }: FlowRow): FlowCondition[] {
@@ -146,8 +146,8 @@ Deno.test("FLOW leaves every passage after a bounded number of rows", () => {
 Deno.test("FLOW has a prompt wherever a reply is sent, and none on the way to a passage", () => {
   for (const row of FLOW) {
     const leaves = isEnd(row.to) || isStep(row.to);
-    assertEquals(row.say !== null, leaves, placed(row));
-    if (row.say !== null) assertEquals("final" in PROMPTS[row.say], isEnd(row.to), placed(row));
+    assertEquals(row.prompt !== null, leaves, placed(row));
+    if (row.prompt !== null) assertEquals("final" in PROMPTS[row.prompt], isEnd(row.to), placed(row));
   }
 });
 

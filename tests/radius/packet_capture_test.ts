@@ -24,7 +24,7 @@ const drop = (octets: Uint8Array, source = "192.0.2.1") => ({
 });
 
 Deno.test("PacketCapture keeps only the newest strays, and drops those whose octets were overwritten", () => {
-  const log = new PacketCapture({ clock: { nowMs: () => 0 } }, { mostStrays: 5, ringOctets: 8192 });
+  const log = new PacketCapture({ clock: { nowMs: () => 0 } }, { maxStrays: 5, ringOctets: 8192 });
   for (let identifier = 0; identifier < 40; identifier++) {
     log.dropped(drop(packet([1, 3, 65], identifier), `192.0.2.${identifier}`));
   }
@@ -39,7 +39,7 @@ Deno.test("PacketCapture keeps only the newest strays, and drops those whose oct
 
 Deno.test("PacketCapture keeps a limited number of packets a second, and continues in the next second", () => {
   let nowMs = 0;
-  const log = new PacketCapture({ clock: { nowMs: () => nowMs } }, { mostPerSecond: 3 });
+  const log = new PacketCapture({ clock: { nowMs: () => nowMs } }, { maxPerSecond: 3 });
   for (let identifier = 0; identifier < 9; identifier++) log.dropped(drop(packet([], identifier)));
   assertEquals(log.strays(100).length, 3);
   nowMs = 1000;

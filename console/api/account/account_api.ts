@@ -121,7 +121,7 @@ function createAccountSessionRoutes(deps: AccountApiDeps & { attempts: SignInRat
       const factor = await verifyOwnCode({ ...deps, people: requireUsers(deps.people) }, { canonical, code });
       if (factor === null) throw new Refusal("wrong_me_code");
       attempt.forgive();
-      await accountAuth().sessions.freshen(me.id, factor);
+      await accountAuth().sessions.recordFactor(me.id, factor);
       return c.json(await answer(c, await accountAuth().requireSession(c)));
     })
     .delete("/", async (c) => {

@@ -232,7 +232,7 @@ async function denyAll({ secondFactorAdmin, log }: NotMeDeps, canonical: string)
   let denied = 0;
   for (const { requestId } of waiting) {
     const outcome = await secondFactorAdmin?.decide(requestId, { approve: false }).catch((fault: unknown) => {
-      log.error("a disowned request could not be denied", { fault: String(fault) });
+      log.error("a reported request could not be denied", { fault: String(fault) });
     });
     if (outcome?.ok === true) denied += 1;
   }

@@ -36,9 +36,9 @@ export interface AccountSession {
   /** The pairing of the phone that opened the session. */
   readonly pairingId: string | null;
   readonly endsMs: number;
-  /** Whether it may add a factor: a link opened it, or the user entered a code within {@link FRESH_CODE_MS}. */
+  /** Whether it may add a factor: a link opened it, or the user entered a code within {@link RECENT_CODE_MS}. */
   readonly mayAddFactors: boolean;
-  /** The pairing whose code the user entered within {@link FRESH_CODE_MS}, if any. */
+  /** The pairing whose code the user entered within {@link RECENT_CODE_MS}, if any. */
   readonly shownFactor: string | null;
 }
 
@@ -61,7 +61,7 @@ export interface AccountSessionsDeps {
 
 const TOKEN_OCTETS = 16;
 /** How long a code lets a session that a phone opened add factors. */
-export const FRESH_CODE_MS = 5 * 60_000;
+export const RECENT_CODE_MS = 5 * 60_000;
 const MAX_TOKEN_CHARACTERS = 64;
 const SESSION_MS = 3600_000;
 const IDLE_MS = 15 * 60_000;
@@ -117,7 +117,7 @@ export class AccountSessions {
   }
 
   /** The user entered a code of the pairing `factor` in this session. @throws Refusal `changed_meanwhile`. */
-  async freshen(id: string, factor: string): Promise<void> {
+  async recordFactor(id: string, factor: string): Promise<void> {
     const { store, clock } = this.#deps;
     const { key, value, versionstamp } = await store.get<SessionRecord>(keyOf(id));
     if (value === null) throw new Refusal("changed_meanwhile");
@@ -157,15 +157,15 @@ export class AccountSessions {
     id: string,
     { record, person }: { record: SessionRecord; person: AccountOwner },
   ): AccountSession {
-    const isFresh = this.#deps.clock.nowMs() - (record.freshMs ?? -Infinity) < FRESH_CODE_MS;
+    const isRecent = this.#deps.clock.nowMs() - (record.freshMs ?? -Infinity) < RECENT_CODE_MS;
     return {
       id,
       person,
       via: record.via,
       pairingId: record.pairingId,
       endsMs: endOf(record),
-      mayAddFactors: record.via === "link" || isFresh,
-      shownFactor: isFresh ? record.freshBy ?? null : null,
+      mayAddFactors: record.via === "link" || isRecent,
+      shownFactor: isRecent ? record.freshBy ?? null : null,
     };
   }
 

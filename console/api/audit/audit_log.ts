@@ -238,7 +238,7 @@ export function createAuditRoutes({ store }: AuditRouteDeps) {
       const { before, ...query } = c.req.valid("query");
       return c.json(await readAuditPage(store, filterOf(query), { before: before ?? null, limit: PAGE }));
     })
-    .get("/export", may("viewer", { stepUp: true }), queryValues(EXPORT), async (c) => {
+    .get("/export", may("viewer", { recentFactor: true }), queryValues(EXPORT), async (c) => {
       const { format, ...query } = c.req.valid("query");
       const filter = filterOf(query);
       const event = { action: "audit.export" as const, object: "audit", after: exportText(format, filter) };

@@ -1,5 +1,5 @@
-// Changes of administrators: invitations, roles, disabling and removing. Every change reads and writes one guard key, so that
-// of two concurrent changes one is refused, and the last owner stays.
+// Changes of administrators: invitations, roles, disabling and removing. Every change reads and writes one guard key. So one
+// of two concurrent changes is refused, and the last owner stays.
 
 import type { AdminSettings } from "../../../platform/config/config.ts";
 import { auditEntry, type AuditValues } from "../../../platform/audit.ts";

@@ -1,4 +1,4 @@
-// Records of administrators, their roles, and the guard key that every change reads and writes, so that two concurrent changes cannot
+// Records of administrators and their roles. Every change reads and writes one guard key, so that two concurrent changes cannot
 // leave the console without an owner.
 
 import type { AdminSettings } from "../../../platform/config/config.ts";
@@ -15,27 +15,27 @@ export function isAllowed(role: Role, needs: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needs);
 }
 
-/** An administrator. If `credential` changes, their sessions end. It changes with the role and with each reset of the sign-in. */
+/** An administrator. Their sessions end if `credential` changes: with the role, and with each reset of the sign-in methods. */
 export interface Admin {
-  /** Another account of the same name has another id. */
+  /** A later account of the same name has another id. */
   readonly id: string;
   readonly name: string;
   readonly role: Role;
   readonly credential: string;
   readonly origin: AdminOrigin;
-  /** When the sign-in provider last confirmed the role; 0: it no longer does. Absent for accounts that are not the provider's. */
+  /** When the sign-in provider last confirmed the role; 0 if it no longer does. Absent for accounts that the provider does not manage. */
   readonly confirmedMs?: number;
 }
 
 /** An administrator who is signed in. */
 export interface Session {
-  /** The token's digest: names the session, opens nothing. */
+  /** The digest of the token. It identifies the session and gives no access. */
   readonly id: string;
   readonly admin: Admin;
   readonly deadlineMs: number;
-  /** When it ends unless it is used before. */
+  /** When the session ends if it is not used. */
   readonly idleDeadlineMs: number;
-  /** When a factor was shown last; 0 for what shows none. */
+  /** When the administrator last used a factor; 0 for tokens and commands, which use none. */
   readonly freshMs: number;
 }
 
@@ -53,7 +53,7 @@ export interface AdminRecord {
   readonly disabled?: true;
   /** A digest of the provider's issuer and subject. */
   readonly subject?: string;
-  /** When the provider last gave the person a role; 0 once it gave none. Absent in records of version 0.1.0, where it counts as 0. */
+  /** When the provider last gave a role; 0 after it gave none. Records of version 0.1.0 lack it, which counts as 0. */
   readonly confirmedMs?: number;
 }
 
@@ -74,7 +74,7 @@ export function adminKey(name: string): Deno.KvKey {
 /** Names of other actors in the audit log, which no administrator can have. */
 const OTHER_ACTORS = /^(?:(?:token|user|scim|console):|(?:radius|command|refresh|nobody)$)/;
 
-/** One to 64 characters, none of them invisible, and no name of another actor. */
+/** One to 64 visible characters, and not the name of another actor. */
 export function isAdminName(name: string): boolean {
   const trimmed = name.trim();
   return trimmed.length > 0 && name.length <= MAX_NAME_CHARACTERS && !/\p{C}/u.test(name) &&
@@ -99,7 +99,7 @@ export function adminOfRecord(record: AdminRecord, vault: Vault): Admin {
     id,
     name: record.name,
     role,
-    // Without the password hash: a new password has a new id, and the hash of the same password can be renewed.
+    // Not from the password hash: a new password comes with a new id, and the hash of the same password can be renewed.
     credential: vault.digest("console credential", `store\0${role}\0${id}`),
     ...(record.subject === undefined
       ? { origin: "console" }

@@ -30,23 +30,23 @@ export function createAdminRoutes(deps: AdminRouteDeps) {
     .get("/", may("viewer"), async (c) => c.json({ nowMs: clock.nowMs(), ...await administrators.list() }))
     .post(
       "/",
-      may("owner", { stepUp: true }),
+      may("owner", { recentFactor: true }),
       jsonBody(INVITE),
       async (c) => c.json(await administrators.invite(c.req.valid("json"), callerOf(c))),
     )
     .patch(
       "/:id",
-      may("owner", { stepUp: true }),
+      may("owner", { recentFactor: true }),
       jsonBody(CHANGE),
       async (c) => c.json(await administrators.change(c.req.param("id"), c.req.valid("json"), callerOf(c))),
     )
-    .delete("/:id", may("owner", { stepUp: true }), async (c) => {
+    .delete("/:id", may("owner", { recentFactor: true }), async (c) => {
       await administrators.remove(c.req.param("id"), callerOf(c));
       return c.json({ done: true });
     })
     .post(
       "/:id/link",
-      may("owner", { stepUp: true }),
+      may("owner", { recentFactor: true }),
       jsonBody(EMPTY),
       async (c) => c.json(await administrators.renew(c.req.param("id"), callerOf(c))),
     )
@@ -74,7 +74,7 @@ export function createAdminRoutes(deps: AdminRouteDeps) {
 }
 
 export function createInvitationRoutes({ administrators }: AdminRouteDeps) {
-  return new Hono<HttpEnv>().delete("/:id", may("owner", { stepUp: true }), async (c) => {
+  return new Hono<HttpEnv>().delete("/:id", may("owner", { recentFactor: true }), async (c) => {
     await administrators.withdraw(c.req.param("id"), callerOf(c));
     return c.json({ done: true });
   });

@@ -1,5 +1,5 @@
-// Administrators for sign-in: those of the settings, those of the store, and the one-time links with which a person chooses
-// how to sign in.
+// Administrators for sign-in: those of the settings, those of the store, and the one-time links with which they choose their
+// sign-in methods.
 
 import { auditEntry } from "../../../platform/audit.ts";
 import type { AdminSettings } from "../../../platform/config/config.ts";
@@ -47,10 +47,10 @@ export interface AdminStoreDeps {
   readonly random: Random;
   readonly configAdmins: readonly AdminSettings[];
   readonly log: Log;
-  /** The beginning of the set-up link. */
+  /** The origin of the set-up link. */
   readonly publicUrl: string;
   readonly hasher?: PasswordHasher;
-  /** An account was set up, so the set-up link is void. */
+  /** Called after the set-up of an account, because the set-up link is no longer valid. */
   readonly onSetUp?: () => Promise<void>;
 }
 
@@ -78,7 +78,7 @@ export class AdminStore {
     return this.#isOwnerKnown;
   }
 
-  /** A one-time link that creates the first owner, and voids an earlier one. Valid for an hour; `null` if there is an owner. */
+  /** A one-time link that creates the first owner, valid for an hour. An earlier link ends. `null` if there is an owner. */
   setupLink(): Promise<string | null> {
     return this.invitations.setupLink();
   }
@@ -142,7 +142,7 @@ export class AdminStore {
       await this.#renewHash(entry, password);
       return adminOfRecord(record, vault);
     }
-    // The settings have the password in clear text; its digest is compared, after the same work.
+    // The settings have the password in clear text. Its digest is compared after the hasher ran, so both cases take the same time.
     const given = vault.digest("console password", password);
     const wanted = vault.digest("console password", setting?.password ?? "");
     const isEqual = equalDigests(given, wanted);
@@ -171,8 +171,8 @@ export class AdminStore {
   }
 
   /**
-   * Hashes a password again if its hash has the cost of an earlier version. Otherwise a sign-in with this name would take another
-   * time than one with an unknown name. If the record changed or the hasher is busy, the next sign-in does it.
+   * Hashes a password again if its hash has the cost of an earlier version. Otherwise, the duration of a sign-in would reveal that
+   * the name exists. If the record changed or the hasher is busy, the next sign-in renews the hash.
    */
   async #renewHash(entry: StoreEntry<AdminRecord>, password: string): Promise<void> {
     const { key, value: record, versionstamp } = entry;
@@ -188,7 +188,7 @@ export class AdminStore {
     });
   }
 
-  /** The record that a claim creates or renews; valid while the current record is unchanged. */
+  /** The record that a claim creates or renews, with the check that the stored record is unchanged. */
   async #recordFor(
     claim: Claim,
     { name, password }: AdminClaim,

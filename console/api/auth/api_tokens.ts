@@ -1,4 +1,4 @@
-// API tokens for scripts: signed JWTs (RFC 7519), each with a record in the store, so that it can be revoked at once. A token has
+// API tokens for scripts: signed JWTs (RFC 7519). Each has a record in the store, so that it can be revoked at once. A token has
 // at most the permissions of its creator, and ends with the creator's account.
 
 import { Hono } from "hono";
@@ -186,7 +186,7 @@ export function createTokenRoutes({ tokens, store, clock }: TokenRouteDeps) {
       may("owner"),
       async (c) => c.json({ nowMs: clock.nowMs(), items: (await tokens.list()).map(rowOf) }),
     )
-    .post("/", may("owner", { stepUp: true }), jsonBody(NEW_TOKEN), async (c) => {
+    .post("/", may("owner", { recentFactor: true }), jsonBody(NEW_TOKEN), async (c) => {
       const { name, role, days } = c.req.valid("json");
       const known = await tokens.list();
       if (known.length >= MAX_TOKENS) throw new Refusal("too_many_tokens");
@@ -196,7 +196,7 @@ export function createTokenRoutes({ tokens, store, clock }: TokenRouteDeps) {
       await store.commit({ mutations: [made.mutation, auditEntry({ ...callerOf(c), ...event })] });
       return c.json({ token: made.token, item: rowOf(made.record) });
     })
-    .delete("/:id", may("owner", { stepUp: true }), async (c) => {
+    .delete("/:id", may("owner", { recentFactor: true }), async (c) => {
       const record = await tokens.find(c.req.param("id"));
       if (record === null) throw new Refusal("not_found");
       const { id, name, role } = record;

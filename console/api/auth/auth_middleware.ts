@@ -1,10 +1,10 @@
-// Authentication and authorization of the console API: sessions, API tokens, roles and fresh factors are checked here,
-// by the permission that the route declares, before any other handler runs.
+// Authentication and authorization of the console API. Checks session, API token, role and recent factor against the permission
+// of the route, before any other handler runs.
 
 import type { Context, MiddlewareHandler } from "hono";
 import type { Clock } from "../../../platform/runtime.ts";
 import { isAllowed, type Session } from "./admin_records.ts";
-import { type Permission, requiredPermission, STEP_UP_MS } from "./permissions.ts";
+import { type Permission, RECENT_FACTOR_MS, requiredPermission } from "./permissions.ts";
 import type { ApiTokens } from "./api_tokens.ts";
 import { type HttpEnv, requireSameOrigin } from "../hono_env.ts";
 import { Refusal } from "../errors.ts";
@@ -16,8 +16,8 @@ export interface AuthDeps {
   readonly clock: Clock;
 }
 
-/** The session of requests through the control socket. No administrator can have its name. */
-const OPERATOR: Session = {
+/** The session of commands, which use the control socket. No administrator can have its name. */
+const COMMAND_SESSION: Session = {
   id: "",
   admin: { id: "command", name: "command", role: "owner", credential: "", origin: "settings" },
   deadlineMs: Number.MAX_SAFE_INTEGER,
@@ -25,22 +25,22 @@ const OPERATOR: Session = {
   freshMs: 0,
 };
 
-/** Refuses requests that the permission of their route does not allow, and those that no route with a permission handles. */
+/** Refuses requests that the permission of their route does not allow, and requests without such a route. */
 export function createAuthMiddleware(deps: AuthDeps): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     const permission = requiredPermission(c);
-    // A browser adds no Authorization to another site's request by itself, and it cannot open the control socket. So the
-    // origin is checked only of requests that have neither.
+    // Another site cannot make a browser send Authorization or open the control socket. So the origin is checked only
+    // for requests without either.
     const hasBearer = bearerToken(c) !== null && permission !== null && permission.needs !== "anyone";
     if (!c.env.viaControlSocket && !hasBearer) requireSameOrigin(c);
     if (permission === null) throw new Refusal("not_found");
     const { needs } = permission;
     if (needs !== "anyone") {
-      const { session, again, requireFreshFactor } = await authenticate(c, permission, deps);
+      const { session, again, requireRecentFactor } = await authenticate(c, permission, deps);
       if (!isAllowed(session.admin.role, needs)) throw new Refusal("role");
       c.set("isStillAllowed", () => again().then(({ admin }) => isAllowed(admin.role, needs), whenRefused));
-      c.set("requireFreshFactor", requireFreshFactor);
-      if (permission.stepUp) requireFreshFactor();
+      c.set("requireRecentFactor", requireRecentFactor);
+      if (permission.recentFactor) requireRecentFactor();
       c.set("session", session);
       c.var.body.allowLarge();
     }
@@ -52,8 +52,8 @@ export function createAuthMiddleware(deps: AuthDeps): MiddlewareHandler<HttpEnv>
 interface Authenticated {
   readonly session: Session;
   readonly again: () => Promise<Session>;
-  /** @throws Refusal unless the caller used a factor within {@link STEP_UP_MS}. */
-  readonly requireFreshFactor: () => void;
+  /** @throws Refusal unless the caller used a factor within {@link RECENT_FACTOR_MS}. */
+  readonly requireRecentFactor: () => void;
 }
 
 async function authenticate(
@@ -61,7 +61,7 @@ async function authenticate(
   permission: Permission,
   deps: AuthDeps,
 ): Promise<Authenticated> {
-  if (c.env.viaControlSocket) return asOperator(permission);
+  if (c.env.viaControlSocket) return asCommand(permission);
   const bearer = bearerToken(c);
   return bearer === null
     ? await withCookie(sessionToken(c), permission, deps)
@@ -69,15 +69,15 @@ async function authenticate(
 }
 
 /**
- * The operator of this machine: only the owner of the data directory can open the control socket, and that account could
- * change the store as well. So every route is open to it, without a factor, except those about a browser's own session.
+ * A command on this machine. Only the owner of the data directory can open the control socket, and that account can also
+ * change the store. So it has the role owner and needs no factor. Routes about a browser's own session are refused.
  */
-function asOperator({ browserOnly }: Permission): Authenticated {
+function asCommand({ browserOnly }: Permission): Authenticated {
   if (browserOnly) throw new Refusal("browser_only");
   return {
-    session: OPERATOR,
-    again: () => Promise.resolve(OPERATOR),
-    requireFreshFactor: () => undefined,
+    session: COMMAND_SESSION,
+    again: () => Promise.resolve(COMMAND_SESSION),
+    requireRecentFactor: () => undefined,
   };
 }
 
@@ -95,23 +95,23 @@ async function withCookie(
   return {
     session,
     again: () => resume({ countsAsUse: false }),
-    requireFreshFactor() {
-      if (clock.nowMs() - session.freshMs > STEP_UP_MS) throw new Refusal("step_up");
+    requireRecentFactor() {
+      if (clock.nowMs() - session.freshMs > RECENT_FACTOR_MS) throw new Refusal("step_up");
     },
   };
 }
 
 async function withToken(
   token: string,
-  { stepUp, browserOnly }: Permission,
+  { recentFactor, browserOnly }: Permission,
   { tokens }: AuthDeps,
 ): Promise<Authenticated> {
   const session = await tokens.resume(token);
-  if (stepUp || browserOnly) throw new Refusal("not_for_tokens");
+  if (recentFactor || browserOnly) throw new Refusal("not_for_tokens");
   return {
     session,
     again: () => tokens.resume(token),
-    requireFreshFactor() {
+    requireRecentFactor() {
       throw new Refusal("not_for_tokens");
     },
   };

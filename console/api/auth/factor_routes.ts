@@ -29,8 +29,8 @@ const CODE = v.strictObject({ code: textUpTo(64) });
 const LABEL = v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(64), v.regex(/^\P{C}*$/u));
 const NEW_PASSKEY = v.strictObject({ label: LABEL, response: REGISTRATION });
 
-/** Changes of an administrator's own factors need a browser and a fresh factor. */
-const OWN_FACTOR = may("viewer", { stepUp: true, browserOnly: true });
+/** Changes of an administrator's own factors need a browser and a recent factor. */
+const OWN_FACTOR = may("viewer", { recentFactor: true, browserOnly: true });
 
 export function createFactorRoutes(deps: FactorRouteDeps) {
   const { clock } = deps;

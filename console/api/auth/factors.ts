@@ -22,7 +22,7 @@ export interface PasskeyRecord {
 /** The factors of one account as they are stored, under the account's id. */
 export interface FactorRecord {
   readonly totp?: { readonly seed: Uint8Array<ArrayBuffer>; readonly sinceMs: number };
-  /** Has no effect until a code of it is entered. */
+  /** Has no effect until the administrator enters one of its codes. */
   readonly pendingTotp?: { readonly seed: Uint8Array<ArrayBuffer>; readonly deadlineMs: number };
   /** The time step of the last valid code. */
   readonly lastStep: number;
@@ -33,7 +33,7 @@ export interface FactorRecord {
   readonly lockedUntilMs: number;
 }
 
-/** A record with the check for a later change. */
+/** A record, with the check that it is unchanged. */
 export interface FactorEntry {
   readonly record: FactorRecord;
   readonly check: Check;

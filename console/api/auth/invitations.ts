@@ -1,5 +1,5 @@
-// One-time links: the first owner's, printed by the server, and those that owners create for others. The person who opens
-// one chooses how to sign in; only the digest of the link is stored.
+// One-time links: the server prints one for the first owner, and owners create others. The holder of a link chooses how to
+// sign in. Only the digest of a link is stored.
 
 import { type Clock, type Random, toBase64Url } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";
@@ -21,7 +21,7 @@ export interface Claim {
   readonly link: ClaimLink;
   /** The account that gets new sign-in methods; `null` for a new account. */
   readonly accountId: string | null;
-  /** Holds until the link is used. */
+  /** Fails after the link was used. */
   readonly check: Check;
 }
 
@@ -46,7 +46,7 @@ export interface Invitations {
   setupLink(): Promise<string | null>;
   /** @throws Refusal `bad_set_up_link`, `bad_invitation`. */
   open(token: string): Promise<Claim>;
-  /** A link for `name`, valid after the commit of `mutation`. It voids an earlier one for the same name. */
+  /** A link for `name`, valid after the commit of `mutation`. An earlier link for the same name ends. */
   make(wanted: { name: string; role: Role; accountId: string | null; by: string }): {
     url: string;
     record: InvitationRecord;
@@ -71,7 +71,7 @@ export const SETUP_MS = 60 * 60 * 1000;
 export const INVITATION_MS = 24 * 60 * 60 * 1000;
 const MAX_TOKEN_CHARACTERS = 256;
 const MAX_LISTED = 1000;
-/** Distinguishes an invitation from the set-up link. */
+/** The prefix that distinguishes an invitation from the set-up link. */
 const MARK = "i.";
 
 /** The key of the invitation for a name. */

@@ -1,5 +1,5 @@
-// The client of an OpenID Connect provider: OpenID Connect Core 1.0, the code flow with PKCE (RFC 7636), and RFC 9207's issuer in the
-// response. oauth4webapi creates and validates the messages; the limits of time, size and algorithms are here.
+// The client of an OpenID Connect provider: OpenID Connect Core 1.0, the code flow with PKCE (RFC 7636), and the issuer in the
+// response (RFC 9207). oauth4webapi creates and validates the messages. This file limits time, size and algorithms.
 
 import * as oauth from "oauth4webapi";
 import type { Clock } from "../../../platform/runtime.ts";
@@ -49,7 +49,7 @@ export class OidcProvider {
         if (result.body === null) throw new Error(`the provider's response is not whole: ${result.flaw}`);
         return new Response(new Uint8Array(result.body), result);
       },
-      // The settings allow such an issuer on this machine only.
+      // The settings allow an http issuer only on this machine.
       [oauth.allowInsecureRequests]: settings.issuer.startsWith("http:"),
     };
   }
@@ -125,7 +125,7 @@ export class OidcProvider {
       });
       await oauth.validateApplicationLevelSignature(server, token, options);
       const claims = oauth.getValidatedIdTokenClaims(sent) ?? {};
-      // Core §3.1.3.7 (5): a party that the token names must be this one, also with a single audience.
+      // Core §3.1.3.7 (5): the authorized party, if there is one, must be this client, also with a single audience.
       if ("azp" in claims && claims.azp !== client.client_id) {
         throw new Error("the token is for another party");
       }
@@ -152,7 +152,7 @@ export class OidcProvider {
   async #readMetadata(): Promise<oauth.AuthorizationServer> {
     const { issuer } = this.#settings;
     const response = await oauth.discoveryRequest(new URL(issuer), this.#options);
-    // Discovery 1.0 §4.3: the issuer is exactly the one that was asked. The setting has lost a slash at the end.
+    // Discovery 1.0 §4.3: the issuer must match exactly. The setting was stored without its final slash, so both forms are tried.
     const found = await oauth.processDiscoveryResponse(new URL(issuer), response.clone())
       .catch(() => oauth.processDiscoveryResponse(new URL(`${issuer}/`), response));
     if (!ENDPOINTS.every((name) => isEndpoint(found[name], issuer))) {
@@ -163,8 +163,8 @@ export class OidcProvider {
 }
 
 /**
- * RFC 6749 §2.3.1: both parts are form-encoded before they are joined. `oauth.ClientSecretBasic` also encodes "-", "." and "_", which
- * providers that do not decode would take for another client.
+ * RFC 6749 §2.3.1: both parts are form-encoded before they are joined. `oauth.ClientSecretBasic` also encodes "-", "." and "_". A
+ * provider that does not decode them would not find the client.
  */
 function clientSecretBasic(clientSecret: string): oauth.ClientAuth {
   return (_server, { client_id }, _body, headers) => {
@@ -177,7 +177,7 @@ function formEncoded(text: string): string {
   return new URLSearchParams({ x: text }).toString().slice(2);
 }
 
-/** An endpoint from the provider's own document: an address, and https wherever the issuer has it. */
+/** Whether an endpoint of the provider's metadata is a URL, with https if the issuer has https. */
 function isEndpoint(value: string | undefined, issuer: string): boolean {
   const url = typeof value === "string" ? URL.parse(value) : null;
   return url?.protocol === "https:" || (url?.protocol === "http:" && issuer.startsWith("http:"));

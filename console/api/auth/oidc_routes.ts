@@ -1,5 +1,5 @@
-// OpenID Connect sign-in: the redirect to the provider, and the callback. The pending sign-in is sealed in a cookie, so a request
-// costs the server nothing, and a response to another browser is refused.
+// OpenID Connect sign-in: the redirect to the provider, and the callback. A cookie has the sealed pending sign-in, so the server
+// stores nothing for it, and a response in another browser is refused.
 
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { type Context, Hono } from "hono";
@@ -125,7 +125,7 @@ async function signIn(deps: OidcRouteDeps, c: Context<HttpEnv>, pending: Pending
   const redirectUri = ownOrigin(c) + OIDC_CALLBACK_PATH;
   const response = new URL(c.req.url).searchParams;
   const claims = await provider.redeem({ ...pending, redirectUri, response });
-  // A provider without auth_time may not have asked for a factor (Core §2).
+  // Without auth_time, it is unknown when the user used a factor (Core §2).
   const freshMs = typeof claims.auth_time === "number" ? claims.auth_time * 1000 : 0;
   const admin = await adminOf(claims, { source });
   await startCookieSession(c, { sessions: deps.sessions, admin, by: "provider", freshMs });

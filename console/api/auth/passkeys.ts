@@ -16,7 +16,7 @@ import { Refusal } from "../errors.ts";
 /** The origin of the page, which the browser signs. */
 export type Origin = string;
 
-/** The options for the browser, without extensions: they contain octets, which JSON cannot. */
+/** The options for the browser, without extensions, because JSON cannot contain their octets. */
 export type RegistrationOptions = Omit<PublicKeyCredentialCreationOptionsJSON, "extensions">;
 export type PasskeyOptions = Omit<PublicKeyCredentialRequestOptionsJSON, "extensions">;
 
@@ -226,7 +226,7 @@ function octetsOf(base64url: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.fromBase64(base64url, { alphabet: "base64url" });
 }
 
-/** How long a challenge is valid. */
+/** The lifetime of a challenge. */
 export const CHALLENGE_MS = 5 * 60 * 1000;
 const NONCE_OCTETS = 16;
 

@@ -13,14 +13,14 @@ export interface Permission {
   readonly needs: Role | "anyone";
   /** Whether the request extends the session. Requests that a page sends by itself do not. */
   readonly countsAsUse: boolean;
-  /** Requires a factor from the last {@link STEP_UP_MS}; API tokens are refused. */
-  readonly stepUp: boolean;
+  /** Requires a factor from the last {@link RECENT_FACTOR_MS}; API tokens are refused. */
+  readonly recentFactor: boolean;
   /** Is about a browser's session, so API tokens and the control socket are refused. */
   readonly browserOnly: boolean;
 }
 
-/** How long a factor counts as fresh. */
-export const STEP_UP_MS = 5 * 60 * 1000;
+/** How long a factor counts as recent. */
+export const RECENT_FACTOR_MS = 5 * 60 * 1000;
 
 /** Declarations, by the handler that {@link may} made. */
 const DECLARED = new WeakMap<object, Permission>();
@@ -28,10 +28,10 @@ const DECLARED = new WeakMap<object, Permission>();
 /** Declares the permission of a route. It must be the route's first handler; `createAuthMiddleware` enforces it. */
 export function may(
   needs: Permission["needs"],
-  { countsAsUse = true, stepUp = false, browserOnly = false }: Partial<Omit<Permission, "needs">> = {},
+  { countsAsUse = true, recentFactor = false, browserOnly = false }: Partial<Omit<Permission, "needs">> = {},
 ): MiddlewareHandler<HttpEnv> {
   const declaration: MiddlewareHandler<HttpEnv> = (_c, next) => next();
-  DECLARED.set(declaration, { needs, countsAsUse, stepUp, browserOnly });
+  DECLARED.set(declaration, { needs, countsAsUse, recentFactor, browserOnly });
   return declaration;
 }
 

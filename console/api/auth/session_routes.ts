@@ -1,10 +1,11 @@
-// Routes of sign-in, sign-out and step-up, the list of the caller's own sessions, and the set-up of an account by a one-time link.
+// Routes of sign-in, sign-out and step-up (the caller verifies a factor again), the list of the caller's own sessions, and the set-up of
+// an account by a one-time link.
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { Log } from "../../../platform/log.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
-import { may, STEP_UP_MS } from "./permissions.ts";
+import { may, RECENT_FACTOR_MS } from "./permissions.ts";
 import type { AdminStore } from "./admin_store.ts";
 import type { AdminFactors } from "./factors.ts";
 import type { Onboarding } from "../onboarding/onboarding.ts";
@@ -82,8 +83,13 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
         source: at.source,
         session: at.session.id,
       });
-  const letIn = async (c: Context<HttpEnv>, { admin, by, isFresh }: VerifiedSignIn) => {
-    const session = await startCookieSession(c, { sessions, admin, by, ...(isFresh ? {} : { freshMs: 0 }) });
+  const letIn = async (c: Context<HttpEnv>, { admin, by, isRecentFactor }: VerifiedSignIn) => {
+    const session = await startCookieSession(c, {
+      sessions,
+      admin,
+      by,
+      ...(isRecentFactor ? {} : { freshMs: 0 }),
+    });
     log.info("console sign-in", { admin: admin.name, role: admin.role, source: c.env.remoteAddress, by });
     return await answer(session);
   };
@@ -117,10 +123,10 @@ export function createSessionRoutes(deps: SessionRouteDeps) {
     .post("/step-up", may("viewer", { browserOnly: true }), jsonBody(STEP_UP), async (c) => {
       const { session } = c.var;
       const at = { session, origin: ownOrigin(c), source: c.env.remoteAddress };
-      const { admin, isFresh } = await whoShows(c.req.valid("json"), at);
+      const { admin, isRecentFactor } = await whoShows(c.req.valid("json"), at);
       if (admin.id !== session.admin.id) throw new Refusal("wrong_person");
-      if (!isFresh) throw new Refusal("passkey_needed");
-      const fresh = await sessions.freshen(session.id);
+      if (!isRecentFactor) throw new Refusal("passkey_needed");
+      const fresh = await sessions.recordFactor(session.id);
       if (fresh === null) throw new Refusal("not_signed_in");
       return c.json(await answer(fresh));
     })
@@ -142,7 +148,7 @@ async function sessionInfo(
     nowMs: clock.nowMs(),
     deadlineMs: session.deadlineMs,
     idleDeadlineMs: session.idleDeadlineMs,
-    freshUntilMs: session.freshMs + STEP_UP_MS,
+    freshUntilMs: session.freshMs + RECENT_FACTOR_MS,
     has: { totp: record.totp !== undefined, passkey: record.passkeys.length > 0 },
   };
 }

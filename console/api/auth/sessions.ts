@@ -25,7 +25,7 @@ interface SessionRecord {
   readonly agent: string;
 }
 
-/** Where a sign-in comes from. */
+/** The origin of a sign-in. */
 export interface SessionPlace {
   readonly source: string;
   /** The User-Agent of the browser. */
@@ -41,7 +41,7 @@ export interface SessionRow extends Pick<SessionRecord, "source" | "agent" | "cr
   readonly admin: string;
 }
 
-/** How a session ends by its holder: a sign-out, or a new session in the same browser. */
+/** How the administrator ends a session: a sign-out, or a new session in the same browser. */
 export type SessionEndAction = "administrator.sign_out" | "session.replace";
 
 export interface SessionsDeps {
@@ -58,9 +58,9 @@ const MAX_TOKEN_CHARACTERS = 64;
 const MAX_AGENT_CHARACTERS = 200;
 /** A list reads at most this many sessions. */
 const MAX_LISTED = 10_000;
-/** A session that is used while it ends is read again. */
+/** Reads of a session that changes while it ends. */
 const MAX_TRIES = 5;
-/** A busy page does not write at each click. */
+/** A busy page does not cause a write at each click. */
 const MIN_TOUCH_INTERVAL_MS = 30_000;
 
 export class Sessions {
@@ -132,7 +132,7 @@ export class Sessions {
   }
 
   /** Records that the administrator just used a factor. `null` if the session has ended. */
-  async freshen(id: string): Promise<Session | null> {
+  async recordFactor(id: string): Promise<Session | null> {
     const { store, clock, admins } = this.#deps;
     const { key, value, versionstamp } = await store.get<SessionRecord>(keyOf(id));
     const admin = value === null ? null : await admins.find(value.admin);
@@ -217,7 +217,7 @@ function isToken(token: string): boolean {
   return token !== "" && token.length <= MAX_TOKEN_CHARACTERS;
 }
 
-/** Holder and address of a session, for the audit log. */
+/** Administrator and address of a session, for the audit log. */
 function auditFields({ admin, source }: SessionRecord) {
   return { actor: admin, source, object: `administrator:${admin}` };
 }
@@ -229,7 +229,7 @@ function printable(agent: string): string {
 
 const COOKIE = "countersign";
 
-/** The session cookie's token, or "". */
+/** The token of the session cookie, or "". */
 export function sessionToken(c: Context<HttpEnv>): string {
   return getCookie(c, cookieName(c, COOKIE)) ?? "";
 }

@@ -30,8 +30,8 @@ export type SignInMethod =
 export interface VerifiedSignIn {
   readonly admin: Admin;
   readonly by: SignInMethod;
-  /** Whether it counts as a fresh factor. The password alone does not, for an account with a passkey. */
-  readonly isFresh: boolean;
+  /** Whether it counts as a recent factor. The password alone does not, for an account with a passkey. */
+  readonly isRecentFactor: boolean;
 }
 
 /** A name and a password. An account with an authenticator app needs a `code` too. */
@@ -40,7 +40,7 @@ export interface PasswordSignIn {
   readonly password: string;
   readonly code?: string;
   readonly source: string;
-  /** The session that steps up. It has its own rate limit, so that other people cannot block it. */
+  /** The session that verifies a factor again. It has its own rate limit, so that other people cannot block it. */
   readonly session?: string;
 }
 
@@ -74,7 +74,7 @@ export interface SignInDeps {
   readonly log: Log;
 }
 
-/** Responses that reveal nothing about a password, so the request is no guess. */
+/** Errors that reveal nothing about a password, so the request does not count as a guess. */
 const NO_GUESS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "busy",
   "code_needed",
@@ -83,7 +83,7 @@ const NO_GUESS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "too_many_attempts",
 ]);
 
-/** Responses that are no failed sign-in: the next step of a sign-in, or a busy server. */
+/** Errors that are not failed sign-ins: the next step of a sign-in, or a busy server. */
 const NO_REFUSAL: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "busy",
   "code_needed",
@@ -141,13 +141,17 @@ export function createSignIn(deps: SignInDeps): SignIn {
         const { record } = await factors.read(admin.id);
         if (record.totp === undefined) {
           accountAttempts.succeeded({ name, source });
-          return { admin, by: "password", isFresh: record.passkeys.length === 0 };
+          return { admin, by: "password", isRecentFactor: record.passkeys.length === 0 };
         }
         if (code === undefined || code.trim() === "") throw new Refusal("code_needed");
         const kind = await factors.useCode(admin.id, code);
         accountAttempts.succeeded({ name, source });
         if (kind === "recovery") log.warn("a recovery code was used", { admin: admin.name, source });
-        return { admin, by: kind === "recovery" ? "password_recovery" : "password_code", isFresh: true };
+        return {
+          admin,
+          by: kind === "recovery" ? "password_recovery" : "password_code",
+          isRecentFactor: true,
+        };
       });
     },
     withPasskey: ({ response, origin, source, session }) =>
@@ -156,12 +160,12 @@ export function createSignIn(deps: SignInDeps): SignIn {
         const admin = await admins.find(owner.name);
         // Another account of the same name belongs to another person.
         if (admin === null || admin.id !== owner.accountId) throw new Refusal("passkey_refused");
-        return { admin, by: "passkey", isFresh: true };
+        return { admin, by: "passkey", isRecentFactor: true };
       }),
   };
 }
 
-/** One refusal. */
+/** One rejected sign-in. */
 export interface RejectedSignIn {
   /** The typed name; `null` if there is none. */
   readonly name: string | null;
@@ -170,7 +174,7 @@ export interface RejectedSignIn {
 }
 
 export interface RejectedSignIns {
-  /** Records it. Never rejects: a failure is logged. */
+  /** Records a rejected sign-in. The promise never rejects: a failure is logged. */
   note(refused: RejectedSignIn): Promise<void>;
 }
 
@@ -190,12 +194,12 @@ const MINUTE_MS = 60_000;
 /** The record of one minute names at most this many addresses. */
 const MAX_SOURCES = 5;
 
-/** The record of one name, which is updated for one minute. */
+/** The audit record of one name, which is updated for one minute. */
 interface CountedRejection {
   readonly untilMs: number;
   readonly object: string;
   readonly slot: AuditSlot;
-  /** The address of the first refusal. */
+  /** The address of the first rejected sign-in. */
   readonly source: string;
   readonly sources: Set<string>;
   readonly reasons: Set<string>;

@@ -12,7 +12,7 @@ export const FAILURES_PER_MINUTE = MAX_FAILURES_PER_NAME;
 
 /** An attempt that counts as a failure until it is forgiven. */
 export interface SignInAttempt {
-  /** The attempt did not fail. */
+  /** Call it if the attempt did not fail. */
   forgive(): void;
 }
 
@@ -35,8 +35,8 @@ export function createSignInRateLimit({ clock }: { clock: Clock }): SignInRateLi
 }
 
 /**
- * Runs `call` with a secret of 128 bits or more, such as a link. A correct one always passes. A wrong one (`isGuess`) counts, and
- * gets 429 beyond the limit.
+ * Runs `call`, which checks a secret of 128 bits or more, such as a link. A correct one always passes. A wrong one (`isGuess`)
+ * counts, and is refused with 429 beyond the limit.
  */
 export async function countGuesses<T>(
   attempts: SignInRateLimit,
@@ -51,10 +51,10 @@ export async function countGuesses<T>(
   }
 }
 
-/** Wrong sign-ins within {@link ACCOUNT_WINDOW_MS} after which the account is under attack. */
+/** After so many wrong sign-ins within {@link ACCOUNT_WINDOW_MS}, the account counts as under attack. */
 export const MAX_ACCOUNT_FAILURES = 10;
 export const ACCOUNT_WINDOW_MS = 60 * 60_000;
-/** How long a source waits after a wrong sign-in for an account under attack. */
+/** The wait of a source after a wrong sign-in to an account under attack. */
 export const ATTACKED_WAIT_MS = 15 * 60_000;
 const MAX_ACCOUNTS = 10_000;
 const MAX_SOURCES = 2000;

@@ -1,4 +1,4 @@
-// Schemas of passkey responses (WebAuthn Level 3 §5.1.8) with bounded texts, so that nothing large reaches the library that
+// Schemas of passkey responses (WebAuthn Level 3 §5.1.8). They bound each text, so that no large input reaches the library that
 // verifies them.
 
 import * as v from "valibot";

@@ -72,7 +72,7 @@ export function createClientRoutes(deps: ClientRouteDeps) {
       const items = requireGateway(connect).clientDiscovery.list(c.req.valid("json").secret);
       return c.json({ nowMs: clock.nowMs(), items } satisfies DiscoveredList);
     })
-    .post("/", may("owner", { stepUp: true }), jsonBody(NEW_CLIENT), async (c) => {
+    .post("/", may("owner", { recentFactor: true }), jsonBody(NEW_CLIENT), async (c) => {
       const { secret: given, ...rest } = c.req.valid("json");
       const { register, clientDiscovery } = requireGateway(connect);
       const { content, serverSecret } = toClientContent(requireGateway(connect), rest);
@@ -96,7 +96,7 @@ function createOneClientRoutes(deps: ClientRouteDeps) {
   const { connect, store } = deps;
   return new Hono<HttpEnv>()
     .get("/:id", may("viewer"), async (c) => c.json(await readClient(deps, c.req.param("id"))))
-    .put("/:id", may("owner", { stepUp: true }), jsonBody(CHANGED_CLIENT), async (c) => {
+    .put("/:id", may("owner", { recentFactor: true }), jsonBody(CHANGED_CLIENT), async (c) => {
       const { version, ...rest } = c.req.valid("json");
       const { register } = requireGateway(connect);
       const name = c.req.param("id");
@@ -117,7 +117,7 @@ function createOneClientRoutes(deps: ClientRouteDeps) {
       await withLastChange(store, changed, async () => clientOf(await register.change(content, options)));
       return c.json(await readClient(deps, name));
     })
-    .post("/:id/secret", may("owner", { stepUp: true }), jsonBody(ROTATION), async (c) => {
+    .post("/:id/secret", may("owner", { recentFactor: true }), jsonBody(ROTATION), async (c) => {
       const { secret: given, overlapMs } = c.req.valid("json");
       const name = c.req.param("id");
       const { secret, made } = secretOf(deps, given);
@@ -132,7 +132,7 @@ function createOneClientRoutes(deps: ClientRouteDeps) {
       clientOf(await requireGateway(connect).register.endOverlap(name, options));
       return c.json(await readClient(deps, name));
     })
-    .delete("/:id/signing", may("owner", { stepUp: true }), async (c) => {
+    .delete("/:id/signing", may("owner", { recentFactor: true }), async (c) => {
       const name = c.req.param("id");
       const { signingClients, register } = requireGateway(connect);
       const isKnown = register.find(name) !== null;
@@ -146,7 +146,7 @@ function createOneClientRoutes(deps: ClientRouteDeps) {
       }
       return c.json({ hasSigned, isKnown });
     })
-    .delete("/:id", may("owner", { stepUp: true }), async (c) => {
+    .delete("/:id", may("owner", { recentFactor: true }), async (c) => {
       const name = c.req.param("id");
       const { register } = requireGateway(connect);
       const client = register.find(name);

@@ -35,7 +35,7 @@ export function createCredentialRoutes({ connect }: CredentialRouteDeps) {
       const { credentials, targets } = requireGateway(connect);
       return c.json({ items: await credentials.list(), targets: targets.names });
     })
-    .post("/", may("owner", { stepUp: true }), jsonBody(NEW_CREDENTIAL), async (c) => {
+    .post("/", may("owner", { recentFactor: true }), jsonBody(NEW_CREDENTIAL), async (c) => {
       const { credentials, targets, config } = requireGateway(connect);
       const wanted = c.req.valid("json");
       if (wanted.targets.some((name) => !targets.names.includes(name))) throw new Refusal("unknown_target");
@@ -44,7 +44,7 @@ export function createCredentialRoutes({ connect }: CredentialRouteDeps) {
       const url = `${config.http.publicUrl}/idm/scim/${encodeURIComponent(wanted.targets[0] ?? "")}/Users`;
       return c.json({ name: wanted.name, password: added.password, url });
     })
-    .delete("/:id", may("owner", { stepUp: true }), async (c) => {
+    .delete("/:id", may("owner", { recentFactor: true }), async (c) => {
       const outcome = await requireGateway(connect).credentials.revoke(c.req.param("id"), actorOf(c));
       if (outcome === "unknown") throw new Refusal("unknown_credential");
       if (outcome === "in_settings") throw new Refusal("settings_credential");

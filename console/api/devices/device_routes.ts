@@ -63,7 +63,7 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
       const { shownUser } = pairingById(requireUsers(deps.people), c.req.param("id"));
       return c.json({ user: shownUser });
     })
-    .delete("/:id", may("user_manager", { stepUp: true }), jsonBody(EMPTY), async (c) => {
+    .delete("/:id", may("user_manager", { recentFactor: true }), jsonBody(EMPTY), async (c) => {
       const people = requireUsers(deps.people);
       const id = c.req.param("id");
       const pairing = pairingById(people, id);

@@ -174,7 +174,7 @@ export function createGroupReplyRoutes(deps: GroupReplyDeps) {
       ...told,
     });
   return new Hono<HttpEnv>()
-    .put("/:id/replies", may("owner", { stepUp: true }), jsonBody(REPLIES), async (c) => {
+    .put("/:id/replies", may("owner", { recentFactor: true }), jsonBody(REPLIES), async (c) => {
       const people = requireUsers(deps.people);
       const { replies } = deps;
       if (replies === undefined) throw new Refusal("no_directory");

@@ -74,7 +74,7 @@ export function createImportRoutes(deps: ImportRouteDeps) {
     })
     .post(
       "/rows",
-      may("user_manager", { stepUp: true }),
+      may("user_manager", { recentFactor: true }),
       jsonBody(ROWS, { maxDepth: ROWS_DEPTH }),
       async (c) => {
         const { target, rows: given, covers, ...options } = c.req.valid("json");
@@ -117,7 +117,7 @@ export function createImportRoutes(deps: ImportRouteDeps) {
     })
     .post(
       "/:id/apply",
-      may("user_manager", { stepUp: true }),
+      may("user_manager", { recentFactor: true }),
       jsonBody(EMPTY),
       (c) => c.json(imports().apply(whichOf(c, c.req.param("id")), { actor: actorOf(c) })),
     )

@@ -23,7 +23,7 @@ export function createOutboxRoutes(deps: OutboxRouteDeps) {
       if (outbox === null) throw new Refusal("no_outbox");
       return c.json({ items: maskedItems(outbox) });
     })
-    .post("/:id/reveal", may("owner", { stepUp: true }), jsonBody(EMPTY), async (c) => {
+    .post("/:id/reveal", may("owner", { recentFactor: true }), jsonBody(EMPTY), async (c) => {
       if (outbox === null) throw new Refusal("no_outbox");
       const id = c.req.param("id");
       const item = outbox.items().find((one) => one.id === id);

@@ -3,7 +3,7 @@
 import type { OidcSettings, SettingView } from "../../../platform/config/config.ts";
 import { Hono } from "hono";
 import type { Clock } from "../../../platform/runtime.ts";
-import { may, STEP_UP_MS } from "../auth/permissions.ts";
+import { may, RECENT_FACTOR_MS } from "../auth/permissions.ts";
 import { MIN_PASSWORD_CHARACTERS } from "../auth/admin_store.ts";
 import { FAILURES_PER_MINUTE } from "../auth/sign_in_rate_limit.ts";
 import { CODE_LOCK_MS, MAX_WRONG_CODES } from "../auth/factors.ts";
@@ -120,7 +120,7 @@ function signInRules({ http: { publicUrl }, console, oidc }: SettingRouteDeps): 
     failuresPerMinute: FAILURES_PER_MINUTE,
     wrongCodes: MAX_WRONG_CODES,
     codeLockMs: CODE_LOCK_MS,
-    stepUpMs: STEP_UP_MS,
+    stepUpMs: RECENT_FACTOR_MS,
     publicUrl,
     passkeys: passkeysAt(publicUrl),
     provider: providerStatus(console.oidc ?? null, oidc),
@@ -177,9 +177,9 @@ export const retentionRows = (
   { name: "charts_minute", amount: CHART_SPANS.minute.keptMs / HOUR_MS, unit: "hours", ...inStore },
   { name: "invitations", amount: INVITATION_MS / HOUR_MS, unit: "hours", ...inStore },
   { name: "set_up_links", amount: SETUP_MS / HOUR_MS, unit: "hours", ...inStore },
-  { name: "logins_with_packets", amount: CAPTURE_LIMITS.mostConversations, ...inMemory },
-  { name: "packets_each", amount: CAPTURE_LIMITS.mostEach, ...inMemory },
-  { name: "stray_packets", amount: CAPTURE_LIMITS.mostStrays, ...inMemory },
+  { name: "logins_with_packets", amount: CAPTURE_LIMITS.maxConversations, ...inMemory },
+  { name: "packets_each", amount: CAPTURE_LIMITS.maxEach, ...inMemory },
+  { name: "stray_packets", amount: CAPTURE_LIMITS.maxStrays, ...inMemory },
   { name: "packet_octets", amount: CAPTURE_LIMITS.ringOctets, ...inMemory, unit: "octets" },
   { name: "live_changes", amount: HISTORY_LIMIT, ...inMemory },
 ];

@@ -66,7 +66,7 @@ export function createBulkRoutes(deps: BulkRouteDeps, jobs: Jobs = createJobs(de
   const bulk = new Hono<HttpEnv>()
     .post("/", may("user_manager"), jsonBody(BULK), async (c) => {
       const { target: targetName, choice, action, group, backends } = c.req.valid("json");
-      if (action === "activate") c.var.requireFreshFactor();
+      if (action === "activate") c.var.requireRecentFactor();
       const target = targetOf(people(), targetName);
       const needsGroup = action === "join" || action === "leave";
       if (needsGroup !== (group !== undefined)) {
@@ -103,7 +103,7 @@ export function createBulkRoutes(deps: BulkRouteDeps, jobs: Jobs = createJobs(de
     )
     .post("/:id/undo", may("user_manager"), jsonBody(EMPTY), (c) => {
       const operation = (opposite: BulkOperation): BulkOperation => {
-        if (opposite.action === "activate") c.var.requireFreshFactor();
+        if (opposite.action === "activate") c.var.requireRecentFactor();
         return { ...opposite, actor: actorOf(c) };
       };
       return c.json(jobs.undo(c.req.param("id"), { owner: ownerOf(c), operation }));

@@ -36,8 +36,8 @@ const PAIRING = v.variant("kind", [
 const CODE = v.strictObject({ id: text(64), code: text(16) });
 const PREFERENCE = v.strictObject({ factor: v.nullable(v.picklist(["device", "sms", "voice", "totp"])) });
 const NAME = v.strictObject({ name: text(1024) });
-/** Changes of a user's factors need a fresh factor of the administrator. */
-const FACTOR = may("user_manager", { stepUp: true });
+/** Changes of a user's factors need a recent factor of the administrator. */
+const FACTOR = may("user_manager", { recentFactor: true });
 
 export function createUserFactorRoutes(deps: Deps) {
   const users = new UserFactorAccess(deps);

@@ -88,7 +88,7 @@ export function createUserRoutes(deps: UserRouteDeps) {
       const { user, backends } = c.req.valid("json");
       const request = users.request(c, { target: c.req.valid("query").target, name: "" });
       const read = await readUser(users.people(), { target: request.target, user, random: deps.random });
-      if (givesAccess(read, null)) c.var.requireFreshFactor();
+      if (givesAccess(read, null)) c.var.requireRecentFactor();
       return c.json(await users.result(request, await createUser(request, { ...read, backends })));
     })
     .route("/", createOneUserRoutes(deps, users))
@@ -113,7 +113,7 @@ function createOneUserRoutes(deps: UserRouteDeps, users: UserAccess) {
       const { target, name } = request;
       const read = await readUser(users.people(), { target, user, pathName: name, random: deps.random });
       const stored = await target.directory.read("user", canonicalName(name));
-      if (givesAccess(read, stored?.content ?? null)) c.var.requireFreshFactor();
+      if (givesAccess(read, stored?.content ?? null)) c.var.requireRecentFactor();
       const write = () => replaceUser(request, { ...read, backends, version });
       return c.json(await users.result(request, await users.withLastChange(c, request, write)));
     })
@@ -125,14 +125,14 @@ function createOneUserRoutes(deps: UserRouteDeps, users: UserAccess) {
     })
     .put("/:id/active", may("user_manager"), queryValues(TARGET), jsonBody(ACTIVE), async (c) => {
       const { active } = c.req.valid("json");
-      if (active) c.var.requireFreshFactor();
+      if (active) c.var.requireRecentFactor();
       const request = users.request(c, { target: c.req.valid("query").target, name: c.req.param("id") });
       const change = (content: Content) => content.kind === "user" ? { ...content, active } : content;
       return c.json(await users.result(request, await changeUser(request, { change })));
     })
     .put(
       "/:id/password",
-      may("user_manager", { stepUp: true }),
+      may("user_manager", { recentFactor: true }),
       queryValues(TARGET),
       jsonBody(PASSWORD),
       async (c) => {

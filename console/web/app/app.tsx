@@ -46,7 +46,7 @@ export function App({ models }: { models: Models }) {
   );
 }
 
-/** Also over a page that needs no role: the set-up of a factor can take longer than the proof of a factor is fresh. */
+/** Also over a page that needs no role: the set-up of a factor can take longer than a factor counts as recent. */
 function SignInOver({ models }: { models: Models }) {
   const { isInterrupted, isSteppingUp } = models.session;
   if (!isInterrupted.value && !isSteppingUp.value) return null;

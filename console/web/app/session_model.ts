@@ -10,7 +10,7 @@ import { t } from "../i18n/translate.ts";
 
 /** From the fewest to the most permissions. */
 const ROLES: readonly Role[] = ["viewer", "operator", "user_manager", "owner"];
-/** A call that is still refused after a sign-in and a fresh factor fails like any other. */
+/** A call that is still refused after a sign-in and a recent factor fails like any other. */
 const MAX_TRIES = 4;
 const NO_FEATURES: Features = { approvals: false, outbox: false, phone: false };
 
@@ -42,7 +42,7 @@ export class SessionModel {
   readonly endsMs: ReadonlySignal<number | null> = this.#endsMs;
   /** The session ended while a page was open: sign-in is a dialog over it. */
   readonly isInterrupted = this.#gates.not_signed_in.isOpen;
-  /** A call needs a fresh factor: a dialog over the page asks for it. */
+  /** A call needs a recent factor: a dialog over the page asks for it. */
   readonly isSteppingUp = this.#gates.step_up.isOpen;
   /** Opens the sign-in dialog before the session expires. */
   readonly signInAgain = this.#gates.not_signed_in.open;
@@ -92,7 +92,7 @@ export class SessionModel {
     this.#firstSteps.value = steps;
   }
 
-  /** Ends the calls that wait for a fresh factor. */
+  /** Ends the calls that wait for a recent factor. */
   readonly cancelStepUp = (): void => this.#gates.step_up.settle(false);
 
   async signOut(): Promise<void> {
@@ -127,7 +127,7 @@ export class SessionModel {
     }
   }
 
-  /** Runs a call. If it needs a new session or a fresh factor, waits for that and runs the call again. */
+  /** Runs a call. If it needs a new session or a recent factor, waits for that and runs the call again. */
   readonly whileSignedIn = async <T>(call: () => Promise<T>): Promise<T> => {
     for (let tries = 1;; tries += 1) {
       const before = { not_signed_in: this.#gates.not_signed_in.passes, step_up: this.#gates.step_up.passes };

@@ -29,7 +29,7 @@ interface ReviewProps {
   /** Why saving is disabled. */
   readonly reason?: string | undefined;
   readonly onSave: () => Promise<void>;
-  /** Reads the object again and applies the typed changes. Resolves to the conflict; `lastChange` only corrects the server's. */
+  /** Reads the object again and applies the typed changes. Resolves to the conflict; a `lastChange` replaces the server's. */
   readonly onRebase: () => Promise<Pick<Conflict, "fields"> & Partial<Conflict>>;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
@@ -77,7 +77,7 @@ interface ConflictNoteProps {
   readonly lastChange: LastChange | null;
   /** The message if the audit log no longer has the change. */
   readonly unknown: string;
-  /** What happens to both changes. */
+  /** The effect of saving on both changes. */
   readonly children: ComponentChildren;
 }
 

@@ -1,4 +1,4 @@
-// The inputs of the flow table: the second factors, and plain values that are gathered before a row is chosen.
+// The inputs of the flow table: the second factors, and the facts that the conditions read.
 
 import type { Appended } from "../protocol/login_input.ts";
 
@@ -11,7 +11,7 @@ export const FACTORS = {
 
 export type Factor = keyof typeof FACTORS;
 
-/** The factor that a login succeeded with, or a recovery code. */
+/** The factor of a successful login, or a recovery code. */
 export type UsedFactor = Factor | "recovery";
 
 /** The order of factors for a user without a preference. */
@@ -55,9 +55,9 @@ export interface Facts {
   readonly pairing: "enabled" | "pending" | "denied" | "unknown" | null;
   readonly messageSent: boolean;
   readonly passcodeMatches: boolean;
-  /** Whether a sent passcode is still valid, so that the answer could be a guess. */
+  /** Whether a sent passcode is still valid, so that a wrong answer can be a guess. */
   readonly passcodeOutstanding: boolean;
-  /** Whether a password or a code was compared with the right one, so that the answer could be a guess. */
+  /** Whether a password or a code was compared with the right one, so that a wrong answer can be a guess. */
   readonly guessChecked: boolean;
   /** Whether the user is in the directory or has a factor. Failures of other names are not stored, because anyone can invent names. */
   readonly userExists: boolean;
@@ -73,7 +73,7 @@ export interface Facts {
   readonly stateWasDevice: boolean;
 }
 
-/** The inputs for a State whose conversation is gone: only its step is known. */
+/** The facts for a State whose conversation is gone. Only its step is known. */
 export const NOTHING_KNOWN: Facts = {
   answer: "",
   passwordEmpty: false,

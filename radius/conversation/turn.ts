@@ -1,4 +1,4 @@
-// One turn of a conversation: the changes of one packet, and the commit that records them before the answer.
+// A turn: the changes of one packet on its conversation, and the commit that records them before the answer is sent.
 
 import type { Check, Mutation, Store } from "../../platform/store.ts";
 import type { JournalLine } from "../../platform/commit_queue.ts";
@@ -41,7 +41,7 @@ export interface StateMachineDeps extends FlowContextDeps, UpstreamDeps {
   readonly changed: (conversation: Conversation) => void;
 }
 
-/** The user is being removed from the directory: nothing more is recorded for them. */
+/** The user is being removed from the directory, so nothing more is recorded for the user. */
 export class UserLeftError extends Error {}
 
 /** Ends the older login of the tuple. From now on, the bare name selects the new one. */
@@ -65,7 +65,7 @@ export function addRowMoment(deps: StateMachineDeps, { conversation }: Turn, row
 }
 
 /**
- * One atomic commit: the record of the conversation under its version, those that it replaces, and the batch.
+ * Makes one atomic commit: the record of the conversation (if its version is unchanged), the records of ended conversations, and the batch.
  *
  * @throws UserLeftError, ConcurrentUpdateError, or an error of the store: nothing was recorded
  */
@@ -73,7 +73,7 @@ export function commitTurn(deps: StateMachineDeps, turn: Turn): Promise<void> {
   const { conversation, ended } = turn;
   if (!deps.offboarding.mayRecord(conversation)) {
     return Promise.reject(
-      new UserLeftError(`Cannot advance conversation "${conversation.orderedId}": its user leaves`),
+      new UserLeftError(`Cannot advance conversation "${conversation.orderedId}": its user is being removed`),
     );
   }
   const { mutations, checks } = turn.batch;
@@ -124,8 +124,8 @@ export class ApprovalUsedError extends Error {}
 const USE_STORED_MS = 24 * 3600_000;
 
 /**
- * Adds the use of an approval of an external service to the commit of an Access-Accept: the service may give two logins the same request.
- * Returns the key of the use, or `null` if there is no such approval.
+ * Adds the use of an approval of an external service to the commit of an Access-Accept, because the service can give two logins the same
+ * request. Returns the key of the use, or `null` if there is no such approval.
  */
 export function useApproval(
   { secondFactor }: { secondFactor: SecondFactorService },
