@@ -104,7 +104,9 @@ export async function openComposition(
 }
 
 /** Typed calls of an application's operator API. */
-export function operatorApi({ answerControlSocket }: Pick<Composition["app"], "answerControlSocket">): AdminApi {
+export function operatorApi(
+  { answerControlSocket }: Pick<Composition["app"], "answerControlSocket">,
+): AdminApi {
   return hc<ConsoleApi>(`http://localhost${CONSOLE_API_PATH}`, {
     fetch: (input: URL | RequestInfo, init?: RequestInit) => answerControlSocket(new Request(input, init)),
   });
