@@ -18,7 +18,14 @@ import { createManualClock, PASSWORD } from "../fakes/console_app.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 import { approval, conversation, createFakeWatch, ended } from "../fakes/console_gateway.ts";
-import { ADA, TOWN_GROUPS, TOWN_LOGINS, TOWN_PEOPLE, type TownLogin } from "./working_day_rows.ts";
+import {
+  ADA,
+  DENIED_LOGIN,
+  TOWN_GROUPS,
+  TOWN_LOGINS,
+  TOWN_PEOPLE,
+  type TownLogin,
+} from "./working_day_rows.ts";
 
 const API = "/console/api";
 const HOUR_MS = 3_600_000;
@@ -206,12 +213,14 @@ export function hearStranger(site: ConnectConsole): void {
 
 async function fillHistory({ store }: ConnectConsole): Promise<void> {
   const nowMs = Date.now();
-  const rows = Array.from({ length: 60 }, (_, at) => {
-    const ends = TOWN_LOGINS.filter(({ end }) => end !== null);
-    return { login: ends[(at * 7) % ends.length], agoMs: 130_000 + at * 431_000 };
-  });
+  const ends = TOWN_LOGINS.filter(({ end }) => end !== null);
+  const rows = Array.from({ length: 60 }, (_, at) => ({
+    ...{ login: ends[(at * 7) % ends.length], agoMs: 130_000 + at * 431_000, id: "" },
+  }));
+  const denied = ends.find(({ end }) => end?.row === "not_approved");
+  if (denied !== undefined) rows.unshift({ login: denied, agoMs: denied.agoMs, id: DENIED_LOGIN });
   await store.commit({
-    mutations: rows.flatMap(({ login, agoMs }, at) => {
+    mutations: rows.flatMap(({ login, agoMs, id }, at) => {
       const end = login?.end;
       if (login === undefined || end === undefined || end === null) return [];
       const { user, client, place, source, factor, moments } = login;
@@ -220,13 +229,14 @@ async function fillHistory({ store }: ConnectConsole): Promise<void> {
       const value = encodeLoginRecord({
         ...{ user, client, place, source, factor, startedMs, endedMs, outcome: end.outcome },
         ...{ refusedFor: null, passwordRight: true, target: "default" },
+        ...end.row === "not_approved" && { denial: { cause: "phone" } },
         moments: [
           ...moments.map(([afterMs, step, row]) => ({ atMs: startedMs + afterMs, step, row })),
           { atMs: endedMs, step: end.outcome, row: end.row },
         ],
       });
-      const id = `${(startedMs * 1024).toString(36).padStart(11, "0")}abcdef`;
-      return [{ type: "set" as const, key: historyKey(id), value }];
+      const key = historyKey(id !== "" ? id : `${(startedMs * 1024).toString(36).padStart(11, "0")}abcdef`);
+      return [{ type: "set" as const, key, value }];
     }),
   });
 }

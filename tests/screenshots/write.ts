@@ -41,7 +41,7 @@ evelyn.boyd,Evelyn,Boyd,evelyn.boyd@example.org,Analyst,staff
 
 /** A login begins and another one ends while the page is open. */
 async function comeNow(page: Page, site: WorkingDay): Promise<void> {
-  await page.getByText("The push was denied, or it expired").first().waitFor();
+  await page.getByText("Denied on the phone after").first().waitFor();
   // The initial data does not count as a change.
   await page.getByText("20 sign-ins", { exact: true }).waitFor();
   // The rate is shown for four seconds, so the test waits for it and the count at the same time.
@@ -78,7 +78,7 @@ const ROWS: readonly PictureRow[] = [
     heading: "Live",
     act: comeNow,
     shows: [
-      "The push was denied, or it expired",
+      "Denied on the phone after",
       "Waiting for a phone",
       "grace.hopper",
       "Waiting for SMS code",
