@@ -4,7 +4,7 @@ import { renderUnicodeCompact } from "uqr";
 import type { OneTarget } from "../console/api/targets/target_types.ts";
 import type { LockView } from "../console/api/users/user_types.ts";
 import { escapeControlCharacters } from "../platform/control_characters.ts";
-import type { Factor } from "../radius/flow/facts.ts";
+import type { Factor } from "../radius/flow/context.ts";
 import type { ListedCredential } from "../scim/http/credentials.ts";
 
 /** The output of a command, and its exit code: 0 for success, 1 for failure, 2 for wrong usage. */

@@ -4,7 +4,7 @@ import type { PairingView } from "../console/api/users/user_types.ts";
 import { isLoopback } from "../platform/addresses.ts";
 import type { Config } from "../platform/config/config.ts";
 import { isCountryAllowed, reducePhoneNumber } from "../platform/phone_number.ts";
-import { type Factor, FACTORS } from "../radius/flow/facts.ts";
+import { type Factor, FACTORS } from "../radius/flow/context.ts";
 import { type AdminApi, AdminRefusal, apiValue, pathName, rewordRefusal } from "./admin_connection.ts";
 import {
   type CommandOutcome,

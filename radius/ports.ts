@@ -3,7 +3,7 @@
 
 import type { ClientPolicy } from "../platform/config/config.ts";
 import type { Denial } from "./conversation/login_record.ts";
-import type { UsedFactor } from "./flow/facts.ts";
+import type { UsedFactor } from "./flow/context.ts";
 import type { PacketRow } from "./protocol/dissect_packet.ts";
 
 /** Why a call to a service failed. A fault is a value; the flow table chooses the next row. */

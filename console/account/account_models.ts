@@ -1,7 +1,7 @@
 // The models of the account page: its typed calls, its session, and how they are created.
 
 import { hc } from "hono/client";
-import type { Factor } from "../../radius/flow/facts.ts";
+import type { Factor } from "../../radius/flow/context.ts";
 import type { AccountApi } from "../api/account/account_api.ts";
 import { ApiFailure, browserFetch, escapeParams, failureText, take } from "../web/app/api_client.ts";
 import { type ReadonlySignal, signal } from "@preact/signals";

@@ -4,7 +4,7 @@
 import type { Prompt } from "../flow/prompts.ts";
 import type { FlowPlace, Step } from "../protocol/steps.ts";
 import type { ConversationMoment, ConversationOutcome, ConversationView } from "../ports.ts";
-import type { UsedFactor } from "../flow/facts.ts";
+import type { UsedFactor } from "../flow/context.ts";
 import { type Clock, type Random, toBase64Url } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
 import { createHmacMd5, MD5_OCTETS } from "../protocol/md5.ts";

@@ -1,6 +1,6 @@
 // The inputs of the flow table's conditions, for one packet on one conversation. Each input is computed when a condition reads it.
 
-import { type Factor, FACTOR_ORDER, type Facts } from "../flow/facts.ts";
+import { type Factor, FACTOR_ORDER, type Facts } from "../flow/context.ts";
 import { type Appended, readCode, rejectsUnknownUsers } from "../protocol/login_input.ts";
 import { isCountryAllowed, reducePhoneNumber } from "../../platform/phone_number.ts";
 import { matchTotp } from "../factors/totp.ts";

@@ -7,7 +7,7 @@ import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { Limits } from "../factors/limits.ts";
 import type { Pairings } from "../factors/pairings.ts";
-import type { Facts } from "../flow/facts.ts";
+import type { Facts } from "../flow/context.ts";
 import type { Denial } from "./login_record.ts";
 import type {
   ApprovalRequest,

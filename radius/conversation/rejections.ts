@@ -1,7 +1,7 @@
 // Access-Rejects without a conversation: requests that the gateway refuses, and answers to a login that is over.
 
 import type { Clock } from "../../platform/runtime.ts";
-import { NOTHING_KNOWN } from "../flow/facts.ts";
+import { NOTHING_KNOWN } from "../flow/context.ts";
 import { step } from "../flow/flow.ts";
 import type { SecondFactorService } from "../ports.ts";
 import type { PacketView } from "../protocol/packet.ts";

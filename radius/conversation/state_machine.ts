@@ -1,7 +1,7 @@
 // Advances a conversation by one packet (a turn): follows rows of the flow table, makes their effects, and commits before the answer is sent.
 
 import { callsUpstream, type Effect, EFFECTS, type FlowRow, step } from "../flow/flow.ts";
-import type { Facts } from "../flow/facts.ts";
+import type { Facts } from "../flow/context.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { gatherFacts } from "./flow_context.ts";
 import { type Conversation, phoneOf } from "./conversation.ts";

@@ -1,6 +1,6 @@
 // The effects that call no other service. Each one changes the conversation and adds its records to the commit of the turn.
 
-import type { Facts } from "../flow/facts.ts";
+import type { Facts } from "../flow/context.ts";
 import type { Effect, FlowRow } from "../flow/flow.ts";
 import type { Failures } from "../factors/lockout.ts";
 import { pairingDetails } from "../factors/pairing.ts";

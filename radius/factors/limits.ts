@@ -148,21 +148,21 @@ export class Limits {
       ["user_send", user],
       ...numbers.map((number) => ["number_send", number] as const),
     ];
-    const before = subjects.flatMap(([kind, subject]) => {
+    const counted = subjects.flatMap(([kind, subject]) => {
       const known = this.#times[kind].get(subject);
       return known === undefined
         ? []
         : [{ kind, subject, known, recent: this.#recent(kind, subject).length }];
     });
-    if (before.length === 0) return null;
-    for (const { kind, subject } of before) this.#times[kind].delete(subject);
-    const recentOf = (wanted: Kind) => before.find(({ kind }) => kind === wanted)?.recent ?? 0;
+    if (counted.length === 0) return null;
+    for (const { kind, subject } of counted) this.#times[kind].delete(subject);
+    const recentOf = (wanted: Kind) => counted.find(({ kind }) => kind === wanted)?.recent ?? 0;
     return {
-      mutations: before.map(({ kind, subject }) => ({ type: "delete", key: ["limit", kind, subject] })),
+      mutations: counted.map(({ kind, subject }) => ({ type: "delete", key: ["limit", kind, subject] })),
       pushes: recentOf("push"),
       sends: recentOf("user_send"),
       undo: () => {
-        for (const { kind, subject, known } of before) {
+        for (const { kind, subject, known } of counted) {
           const times = [...known, ...this.#recent(kind, subject)].slice(-this.#max(kind));
           this.#times[kind].set(subject, times);
         }

@@ -4,7 +4,7 @@ import { maskPhoneNumber } from "../../platform/phone_number.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
-import type { Factor } from "../flow/facts.ts";
+import type { Factor } from "../flow/context.ts";
 
 /** The dependencies of the stores of factors. */
 export interface FactorStoreDeps {

@@ -1,6 +1,6 @@
 // The pairings in memory, by user and by id, so that a login does not read the store.
 
-import type { Factor } from "../flow/facts.ts";
+import type { Factor } from "../flow/context.ts";
 import type { AddingPhone, Pairing } from "./pairing.ts";
 
 /** The result of {@link PairingCache.removeUser}. */

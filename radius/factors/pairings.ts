@@ -2,7 +2,7 @@
 
 import { KeyedMutex } from "../../platform/semaphore.ts";
 import type { Check, Mutation } from "../../platform/store.ts";
-import type { Factor } from "../flow/facts.ts";
+import type { Factor } from "../flow/context.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import {
   type AddingPhone,

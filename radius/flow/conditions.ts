@@ -1,6 +1,6 @@
 // The conditions of the flow table: a name, a sentence for the docs, and a pure predicate over the inputs.
 
-import type { Facts } from "./facts.ts";
+import type { Facts } from "./context.ts";
 
 export interface ConditionRow {
   readonly text: string;

@@ -4,7 +4,7 @@
 import { CONDITIONS, type FlowCondition } from "./conditions.ts";
 import type { Prompt } from "./prompts.ts";
 import { type FlowEnd, type FlowPlace, isStep } from "../protocol/steps.ts";
-import type { Facts } from "./facts.ts";
+import type { Facts } from "./context.ts";
 
 /**
  * The effects of rows. `upstream`: it calls another service or waits for one; a row has at most one such effect, as its last.

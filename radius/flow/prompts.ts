@@ -2,7 +2,7 @@
 // text is split into Reply-Message values (RFC 2865 §5.18).
 
 import { MAX_VALUE_OCTETS } from "../protocol/packet.ts";
-import { type Factor, FACTORS } from "./facts.ts";
+import { type Factor, FACTORS } from "./context.ts";
 import { maskPhoneNumber } from "../../platform/phone_number.ts";
 
 /** Ends with a blank, because some clients show the input directly after it. */

@@ -7,7 +7,7 @@ import { type Appended, isRefusedUserName } from "../protocol/login_input.ts";
 import type { Client } from "./clients.ts";
 import type { DuplicateSlot } from "./duplicate_cache.ts";
 import type { Denial } from "../conversation/login_record.ts";
-import type { Facts } from "../flow/facts.ts";
+import type { Facts } from "../flow/context.ts";
 import type { NotSentReason } from "../factors/limits.ts";
 import type { TotpPairingRow } from "../factors/pairing.ts";
 

@@ -5,7 +5,7 @@ import type { LogFields, LogLevel } from "../../platform/log_line.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import { describeAttributes } from "../protocol/attributes.ts";
 import { DROP_REASONS } from "../protocol/drop_reasons.ts";
-import type { Factor } from "../flow/facts.ts";
+import type { Factor } from "../flow/context.ts";
 import { type Prompt, PROMPTS, renderPrompt } from "../flow/prompts.ts";
 import type { Conversation, TokenOf } from "../conversation/conversation.ts";
 import type { Counters } from "./counters.ts";

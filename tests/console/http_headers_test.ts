@@ -53,7 +53,7 @@ function problemsOf(headers: Headers, kind: Kind): string[] {
 }
 
 /** An address of a pattern: each named segment gets a value that does not exist. */
-const filled = (pattern: string) => pattern.replace(/:\w+/g, "nobody");
+const filled = (pattern: string) => pattern.replace(/:\w+/g, "unknown");
 
 interface Asked {
   readonly what: string;
@@ -83,10 +83,10 @@ const DEVICE: readonly Asked[] = ([
   ["POST", "/invitation/look"],
   ["POST", "/invitation/accept"],
   ["POST", "/phrase"],
-  ["POST", "/pairings/nobody"],
-  ["DELETE", "/pairings/nobody"],
-  ["POST", "/pairings/nobody/passcode"],
-  ["POST", "/requests/nobody"],
+  ["POST", "/pairings/unknown"],
+  ["DELETE", "/pairings/unknown"],
+  ["POST", "/pairings/unknown/passcode"],
+  ["POST", "/requests/unknown"],
 ] as const).map(([method, path]) => ({
   what: `${method} /device/api${path}`,
   method,
@@ -155,7 +155,7 @@ const OTHERS: readonly Asked[] = [
   },
   {
     what: "an unknown user by SCIM",
-    path: "/idm/scim/default/Users/nobody",
+    path: "/idm/scim/default/Users/unknown",
     headers: AUTHORIZED,
     status: 404,
   },

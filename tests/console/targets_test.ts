@@ -17,7 +17,7 @@ users_dn = "ou=people"
   const { body, text } = await ask(site, "/targets/default", { role: "viewer" });
   assert(body.settings.some(({ name }) => name === "ldap.url"));
   assert(!text.includes("a-bind-password"));
-  assertEquals((await ask(site, "/targets/nobody")).body.error.code, "unknown_target");
+  assertEquals((await ask(site, "/targets/unknown")).body.error.code, "unknown_target");
 });
 
 Deno.test("GET /targets lists the read-only attributes of each backend, spelled as in the mapping", async () => {
@@ -76,7 +76,7 @@ Deno.test("POST /credentials returns a new password once, refuses the same name 
     (await ask(site, "/credentials/hr", { method: "DELETE" })).body.error.code,
     "unknown_credential",
   );
-  const unknown = { ...json, targets: ["nobody"] };
+  const unknown = { ...json, targets: ["unknown"] };
   const refused = await ask(site, "/credentials", { method: "POST", json: unknown });
   assertEquals(refused.body.error.code, "unknown_target");
 });

@@ -60,7 +60,7 @@ test("/audit lists actions, filters by a click and by the address, and shows nam
   await page.waitForURL((url) => url.searchParams.get("object") === "client:vpn-1");
   assertEquals(await rowsOf(page).count(), 3);
   assertEquals(await findAccessibilityProblems(page), []);
-  await page.goto(`${site.origin}/audit?actor=nobody`);
+  await page.goto(`${site.origin}/audit?actor=no-such-name`);
   await page.getByText("No records match").waitFor();
   assertEquals(await findAccessibilityProblems(page), []);
 });

@@ -75,7 +75,7 @@ test("targets: a mapping is previewed for a real user, a hostile name is text, a
   const hostile = '"><img src=x onerror=alert(1)>';
   await site.people.put("ada", { title: hostile });
   await open("/targets/default", "default");
-  await page.getByLabel("Preview for user").fill("nobody");
+  await page.getByLabel("Preview for user").fill("unknown");
   await page.getByText("This object is not in the directory.").waitFor();
   await page.getByLabel("Preview for user").fill("ada");
   await page.getByText("No changes for ada.").waitFor();

@@ -69,7 +69,7 @@ const STATES: Readonly<Record<string, State>> = {
   },
   "Live, nothing matches": async (page, site) => {
     await toBusyLive(page, site);
-    await page.getByRole("searchbox").fill("nobody-like-this");
+    await page.getByRole("searchbox").fill("no-such-name");
     await page.getByText("No sign-ins match").waitFor();
   },
   "Live, a message revealed": async (page, site) => {

@@ -5,7 +5,7 @@ import { PAGES } from "../../docs/generate.ts";
 import { CONDITIONS, type FlowCondition } from "../../radius/flow/conditions.ts";
 import { MAX_VALUE_OCTETS } from "../../radius/protocol/packet.ts";
 import { EFFECTS, FLOW, type FlowRow, rowsFrom } from "../../radius/flow/flow.ts";
-import { FACTOR_ORDER } from "../../radius/flow/facts.ts";
+import { FACTOR_ORDER } from "../../radius/flow/context.ts";
 import { type Prompt, PROMPTS, renderPrompt, splitReplyMessage } from "../../radius/flow/prompts.ts";
 import { type FlowPlace, isStep, PASSAGES, STEPS } from "../../radius/protocol/steps.ts";
 

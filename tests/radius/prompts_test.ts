@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import type { Factor } from "../../radius/flow/facts.ts";
+import type { Factor } from "../../radius/flow/context.ts";
 import {
   type Prompt,
   type PromptContext,

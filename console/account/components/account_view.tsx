@@ -1,7 +1,7 @@
 // The account of a signed-in user: alerts, open logins, factors, recent logins.
 
 import { useEffect, useMemo } from "preact/hooks";
-import type { Factor } from "../../../radius/flow/facts.ts";
+import type { Factor } from "../../../radius/flow/context.ts";
 import { useAction } from "../../web/app/action.ts";
 import { fullTimeText, timeText } from "../../web/app/format.ts";
 import { ErrorState, Skeleton } from "../../web/components/alert.tsx";

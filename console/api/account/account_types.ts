@@ -1,6 +1,6 @@
 // Types of the account API, shared with the pages. Times are the server's, in milliseconds since the epoch.
 
-import type { Factor, UsedFactor } from "../../../radius/flow/facts.ts";
+import type { Factor, UsedFactor } from "../../../radius/flow/context.ts";
 import type { UnconfirmedFactor } from "../../../radius/factors/pairing.ts";
 import type { UserNotice } from "../../../platform/user_record.ts";
 import type { ReasonCode } from "../conversations/explain_login.ts";

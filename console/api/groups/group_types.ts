@@ -1,6 +1,6 @@
 // Types of the group and device API, shared with the pages.
 
-import type { Factor } from "../../../radius/flow/facts.ts";
+import type { Factor } from "../../../radius/flow/context.ts";
 import type { Receipt } from "../../../scim/ports.ts";
 import type { BackendState } from "../../../scim/schema/resource.ts";
 import type { BackendMark } from "../users/user_types.ts";

@@ -10,7 +10,7 @@ import {
   pairingDetails,
   RECOVERY_CODES,
 } from "../../../radius/factors/pairing.ts";
-import type { Factor } from "../../../radius/flow/facts.ts";
+import type { Factor } from "../../../radius/flow/context.ts";
 import type { Mutation } from "../../../platform/store.ts";
 import type { UserRecord } from "../../../platform/user_record.ts";
 import { DetailedRefusal, Refusal } from "../errors.ts";

@@ -2,7 +2,7 @@
 
 import type { ConversationView } from "../../../radius/ports.ts";
 import type { UnconfirmedFactor } from "../../../radius/factors/pairing.ts";
-import type { Factor } from "../../../radius/flow/facts.ts";
+import type { Factor } from "../../../radius/flow/context.ts";
 import type { Receipt } from "../../../scim/ports.ts";
 import type { BackendState, JsonObject } from "../../../scim/schema/resource.ts";
 

@@ -35,7 +35,7 @@ export const CONNECT_ROWS: Readonly<Record<string, PageRow>> = {
     path: () => "/clients/vpn-1",
     heading: () => "vpn-1",
     shows: () => "Packets since the last start",
-    nothing: { says: "No RADIUS client has this name.", path: "/clients/nobody" },
+    nothing: { says: "No RADIUS client has this name.", path: "/clients/unknown" },
     dialogs: [
       {
         file: "pages/clients/client_page.tsx",
@@ -76,7 +76,7 @@ export const CONNECT_ROWS: Readonly<Record<string, PageRow>> = {
     path: () => "/targets/default",
     heading: () => "default",
     shows: () => "Try another mapping on a real user.",
-    nothing: { says: /does not exist|no target/i, path: "/targets/nobody" },
+    nothing: { says: /does not exist|no target/i, path: "/targets/unknown" },
     dialogs: [],
   },
   "credentials": {

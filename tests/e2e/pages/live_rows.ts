@@ -58,7 +58,7 @@ export const LIVE_ROWS: Readonly<Record<string, PageRow>> = {
     path: () => `/live?c=${FULL_LOGIN}`,
     heading: () => "Live",
     shows: () => "The push was denied, or it expired",
-    nothing: { says: /no longer available/, path: "/live?c=nobody" },
+    nothing: { says: /no longer available/, path: "/live?c=unknown" },
     fails: { role: "status", says: "The server is not responding." },
     part: true,
     dialogs: [],
@@ -68,7 +68,7 @@ export const LIVE_ROWS: Readonly<Record<string, PageRow>> = {
     path: () => `/live/c/${FULL_LOGIN}`,
     heading: () => "Sign-in",
     shows: () => "The push was denied, or it expired",
-    nothing: { says: /no longer available/, path: "/live/c/nobody" },
+    nothing: { says: /no longer available/, path: "/live/c/unknown" },
     dialogs: [],
   },
   "dropped": {
@@ -89,7 +89,7 @@ export const LIVE_ROWS: Readonly<Record<string, PageRow>> = {
   },
   "history, narrowed to nothing": {
     place: "history",
-    path: () => "/history?user=nobody-like-this",
+    path: () => "/history?user=no-such-name",
     heading: () => "History",
     shows: () => "No sign-ins match",
     nothing: ALWAYS_SOMETHING,

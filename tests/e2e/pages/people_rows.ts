@@ -28,7 +28,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
   },
   "users, narrowed to nothing": {
     place: "users",
-    path: () => "/users?q=nobody-like-this&status=active",
+    path: () => "/users?q=no-such-name&status=active",
     heading: () => "Users",
     shows: () => "No users match.",
     nothing: ALWAYS_SOMETHING,
@@ -55,7 +55,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
     path: user(),
     heading: ({ user }) => user,
     shows: () => "User names can't be changed.",
-    nothing: { says: "The directory has no user with this name.", path: "/users/nobody" },
+    nothing: { says: "The directory has no user with this name.", path: "/users/unknown" },
     dialogs: [
       { file: "pages/users/user_dialogs.tsx", name: /^Test sign-in of/, steps: [["button", "Test sign-in"]] },
       {
@@ -94,7 +94,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
     path: user("#groups"),
     heading: ({ user }) => user,
     shows: ({ group }) => group,
-    nothing: { says: "The directory has no user with this name.", path: "/users/nobody#groups" },
+    nothing: { says: "The directory has no user with this name.", path: "/users/unknown#groups" },
     part: true,
     dialogs: [],
   },
@@ -103,7 +103,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
     path: user("#devices"),
     heading: ({ user }) => user,
     shows: () => "Text message",
-    nothing: { says: "No second factors yet.", path: "/users/nobody#devices" },
+    nothing: { says: "No second factors yet.", path: "/users/unknown#devices" },
     part: true,
     dialogs: [
       {
@@ -133,7 +133,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
     path: user("#backends"),
     heading: ({ user }) => user,
     shows: () => "Compare the directory record with each backend.",
-    nothing: { says: "The directory has no user with this name.", path: "/users/nobody#backends" },
+    nothing: { says: "The directory has no user with this name.", path: "/users/unknown#backends" },
     part: true,
     dialogs: [],
   },
@@ -142,7 +142,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
     path: user("#timeline"),
     heading: ({ user }) => user,
     shows: () => "Created",
-    nothing: { says: "No events yet.", path: "/users/nobody#timeline" },
+    nothing: { says: "No events yet.", path: "/users/unknown#timeline" },
     part: true,
     dialogs: [],
   },
@@ -165,7 +165,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
     path: ({ group }) => `/groups/${encodeURIComponent(group)}`,
     heading: ({ group }) => group,
     shows: () => FULL_OTHER,
-    nothing: { says: "This object is not in the directory.", path: "/groups/nobody" },
+    nothing: { says: "This object is not in the directory.", path: "/groups/unknown" },
     dialogs: [
       {
         file: "pages/groups/group_page.tsx",

@@ -2,7 +2,7 @@
 
 import type { Receipt } from "../../../../scim/ports.ts";
 import type { JsonObject } from "../../../../scim/schema/resource.ts";
-import type { Factor } from "../../../../radius/flow/facts.ts";
+import type { Factor } from "../../../../radius/flow/context.ts";
 import { escapeParams, take } from "../../app/api_client.ts";
 import type {
   DryRunResult,

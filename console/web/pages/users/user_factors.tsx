@@ -1,7 +1,7 @@
 // The factors of a user: phones, phone numbers, authenticator apps, the preferred factor; locks and limits; and open logins.
 
 import { type Signal, useSignal } from "@preact/signals";
-import type { Factor } from "../../../../radius/flow/facts.ts";
+import type { Factor } from "../../../../radius/flow/context.ts";
 import type { PairingView } from "../../../api/users/user_types.ts";
 import { fullTimeText } from "../../app/format.ts";
 import { stateLabel } from "../../app/login_state_labels.ts";

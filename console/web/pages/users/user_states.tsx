@@ -1,6 +1,6 @@
 // Labels, tones and icons for the status of a user, its factors, and its backends.
 
-import type { Factor } from "../../../../radius/flow/facts.ts";
+import type { Factor } from "../../../../radius/flow/context.ts";
 import type { BackendMark } from "../../../api/users/user_types.ts";
 import { t } from "../../i18n/translate.ts";
 import type { StateLabel } from "../../app/login_state_labels.ts";
