@@ -1,6 +1,7 @@
 // Builds all services on an opened store and connects them. It opens no listener: `main.ts` adds the sockets, and commands
 // without a server use the result as it is.
 
+import { Cluster, type NodeDescription } from "./platform/cluster/cluster.ts";
 import { canonicalName } from "./platform/canonical_name.ts";
 import type { Config } from "./platform/config/config.ts";
 import {
@@ -17,9 +18,10 @@ import type { HttpApp } from "./platform/http/http_server.ts";
 import { removeSetUpLink } from "./platform/banner.ts";
 import type { DataDir } from "./platform/data_dir.ts";
 import { syncPhonePairings } from "./radius/factors/pairing_sync.ts";
-import type { LoginDirectory } from "./radius/ports.ts";
+import type { GatewayMonitor, LoginDirectory } from "./radius/ports.ts";
 import { reducePhoneNumber } from "./platform/phone_number.ts";
 import type { Log } from "./platform/log.ts";
+import { hostName } from "./platform/process.ts";
 import { createPasswordHasher, REQUEST_COST } from "./platform/password_hasher.ts";
 import { openHttpClient } from "./platform/fetch_with_deadline.ts";
 import { createOrderedIds } from "./radius/conversation/conversation.ts";
@@ -58,6 +60,7 @@ export interface CompositionDeps {
 
 /** All services of one process. */
 export interface Composition {
+  readonly cluster: Cluster;
   readonly radius: Radius;
   readonly identity: Scim;
   readonly services: Services;
@@ -69,8 +72,12 @@ export interface Composition {
 
 /** Loads the stored state and builds the services. No listener is opened. */
 export async function compose(deps: CompositionDeps): Promise<Composition> {
-  const { config, dataDir: { store, vault }, clock, random, log } = deps;
-  const shared = { config, store, vault, clock, random, log };
+  const { config, dataDir: { store, vault, shared: sharedLog }, clock, random, log } = deps;
+  const gateway: { monitor: GatewayMonitor | null } = { monitor: null };
+  const describe = createNodeDescription(deps, () => gateway.monitor);
+  const cluster = new Cluster({ store, shared: sharedLog, clock, log, describe });
+  await cluster.start();
+  const shared = { config, store, vault, clock, random, log, cluster };
   const identityClient = openHttpClient();
   const identity = await createScim({
     ...shared,
@@ -102,6 +109,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
     anySecret: deps.anySecret,
     openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
   });
+  gateway.monitor = radius.monitor;
   if (services.embedded !== null) syncPhonePairings({ ...services.embedded, radius, findUserRecord, log });
   identity.logins.directory.observe(({ kind, name }) => {
     if (kind === "user") radius.forgetPassword(canonicalName(name));
@@ -114,6 +122,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   });
   const app = createApp(deps, { radius, identity, services, admins, identityClient });
   return {
+    cluster,
     radius,
     identity,
     services,
@@ -125,11 +134,12 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
       await identity.close();
       identityClient.close();
       await services.close();
+      await cluster.close();
     },
   };
 }
 
-interface Parts extends Omit<Composition, "app" | "close"> {
+interface Parts extends Omit<Composition, "app" | "close" | "cluster"> {
   readonly identityClient: ReturnType<typeof openHttpClient>;
 }
 
@@ -207,6 +217,30 @@ function createApp(
     scim: identity.app,
     openApi: () => openApiText(config.http.publicUrl),
   });
+}
+
+/** What this node says about itself to the others. */
+function createNodeDescription(
+  { config, clock, startedMs, radiusListeners }: CompositionDeps,
+  monitorOf: () => GatewayMonitor | null,
+): () => NodeDescription {
+  let last = { requests: 0, atMs: clock.nowMs() };
+  return () => {
+    const monitor = monitorOf();
+    const now = { requests: monitor?.counters().requests ?? 0, atMs: clock.nowMs() };
+    const seconds = Math.max(0.001, (now.atMs - last.atMs) / 1000);
+    const requestsPerS = Math.round((now.requests - last.requests) / seconds);
+    last = now;
+    return {
+      name: hostName(),
+      version: VERSION,
+      startedMs,
+      radius: radiusListeners,
+      http: config.http.publicUrl,
+      publicKey: "",
+      figures: { waiting: monitor?.alive() ?? 0, requestsPerS, rssOctets: Deno.memoryUsage().rss },
+    };
+  };
 }
 
 /** The directory in the form that the RADIUS gateway needs. */

@@ -3,7 +3,7 @@
 
 import { canonicalName } from "./canonical_name.ts";
 import type { AuditAction, AuditDetailName } from "./audit_actions.ts";
-import type { KvMutation } from "./commit_queue.ts";
+import type { KvMutation } from "./commit_batch.ts";
 
 /** The default of `console.audit_days`. */
 export const DEFAULT_AUDIT_DAYS = 90;

@@ -1,5 +1,6 @@
 // The data directory: locked by one process, private to its user, with the store, the master key and generated secrets.
 
+import type { SharedLog } from "./cluster/shared_log.ts";
 import { faultMessage } from "./log_line.ts";
 import { type Random, toBase64Url } from "./runtime.ts";
 import { createStore, type Store } from "./store.ts";
@@ -12,6 +13,8 @@ export interface DataDir {
   readonly path: string;
   readonly store: Store;
   readonly vault: Vault;
+  /** The change log, if other nodes use the same store. */
+  readonly shared: SharedLog | null;
   /** Whether this start created the master key. */
   readonly isNew: boolean;
   /** Closes the store and unlocks the directory. */
@@ -54,6 +57,7 @@ export async function openDataDir(
       path,
       store,
       vault,
+      shared: null,
       isNew,
       async close() {
         await store.close();

@@ -102,3 +102,12 @@ export function reserveInspectorPort({ clock, log }: { clock: Clock; log: Log })
 async function closeConnections(listener: Deno.Listener): Promise<void> {
   for await (const connection of listener) connection.close();
 }
+
+/** The name of this host, for people; "" if nothing tells it. Deno's own call needs a permission that the gateway does not have. */
+export function hostName(): string {
+  try {
+    return Deno.readTextFileSync("/etc/hostname").trim();
+  } catch (_absent) {
+    return Deno.env.get("HOSTNAME") ?? Deno.env.get("COMPUTERNAME") ?? "";
+  }
+}

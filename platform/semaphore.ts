@@ -1,4 +1,4 @@
-// Concurrent tasks: a semaphore with a bounded queue, a mutex by key, and a wait for the running tasks.
+// Concurrent tasks: a semaphore with a bounded queue, a mutex by key, single flight, and a wait for the running tasks.
 
 import type { Clock } from "./runtime.ts";
 
@@ -124,4 +124,26 @@ export class RunningTasks {
   async settled(): Promise<void> {
     await Promise.allSettled(this.#running);
   }
+}
+
+/** Single flight: callers that arrive during a run share the next run. */
+export function createSingleFlight<T>(): (run: () => Promise<T>) => Promise<T> {
+  let current: Promise<T> | null = null;
+  let next: Promise<T> | null = null;
+
+  const start = (run: () => Promise<T>): Promise<T> => {
+    const started = run().finally(() => {
+      if (current === started) current = null;
+    });
+    current = started;
+    return started;
+  };
+  return (run) => {
+    if (current === null) return start(run);
+    next ??= current.then(() => undefined, () => undefined).then(() => {
+      next = null;
+      return start(run);
+    });
+    return next;
+  };
 }

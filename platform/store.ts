@@ -1,7 +1,11 @@
 // The store (Deno KV): reads share calls, commits are grouped (platform/commit_queue.ts), and audit events become records.
 
 import { type AuditMutation, type AuditWriterOptions, createAuditWriter } from "./audit.ts";
-import { type CommitOutcome, CommitQueue, type KvMutation, type KvTransaction } from "./commit_queue.ts";
+import { EntryReader, OwnWrites } from "./cluster/entry_reader.ts";
+import { type ApplyEntry, Followers } from "./cluster/followers.ts";
+import type { SharedLog } from "./cluster/shared_log.ts";
+import type { KvMutation, KvTransaction } from "./commit_batch.ts";
+import { type CommitOutcome, CommitQueue } from "./commit_queue.ts";
 import { type Clock, createSystemRandom } from "./runtime.ts";
 import type { Log } from "./log.ts";
 
@@ -40,6 +44,16 @@ export interface Store {
   journal(): AsyncIterable<string>;
   /** Resolves when the changes are durable. Rejects only if the store fails. */
   commit(transaction: Transaction): Promise<CommitOutcome>;
+  /** Calls `apply` with entries below `prefix` that other nodes change, and with entries that are read again. Call it before entries are loaded. */
+  follow(prefix: Deno.KvKey, apply: ApplyEntry): void;
+  /** Calls `changed` with the first `lengthParts` parts of keys below `prefix` that other nodes change. */
+  followGroups(prefix: Deno.KvKey, lengthParts: number, changed: (group: Deno.KvKey) => void): void;
+  /** `null` if no other node can use the store. Otherwise resolves when memory contains every change that others committed before the call. */
+  catchUp(): Promise<void> | null;
+  /** Reads keys and hands them to their followers, after a commit that raced. */
+  reread(keys: readonly Deno.KvKey[]): Promise<void>;
+  /** Differs for each run of a process. */
+  readonly node: string;
   /** When the store last answered (milliseconds since the epoch), for Status-Server and /readyz. */
   lastAnswerMs(): number;
   /** Waits for the commits in progress and closes the store. */
@@ -54,18 +68,22 @@ const MAX_KEYS = 10;
 /** Wraps an open Deno KV; closing the store closes it. */
 export function createStore(
   kv: Deno.Kv,
-  { nowMs = Date.now, node = createSystemRandom().bytes(4).toHex(), audit = {} }: {
+  { nowMs = Date.now, node = createSystemRandom().bytes(4).toHex(), audit = {}, shared = null }: {
     nowMs?: () => number;
     /** Differs between processes that write to one store. */
     node?: string;
     audit?: Pick<AuditWriterOptions, "newest" | "retentionMs">;
+    /** The change log, if other nodes use the same store. */
+    shared?: SharedLog | null;
   } = {},
 ): Store {
   const completeAudit = createAuditWriter({ nowMs, node, ...audit });
   let lastAnswer = nowMs();
   const onAnswer = (): void => void (lastAnswer = nowMs());
-  const queue = new CommitQueue({ kv, nowMs, node, onAnswer });
+  const queue = new CommitQueue({ kv, nowMs, node, onAnswer, ...(shared === null ? {} : { log: shared }) });
   const read = createBatchedRead(kv);
+  const followers = shared?.followers ?? new Followers();
+  const entries = shared?.entries ?? new EntryReader({ kv, followers, ownWrites: new OwnWrites() });
 
   return {
     async get<T>(key: Deno.KvKey) {
@@ -96,8 +114,14 @@ export function createStore(
         return Promise.reject(fault);
       }
     },
+    follow: (prefix, apply) => followers.follow(prefix, apply),
+    followGroups: (prefix, lengthParts, changed) => followers.followGroups(prefix, lengthParts, changed),
+    catchUp: () => shared === null ? null : shared.reader.catchUp().then(onAnswer),
+    reread: (keys) => entries.reread(keys),
+    node,
     lastAnswerMs: () => lastAnswer,
     async close() {
+      shared?.close();
       await queue.drain();
       kv.close();
     },

@@ -5,7 +5,7 @@
 
 import { canonicalName } from "./canonical_name.ts";
 import type { Check, Mutation, Store } from "./store.ts";
-import type { KvMutation } from "./commit_queue.ts";
+import type { KvMutation } from "./commit_batch.ts";
 
 /** The record that a name belongs to at one time. */
 export interface UserRecord {

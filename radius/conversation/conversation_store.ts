@@ -3,7 +3,7 @@
 
 import type { Clock } from "../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../platform/store.ts";
-import type { JournalLine, KvMutation } from "../../platform/commit_queue.ts";
+import type { JournalLine, KvMutation } from "../../platform/commit_batch.ts";
 import type { ConversationOutcome } from "../ports.ts";
 import { addMoment, type Conversation, type TokenOf } from "./conversation.ts";
 import { conversationKey, decodeRecord, recordText } from "./conversation_codec.ts";

@@ -1,7 +1,7 @@
 // A turn: the changes of one packet on its conversation, and the commit that records them before the answer is sent.
 
 import type { Check, Mutation, Store } from "../../platform/store.ts";
-import type { JournalLine } from "../../platform/commit_queue.ts";
+import type { JournalLine } from "../../platform/commit_batch.ts";
 import type { FlowRow } from "../flow/flow.ts";
 import type { AcceptAttributes } from "../factors/reply_attributes.ts";
 import type { LoginAttempt } from "../server/request.ts";

@@ -9,6 +9,7 @@ import type {
 } from "../../platform/config/config.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
+import { createSingleFlight } from "../../platform/semaphore.ts";
 import type { Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { BackendInfo, RefreshReport, Target, TargetDirectory, Targets, WriteOptions } from "../ports.ts";
@@ -173,28 +174,6 @@ function withReadOnlyValues(
     contents.set(name, withReadOnly(known, { ...known, attributes: kept }, readOnly));
   }
   return contents;
-}
-
-/** Single flight: callers that arrive during a run share the next run. */
-export function createSingleFlight<T>(): (run: () => Promise<T>) => Promise<T> {
-  let current: Promise<T> | null = null;
-  let next: Promise<T> | null = null;
-
-  const start = (run: () => Promise<T>): Promise<T> => {
-    const started = run().finally(() => {
-      if (current === started) current = null;
-    });
-    current = started;
-    return started;
-  };
-  return (run) => {
-    if (current === null) return start(run);
-    next ??= current.then(() => undefined, () => undefined).then(() => {
-      next = null;
-      return start(run);
-    });
-    return next;
-  };
 }
 
 export interface TargetsDeps extends Omit<TargetDeps, "owner" | "settings" | "directory" | "isLoginTarget"> {

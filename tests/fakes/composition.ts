@@ -64,7 +64,7 @@ export async function openComposition(
   const composition = await compose({
     config,
     settings: [],
-    dataDir: { path: "", store, vault, isNew: true, close: () => store.close() },
+    dataDir: { path: "", store, vault, shared: null, isNew: true, close: () => store.close() },
     dist: NO_DIST,
     clock,
     random,

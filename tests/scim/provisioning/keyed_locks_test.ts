@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { createKeyedLocks } from "../../../scim/provisioning/keyed_locks.ts";
-import { createSingleFlight } from "../../../scim/provisioning/target.ts";
+import { createSingleFlight } from "../../../platform/semaphore.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 import { settle } from "../../support/settle.ts";
 import { refusalOf } from "./stage.ts";

@@ -1,0 +1,109 @@
+// Reads entries again and hands them to the parts that mirror them. An entry that this node is writing is read after its own write.
+
+import { keyText } from "./change_log.ts";
+import type { Followers } from "./followers.ts";
+
+interface EntryReaderDeps {
+  readonly kv: Pick<Deno.Kv, "getMany">;
+  readonly followers: Followers;
+  readonly ownWrites: OwnWrites;
+}
+
+/** Deno KV reads at most ten keys in one call. */
+const MAX_KEYS = 10;
+/** Calls that read values at the same time. */
+const MAX_READS = 16;
+/** How often a key is read again because this node wrote it in the meantime. */
+const MAX_REREADS = 5;
+
+export class EntryReader {
+  readonly #deps: EntryReaderDeps;
+
+  constructor(deps: EntryReaderDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reads keys and hands them to their followers. */
+  async reread(keys: readonly Deno.KvKey[]): Promise<void> {
+    const { followers, ownWrites } = this.#deps;
+    let left = keys.filter((key) => followers.needsValue(key));
+    for (let tries = 0; left.length > 0 && tries < MAX_REREADS; tries++) {
+      const since = ownWrites.mark();
+      const again: Deno.KvKey[] = [];
+      const isLast = tries === MAX_REREADS - 1;
+      await this.#readValues(left, (entry) => {
+        // A value that was read before the end of an own write may be older than that write.
+        if (!isLast && ownWrites.touched(entry.key, since)) again.push(entry.key);
+        else followers.apply(entry);
+      });
+      if (again.length > 0) await ownWrites.settled();
+      left = again;
+    }
+  }
+
+  async #readValues(
+    keys: readonly Deno.KvKey[],
+    take: (entry: Deno.KvEntryMaybe<unknown>) => void,
+  ): Promise<void> {
+    const calls: Deno.KvKey[][] = [];
+    for (let at = 0; at < keys.length; at += MAX_KEYS) calls.push(keys.slice(at, at + MAX_KEYS));
+    for (let at = 0; at < calls.length; at += MAX_READS) {
+      const together = calls.slice(at, at + MAX_READS).map((call) => this.#deps.kv.getMany<unknown[]>(call));
+      for (const entries of await Promise.all(together)) for (const entry of entries) take(entry);
+    }
+  }
+}
+
+/** Which followed keys this node is writing, or wrote since a mark. */
+export class OwnWrites {
+  readonly #running = new Map<string, number>();
+  readonly #finished = new Map<string, number>();
+  #waiting: (() => void)[] = [];
+  #tick = 0;
+
+  begin(keys: readonly Deno.KvKey[]): void {
+    for (const key of keys) {
+      const text = keyText(key);
+      this.#running.set(text, (this.#running.get(text) ?? 0) + 1);
+    }
+  }
+
+  end(keys: readonly Deno.KvKey[]): void {
+    this.#tick++;
+    for (const key of keys) {
+      const text = keyText(key);
+      const running = (this.#running.get(text) ?? 1) - 1;
+      if (running === 0) this.#running.delete(text);
+      else this.#running.set(text, running);
+      this.#finished.delete(text);
+      this.#finished.set(text, this.#tick);
+    }
+    for (const oldest of this.#finished.keys()) {
+      if (this.#finished.size <= MAX_FINISHED) break;
+      this.#finished.delete(oldest);
+    }
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resume of waiting) resume();
+  }
+
+  /** The present, for {@link touched}. */
+  mark(): number {
+    return this.#tick;
+  }
+
+  /** Whether this node is writing the key, or finished a write of it after `mark`. */
+  touched(key: Deno.KvKey, mark: number): boolean {
+    const text = keyText(key);
+    return this.#running.has(text) || (this.#finished.get(text) ?? 0) > mark;
+  }
+
+  /** Resolves when one of the running writes has ended. */
+  settled(): Promise<void> {
+    if (this.#running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => void this.#waiting.push(resolve));
+  }
+}
+
+/** More writes than this node finishes while a read is in progress. */
+const MAX_FINISHED = 20_000;

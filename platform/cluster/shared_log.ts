@@ -1,0 +1,93 @@
+// This node's part in a shared store: its change log in two lanes, its followers, and the reader of the logs of other nodes.
+
+import type { Clock } from "../runtime.ts";
+import { ChangeReader } from "./change_reader.ts";
+import { type LoggedBatch, LogLane } from "./change_log.ts";
+import { EntryReader, OwnWrites } from "./entry_reader.ts";
+import { Followers } from "./followers.ts";
+
+/** The lanes of the commit queue, with a log each, because their batches overlap. */
+export type LaneName = "any" | "journal";
+
+export interface SharedLogDeps {
+  readonly kv: Deno.Kv;
+  /** Differs for each run of a process. */
+  readonly node: string;
+  readonly clock: Clock;
+  /** The log of another node no longer contains what this node has not read. */
+  readonly onGap: (lane: string) => void;
+}
+
+const FIRST_RETRY_MS = 100;
+const MAX_RETRY_MS = 2000;
+
+/** What this node writes to the change log, and what it reads of other nodes. */
+export class SharedLog {
+  readonly followers = new Followers();
+  readonly entries: EntryReader;
+  readonly reader: ChangeReader;
+  readonly #deps: SharedLogDeps;
+  readonly #lanes: Record<LaneName, LogLane>;
+  readonly #ownWrites = new OwnWrites();
+  #isClosed = false;
+
+  constructor(deps: SharedLogDeps) {
+    const { kv, node, clock: { nowMs }, onGap } = deps;
+    const { followers } = this;
+    this.#deps = deps;
+    this.#lanes = {
+      any: new LogLane({ kv, name: `${node}.any` }),
+      journal: new LogLane({ kv, name: `${node}.journal` }),
+    };
+    const own = new Set(Object.values(this.#lanes).map(({ name }) => name));
+    this.entries = new EntryReader({ kv, followers, ownWrites: this.#ownWrites });
+    this.reader = new ChangeReader({
+      ...{ kv, followers, entries: this.entries, nowMs, onGap },
+      isOwnLane: (lane) => own.has(lane),
+    });
+  }
+
+  /** Adds the changed keys of a batch to its atomic operation. */
+  begin(lane: LaneName, atomic: Deno.AtomicOperation, keys: readonly Deno.KvKey[]): StartedBatch {
+    const logged = keys.flatMap((key) => {
+      const found = this.followers.loggedKey(key);
+      return found === null ? [] : [found];
+    });
+    this.#ownWrites.begin(logged);
+    const batch = this.#lanes[lane].add(atomic, logged);
+    return {
+      applied: (versionstamp) => this.#lanes[lane].applied(batch, versionstamp),
+      findOutcome: (options) => this.#findOutcome(this.#lanes[lane], batch, options),
+      end: () => this.#ownWrites.end(logged),
+    };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** Asks until the store answers. */
+  async #findOutcome(
+    lane: LogLane,
+    batch: LoggedBatch,
+    options: { mayArriveLate: boolean },
+  ): Promise<string | null> {
+    for (let delayMs = FIRST_RETRY_MS;; delayMs = Math.min(MAX_RETRY_MS, delayMs * 2)) {
+      try {
+        return await lane.findOutcome(batch, options);
+      } catch (fault) {
+        if (this.#isClosed) throw fault;
+        await new Promise<void>((resolve) => void this.#deps.clock.after(delayMs, resolve));
+      }
+    }
+  }
+}
+
+/** A batch that is being committed. */
+export interface StartedBatch {
+  applied(versionstamp: string): void;
+  /** The versionstamp of a batch whose commit failed, or `null` if it was not applied. `mayArriveLate`: no answer came. */
+  findOutcome(options: { mayArriveLate: boolean }): Promise<string | null>;
+  /** Call it when the outcome is known. */
+  end(): void;
+}
