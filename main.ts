@@ -70,6 +70,7 @@ async function start(): Promise<void> {
     random,
     masterKeyHex: Deno.env.get("COUNTERSIGN_MASTER_KEY") ?? "",
     auditRetentionMs: config.console.auditRetentionMs,
+    kvUrl: config.store.kv,
   });
   const sockets = listenRadius(config.radius, log);
   const releaseInspector = reserveInspectorPort({ clock, log });

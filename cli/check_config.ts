@@ -135,6 +135,7 @@ export function configSummary(config: Config): string {
     ["targets", targetsText(config)],
     ["SCIM", credentialsText(config)],
     ["data", config.server.dataDir],
+    ...config.store.kv === "" ? [] : [["store", config.store.kv]],
   ];
   return rows.map(([name = "", value = ""]) => `  ${name.padEnd(9)} ${escapeControlCharacters(value)}\n`)
     .join("");

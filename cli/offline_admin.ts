@@ -28,6 +28,7 @@ export async function openOfflineAdmin(
     random,
     masterKeyHex,
     auditRetentionMs: config.console.auditRetentionMs,
+    kvUrl: config.store.kv,
   });
   const log = createLog({
     format: config.server.logFormat,

@@ -24,7 +24,7 @@ export interface AdminCommand<Plan extends object> {
   readonly run: (plan: Plan) => Promise<CommandOutcome>;
 }
 
-/** Runs a command with the arguments of the process, prints its result, and sets the exit code. */
+/** Runs a command with the arguments of the process, prints its result, and ends the process with its exit code. */
 export async function runMain<Plan extends object>(
   { usage, plan: planArgs, run }: AdminCommand<Plan>,
 ): Promise<void> {
@@ -36,6 +36,8 @@ export async function runMain<Plan extends object>(
       ? { out: "", err: `Cannot use the arguments: ${printable(plan)}.\n\n${help}`, exitCode: 2 }
       : await run(plan),
   );
+  // The runtime retries a call to a KV Connect server without an end, also after the store is closed.
+  Deno.exit();
 }
 
 /**

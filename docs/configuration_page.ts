@@ -82,7 +82,6 @@ function linesOf(rows: Section["rows"]): string {
   return lines;
 }
 
-const isBuilt = ([, row]: readonly [string, SettingRow<unknown>]) => row.later === undefined;
 const entriesOf = (rows: SettingRows) => Object.entries(rows);
 
 function generalSections(): Section[] {
@@ -93,11 +92,10 @@ function generalSections(): Section[] {
     rows.push([key.slice(cut + 1), row]);
     sections.set(key.slice(0, cut), rows);
   }
-  return [...sections].map(([name, rows]) => ({ header: `[${name}]`, rows: rows.filter(isBuilt) }))
-    .filter(({ rows }) => rows.length > 0);
+  return [...sections].map(([name, rows]) => ({ header: `[${name}]`, rows }));
 }
 
-const CLIENT: Section = { header: "[[radius.client]]", rows: entriesOf(CLIENT_ROWS).filter(isBuilt) };
+const CLIENT: Section = { header: "[[radius.client]]", rows: entriesOf(CLIENT_ROWS) };
 const ADMIN: Section = { header: "[[console.admin]]", rows: entriesOf(ADMIN_ROWS) };
 const backend = (name: string, rows: SettingRows): Section => ({
   header: `[targets.corp.backends.${name}]`,
@@ -150,18 +148,6 @@ function tableOf({ header, rows }: Section): string {
   return `\n### \`${header}\`\n\n| key | default | meaning | must be |\n|---|---|---|---|\n${lines.join("")}`;
 }
 
-function laterTable(): string {
-  const rows: [string, string][] = [];
-  const add = (prefix: string, table: SettingRows) => {
-    for (const [key, row] of entriesOf(table)) {
-      if (row.later !== undefined) rows.push([`\`${prefix}${key}\``, row.later]);
-    }
-  };
-  add("", GENERAL_ROWS);
-  add("radius.client.", CLIENT_ROWS);
-  return rows.map(([what, why]) => `| ${what} | ${cell(why)} |\n`).join("");
-}
-
 /** The page of settings, in Markdown. */
 export function configurationPage(): string {
   const sections = generalSections().flatMap((section) =>
@@ -195,14 +181,7 @@ A target is a directory of users and groups.
 member of the group. The default and all groups together must fit into one packet.
 
 ## Every key
-${sections.map(tableOf).join("")}
-## Settings without effect
-
-This version accepts only the empty value for these settings:
-
-| setting | reason |
-|---|---|
-${laterTable()}`;
+${sections.map(tableOf).join("")}`;
 }
 
 if (import.meta.main) {

@@ -57,6 +57,7 @@ export function bannerText(
         : config.telephony.url
     }`,
     `  Data     ${config.server.dataDir}`,
+    ...config.store.kv === "" ? [] : [`  Store    ${config.store.kv}`],
   ];
   if (generatedSecret !== null || setupLink !== null) {
     lines.push("", `  Secrets  ${secretFile}   (only this user can read it)`);

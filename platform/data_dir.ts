@@ -1,7 +1,9 @@
-// The data directory: locked by one process, private to its user, with the store, the master key and generated secrets.
+// The data directory: locked by one process, private to its user, with the master key, generated secrets and, unless store.kv names a
+// KV Connect endpoint, the store.
 
 import type { SharedLog } from "./cluster/shared_log.ts";
 import { faultMessage } from "./log_line.ts";
+import { type KvOpener, openKv, StoreFault } from "./open_kv.ts";
 import { type Random, toBase64Url } from "./runtime.ts";
 import { createStore, type Store } from "./store.ts";
 import { createVault, type Vault } from "./vault.ts";
@@ -23,36 +25,41 @@ export interface DataDir {
 
 const KEY_OCTETS = 32;
 
+export interface DataDirOptions {
+  readonly random: Random;
+  /** 64 hexadecimal digits from the environment; "" to use the file `master.key`. */
+  readonly masterKeyHex: string;
+  readonly auditRetentionMs?: number;
+  /** The URL of a KV Connect endpoint; "" for the file `countersign.kv` in the directory. */
+  readonly kvUrl?: string;
+  readonly open?: KvOpener;
+}
+
 /**
  * Opens the data directory at `path` for this process: creates it (0700), locks it, opens the store, reads or creates the master key.
  *
- * @param masterKeyHex 64 hexadecimal digits from the environment; "" to use the file `master.key`.
- * @throws DataDirFault if another process uses it, or part of it cannot be used.
+ * @throws DataDirFault if another process uses it, or part of it or the store cannot be used.
  */
-export async function openDataDir(
-  path: string,
-  { random, masterKeyHex, auditRetentionMs }: {
-    random: Random;
-    masterKeyHex: string;
-    auditRetentionMs?: number;
-  },
-): Promise<DataDir> {
+export async function openDataDir(path: string, options: DataDirOptions): Promise<DataDir> {
   await makePrivate(path);
   const lock = await takeLock(path);
+  let kv: Deno.Kv | null = null;
   try {
-    const hadStore = await hasContent(`${path}/countersign.kv`);
-    // An existing store is opened before the key is read, so that its own fault is reported. A new store is opened after its key is
-    // written, so that no store lacks a key.
-    const old = hadStore ? await openKv(`${path}/countersign.kv`) : null;
-    const { key, isNew } = await readMasterKey(path, { masterKeyHex, hadStore, random });
-    const vault = createVault(key, random);
-    const kv = old ?? await openKv(`${path}/countersign.kv`);
+    const { random, auditRetentionMs } = options;
+    const opened = await openWithKey(path, options);
+    kv = opened.kv;
+    const { isNew } = opened;
+    const vault = createVault(opened.key, random);
     const audit = {
       newest: await newestAuditId(kv),
       ...(auditRetentionMs === undefined ? {} : { retentionMs: auditRetentionMs }),
     };
     const store = createStore(kv, { node: random.bytes(4).toHex(), audit });
-    await checkKey(store, vault);
+    if (!await isKeyOfStore(store, vault)) {
+      // A node that lost the race for an empty store: its new key sealed nothing.
+      if (isNew) await Deno.remove(masterKeyFile(path));
+      throw new DataDirFault(wrongKeyMessage(path, options));
+    }
     return {
       path,
       store,
@@ -65,9 +72,50 @@ export async function openDataDir(
       },
     };
   } catch (fault) {
+    kv?.close();
     lock.close();
+    throw fault instanceof StoreFault ? new DataDirFault(fault.message) : fault;
+  }
+}
+
+interface OpenedStore {
+  readonly kv: Deno.Kv;
+  readonly key: Uint8Array;
+  /** Whether the key is new. */
+  readonly isNew: boolean;
+}
+
+/**
+ * An existing store is opened before the key is read, so that its own fault is reported. A new file is created after its key is
+ * written, so that no store lacks a key.
+ */
+async function openWithKey(
+  path: string,
+  { random, masterKeyHex, kvUrl = "", open = openKv }: DataDirOptions,
+): Promise<OpenedStore> {
+  const file = `${path}/countersign.kv`;
+  const location = kvUrl === "" ? file : kvUrl;
+  const hadFile = await hasContent(file);
+  const old = kvUrl !== "" || hadFile ? await open(location) : null;
+  try {
+    const hadStore = kvUrl !== "" && old !== null ? await hasEntries(old) : hadFile;
+    if (kvUrl !== "" && hadFile && !hadStore) {
+      throw new DataDirFault(
+        `Cannot use the empty store "${kvUrl}": this node already has the store "${file}". Copy that store with ` +
+          "deno task move-store, or move the file away to start with an empty store.",
+      );
+    }
+    const { key, isNew } = await readMasterKey(path, { masterKeyHex, hadStore, random, kvUrl });
+    return { kv: old ?? await open(location), key, isNew };
+  } catch (fault) {
+    old?.close();
     throw fault;
   }
+}
+
+async function hasEntries(kv: Deno.Kv): Promise<boolean> {
+  for await (const _entry of kv.list({ prefix: [] }, { limit: 1 })) return true;
+  return false;
 }
 
 async function makePrivate(path: string): Promise<void> {
@@ -97,22 +145,6 @@ async function takeLock(path: string): Promise<Deno.FsFile> {
   );
 }
 
-async function openKv(file: string): Promise<Deno.Kv> {
-  // Deno KV creates files that all users can read, but existing files keep their mode.
-  for (const suffix of ["", "-wal", "-shm"]) await makeFile(`${file}${suffix}`, suffix === "");
-  try {
-    const kv = await Deno.openKv(file);
-    await kv.get(["schema"]);
-    return kv;
-  } catch (fault) {
-    throw new DataDirFault(
-      `Cannot open the store "${file}": ${
-        faultMessage(fault)
-      }. Restore it from a backup, or move it away to start with an empty store.`,
-    );
-  }
-}
-
 /** New audit ids follow the newest record, even if the clock was set back between two starts. */
 async function newestAuditId(kv: Deno.Kv): Promise<string> {
   for await (const { key } of kv.list({ prefix: ["audit"] }, { reverse: true, limit: 1 })) {
@@ -121,19 +153,18 @@ async function newestAuditId(kv: Deno.Kv): Promise<string> {
   return "";
 }
 
-async function makeFile(file: string, create: boolean): Promise<void> {
-  try {
-    if (create) (await Deno.open(file, { create: true, append: true, mode: 0o600 })).close();
-    await Deno.chmod(file, 0o600);
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound && !create) return;
-    throw new DataDirFault(`Cannot create the store "${file}": ${faultMessage(fault)}`);
-  }
+function masterKeyFile(path: string): string {
+  return `${path}/master.key`;
 }
 
 async function readMasterKey(
   path: string,
-  { masterKeyHex, hadStore, random }: { masterKeyHex: string; hadStore: boolean; random: Random },
+  { masterKeyHex, hadStore, random, kvUrl }: {
+    masterKeyHex: string;
+    hadStore: boolean;
+    random: Random;
+    kvUrl: string;
+  },
 ): Promise<{ key: Uint8Array; isNew: boolean }> {
   if (masterKeyHex !== "") {
     if (!/^[0-9a-fA-F]{64}$/.test(masterKeyHex)) {
@@ -141,7 +172,7 @@ async function readMasterKey(
     }
     return { key: Uint8Array.fromHex(masterKeyHex), isNew: false };
   }
-  const file = `${path}/master.key`;
+  const file = masterKeyFile(path);
   try {
     const key = Uint8Array.fromHex((await Deno.readTextFile(file)).trim());
     if (key.length !== KEY_OCTETS) throw new SyntaxError("not 64 hexadecimal digits");
@@ -154,6 +185,11 @@ async function readMasterKey(
         }. Restore it from a backup; without it the sealed secrets are lost.`,
       );
     }
+  }
+  if (hadStore && kvUrl !== "") {
+    throw new DataDirFault(
+      `Cannot find "${file}", the master key of the store "${kvUrl}". ${copyKeyText(path)}`,
+    );
   }
   if (hadStore) {
     throw new DataDirFault(
@@ -174,19 +210,42 @@ async function hasContent(file: string): Promise<boolean> {
   }
 }
 
-/** Checks the master key against a record that the first start sealed. */
-async function checkKey(store: Store, vault: Vault): Promise<void> {
-  const recordKey: Deno.KvKey = ["vault", "check"];
-  const { value } = await store.get<Uint8Array>(recordKey);
-  if (value === null) {
-    await store.commit({
-      mutations: [{ type: "set", key: recordKey, value: vault.seal(recordKey, new Uint8Array(KEY_OCTETS)) }],
-    });
-  } else if (vault.open(recordKey, value) === null) {
-    throw new DataDirFault(
-      "Cannot open the store with this master key: it was created with another key. Restore master.key (or COUNTERSIGN_MASTER_KEY) from a backup.",
-    );
-  }
+/** All nodes of a store seal with one key. */
+function copyKeyText(path: string): string {
+  return `Copy master.key from the first node to "${
+    masterKeyFile(path)
+  }" (mode 0600), or set COUNTERSIGN_MASTER_KEY to its content.`;
+}
+
+function wrongKeyMessage(path: string, { kvUrl = "" }: DataDirOptions): string {
+  return kvUrl === ""
+    ? "Cannot open the store with this master key: it was created with another key. Restore master.key (or COUNTERSIGN_MASTER_KEY) from a backup."
+    : `Cannot open the store "${kvUrl}" with this master key: it was created with another key. ${
+      copyKeyText(path)
+    }`;
+}
+
+/** Checks the master key against the record that the first start of the first node sealed. */
+async function isKeyOfStore(store: Store, vault: Vault): Promise<boolean> {
+  const key: Deno.KvKey = ["vault", "check"];
+  const sealed = await readOrCreate(store, key, () => vault.seal(key, new Uint8Array(KEY_OCTETS)));
+  return vault.open(key, sealed.value) !== null;
+}
+
+/** Creates a record once, also if several nodes start at the same moment: all of them return the one that was stored. */
+async function readOrCreate(
+  store: Store,
+  key: Deno.KvKey,
+  create: () => Uint8Array,
+): Promise<{ value: Uint8Array; isNew: boolean }> {
+  const { value: stored } = await store.get<Uint8Array>(key);
+  if (stored !== null) return { value: stored, isNew: false };
+  const value = create();
+  const { ok } = await store.commit({
+    checks: [{ key, versionstamp: null }],
+    mutations: [{ type: "set", key, value }],
+  });
+  return ok ? { value, isNew: true } : await readOrCreate(store, key, create);
 }
 
 /** Writes a file that only its owner can read, atomically. */
@@ -203,11 +262,12 @@ export async function loadSharedSecret(
   random: Random,
 ): Promise<{ secret: string; isNew: boolean }> {
   const recordKey: Deno.KvKey = ["generated", "radius secret"];
-  const { value } = await store.get<Uint8Array>(recordKey);
-  const opened = value === null ? null : vault.open(recordKey, value);
-  if (opened !== null) return { secret: new TextDecoder().decode(opened), isNew: false };
-  const secret = toBase64Url(random.bytes(24));
-  const sealed = vault.seal(recordKey, new TextEncoder().encode(secret));
+  const create = () => vault.seal(recordKey, new TextEncoder().encode(toBase64Url(random.bytes(24))));
+  const { value, isNew } = await readOrCreate(store, recordKey, create);
+  const opened = vault.open(recordKey, value);
+  if (opened !== null) return { secret: new TextDecoder().decode(opened), isNew };
+  // The record is damaged; the check record proves that the key is right.
+  const sealed = create();
   await store.commit({ mutations: [{ type: "set", key: recordKey, value: sealed }] });
-  return { secret, isNew: true };
+  return { secret: new TextDecoder().decode(vault.open(recordKey, sealed) ?? undefined), isNew: true };
 }

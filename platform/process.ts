@@ -10,6 +10,7 @@ const USAGE = `Run the gateway.
 
 Settings: the file that COUNTERSIGN_CONFIG names, else countersign.toml in the working directory, else defaults.
 COUNTERSIGN_MASTER_KEY: the master key (64 hexadecimal digits) instead of <data_dir>/master.key.
+DENO_KV_ACCESS_TOKEN: the access token of the KV Connect server in store.kv.
 COUNTERSIGN_READY_FILE: a file that is written once the gateway listens: JSON with the addresses.
 
 deno task check-config checks the settings. docs/operating.md explains how to run the gateway as a service.

@@ -112,6 +112,7 @@ export function buildConfig(parts: ParsedSettings): Config {
       logFormat: general["server.log_format"],
       logLevel: general["server.log_level"],
     },
+    store: { kv: general["store.kv"] },
     http: {
       listen: general["http.listen"],
       publicUrl: parts.publicUrl,

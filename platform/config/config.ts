@@ -145,6 +145,10 @@ export interface Config {
     readonly logFormat: "text" | "json";
     readonly logLevel: "debug" | "info" | "warn" | "error";
   };
+  readonly store: {
+    /** The URL of a KV Connect endpoint; "" for the file in `server.dataDir`. */
+    readonly kv: string;
+  };
   readonly http: {
     readonly listen: SocketAddress;
     /** Without a trailing slash. */

@@ -11,7 +11,14 @@ import { freezeRedacted, listSettings, readableSecretWarnings } from "./settings
 import { ADMIN_ROWS, GENERAL_ROWS } from "./settings.ts";
 import { CLIENT_ROWS, POLICY_ROWS } from "./client_rows.ts";
 import type { SettingRows } from "./value_types.ts";
-import { entryPrefix, parseReplyDefault, parseReplyGroups, parseTableList, readTls } from "./parse_tables.ts";
+import {
+  checkStoreToken,
+  entryPrefix,
+  parseReplyDefault,
+  parseReplyGroups,
+  parseTableList,
+  readTls,
+} from "./parse_tables.ts";
 import { parseCredentials, parseTargets } from "./targets.ts";
 import { TARGET_FAULT_CHECKS, TARGET_WARNING_CHECKS } from "./validate_targets.ts";
 import { WARNING_CHECKS } from "./warnings.ts";
@@ -68,6 +75,7 @@ function readParts(
   const map = (name: string): TomlTable => found.maps.get(name) ?? {};
   const at = { found: found.values, foundPrefix: "radius.", keyPrefix: "radius." };
   const tls = readTls(general, reading);
+  checkStoreToken(general, reading);
   const own = ownUrl(general["http.listen"], { tls: tls !== null }) ?? general["http.public_url"];
   return {
     file: path,

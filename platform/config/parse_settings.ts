@@ -40,15 +40,13 @@ function parseRow<T>(
   row: SettingRow<T>,
   raw: unknown,
   isReference: boolean,
-): { value: T } | { problem: (key: string) => string } {
-  const notYet = (why: string) => ({ problem: (key: string) => `\`${key}\` cannot be set yet: ${why}` });
-  if (row.required && isUnset(raw)) return { problem: () => `it is empty; it must be ${row.kind.means}` };
-  if (row.later !== undefined && raw !== row.preset) return notYet(row.later);
+): { value: T } | { problem: string } {
+  if (row.required && isUnset(raw)) return { problem: `it is empty; it must be ${row.kind.means}` };
   const parsed = row.kind.parse(raw);
   if (parsed.ok) return { value: parsed.value };
   const hidden = isReference || row.kind.secret;
   return {
-    problem: () => `${hidden ? "its value" : quoteValue(raw)} is not allowed; it must be ${parsed.should}`,
+    problem: `${hidden ? "its value" : quoteValue(raw)} is not allowed; it must be ${parsed.should}`,
   };
 }
 
@@ -80,7 +78,7 @@ export function parseRows<R extends SettingRows>(
     }
     const judged = parseRow(row, resolved.raw, resolved.isReference);
     if ("value" in judged) values[name] = judged.value;
-    else refuse(key, judged.problem(key));
+    else refuse(key, judged.problem);
   }
   return values as ValuesOf<R>;
 }

@@ -11,6 +11,7 @@ import {
   readFailure,
   resolveReferences,
 } from "./parse_settings.ts";
+import { KV_TOKEN_VARIABLE } from "../open_kv.ts";
 import type { SettingRows, ValuesOf } from "./value_types.ts";
 
 /** The key of a table in a list, counted from 0: `radius.client[0].`. */
@@ -145,6 +146,16 @@ function readPem({ key, holds, begins }: PemFile, path: string, { sources, fault
   }
   if (!begins.test(pem)) faults.push({ key, problem: `the file ${quoteValue(path)} does not hold ${holds}` });
   return pem;
+}
+
+/** A KV Connect endpoint needs an access token, which the runtime reads from the environment. */
+export function checkStoreToken(general: GeneralValues, { sources, faults }: ParseContext): void {
+  if (general["store.kv"] === "" || (sources.env(KV_TOKEN_VARIABLE) ?? "") !== "") return;
+  faults.push({
+    key: "store.kv",
+    problem:
+      `the environment variable ${KV_TOKEN_VARIABLE} is not set; it must hold the access token of the KV Connect server`,
+  });
 }
 
 /** Certificate and key. One without the other is a fault. */

@@ -35,9 +35,9 @@ export const GENERAL_ROWS = {
     doc: "debug | info | warn | error",
   }),
 
-  "store.kv": settingRow(value.secret(), "", {
-    doc: "a KV Connect URL, for several nodes",
-    later: "this version keeps its store in one file below server.data_dir; leave it empty",
+  "store.kv": settingRow(value.url, "", {
+    doc:
+      "the KV Connect endpoint of several nodes, with its access token in the environment variable DENO_KV_ACCESS_TOKEN; empty: the file countersign.kv in server.data_dir",
   }),
 
   "http.listen": settingRow(value.listen, "127.0.0.1:8080", {

@@ -278,8 +278,6 @@ export interface SettingRow<T> {
   readonly doc: string;
   /** The key must be set, and not empty. */
   readonly required?: true;
-  /** Why this version accepts only the default. */
-  readonly later?: string;
   /** docs/configuration.md shows it instead of the default. */
   readonly example?: string | number | readonly string[];
 }

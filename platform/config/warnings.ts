@@ -178,6 +178,18 @@ function* publicUrl({ config: { http }, given }: ConfigView): Iterable<ConfigWar
   }
 }
 
+/** The access token authorizes every read and write of the store. */
+function* storeEndpoint({ config: { store } }: ConfigView): Iterable<ConfigWarning> {
+  const url = URL.parse(store.kv);
+  if (url?.protocol === "http:" && !isLoopback(url.hostname)) {
+    yield {
+      key: "store.kv",
+      problem:
+        "it is not https; anyone on the network path reads the access token and can read and change the whole store",
+    };
+  }
+}
+
 /** {@link publicUrl} checks the address that browsers use. This check is about the address that the server listens on. */
 function* clearText({ config: { http } }: ConfigView): Iterable<ConfigWarning> {
   if (http.tls !== null || isLoopback(http.listen.hostname)) return;
@@ -193,6 +205,7 @@ export const WARNING_CHECKS: readonly ConfigCheck[] = [
   factors,
   outbox,
   services,
+  storeEndpoint,
   publicUrl,
   clearText,
 ];

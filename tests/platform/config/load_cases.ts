@@ -37,12 +37,18 @@ export const UNKNOWN: readonly Case[] = [
   { toml: "constructor = 1", key: "constructor", says: "no such setting" },
   { toml: '"a b" = 1', key: '"a b"', says: "no such setting" },
   { toml: "[empty]", key: "empty", says: "no such setting" },
-  { toml: "store.kv.url = 'x'", key: "store.kv", says: "cannot be set yet" },
+  { toml: "store.kv.url = 'x'", key: "store.kv", says: "a table is not allowed" },
   { toml: "server.log_level = 1979-05-27", key: "server.log_level", says: "a date is not allowed" },
 ];
 
-export const LATER: readonly Case[] = [
-  { toml: "store.kv = 'https://kv.example.com'", key: "store.kv", says: "one file" },
+export const STORE: readonly Case[] = [
+  { toml: "store.kv = 'https://kv.example.com'", key: "store.kv", says: "DENO_KV_ACCESS_TOKEN is not set" },
+  {
+    toml: "store.kv = 'https://kv.example.com'",
+    key: "store.kv",
+    says: "DENO_KV_ACCESS_TOKEN is not set",
+    world: { env: { DENO_KV_ACCESS_TOKEN: "" } },
+  },
 ];
 
 export const BORROWED: readonly Case[] = [

@@ -1,14 +1,14 @@
-// Loading of the settings file: all faults at once, unknown keys, keys of later versions, secret references, and rules
+// Loading of the settings file: all faults at once, unknown keys, secret references, and rules
 // between settings.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { configFrom, configOf, faultsFrom, faultsOf, warnedKeys, type World } from "./samples.ts";
-import { BETWEEN, BORROWED, CLIENT, LATER, PEM_FILES, UNKNOWN, UPSTREAM } from "./load_cases.ts";
+import { BETWEEN, BORROWED, CLIENT, PEM_FILES, STORE, UNKNOWN, UPSTREAM } from "./load_cases.ts";
 
 for (
   const [name, cases] of Object.entries({
     "names what is unknown or misplaced": UNKNOWN,
-    "refuses what is not built yet": LATER,
+    "refuses a KV Connect endpoint without its access token": STORE,
     "names a text that cannot be borrowed": BORROWED,
     "refuses what cannot be together": BETWEEN,
   })
@@ -22,13 +22,6 @@ for (
     }
   });
 }
-
-Deno.test("loadConfig() reports of every setting of a later version that it cannot be set yet", () => {
-  for (const { toml, key } of LATER) {
-    const problem = faultsOf(toml).find((fault) => fault.key === key)?.problem ?? "";
-    assertStringIncludes(problem, `\`${key}\` cannot be set yet: `);
-  }
-});
 
 Deno.test("loadConfig() lists all faults at once", () => {
   const toml = `server.log_format = "xml"\nhttp.listen = 5\nnope = 1\nstore.kv = "x"\n` +
@@ -179,6 +172,11 @@ const WARNED: readonly { toml: string; key: string; world?: World }[] = [
       "second_factor.url = 'http://192.0.2.1'\nsecond_factor.consumer_key = 'k'\nsecond_factor.consumer_secret = 's'",
     key: "second_factor.url",
   },
+  {
+    toml: "store.kv = 'http://kv.example.com:4512'",
+    key: "store.kv",
+    world: { env: { DENO_KV_ACCESS_TOKEN: "t" } },
+  },
   { toml: `${CLIENT}first_factor_backend = 'x'`, key: "radius.client[0].first_factor_backend" },
   { toml: "http.listen = '0.0.0.0:9090'", key: "http.public_url" },
   { toml: "http.public_url = 'http://gate.example.org:8080'", key: "http.public_url" },
@@ -200,7 +198,8 @@ Deno.test("loadConfig() warns of nothing without risky settings", () => {
   assertEquals(
     warnedKeys(
       `${CLIENT}message_authenticator = "require"\n[telephony]\nurl = "https://api.example.com"\n` +
-        `account_id = "a"\nauth_token = "t"\nfrom = "+15005550006"\n`,
+        `account_id = "a"\nauth_token = "t"\nfrom = "+15005550006"\n[store]\nkv = "http://127.0.0.1:4512"\n`,
+      { env: { DENO_KV_ACCESS_TOKEN: "t" } },
     ),
     [],
   );

@@ -19,7 +19,12 @@ export const GENERAL_SAMPLES: Samples = {
   "server.data_dir": [['"./d"', '"/var/lib/c"'], ['""', "5"]],
   "server.log_format": [['"text"', '"json"'], ['"xml"', '"TEXT"']],
   "server.log_level": [['"debug"', '"error"'], ['"trace"', "true"]],
-  "store.kv": [['""'], ['"https://kv.example.com"']],
+  "store.kv": [['""', '"https://kv.example.com/connect"', '"http://127.0.0.1:4512"'], [
+    '"kv.example.com"',
+    '"libsql://kv.example.com"',
+    '"https://token@kv.example.com"',
+    "5",
+  ]],
   "http.listen": [['"127.0.0.1:0"', '"[::1]:8080"', '"localhost:80"'], [
     '"8080"',
     '":80"',

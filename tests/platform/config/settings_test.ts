@@ -27,6 +27,7 @@ import {
 } from "./settings_samples.ts";
 
 const FILES = { "/srv/ca.pem": "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n" };
+const ENV = { DENO_KV_ACCESS_TOKEN: "t" };
 const LDAP_BASE = { kind: '"ldap"', url: '"ldap://127.0.0.1"', users_dn: '"ou=p"', start_tls: "true" };
 const LDAP_BOUND = { ...LDAP_BASE, bind_dn: '"cn=a"', bind_password: '"b"' };
 const SCIM_BASE = { kind: '"scim"', url: '"https://a"', token: '"t"' };
@@ -122,7 +123,7 @@ for (const { name, rows, samples, keyOf, tomlOf } of GROUPS) {
     assertEquals(Object.keys(samples).sort(), Object.keys(rows).sort(), "every row has samples");
     for (const [key, [good, bad]] of Object.entries(samples)) {
       const keysOf = (value: string) =>
-        faultsOf(tomlOf(key, value), { files: FILES }).map((fault) => fault.key);
+        faultsOf(tomlOf(key, value), { files: FILES, env: ENV }).map((fault) => fault.key);
       for (const value of good) assert(!keysOf(value).includes(keyOf(key)), `${key} = ${value} is refused`);
       for (const value of bad) assert(keysOf(value).includes(keyOf(key)), `${key} = ${value} is taken`);
     }
