@@ -24,6 +24,8 @@ import { createLog, wholeWrites } from "./platform/log.ts";
 import { faultMessage } from "./platform/log_line.ts";
 import { createSystemRandom, systemClock } from "./platform/runtime.ts";
 
+const GAP =
+  "This node was cut off from the store for more than ten minutes and missed changes of other nodes. Start it again.";
 /** The time that requests in progress have after SIGTERM. */
 const DRAIN_MS = 10_000;
 
@@ -68,6 +70,8 @@ async function start(): Promise<void> {
   const dist = await loadDist(new URL("console/dist", import.meta.url));
   const dataDir = await openDataDir(config.server.dataDir, {
     random,
+    clock,
+    onGap: () => void log.flush().finally(() => fail(GAP)),
     masterKeyHex: Deno.env.get("COUNTERSIGN_MASTER_KEY") ?? "",
     auditRetentionMs: config.console.auditRetentionMs,
     kvUrl: config.store.kv,

@@ -1,6 +1,7 @@
 // Batches of transactions: which transactions share an atomic operation of Deno KV, and how they are written into it.
 
 import { keyText } from "./cluster/change_log.ts";
+import type { Basis } from "./cluster/record_versions.ts";
 
 /** Changes that are made together or not at all. Audit events are complete records here. */
 export interface KvTransaction {
@@ -19,8 +20,8 @@ export interface JournalLine {
 }
 
 export type KvMutation =
-  | { type: "set"; key: Deno.KvKey; value: unknown; expireInMs?: number }
-  | { type: "delete"; key: Deno.KvKey };
+  | { type: "set"; key: Deno.KvKey; value: unknown; expireInMs?: number; basis?: Basis }
+  | { type: "delete"; key: Deno.KvKey; basis?: Basis };
 
 export interface QueuedTransaction {
   readonly transaction: KvTransaction;

@@ -1,10 +1,10 @@
 // The data directory: locked by one process, private to its user, with the master key, generated secrets and, unless store.kv names a
 // KV Connect endpoint, the store.
 
-import type { SharedLog } from "./cluster/shared_log.ts";
+import { SharedLog } from "./cluster/shared_log.ts";
 import { faultMessage } from "./log_line.ts";
 import { type KvOpener, openKv, StoreFault } from "./open_kv.ts";
-import { type Random, toBase64Url } from "./runtime.ts";
+import { type Clock, type Random, systemClock, toBase64Url } from "./runtime.ts";
 import { createStore, type Store } from "./store.ts";
 import { createVault, type Vault } from "./vault.ts";
 
@@ -33,6 +33,9 @@ export interface DataDirOptions {
   /** The URL of a KV Connect endpoint; "" for the file `countersign.kv` in the directory. */
   readonly kvUrl?: string;
   readonly open?: KvOpener;
+  readonly clock?: Clock;
+  /** The change log of another node no longer has everything that this node has not read. Only with `kvUrl`. */
+  readonly onGap?: (lane: string) => void;
 }
 
 /**
@@ -54,7 +57,9 @@ export async function openDataDir(path: string, options: DataDirOptions): Promis
       newest: await newestAuditId(kv),
       ...(auditRetentionMs === undefined ? {} : { retentionMs: auditRetentionMs }),
     };
-    const store = createStore(kv, { node: random.bytes(4).toHex(), audit });
+    const node = random.bytes(4).toHex();
+    const shared = await openSharedLog(kv, node, options);
+    const store = createStore(kv, { node, audit, shared });
     if (!await isKeyOfStore(store, vault)) {
       // A node that lost the race for an empty store: its new key sealed nothing.
       if (isNew) await Deno.remove(masterKeyFile(path));
@@ -64,7 +69,7 @@ export async function openDataDir(path: string, options: DataDirOptions): Promis
       path,
       store,
       vault,
-      shared: null,
+      shared,
       isNew,
       async close() {
         await store.close();
@@ -76,6 +81,18 @@ export async function openDataDir(path: string, options: DataDirOptions): Promis
     lock.close();
     throw fault instanceof StoreFault ? new DataDirFault(fault.message) : fault;
   }
+}
+
+/** The change log of a store that other nodes can use. Its position is remembered before anything is read into memory. */
+async function openSharedLog(
+  kv: Deno.Kv,
+  node: string,
+  { kvUrl = "", clock = systemClock, onGap = () => undefined }: DataDirOptions,
+): Promise<SharedLog | null> {
+  if (kvUrl === "") return null;
+  const shared = new SharedLog({ kv, node, clock, onGap });
+  await shared.reader.start();
+  return shared;
 }
 
 interface OpenedStore {

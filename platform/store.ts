@@ -1,6 +1,7 @@
 // The store (Deno KV): reads share calls, commits are grouped (platform/commit_queue.ts), and audit events become records.
 
 import { type AuditMutation, type AuditWriterOptions, createAuditWriter } from "./audit.ts";
+import { keyText } from "./cluster/change_log.ts";
 import { EntryReader, OwnWrites } from "./cluster/entry_reader.ts";
 import { type ApplyEntry, Followers } from "./cluster/followers.ts";
 import type { SharedLog } from "./cluster/shared_log.ts";
@@ -52,6 +53,8 @@ export interface Store {
   catchUp(): Promise<void> | null;
   /** Reads keys and hands them to their followers, after a commit that raced. */
   reread(keys: readonly Deno.KvKey[]): Promise<void>;
+  /** Whether other nodes can use the store. */
+  readonly isShared: boolean;
   /** Differs for each run of a process. */
   readonly node: string;
   /** When the store last answered (milliseconds since the epoch), for Status-Server and /readyz. */
@@ -109,7 +112,8 @@ export function createStore(
     },
     commit(transaction) {
       try {
-        return queue.commit({ ...transaction, mutations: completeAudit(transaction.mutations) });
+        const complete = { ...transaction, mutations: completeAudit(transaction.mutations) };
+        return shared === null ? queue.commit(complete) : commitOnBasis(queue, complete);
       } catch (fault) {
         return Promise.reject(fault);
       }
@@ -118,6 +122,7 @@ export function createStore(
     followGroups: (prefix, lengthParts, changed) => followers.followGroups(prefix, lengthParts, changed),
     catchUp: () => shared === null ? null : shared.reader.catchUp().then(onAnswer),
     reread: (keys) => entries.reread(keys),
+    isShared: shared !== null,
     node,
     lastAnswerMs: () => lastAnswer,
     async close() {
@@ -126,6 +131,33 @@ export function createStore(
       kv.close();
     },
   };
+}
+
+/** Commits a transaction whose mutations have a basis: the records that they were computed from must be unchanged. */
+async function commitOnBasis(queue: CommitQueue, transaction: KvTransaction): Promise<CommitOutcome> {
+  const checks: Check[] = [...transaction.checks ?? []];
+  const written = new Map<string, KvMutation>();
+  for (const mutation of transaction.mutations) {
+    const { key, basis } = mutation;
+    if (basis === undefined) continue;
+    const text = keyText(key);
+    // The version is read when the batch is sent, because an earlier write of this process may be in progress.
+    if (!written.has(text)) {
+      checks.push({
+        key,
+        get versionstamp() {
+          return basis.before.versionstamp;
+        },
+      });
+    }
+    written.set(text, mutation);
+  }
+  const outcome = await queue.commit({ ...transaction, checks });
+  if (!outcome.ok) return outcome;
+  for (const { type, basis } of written.values()) {
+    if (basis !== undefined) basis.after.versionstamp = type === "delete" ? null : outcome.versionstamp;
+  }
+  return outcome;
 }
 
 interface PendingRead {

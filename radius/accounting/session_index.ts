@@ -96,6 +96,14 @@ export class SessionIndex {
     setNewest(this.#bySessionId, keyOf({ ...session, user: "" }), session);
   }
 
+  /** Removes the session with this id, if it is there. Searches the clients, so it is for rare events. */
+  removeById(id: string): void {
+    for (const { connected, ended } of this.#clients.values()) {
+      const session = connected.get(id) ?? ended.get(id);
+      if (session !== undefined) return this.remove(session);
+    }
+  }
+
   /** Removes a session from every index, if it is there. */
   remove(session: AccountingSession): void {
     const { id, client, user } = session;

@@ -43,7 +43,7 @@ export interface ConnectedSessions {
 }
 
 export interface SessionTableDeps {
-  readonly store: Pick<Store, "list" | "commit">;
+  readonly store: Pick<Store, "list" | "commit" | "follow">;
   readonly nowMs: () => number;
   /** A new id that grows with time. */
   readonly orderedId: () => string;
@@ -70,6 +70,7 @@ export class SessionTable implements AccountingSessionList {
   constructor(deps: SessionTableDeps) {
     this.#deps = deps;
     this.#limits = deps.limits ?? SESSION_LIMITS;
+    deps.store.follow(["accounting"], ({ key, value }) => this.#applyStored(String(key[1]), value));
   }
 
   get connectedCount(): number {
@@ -117,6 +118,13 @@ export class SessionTable implements AccountingSessionList {
       case "stop":
         return this.#stop(report, origin);
     }
+  }
+
+  /** Takes over a session that another node stored or deleted. */
+  #applyStored(id: string, value: unknown): void {
+    const session = value === null ? null : decodeSession(id, value);
+    if (session !== null) this.#index.put(session);
+    else this.#index.removeById(id);
   }
 
   /** Removes sessions whose retention is over. Their records expire in the store by themselves. */

@@ -3,7 +3,7 @@
 
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
-import type { Mutation, Store } from "../../platform/store.ts";
+import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 
 export interface SharedTupleLogin {
@@ -36,7 +36,7 @@ const MAX_KEY_CHARACTERS = 128;
 const STORE_KEY = "shared_tuple";
 
 interface SharedTuplesDeps {
-  readonly store: Pick<Store, "list" | "commit">;
+  readonly store: Pick<Store, "list" | "commit" | "follow">;
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Log;
   readonly vault: Pick<Vault, "digest">;
@@ -57,6 +57,7 @@ export class SharedTuples {
     this.#deps = deps;
     this.#maxKnown = deps.maxKnown ?? MAX_KNOWN;
     this.#maxShared = deps.maxShared ?? MAX_SHARED;
+    deps.store.follow([STORE_KEY], (entry) => this.#apply(entry));
   }
 
   /**
@@ -92,16 +93,22 @@ export class SharedTuples {
   }
 
   async load(): Promise<void> {
-    const now = this.#nowMs();
-    for await (
-      const { key, value } of this.#deps.store.list<{ user: string; untilMs: number }>([STORE_KEY])
-    ) {
-      const place = key[1];
-      if (typeof place !== "string" || typeof value?.user !== "string" || !(value.untilMs > now)) continue;
+    for await (const entry of this.#deps.store.list([STORE_KEY])) {
       if (this.#shared >= this.#maxShared) break;
-      this.#shared++;
-      this.#current.set(place, { user: value.user, open: false, sharedUntilMs: value.untilMs });
+      this.#apply(entry);
     }
+  }
+
+  /** Takes over a stored mark: at the start, or after a change of another node. */
+  #apply({ key: [, place], value }: StoreEntry<unknown>): void {
+    const mark = value as { user: string; untilMs: number } | null;
+    const now = this.#nowMs();
+    if (typeof place !== "string" || typeof mark?.user !== "string" || !(mark.untilMs > now)) return;
+    const known = this.#find(place);
+    if (known === undefined || known.sharedUntilMs <= now) this.#shared++;
+    if (known === undefined) {
+      this.#set(place, { user: mark.user, open: false, sharedUntilMs: mark.untilMs });
+    } else known.sharedUntilMs = Math.max(known.sharedUntilMs, mark.untilMs);
   }
 
   #nowMs(): number {

@@ -3,6 +3,7 @@
 
 import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
+import type { RecordVersions } from "../../platform/cluster/record_versions.ts";
 import type { Mutation } from "../../platform/store.ts";
 
 /** Counts of the last hour, for metrics and the health page. */
@@ -29,6 +30,8 @@ export interface HourlyLimitsDeps {
   readonly settings: Pick<FactorSettings, "sends" | "lockout">;
   /** Called when a count becomes too high, once until it is lower again. */
   readonly onAlarm: (alarm: LimitAlarm) => void;
+  /** Versions of the stored records. */
+  readonly versions: RecordVersions;
 }
 
 export class HourlyLimits {
@@ -59,7 +62,10 @@ export class HourlyLimits {
     for (const alarm of [this.#sendAlarm(), this.#clientAlarm(client)]) {
       this.#raise(alarm, alarm.count >= alarm.limit);
     }
-    return [countMutation(["client_sends", client], ofClient), countMutation(["sends"], this.#sends)];
+    return [
+      this.#countMutation(["client_sends", client], ofClient),
+      this.#countMutation(["sends"], this.#sends),
+    ];
   }
 
   countFailure({ locked }: { locked: boolean }): void {
@@ -90,13 +96,19 @@ export class HourlyLimits {
     ];
   }
 
-  /** Loads a stored record; `false` if it is not an hourly count. */
+  /** Takes over a stored record; `false` if it is not an hourly count. */
   load([, kind, client]: Deno.KvKey, value: unknown): boolean {
     if (kind === "sends") this.#sends = new HourlyCount(value);
     else if (kind === "client_sends" && typeof client === "string") {
       this.#sendsOfClients.set(client, new HourlyCount(value));
     } else return false;
     return true;
+  }
+
+  #countMutation(parts: Deno.KvKey, hourly: HourlyCount): Mutation {
+    const key = ["limit", ...parts];
+    const basis = this.#deps.versions.basisOf(key);
+    return { type: "set", key, value: hourly.record(), expireInMs: HOURLY_COUNT_MS, basis };
   }
 
   #sendsOf(client: string): number {
@@ -128,10 +140,6 @@ export class HourlyLimits {
     this.#alarmed.add(id);
     this.#deps.onAlarm(alarm);
   }
-}
-
-function countMutation(key: Deno.KvKey, hourly: HourlyCount): Mutation {
-  return { type: "set", key: ["limit", ...key], value: hourly.record(), expireInMs: HOURLY_COUNT_MS };
 }
 
 /** One stored bucket: the minute since the epoch, and its number of events. */

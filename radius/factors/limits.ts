@@ -2,8 +2,9 @@
 // Decides whether a text message or a call may be sent to a number.
 
 import type { FactorSettings } from "../../platform/config/config.ts";
+import { RecordVersions } from "../../platform/cluster/record_versions.ts";
 import type { Clock } from "../../platform/runtime.ts";
-import type { Mutation, Store } from "../../platform/store.ts";
+import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import { HourlyLimits, type HourlySendLimit, type LimitAlarm, type LimitFigures } from "./hourly_limits.ts";
 import { type Failures, Lockout, SweptMap } from "./lockout.ts";
 import { isCountryAllowed } from "../../platform/phone_number.ts";
@@ -34,6 +35,7 @@ type Kind = "push" | "user_send" | "number_send";
 
 export class Limits {
   readonly #deps: LimitsDeps;
+  readonly #versions = new RecordVersions();
   readonly #hourly: HourlyLimits;
   readonly #lockout: Lockout;
   readonly #times = {
@@ -45,9 +47,11 @@ export class Limits {
   constructor(deps: LimitsDeps) {
     const { clock, settings, maxStrangers, onAlarm = () => undefined } = deps;
     this.#deps = deps;
-    this.#hourly = new HourlyLimits({ clock, settings, onAlarm });
+    const versions = this.#versions;
+    this.#hourly = new HourlyLimits({ clock, settings, onAlarm, versions });
     const onFailure = (failure: { locked: boolean }) => this.#hourly.countFailure(failure);
-    this.#lockout = new Lockout({ clock, settings, maxStrangers, onFailure });
+    this.#lockout = new Lockout({ clock, settings, maxStrangers, onFailure, versions });
+    deps.store.follow(["limit"], (entry) => this.#apply(entry));
   }
 
   failures(user: string): Failures {
@@ -76,6 +80,11 @@ export class Limits {
   /** Clears the failures of a user; `null` if there are none. */
   clear(user: string): Mutation | null {
     return this.#lockout.clear(user);
+  }
+
+  /** Clears the failures of a user for an administrator, whatever another node counts meanwhile. `null` if there are none. */
+  unlock(user: string): Mutation | null {
+    return this.#lockout.clear(user, { always: true });
   }
 
   /** Locks a user for at least `lastsMs`. The lock applies at once. `undo` removes it if it could not be recorded. */
@@ -155,7 +164,10 @@ export class Limits {
         : [{ kind, subject, known, recent: this.#recent(kind, subject).length }];
     });
     if (counted.length === 0) return null;
-    for (const { kind, subject } of counted) this.#times[kind].delete(subject);
+    for (const { kind, subject } of counted) {
+      this.#times[kind].delete(subject);
+      this.#versions.forget(["limit", kind, subject]);
+    }
     const recentOf = (wanted: Kind) => counted.find(({ kind }) => kind === wanted)?.recent ?? 0;
     return {
       mutations: counted.map(({ kind, subject }) => ({ type: "delete", key: ["limit", kind, subject] })),
@@ -180,13 +192,18 @@ export class Limits {
   }
 
   async load(): Promise<void> {
-    for await (const { key, value } of this.#deps.store.list<unknown>(["limit"])) {
-      const [, kind, subject] = key;
-      if (value === null || this.#hourly.load(key, value) || typeof subject !== "string") continue;
-      if (kind === "failures") this.#lockout.load(subject, value as Failures);
-      else if (kind === "push" || kind === "user_send" || kind === "number_send") {
-        this.#times[kind].set(subject, value as number[]);
-      }
+    for await (const entry of this.#deps.store.list<unknown>(["limit"])) this.#apply(entry);
+  }
+
+  /** Takes over a stored record: at the start, after a change of another node, or after a commit that raced. */
+  #apply({ key, value, versionstamp }: StoreEntry<unknown>): void {
+    const [, kind, subject] = key;
+    this.#versions.apply(key, versionstamp);
+    if (this.#hourly.load(key, value) || typeof subject !== "string") return;
+    if (kind === "failures") this.#lockout.load(subject, value as Failures | null);
+    else if (kind === "push" || kind === "user_send" || kind === "number_send") {
+      if (value === null) this.#times[kind].delete(subject);
+      else this.#times[kind].set(subject, value as number[]);
     }
   }
 
@@ -214,11 +231,13 @@ export class Limits {
     const times = [...this.#recent(kind, subject), nowMs].slice(-this.#max(kind));
     this.#times[kind].sweep((list) => (list.at(-1) ?? 0) <= nowMs - windowMs);
     this.#times[kind].set(subject, times);
+    const key = ["limit", kind, subject];
     return {
       type: "set",
-      key: ["limit", kind, subject],
+      key,
       value: times.slice(-MAX_RECORDED),
       expireInMs: windowMs,
+      basis: this.#versions.basisOf(key),
     };
   }
 

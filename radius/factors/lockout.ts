@@ -3,6 +3,8 @@
 
 import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
+import type { RecordVersions } from "../../platform/cluster/record_versions.ts";
+import type { KvMutation } from "../../platform/commit_batch.ts";
 import type { Mutation } from "../../platform/store.ts";
 
 /** Failures of one user since the last success. */
@@ -46,6 +48,8 @@ export interface LockoutDeps {
   readonly clock: Clock;
   readonly settings: Pick<FactorSettings, "lockout">;
   readonly onFailure: (failure: { locked: boolean }) => void;
+  /** Versions of the stored records. A failure that another node counts meanwhile makes the commit fail. */
+  readonly versions: RecordVersions;
   readonly maxStrangers?: number | undefined;
 }
 
@@ -82,7 +86,7 @@ export class Lockout {
   countFailure(user: string): { mutation: Mutation; locked: boolean; failures: Failures } {
     const { after, locked } = this.#afterFailure(this.failures(user));
     this.#set(user, after);
-    return { mutation: failureMutation(user, after), locked, failures: after };
+    return { mutation: this.#basedMutation(user, after), locked, failures: after };
   }
 
   countStrangerFailure(user: string): { locked: boolean; failures: Failures } {
@@ -91,9 +95,14 @@ export class Lockout {
     return { locked, failures: after };
   }
 
-  clear(user: string): Mutation | null {
+  /** @param options.always whatever another node counts meanwhile */
+  clear(user: string, { always = false }: { always?: boolean } = {}): Mutation | null {
     this.#strangers.delete(user);
-    return this.#users.delete(user) ? { type: "delete", key: failureKey(user) } : null;
+    const key = failureKey(user);
+    if (!this.#users.delete(user)) return null;
+    if (!always) return { type: "delete", key, basis: this.#deps.versions.basisOf(key) };
+    this.#deps.versions.forget(key);
+    return { type: "delete", key };
   }
 
   lockFor(user: string, lastsMs: number): { mutation: Mutation; lockedUntilMs: number; undo: () => void } {
@@ -102,6 +111,8 @@ export class Lockout {
     const lockedUntilMs = Math.max(before.lockedUntilMs, nowMs + lastsMs);
     const after = { ...before, lockedUntilMs, lastMs: nowMs };
     this.#set(user, after);
+    // The lock must be stored, whatever another node writes meanwhile.
+    this.#deps.versions.forget(failureKey(user));
     return {
       mutation: failureMutation(user, after),
       lockedUntilMs,
@@ -125,10 +136,15 @@ export class Lockout {
     });
   }
 
-  /** Loads a stored record. A record of version 0.1.0 has no date. */
-  load(user: string, stored: Failures): void {
+  /** Takes over a stored record; `null`: it was deleted. A record of version 0.1.0 has no date. */
+  load(user: string, stored: Failures | null): void {
+    if (stored === null) return void this.#users.delete(user);
     const known = { lastMs: this.#deps.clock.nowMs(), ...stored };
     if (!this.#isExpired(known, FAILURE_RETENTION_MS)) this.#users.set(user, known);
+  }
+
+  #basedMutation(user: string, value: StoredFailures): Mutation {
+    return { ...failureMutation(user, value), basis: this.#deps.versions.basisOf(failureKey(user)) };
   }
 
   #isLockedNow({ hardLocked, lockedUntilMs }: Failures): boolean {
@@ -184,7 +200,7 @@ function failureKey(user: string): Deno.KvKey {
   return ["limit", "failures", user];
 }
 
-function failureMutation(user: string, value: StoredFailures): Mutation {
+function failureMutation(user: string, value: StoredFailures): KvMutation {
   const expiry = value.hardLocked ? {} : { expireInMs: FAILURE_RETENTION_MS };
   return { type: "set", key: failureKey(user), value, ...expiry };
 }

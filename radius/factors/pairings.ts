@@ -1,7 +1,8 @@
 // The pairings: the second factors of each user, in the store, and in memory for logins.
 
 import { KeyedMutex } from "../../platform/semaphore.ts";
-import type { Check, Mutation } from "../../platform/store.ts";
+import { RecordVersions } from "../../platform/cluster/record_versions.ts";
+import type { Check, Mutation, StoreEntry } from "../../platform/store.ts";
 import type { Factor } from "../flow/context.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import {
@@ -15,7 +16,7 @@ import {
   type TotpPairingRow,
   withAddedBy,
 } from "./pairing.ts";
-import { MAX_PER_USER, PairingCache } from "./pairing_cache.ts";
+import { type CachedPairings, MAX_PER_USER, PairingCache } from "./pairing_cache.ts";
 
 /** A device pairing that the second-factor service enabled. */
 interface NewDevice {
@@ -30,11 +31,14 @@ interface NewDevice {
 export class Pairings {
   readonly #deps: FactorStoreDeps;
   readonly #cache = new PairingCache();
+  readonly #versions = new RecordVersions();
   readonly #users = new KeyedMutex();
   readonly #devices = new KeyedMutex();
 
   constructor(deps: FactorStoreDeps) {
     this.#deps = deps;
+    deps.store.follow(["pairing", deps.target], (entry) => this.#apply(entry));
+    deps.store.follow(["preference", deps.target], (entry) => this.#applyPreference(entry));
   }
 
   get size(): number {
@@ -209,10 +213,12 @@ export class Pairings {
     return known;
   }
 
-  /** The record of a TOTP pairing after the use of a time step. */
+  /** The record of a TOTP pairing after the use of a time step. Its commit fails if another node changed the record. */
   prepareUsedStep(pairing: TotpPairingRow, step: number): { mutation: Mutation; pairing: Pairing } {
     const used = { ...pairing, lastStep: step };
-    return { mutation: { type: "set", key: this.#keyOf(pairing), value: used }, pairing: used };
+    const key = this.#keyOf(pairing);
+    const basis = this.#versions.basisOf(key);
+    return { mutation: { type: "set", key, value: used, basis }, pairing: used };
   }
 
   /** The seed of a TOTP pairing, or `null` if it cannot be opened with this master key. */
@@ -234,7 +240,7 @@ export class Pairings {
    * Removes all pairings of a user from memory at once, including those whose commit is in progress, so that no login finds them. The mutations
    * remove them from the store.
    */
-  removeUser(user: string): RemovedPairings {
+  removeUser(user: string): Omit<CachedPairings, "preference"> & { readonly mutations: readonly Mutation[] } {
     const { pairings, preference, restore } = this.#cache.removeUser(user);
     const mutations: Mutation[] = pairings.map((pairing) => ({ type: "delete", key: this.#keyOf(pairing) }));
     if (preference !== undefined) mutations.push({ type: "delete", key: this.#preferenceKey(user) });
@@ -243,14 +249,20 @@ export class Pairings {
 
   async load(): Promise<number> {
     const { store, target } = this.#deps;
-    for await (const { value } of store.list<Pairing>(["pairing", target])) {
-      if (value !== null) this.#cache.adopt(value);
-    }
-    for await (const { key, value } of store.list<Factor>(["preference", target])) {
-      const user = key[2];
-      if (typeof user === "string" && value !== null) this.#cache.setPreference(user, value);
-    }
+    for await (const entry of store.list(["pairing", target])) this.#apply(entry);
+    for await (const entry of store.list(["preference", target])) this.#applyPreference(entry);
     return this.size;
+  }
+
+  /** Takes over a stored pairing: at the start, after a change of another node, or after a commit that raced. */
+  #apply({ key, value, versionstamp }: StoreEntry<unknown>): void {
+    this.#versions.apply(key, versionstamp);
+    if (value !== null) this.#cache.adopt(value as Pairing);
+    else if (this.#cache.get(String(key[4]))?.user === key[2]) this.#cache.drop(String(key[4]));
+  }
+
+  #applyPreference({ key: [, , user], value }: StoreEntry<unknown>): void {
+    if (typeof user === "string") this.#cache.setPreference(user, value as Factor | null);
   }
 
   #keyOf({ user, kind, id }: { user: string; kind: string; id: string }): Deno.KvKey {
@@ -282,12 +294,4 @@ export class Pairings {
     if (this.#cache.get(before.id) === before) this.#cache.adopt(after);
     return after;
   }
-}
-
-/** The result of {@link Pairings.removeUser}. */
-export interface RemovedPairings {
-  readonly pairings: readonly Pairing[];
-  readonly mutations: readonly Mutation[];
-  /** Undoes the removal from memory. */
-  restore(): void;
 }

@@ -1,7 +1,7 @@
 // The recovery codes of users: ten characters of base32 (RFC 4648 §6), each valid for one login. Only digests are stored. They are also in
 // memory, so that a login does not read the store.
 
-import type { Check, Mutation } from "../../platform/store.ts";
+import type { Check, Mutation, StoreEntry } from "../../platform/store.ts";
 import type { AddingPhone, FactorStoreDeps } from "./pairing.ts";
 
 export interface RecoveryCodeStatus {
@@ -54,6 +54,8 @@ export class RecoveryCodeStore {
 
   constructor(deps: FactorStoreDeps) {
     this.#deps = deps;
+    deps.store.follow(["recovery_set", deps.target], (entry) => this.#applySet(entry));
+    deps.store.follow(["recovery_code", deps.target], (entry) => this.#applyCode(entry));
   }
 
   status(user: string): RecoveryCodeStatus {
@@ -155,17 +157,25 @@ export class RecoveryCodeStore {
 
   async load(): Promise<void> {
     const { store, target } = this.#deps;
-    for await (const { key, value, versionstamp } of store.list<SetRecord>(["recovery_set", target])) {
-      const user = key[2];
-      if (typeof user !== "string" || value === null || versionstamp === null) continue;
-      this.#sets.set(user, { ...value, versionstamp, codes: new Map() });
-    }
-    for await (const { key, versionstamp } of store.list<true>(["recovery_code", target])) {
-      const [, , user, setId, digest] = key;
-      const set = typeof user === "string" ? this.#sets.get(user) : undefined;
-      if (set === undefined || set.id !== setId || versionstamp === null) continue;
-      if (typeof digest === "string") set.codes.set(digest, versionstamp);
-    }
+    for await (const entry of store.list(["recovery_set", target])) this.#applySet(entry);
+    for await (const entry of store.list(["recovery_code", target])) this.#applyCode(entry);
+  }
+
+  /** Takes over a stored set: at the start, or after a change of another node. A set comes before its codes. */
+  #applySet({ key: [, , user], value, versionstamp }: StoreEntry<unknown>): void {
+    if (typeof user !== "string") return;
+    if (value === null || versionstamp === null) return void this.#sets.delete(user);
+    const record = value as SetRecord;
+    const before = this.#sets.get(user);
+    const codes = before?.id === record.id ? before.codes : new Map<string, string>();
+    this.#sets.set(user, { ...record, versionstamp, codes });
+  }
+
+  #applyCode({ key: [, , user, setId, digest], versionstamp }: StoreEntry<unknown>): void {
+    const set = typeof user === "string" ? this.#sets.get(user) : undefined;
+    if (set === undefined || set.id !== setId || typeof digest !== "string") return;
+    if (versionstamp === null) set.codes.delete(digest);
+    else set.codes.set(digest, versionstamp);
   }
 
   #setKey(user: string): Deno.KvKey {

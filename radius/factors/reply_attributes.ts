@@ -161,6 +161,11 @@ export class ReplyAttributeRegistry {
     this.#ofSettings = new Map(
       deps.settings.replyGroups.map(({ group, attributes }) => [canonicalName(group), attributes]),
     );
+    deps.store.follow(["reply_group"], ({ key: [, canonical], value }) => {
+      if (value === null) this.#records.delete(String(canonical));
+      else this.#records.set(String(canonical), value as ReplyRecord);
+      this.#apply();
+    });
   }
 
   async load(): Promise<void> {

@@ -61,18 +61,16 @@ export class ClientRegistry {
   constructor(deps: RegistryDeps) {
     this.#deps = deps;
     this.#secrets = new ClientSecrets(deps.vault);
+    deps.store.follow(["client"], ({ key: [, name], value }) => {
+      this.#remember(String(name), value as StoredClientRecord | null);
+      this.#apply();
+    });
   }
 
   /** Reads the stored clients. Call it once, before anything else. */
   async load(): Promise<void> {
-    const { store, log, anyClient } = this.#deps;
-    for await (const { value } of store.list<StoredClientRecord>(["client"])) {
-      if (value === null) continue;
-      if (this.#settingsOf(value.name) !== undefined) {
-        log.warn("a client is defined in the console and in the settings file: the settings file is used", {
-          client: value.name,
-        });
-      } else this.#records.set(value.name, completeRecord(value, anyClient));
+    for await (const { key, value } of this.#deps.store.list<StoredClientRecord>(["client"])) {
+      this.#remember(String(key[1]), value);
     }
     if (this.#records.size > 0) this.#apply();
   }
@@ -191,6 +189,18 @@ export class ClientRegistry {
     this.#records.set(record.name, record);
     this.#apply();
     return { ok: true, client: this.#show(record) };
+  }
+
+  /** Takes over a stored record; `null`: it was deleted. */
+  #remember(name: string, record: StoredClientRecord | null): void {
+    const { log, anyClient } = this.#deps;
+    if (record === null) this.#records.delete(name);
+    else if (this.#settingsOf(name) === undefined) this.#records.set(name, completeRecord(record, anyClient));
+    else {
+      log.warn("a client is defined in the console and in the settings file: the settings file is used", {
+        client: name,
+      });
+    }
   }
 
   /** Updates the packet gate. A disabled client is not served, but while one exists, the gate does not accept arbitrary addresses. */

@@ -4,7 +4,7 @@
 import type { ClientSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
-import type { Mutation, Store } from "../../platform/store.ts";
+import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { Client } from "./clients.ts";
 
 /** The client and the source address of a request. */
@@ -42,6 +42,8 @@ export class SigningClients {
 
   constructor(deps: SigningClientsDeps) {
     this.#deps = deps;
+    deps.store.follow(["learnt"], (entry) => this.#applyLearnt(entry));
+    deps.store.follow(["unsigned_login"], (entry) => this.#applyUnsigned(entry));
   }
 
   /** Clients with a learnt address. */
@@ -129,15 +131,24 @@ export class SigningClients {
 
   async load(): Promise<void> {
     const { store } = this.#deps;
-    for await (const { key: [, name, source] } of store.list<boolean>(["learnt"])) {
-      if (typeof name !== "string") continue;
-      if (typeof source === "string") this.#addresses.set(name, source, true);
-      else this.#namesAlone.add(name);
-    }
-    for await (const { key: [, name, source], value } of store.list<number>(["unsigned_login"])) {
-      if (typeof name !== "string" || typeof source !== "string" || value === null) continue;
-      this.#unsigned.set(name, source, { atMs: value, storedMs: value });
-    }
+    for await (const entry of store.list(["learnt"])) this.#applyLearnt(entry);
+    for await (const entry of store.list(["unsigned_login"])) this.#applyUnsigned(entry);
+  }
+
+  /** Takes over a stored address: at the start, or after a change of another node. */
+  #applyLearnt({ key: [, name, source], value }: StoreEntry<unknown>): void {
+    if (typeof name !== "string") return;
+    if (typeof source === "string") {
+      if (value === null) this.#addresses.remove(name, source);
+      else this.#addresses.set(name, source, true);
+    } else if (value === null) this.#namesAlone.delete(name);
+    else this.#namesAlone.add(name);
+  }
+
+  #applyUnsigned({ key: [, name, source], value }: StoreEntry<unknown>): void {
+    if (typeof name !== "string" || typeof source !== "string") return;
+    if (typeof value === "number") this.#unsigned.set(name, source, { atMs: value, storedMs: value });
+    else this.#unsigned.remove(name, source);
   }
 
   #record(client: string, mutations: Mutation[]): void {
@@ -219,6 +230,11 @@ class AddressTable<V> {
     if (!values.has(source)) this.#size++;
     values.set(source, value);
     this.#byName.set(name, values);
+  }
+  remove(name: string, source: string): void {
+    const values = this.#byName.get(name);
+    if (values?.delete(source)) this.#size--;
+    if (values?.size === 0) this.#byName.delete(name);
   }
   removeName(name: string): boolean {
     this.#size -= this.#byName.get(name)?.size ?? 0;

@@ -17,6 +17,7 @@ function createTable() {
   const table = new SessionTable({
     store: {
       async *list() {},
+      follow: () => undefined,
       commit: () => Promise.resolve({ ok: true, versionstamp: "1" }),
     },
     nowMs: clock.nowMs,

@@ -213,7 +213,7 @@ class StoredUserFactors implements UserFactorCommands {
     const { people: { limits }, store } = this.#deps;
     const canonical = canonicalName(request.user);
     const before = limits.failures(canonical);
-    const cleared = limits.clear(canonical);
+    const cleared = limits.unlock(canonical);
     if (cleared === null) return;
     const record = factorAudit(request, { action: "user.unlock", before: `${before.total} failures` });
     await store.commit({ mutations: [cleared, record] }).catch((fault: unknown) => {
