@@ -14,6 +14,7 @@ import type { LoadedSettings } from "./platform/config/settings_view.ts";
 import { AdminStore } from "./console/api/auth/admin_store.ts";
 import type { Dist } from "./console/assets.ts";
 import { createHttpApp } from "./console/app.ts";
+import type { Readiness } from "./console/api/health/metrics.ts";
 import type { HttpApp } from "./platform/http/http_server.ts";
 import { removeSetUpLink } from "./platform/banner.ts";
 import type { DataDir } from "./platform/data_dir.ts";
@@ -43,7 +44,7 @@ export interface CompositionDeps {
   readonly config: Config;
   /** The settings as the console shows them. */
   readonly settings: LoadedSettings["settings"];
-  readonly dataDir: DataDir;
+  readonly dataDir: Pick<DataDir, "store" | "vault" | "shared">;
   /** The built console. */
   readonly dist: Dist;
   readonly clock: Clock;
@@ -75,7 +76,15 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   const { config, dataDir: { store, vault, shared: sharedLog }, clock, random, log } = deps;
   const gateway: { monitor: GatewayMonitor | null } = { monitor: null };
   const describe = createNodeDescription(deps, () => gateway.monitor);
-  const cluster = new Cluster({ store, shared: sharedLog, clock, log, describe });
+  if (sharedLog !== null) {
+    sharedLog.followers.onFault = (key, fault) =>
+      log.error("a record that another node wrote cannot be read", {
+        key: JSON.stringify(key.slice(0, 2)),
+        fault: String(fault),
+      });
+  }
+  const secret = vault.deriveKey("peer keys", 32);
+  const cluster = new Cluster({ store, shared: sharedLog, clock, log, describe, secret });
   await cluster.start();
   const shared = { config, store, vault, clock, random, log, cluster };
   const identityClient = openHttpClient();
@@ -98,6 +107,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   });
   const radius: Radius = await createRadius({
     ...shared,
+    peers: cluster,
     directory: directoryOf(identity),
     passwords: {
       hasPassword: identity.hasPassword,
@@ -110,6 +120,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
     openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
   });
   gateway.monitor = radius.monitor;
+  await cluster.finishLoading();
   if (services.embedded !== null) syncPhonePairings({ ...services.embedded, radius, findUserRecord, log });
   identity.logins.directory.observe(({ kind, name }) => {
     if (kind === "user") radius.forgetPassword(canonicalName(name));
@@ -120,7 +131,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
     publicUrl: config.http.publicUrl,
     onSetUp: () => removeSetUpLink(config),
   });
-  const app = createApp(deps, { radius, identity, services, admins, identityClient });
+  const app = createApp(deps, { cluster, radius, identity, services, admins, identityClient });
   return {
     cluster,
     radius,
@@ -139,13 +150,13 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   };
 }
 
-interface Parts extends Omit<Composition, "app" | "close" | "cluster"> {
+interface Parts extends Omit<Composition, "app" | "close"> {
   readonly identityClient: ReturnType<typeof openHttpClient>;
 }
 
 function createApp(
   { config, settings, dataDir: { store, vault }, dist, clock, random, log, ...deps }: CompositionDeps,
-  { radius, identity, services, admins, identityClient }: Parts,
+  { cluster, radius, identity, services, admins, identityClient }: Parts,
 ): HttpApp {
   return createHttpApp({
     http: config.http,
@@ -157,6 +168,7 @@ function createApp(
     random,
     vault,
     store,
+    cluster,
     admins,
     watch: radius.monitor,
     vpnSessions: radius.sessions,
@@ -201,23 +213,39 @@ function createApp(
       probe: identity.probeBackend,
       previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
     },
-    ready() {
-      const isSilent = clock.nowMs() - store.lastAnswerMs() > STORE_SILENT_MS;
-      const isServing = deps.isHttpServing();
-      return {
-        ok: !isSilent && isServing,
-        parts: {
-          radius: "listening",
-          store: isSilent ? "does not answer" : "answers",
-          http: isServing ? "listening" : "does not accept connections",
-        },
-      };
-    },
+    ready: () => readinessOf(deps, { store, clock, cluster }),
     dist,
     scim: identity.app,
     openApi: () => openApiText(config.http.publicUrl),
   });
 }
+
+/** A store that does not answer, or changes of other nodes that cannot be read: no login can be answered. */
+function readinessOf(
+  { isHttpServing }: Pick<CompositionDeps, "isHttpServing">,
+  { store, clock, cluster }: Pick<CompositionDeps["dataDir"], "store"> & { clock: Clock; cluster: Cluster },
+): Readiness {
+  const silentMs = clock.nowMs() - store.lastAnswerMs();
+  const { lagMs } = cluster.figures();
+  const [isSilent, isBehind] = [silentMs > STORE_SILENT_MS, lagMs > STORE_SILENT_MS];
+  const isServing = isHttpServing();
+  const changes = isBehind ? `not read for ${secondsOf(lagMs)}` : "read";
+  return {
+    ok: !isSilent && !isBehind && isServing,
+    parts: {
+      radius: "listening",
+      store: isSilent ? `does not answer for ${secondsOf(silentMs)}` : "answers",
+      ...(cluster.isShared ? { changes } : {}),
+      http: isServing ? "listening" : "does not accept connections",
+    },
+  };
+}
+
+function secondsOf(spanMs: number): string {
+  return `${Math.round(spanMs / 1000)} s`;
+}
+
+const MIN_RATE_MS = 900;
 
 /** What this node says about itself to the others. */
 function createNodeDescription(
@@ -225,19 +253,21 @@ function createNodeDescription(
   monitorOf: () => GatewayMonitor | null,
 ): () => NodeDescription {
   let last = { requests: 0, atMs: clock.nowMs() };
+  let requestsPerS = 0;
   return () => {
     const monitor = monitorOf();
     const now = { requests: monitor?.counters().requests ?? 0, atMs: clock.nowMs() };
-    const seconds = Math.max(0.001, (now.atMs - last.atMs) / 1000);
-    const requestsPerS = Math.round((now.requests - last.requests) / seconds);
-    last = now;
+    // The pages ask more often than the heartbeat. A shorter time gives no useful rate.
+    if (now.atMs - last.atMs >= MIN_RATE_MS) {
+      requestsPerS = Math.round((now.requests - last.requests) * 1000 / (now.atMs - last.atMs));
+      last = now;
+    }
     return {
       name: hostName(),
       version: VERSION,
       startedMs,
       radius: radiusListeners,
       http: config.http.publicUrl,
-      publicKey: "",
       figures: { waiting: monitor?.alive() ?? 0, requestsPerS, rssOctets: Deno.memoryUsage().rss },
     };
   };
@@ -249,6 +279,7 @@ function directoryOf({ logins: { directory } }: Scim): LoginDirectory {
     prepare: directory.prepareLogin,
     lookUp(name) {
       const user = directory.login(name);
+      if (user.phoneNumbers.length === 0) return user;
       return { ...user, phoneNumbers: user.phoneNumbers.flatMap((given) => reducePhoneNumber(given) ?? []) };
     },
   };

@@ -1,7 +1,7 @@
 // The server: settings → store → listeners → services → shutdown. `compose.ts` builds the services.
 
 import { printFaults, replyAttributeProblem } from "./cli/check_config.ts";
-import { compose, type Composition } from "./compose.ts";
+import { compose, type Composition, VERSION } from "./compose.ts";
 import { type LoadedSettings, withBoundPort } from "./platform/config/settings_view.ts";
 import { createRangeCheck, socketAddressText } from "./platform/addresses.ts";
 import { controlSocketPath } from "./platform/config/validate.ts";
@@ -10,8 +10,10 @@ import { loadDist } from "./console/assets.ts";
 import type { HttpApp } from "./platform/http/http_server.ts";
 import { serveHttp } from "./platform/http/http_listener.ts";
 import { reportStart, unsignedNotes } from "./platform/banner.ts";
+import { answerBackups } from "./platform/backup/backup_answer.ts";
+import { lifetimesOf } from "./platform/backup/expiry.ts";
 import { listenControl } from "./platform/control_listener.ts";
-import { loadSharedSecret, openDataDir } from "./platform/data_dir.ts";
+import { type DataDir, loadSharedSecret, openDataDir } from "./platform/data_dir.ts";
 import {
   checkArguments,
   logUnhandledErrors,
@@ -22,12 +24,14 @@ import { listenRadius } from "./platform/udp_listener.ts";
 import { startStoreHeartbeat } from "./platform/store.ts";
 import { createLog, wholeWrites } from "./platform/log.ts";
 import { faultMessage } from "./platform/log_line.ts";
-import { createSystemRandom, systemClock } from "./platform/runtime.ts";
+import { createSystemRandom, systemClock, withTimeout } from "./platform/runtime.ts";
 
 const GAP =
   "This node was cut off from the store for more than ten minutes and missed changes of other nodes. Start it again.";
 /** The time that requests in progress have after SIGTERM. */
 const DRAIN_MS = 10_000;
+/** Several times what a busy store needs for the last commits. systemd kills a service 90 s after the stop signal. */
+const CLOSE_MS = 10_000;
 
 checkArguments();
 
@@ -71,6 +75,8 @@ async function start(): Promise<void> {
   const dataDir = await openDataDir(config.server.dataDir, {
     random,
     clock,
+    onLost: () => log.error("the store does not answer: RADIUS stays silent until it does"),
+    onReopened: () => log.info("the store answers again"),
     onGap: () => void log.flush().finally(() => fail(GAP)),
     masterKeyHex: Deno.env.get("COUNTERSIGN_MASTER_KEY") ?? "",
     auditRetentionMs: config.console.auditRetentionMs,
@@ -96,18 +102,21 @@ async function start(): Promise<void> {
     isHttpServing: () => listener.isServing(),
   });
   const stopHeartbeat = startStoreHeartbeat({ store: dataDir.store, clock, log });
-  await serve({ composition, sockets, app, listener, generatedSecret: generated?.secret ?? null });
+  await serve({ composition, dataDir, sockets, app, listener, generatedSecret: generated?.secret ?? null });
   stopHeartbeat();
   releaseInspector();
-  await composition.close();
-  await dataDir.close();
-  log.info("stopped");
+  // The requests in progress are finished. What a store that does not answer has not committed was not answered either.
+  const closing = composition.close().then(() => dataDir.close()).then(() => true, () => false);
+  const closed = await withTimeout(closing, { clock, timeoutMs: CLOSE_MS });
+  if (closed.inTime && closed.value) log.info("stopped");
+  else log.warn("stopped while the store did not answer");
   await log.flush();
   Deno.exit(0);
 }
 
 interface Serving {
   readonly composition: Composition;
+  readonly dataDir: DataDir;
   readonly sockets: ReturnType<typeof listenRadius>;
   readonly app: PromiseWithResolvers<HttpApp>;
   readonly listener: Awaited<ReturnType<typeof serveHttp>>;
@@ -115,11 +124,19 @@ interface Serving {
 }
 
 /** Serves RADIUS, HTTP and the control socket until a stop signal, then finishes the requests in progress. */
-async function serve({ composition, sockets, app, listener, generatedSecret }: Serving): Promise<void> {
+async function serve(
+  { composition, dataDir, sockets, app, listener, generatedSecret }: Serving,
+): Promise<void> {
   const { radius, admins } = composition;
   const control = await listenControl({
     path: controlSocketPath(config),
-    answer: composition.app.answerControlSocket,
+    answer: answerBackups({
+      ...dataDir,
+      clock,
+      settings: lifetimesOf(config),
+      version: VERSION,
+      log,
+    }, composition.app.answerControlSocket),
     ...{ log, clock },
   });
   const setupLink = await admins.setupLink();

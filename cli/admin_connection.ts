@@ -20,6 +20,8 @@ export interface AdminConnection {
    * @throws AdminUnreachable if the server does not answer, DataDirFault if the data directory cannot be used.
    */
   readonly api: AdminApi;
+  /** Sends a GET request for a path of the control socket. Connects like {@link api}. */
+  get(path: string): Promise<Response>;
   /** Closes the store if this command opened it. */
   close(): Promise<void>;
 }
@@ -38,7 +40,7 @@ export class AdminRefusal extends Error {
 }
 
 /** Its timers keep the process alive, unlike those of `systemClock`. */
-const commandClock: Clock = {
+export const commandClock: Clock = {
   nowMs: () => Date.now(),
   after(delayMs, task) {
     const timer = setTimeout(task, delayMs);
@@ -65,11 +67,13 @@ const BROKEN_OFF =
 interface ConnectionOptions {
   readonly masterKeyHex: string;
   readonly clock?: Clock;
+  /** What answers if no server runs; {@link openOfflineAdmin} unless given. */
+  readonly openOffline?: (options: { config: Config; masterKeyHex: string }) => Promise<OfflineAdmin>;
 }
 
 export function openAdminConnection(
   config: Config,
-  { masterKeyHex, clock = commandClock }: ConnectionOptions,
+  { masterKeyHex, clock = commandClock, openOffline: open = openOfflineAdmin }: ConnectionOptions,
 ): AdminConnection {
   const path = controlSocketPath(config);
   const { dataDir } = config.server;
@@ -81,7 +85,7 @@ export function openAdminConnection(
 
   /** Concurrent calls share one application. */
   const openOffline = (): Promise<OfflineAdmin> =>
-    offline ??= openOfflineAdmin({ config, masterKeyHex }).catch((fault: unknown) => {
+    offline ??= open({ config, masterKeyHex }).catch((fault: unknown) => {
       offline = null;
       throw fault;
     });
@@ -113,6 +117,7 @@ export function openAdminConnection(
 
   return {
     api: hc<ConsoleApi>(`${ORIGIN}${CONSOLE_API_PATH}`, { fetch: request }),
+    get: (path) => request(`${ORIGIN}${path}`),
     async close() {
       client.close();
       await (await offline)?.close();
@@ -166,10 +171,11 @@ export async function* readLines(
   if (rest !== "") throw new AdminUnreachable(BROKEN_OFF);
 }
 
-async function readInTime(
-  reader: ReadableStreamDefaultReader<string>,
-  clock: Clock,
-): Promise<ReadableStreamReadResult<string>> {
+/** Reads the next part of a response. @throws AdminUnreachable if it does not arrive in time */
+export async function readInTime<T>(
+  reader: ReadableStreamDefaultReader<T>,
+  clock: Clock = commandClock,
+): Promise<ReadableStreamReadResult<T>> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const stopTimer = clock.after(RESPONSE_TIMEOUT_MS, () => reject(new AdminUnreachable(BROKEN_OFF)));
   try {

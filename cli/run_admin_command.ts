@@ -6,7 +6,9 @@ import { DataDirFault } from "../platform/data_dir.ts";
 import { type AdminApi, AdminRefusal, AdminUnreachable, openAdminConnection } from "./admin_connection.ts";
 import { printFaults } from "./check_config.ts";
 import { type CommandOutcome, firstOf, printable, quoted } from "./format_result.ts";
-import { isHelpRequested } from "./terminal.ts";
+import { BackupFault } from "../platform/backup/octets.ts";
+import { StoreFault } from "../platform/open_kv.ts";
+import { CommandInterrupted, isHelpRequested } from "./terminal.ts";
 
 const ENVIRONMENT = "A command reads the same settings as the server. Use the same files and environment.\n";
 
@@ -40,6 +42,9 @@ export async function runMain<Plan extends object>(
   Deno.exit();
 }
 
+/** Errors whose message is a sentence without a secret. */
+const SENTENCES = [DataDirFault, StoreFault, BackupFault, CommandInterrupted, AdminUnreachable, AdminRefusal];
+
 /**
  * Reads the settings, and calls `work` with the administration API.
  *
@@ -48,22 +53,31 @@ export async function runMain<Plan extends object>(
 export async function runCommand(
   work: (api: AdminApi, config: Config) => Promise<CommandOutcome>,
 ): Promise<CommandOutcome> {
+  return await runWithSettings(async (config, masterKeyHex) => {
+    const connection = openAdminConnection(config, { masterKeyHex });
+    try {
+      return await work(connection.api, config);
+    } finally {
+      await connection.close();
+    }
+  });
+}
+
+/** Reads the settings, and calls `work` with them and with the master key of the environment. Fails like {@link runCommand}. */
+export async function runWithSettings(
+  work: (config: Config, masterKeyHex: string) => Promise<CommandOutcome>,
+): Promise<CommandOutcome> {
   const loaded = loadConfig({ env: Deno.env.get, readTextFile: Deno.readTextFileSync, cwd: Deno.cwd() });
   if (!loaded.ok) return refusal(`${printFaults(loaded.faults)}${ENVIRONMENT}`);
-  const connection = openAdminConnection(loaded.config, {
-    masterKeyHex: Deno.env.get("COUNTERSIGN_MASTER_KEY") ?? "",
-  });
   try {
-    return await work(connection.api, loaded.config);
+    return await work(loaded.config, Deno.env.get("COUNTERSIGN_MASTER_KEY") ?? "");
   } catch (fault) {
-    const isSentence = fault instanceof DataDirFault || fault instanceof AdminUnreachable ||
-      fault instanceof AdminRefusal;
-    if (isSentence) return refusal(`${printable(fault.message)}\n`);
+    if (fault instanceof Error && SENTENCES.some((one) => fault instanceof one)) {
+      return refusal(`${printable(fault.message)}\n`);
+    }
     // Only the name of the error: its message may quote a secret from the arguments.
     const name = fault instanceof Error ? fault.name : "fault";
     return refusal(`The command failed (${name}).\n`);
-  } finally {
-    await connection.close();
   }
 }
 

@@ -169,6 +169,24 @@ export function createTerminal(streams: TerminalStreams): Terminal {
   };
 }
 
+/** The user interrupted the command. The message is a sentence. */
+export class CommandInterrupted extends Error {}
+
+/** Is aborted by Ctrl-C and SIGTERM, so that the command can restore a clear state before it ends. */
+export function interruptSignal(): AbortSignal {
+  const interrupt = new AbortController();
+  let firstMs: number | null = null;
+  const abort = () => {
+    const nowMs = Date.now();
+    // Ctrl-C through `deno task` arrives twice. A later one ends the process at once.
+    if (firstMs !== null && nowMs - firstMs > 2000) Deno.exit(130);
+    firstMs ??= nowMs;
+    interrupt.abort(new CommandInterrupted("Interrupted."));
+  };
+  for (const signal of ["SIGINT", "SIGTERM"] as const) Deno.addSignalListener(signal, abort);
+  return interrupt.signal;
+}
+
 /** The progress of a long command, on one line of the terminal that is written again and again. */
 export interface Progress {
   /** @param total `null` if it is not known yet. */

@@ -4,6 +4,7 @@
 import { Hono, type MiddlewareHandler } from "hono";
 import type { Log } from "../platform/log.ts";
 import type { AccountingSessionList } from "../radius/accounting/session_table.ts";
+import type { Cluster } from "../platform/cluster/cluster.ts";
 import type { GatewayMonitor } from "../radius/ports.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
 import type { ScimApp, ScimEnv } from "../scim/http/app.ts";
@@ -23,6 +24,7 @@ import type { HttpEnv } from "./api/hono_env.ts";
 import { createOnboarding } from "./api/onboarding/onboarding.ts";
 import { LiveFeed } from "./api/conversations/event_feed.ts";
 import type { Connect, People, Transfer } from "./api/deps.ts";
+import { createTargetRefreshes } from "./api/targets/target_refreshes.ts";
 import { createAccountApi, createLazyAccountAuth } from "./api/account/account_api.ts";
 import { createMonitoringRoutes, type Readiness } from "./api/health/metrics.ts";
 import { ERROR_CODES, type ErrorCode } from "./api/error_codes.ts";
@@ -33,6 +35,7 @@ import { clientAddress, createRequestLimit } from "../platform/http/request_limi
 import { consolePreload, messagePreload, pageResponse } from "./html_shell.ts";
 import { PAGE_ROUTES } from "./web/app/routes.ts";
 import { createRequestGate, type HttpSettings } from "./request_gate.ts";
+import { createStoreCatchUp } from "./store_catch_up.ts";
 import { createApproveRoutes } from "./approval/approve_routes.ts";
 import type { HttpApp, PeerInfo } from "../platform/http/http_server.ts";
 import { securityHeaders } from "../platform/http/security_headers.ts";
@@ -47,6 +50,8 @@ export interface HttpAppDeps {
   readonly random: Random;
   readonly vault: Vault;
   readonly store: Store;
+  /** The nodes that share the store. Absent: this process uses it alone. */
+  readonly cluster?: Pick<Cluster, "isShared" | "list" | "openLease" | "figures"> | undefined;
   readonly admins: AdminStore;
   readonly watch: GatewayMonitor;
   /** VPN sessions from accounting. Absent: the console runs without a gateway. */
@@ -104,6 +109,7 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
     streams: streams.console,
     feed: new LiveFeed(deps),
     firstSteps: createOnboarding(deps),
+    refreshes: createTargetRefreshes(deps),
     charts,
     features: {
       approvals: deps.secondFactorAdmin !== null,
@@ -118,6 +124,7 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
       settings: deps.http,
       bodyWaits: createRequestLimit({ ...BODY_WAITS, isProxy }),
     }),
+    catchUp: createStoreCatchUp(deps),
   };
   const site = createSite(deps, { consoleApi, streams, checks });
   const operatorSite = createOperatorSite(deps, { consoleApi, checks });
@@ -156,7 +163,10 @@ function createStreams(clock: Clock): Streams {
 }
 
 /** The checks before every route. */
-type Checks = Record<"limit" | "gate", MiddlewareHandler<HttpEnv>>;
+type Checks = Record<"limit" | "gate" | "catchUp", MiddlewareHandler<HttpEnv>>;
+
+/** The routes that read what other nodes write. Static files and monitoring do not wait. */
+const STATE_PATHS = [CONSOLE_API_PATH, "/device/api", "/me/approve", "/me/api"];
 
 /** Refuses requests while too many are in progress. An open stream does not count: its response exists. */
 function createConcurrencyLimit(): MiddlewareHandler<HttpEnv> {
@@ -182,7 +192,7 @@ function createOperatorSite(
   return new Hono<HttpEnv>()
     .onError((fault) => errorResponse(fault, deps))
     .notFound(() => refusalResponse(new Refusal("not_found")))
-    .use(checks.gate)
+    .use(checks.gate, checks.catchUp)
     .route(CONSOLE_API_PATH, consoleApi);
 }
 
@@ -218,6 +228,7 @@ function createSite(
     }),
   );
   app.use(checks.limit);
+  for (const path of STATE_PATHS) app.use(`${path}/*`, checks.catchUp);
   app.route(CONSOLE_API_PATH, consoleApi);
   app.route(
     "/device/api",

@@ -93,6 +93,11 @@ export function auditIdAt(atMs: number): string {
   return idText(Math.max(0, Math.floor(atMs * IDS_PER_MS)));
 }
 
+/** The moment of an id (milliseconds since the epoch). */
+export function auditIdMs(id: string): number {
+  return auditIdTicks(id) / IDS_PER_MS;
+}
+
 /** The key of a record. `id` grows with time. */
 export function auditKey(id: string): Deno.KvKey {
   return ["audit", id];

@@ -1,7 +1,8 @@
-// Batches of transactions: which transactions share an atomic operation of Deno KV, and how they are written into it.
+// Batches of transactions and journal lines: which ones share an atomic operation of Deno KV, and how they are written into it.
 
 import { keyText } from "./cluster/change_log.ts";
 import type { Basis } from "./cluster/record_versions.ts";
+import { JournalBuffer, type JournalLine, type JournalListener, type JournalValue } from "./journal.ts";
 
 /** Changes that are made together or not at all. Audit events are complete records here. */
 export interface KvTransaction {
@@ -9,58 +10,89 @@ export interface KvTransaction {
   readonly mutations: readonly KvMutation[];
   /** The approximate size of large values: Deno KV refuses an atomic operation of more than 800 KiB. */
   readonly sizeOctets?: number;
-  /** A small new record of a frequent kind. The lines of one batch share a value, which costs about a tenth of one key per line. */
-  readonly journal?: JournalLine;
-}
-
-export interface JournalLine {
-  /** Without a line end; at most 20,000 characters. */
-  readonly text: string;
-  readonly expireInMs: number;
+  /** A line of the journal that is written with the changes. */
+  readonly journal?: JournalLine | undefined;
+  /** Called when the changes are durable, before the next batch is sent. */
+  readonly onApplied?: (versionstamp: string) => void;
 }
 
 export type KvMutation =
-  | { type: "set"; key: Deno.KvKey; value: unknown; expireInMs?: number; basis?: Basis }
-  | { type: "delete"; key: Deno.KvKey; basis?: Basis };
+  | { type: "set"; key: Deno.KvKey; value: unknown; expireInMs?: number; basis?: Basis | undefined }
+  | { type: "delete"; key: Deno.KvKey; basis?: Basis | undefined };
 
 export interface QueuedTransaction {
   readonly transaction: KvTransaction;
 }
 
-/** Deno KV accepts 1,000 mutations and 100 checks per atomic operation; 500 was fastest in measurements. One check is that of the change log. */
+/** Transactions and journal values of one atomic operation. */
+export interface CommitBatch<T extends QueuedTransaction = QueuedTransaction> {
+  readonly transactions: readonly T[];
+  readonly values: readonly JournalValue[];
+}
+
+/**
+ * The parts in which a failed batch is tried again. One bad transaction (a value over 64 KiB, a failed check) must not fail the others. The
+ * transactions are halved, because a commit for each one would take a second.
+ */
+export function partsOf<T extends QueuedTransaction>(
+  { transactions, values }: CommitBatch<T>,
+): CommitBatch<T>[] {
+  if (values.length > 0) return [{ transactions: [], values }, { transactions, values: [] }];
+  const middle = transactions.length >> 1;
+  return [transactions.slice(0, middle), transactions.slice(middle)]
+    .map((half) => ({ transactions: half, values: [] }));
+}
+
+/** Deno KV accepts 1,000 mutations per atomic operation; 500 was fastest in measurements. */
 const MAX_MUTATIONS = 500;
-const MAX_CHECKS = 99;
-/** A value has at most 64 KiB; a character has at most three octets in UTF-8. */
-const MAX_JOURNAL_CHARACTERS = 20_000;
+const MAX_CHECKS = 100;
+/** `denokv` refuses an atomic operation with more than ten checks (denokv_proto/limits.rs). One check is that of the change log. */
+const MAX_SHARED_CHECKS = 9;
 /** Deno KV accepts 800 KiB per atomic operation; the rest is a reserve for transactions without `sizeOctets`. */
 const MAX_BATCH_OCTETS = 600_000;
-
+/** Values of at most 64 KiB in a batch with transactions, and in one without. */
+export const MAX_ADDED_VALUES = 3;
+export const MAX_JOURNAL_VALUES = 8;
 /** With fewer lines, a separate commit costs more than it saves, so they wait for the next batch. */
 export const MIN_JOURNAL_LINES = 32;
-const MAX_JOURNAL_LINES = 500;
 
-/** Writes a batch into an atomic operation. Returns the keys of its journal lines. @throws RangeError if a journal line is too long */
+/** Writes a batch into an atomic operation. Returns the keys that it changes. @throws RangeError if a journal line is too long */
 export function fillBatch(
   atomic: Deno.AtomicOperation,
-  batch: readonly QueuedTransaction[],
+  { transactions, values }: CommitBatch,
   journalKey: () => Deno.KvKey,
 ): Deno.KvKey[] {
-  for (const { transaction } of batch) fill(atomic, transaction);
-  return writeJournal(atomic, batch, journalKey);
+  const keys: Deno.KvKey[] = [];
+  let lines: JournalBuffer | null = null;
+  for (const { transaction } of transactions) {
+    fill(atomic, transaction);
+    for (const { key } of transaction.mutations) keys.push(key);
+    if (transaction.journal === undefined) continue;
+    lines ??= new JournalBuffer();
+    lines.append(transaction.journal, NO_LISTENER);
+  }
+  const write = ({ octets, expireInMs }: JournalValue): void => {
+    const key = journalKey();
+    keys.push(key);
+    atomic.set(key, octets, { expireIn: expireInMs });
+  };
+  lines?.take(Infinity).forEach(write);
+  values.forEach(write);
+  return keys;
 }
 
-/** The keys that a batch changes. */
-export function changedKeys(
-  batch: readonly QueuedTransaction[],
-  journalKeys: readonly Deno.KvKey[],
-): Deno.KvKey[] {
-  return [...batch.flatMap(({ transaction }) => transaction.mutations.map(({ key }) => key)), ...journalKeys];
-}
+/** The transaction of the line is told the result. */
+const NO_LISTENER: JournalListener = { recorded: () => undefined, notRecorded: () => undefined };
 
 /** Takes transactions from the front of the queue, in order, as many as fit into one atomic operation. */
-export function takeBatch<T extends QueuedTransaction>(queue: readonly T[]): { batch: T[]; rest: T[] } {
+export function takeBatch<T extends QueuedTransaction>(
+  queue: readonly T[],
+  { isShared = false }: { isShared?: boolean } = {},
+): { batch: T[]; rest: T[] } {
+  const maxChecks = isShared ? MAX_SHARED_CHECKS : MAX_CHECKS;
   const batch: T[] = [];
   const rest: T[] = [];
+  if (queue.length === 0) return { batch, rest };
   const written = new Set<string>();
   const guarded = new Set<string>();
   let mutations = 0;
@@ -68,78 +100,25 @@ export function takeBatch<T extends QueuedTransaction>(queue: readonly T[]): { b
   let octets = 0;
   for (const [at, waiting] of queue.entries()) {
     const { transaction } = waiting;
-    const checkCount = transaction.checks?.length ?? 0;
-    const size = (transaction.journal?.text.length ?? 0) + (transaction.sizeOctets ?? 0);
+    const writes = transaction.mutations.map(({ key }) => keyText(key));
+    const guards = transaction.checks?.map(({ key }) => keyText(key)) ?? [];
+    const size = (transaction.journal?.octets.length ?? 0) + (transaction.sizeOctets ?? 0);
     const full = batch.length > 0 &&
-      (mutations + transaction.mutations.length > MAX_MUTATIONS || checks + checkCount > MAX_CHECKS ||
+      (mutations + writes.length > MAX_MUTATIONS || checks + guards.length > maxChecks ||
         octets + size > MAX_BATCH_OCTETS);
-    if (full || collides(transaction, written, guarded)) {
+    const collides = guards.some((key) => written.has(key)) || writes.some((key) => guarded.has(key));
+    if (full || collides) {
       // No transaction overtakes one that must wait.
       return { batch, rest: rest.concat(queue.slice(at)) };
     }
     batch.push(waiting);
-    mutations += transaction.mutations.length;
-    checks += checkCount;
+    mutations += writes.length;
+    checks += guards.length;
     octets += size;
-    for (const { key } of transaction.mutations) written.add(keyText(key));
-    for (const { key } of transaction.checks ?? []) guarded.add(keyText(key));
+    for (const key of writes) written.add(key);
+    for (const key of guards) guarded.add(key);
   }
   return { batch, rest };
-}
-
-/** Takes the journal lines from the front of the queue, up to the first transaction that has other changes. */
-export function takeJournalLines<T extends QueuedTransaction>(queue: readonly T[]): T[] {
-  const lines: T[] = [];
-  for (const waiting of queue) {
-    const { checks, mutations, journal } = waiting.transaction;
-    const alone = journal !== undefined && mutations.length === 0 && (checks?.length ?? 0) === 0;
-    if (!alone || lines.length >= MAX_JOURNAL_LINES) break;
-    lines.push(waiting);
-  }
-  return lines;
-}
-
-/** Keys that grow with time, so that they are written in order, and differ between nodes. */
-export function createJournalKeys(nowMs: () => number, node: string): () => Deno.KvKey {
-  let last = 0;
-  return () => {
-    last = Math.max(last + 1, nowMs() * 1024);
-    return ["journal", last, node];
-  };
-}
-
-/** Writes the journal lines of a batch into as few values as possible. Returns their keys. */
-function writeJournal(
-  atomic: Deno.AtomicOperation,
-  batch: readonly QueuedTransaction[],
-  journalKey: () => Deno.KvKey,
-): Deno.KvKey[] {
-  const keys: Deno.KvKey[] = [];
-  let lines: string[] = [];
-  let characters = 0;
-  let expireIn = 0;
-  const write = (): void => {
-    if (lines.length > 0) {
-      const key = journalKey();
-      atomic.set(key, lines.join("\n"), { expireIn });
-      keys.push(key);
-    }
-    lines = [];
-    characters = 0;
-    expireIn = 0;
-  };
-  for (const { transaction: { journal } } of batch) {
-    if (journal === undefined) continue;
-    if (journal.text.length > MAX_JOURNAL_CHARACTERS) {
-      throw new RangeError("Cannot write a journal line of over 20,000 characters");
-    }
-    if (characters + journal.text.length + 1 > MAX_JOURNAL_CHARACTERS) write();
-    lines.push(journal.text);
-    characters += journal.text.length + 1;
-    expireIn = Math.max(expireIn, Math.round(journal.expireInMs), 1);
-  }
-  write();
-  return keys;
 }
 
 function fill(atomic: Deno.AtomicOperation, { checks, mutations }: KvTransaction): void {
@@ -149,12 +128,4 @@ function fill(atomic: Deno.AtomicOperation, { checks, mutations }: KvTransaction
     else if (mutation.expireInMs === undefined) atomic.set(mutation.key, mutation.value);
     else atomic.set(mutation.key, mutation.value, { expireIn: Math.max(1, Math.round(mutation.expireInMs)) });
   }
-}
-
-function collides(transaction: KvTransaction, written: Set<string>, guarded: Set<string>): boolean {
-  for (const { key } of transaction.checks ?? []) if (written.has(keyText(key))) return true;
-  if (guarded.size > 0) {
-    for (const { key } of transaction.mutations) if (guarded.has(keyText(key))) return true;
-  }
-  return false;
 }

@@ -2,9 +2,13 @@
 // KV Connect endpoint, the store.
 
 import { SharedLog } from "./cluster/shared_log.ts";
+import { removeStaleHeads } from "./cluster/stale_heads.ts";
 import { faultMessage } from "./log_line.ts";
-import { type KvOpener, openKv, StoreFault } from "./open_kv.ts";
+import { hasContent, type KvOpener, openKv, StoreFault } from "./open_kv.ts";
 import { type Clock, type Random, systemClock, toBase64Url } from "./runtime.ts";
+import { CommitObserver } from "./backup/commit_capture.ts";
+import { RESTORE_MARKER } from "./backup/transient.ts";
+import { hasEntries, isKeyOfStore, newestAuditId, readOrCreate } from "./first_records.ts";
 import { createStore, type Store } from "./store.ts";
 import { createVault, type Vault } from "./vault.ts";
 
@@ -14,6 +18,9 @@ export class DataDirFault extends Error {}
 export interface DataDir {
   readonly path: string;
   readonly store: Store;
+  /** What {@link store} reads and writes, and its commits, for a backup. */
+  readonly kv: Deno.Kv;
+  readonly commits: CommitObserver;
   readonly vault: Vault;
   /** The change log, if other nodes use the same store. */
   readonly shared: SharedLog | null;
@@ -33,6 +40,9 @@ export interface DataDirOptions {
   /** The URL of a KV Connect endpoint; "" for the file `countersign.kv` in the directory. */
   readonly kvUrl?: string;
   readonly open?: KvOpener;
+  /** The store at `kvUrl` does not answer any more, or answers again. */
+  readonly onLost?: () => void;
+  readonly onReopened?: () => void;
   readonly clock?: Clock;
   /** The change log of another node no longer has everything that this node has not read. Only with `kvUrl`. */
   readonly onGap?: (lane: string) => void;
@@ -44,8 +54,7 @@ export interface DataDirOptions {
  * @throws DataDirFault if another process uses it, or part of it or the store cannot be used.
  */
 export async function openDataDir(path: string, options: DataDirOptions): Promise<DataDir> {
-  await makePrivate(path);
-  const lock = await takeLock(path);
+  const lock = await lockDataDir(path);
   let kv: Deno.Kv | null = null;
   try {
     const { random, auditRetentionMs } = options;
@@ -57,6 +66,7 @@ export async function openDataDir(path: string, options: DataDirOptions): Promis
       newest: await newestAuditId(kv),
       ...(auditRetentionMs === undefined ? {} : { retentionMs: auditRetentionMs }),
     };
+    const commits = new CommitObserver(kv, Date.now);
     const node = random.bytes(4).toHex();
     const shared = await openSharedLog(kv, node, options);
     const store = createStore(kv, { node, audit, shared });
@@ -68,6 +78,8 @@ export async function openDataDir(path: string, options: DataDirOptions): Promis
     return {
       path,
       store,
+      kv: opened.kv,
+      commits,
       vault,
       shared,
       isNew,
@@ -91,6 +103,7 @@ async function openSharedLog(
 ): Promise<SharedLog | null> {
   if (kvUrl === "") return null;
   const shared = new SharedLog({ kv, node, clock, onGap });
+  await removeStaleHeads(kv, { nowMs: clock.nowMs() });
   await shared.reader.start();
   return shared;
 }
@@ -108,13 +121,24 @@ interface OpenedStore {
  */
 async function openWithKey(
   path: string,
-  { random, masterKeyHex, kvUrl = "", open = openKv }: DataDirOptions,
+  { random, masterKeyHex, kvUrl = "", onLost, onReopened, ...options }: DataDirOptions,
 ): Promise<OpenedStore> {
   const file = `${path}/countersign.kv`;
   const location = kvUrl === "" ? file : kvUrl;
+  const hooks = {
+    ...(onLost === undefined ? {} : { onLost }),
+    ...(onReopened === undefined ? {} : { onReopened }),
+  };
+  const open = options.open ?? ((at: string) => openKv(at, hooks));
   const hadFile = await hasContent(file);
   const old = kvUrl !== "" || hadFile ? await open(location) : null;
   try {
+    if (old !== null && (await old.get(RESTORE_MARKER)).value !== null) {
+      throw new DataDirFault(
+        `Cannot use the store "${location}": a restore or move into it was interrupted, and its content is incomplete. ` +
+          "Run that command again with --force.",
+      );
+    }
     const hadStore = kvUrl !== "" && old !== null ? await hasEntries(old) : hadFile;
     if (kvUrl !== "" && hadFile && !hadStore) {
       throw new DataDirFault(
@@ -130,9 +154,14 @@ async function openWithKey(
   }
 }
 
-async function hasEntries(kv: Deno.Kv): Promise<boolean> {
-  for await (const _entry of kv.list({ prefix: [] }, { limit: 1 })) return true;
-  return false;
+/**
+ * Creates the data directory, if necessary, and locks it for this process. Closing the file unlocks it.
+ *
+ * @throws DataDirFault if another process uses it
+ */
+export async function lockDataDir(path: string): Promise<Deno.FsFile> {
+  await makePrivate(path);
+  return await takeLock(path);
 }
 
 async function makePrivate(path: string): Promise<void> {
@@ -162,14 +191,6 @@ async function takeLock(path: string): Promise<Deno.FsFile> {
   );
 }
 
-/** New audit ids follow the newest record, even if the clock was set back between two starts. */
-async function newestAuditId(kv: Deno.Kv): Promise<string> {
-  for await (const { key } of kv.list({ prefix: ["audit"] }, { reverse: true, limit: 1 })) {
-    return String(key[1]);
-  }
-  return "";
-}
-
 function masterKeyFile(path: string): string {
   return `${path}/master.key`;
 }
@@ -183,26 +204,9 @@ async function readMasterKey(
     kvUrl: string;
   },
 ): Promise<{ key: Uint8Array; isNew: boolean }> {
-  if (masterKeyHex !== "") {
-    if (!/^[0-9a-fA-F]{64}$/.test(masterKeyHex)) {
-      throw new DataDirFault("Cannot use COUNTERSIGN_MASTER_KEY: it must be 64 hexadecimal digits");
-    }
-    return { key: Uint8Array.fromHex(masterKeyHex), isNew: false };
-  }
+  const found = await findMasterKey(path, masterKeyHex);
+  if (found !== null) return { key: found, isNew: false };
   const file = masterKeyFile(path);
-  try {
-    const key = Uint8Array.fromHex((await Deno.readTextFile(file)).trim());
-    if (key.length !== KEY_OCTETS) throw new SyntaxError("not 64 hexadecimal digits");
-    return { key, isNew: false };
-  } catch (fault) {
-    if (!(fault instanceof Deno.errors.NotFound)) {
-      throw new DataDirFault(
-        `Cannot read "${file}": ${
-          faultMessage(fault)
-        }. Restore it from a backup; without it the sealed secrets are lost.`,
-      );
-    }
-  }
   if (hadStore && kvUrl !== "") {
     throw new DataDirFault(
       `Cannot find "${file}", the master key of the store "${kvUrl}". ${copyKeyText(path)}`,
@@ -218,12 +222,26 @@ async function readMasterKey(
   return { key, isNew: true };
 }
 
-async function hasContent(file: string): Promise<boolean> {
+/** The master key of the environment or the directory, or `null`. @throws DataDirFault if it is invalid */
+export async function findMasterKey(path: string, masterKeyHex: string): Promise<Uint8Array | null> {
+  if (masterKeyHex !== "") {
+    if (!/^[0-9a-fA-F]{64}$/.test(masterKeyHex)) {
+      throw new DataDirFault("Cannot use COUNTERSIGN_MASTER_KEY: it must be 64 hexadecimal digits");
+    }
+    return Uint8Array.fromHex(masterKeyHex);
+  }
+  const file = masterKeyFile(path);
   try {
-    return (await Deno.stat(file)).size > 0;
+    const key = Uint8Array.fromHex((await Deno.readTextFile(file)).trim());
+    if (key.length !== KEY_OCTETS) throw new SyntaxError("not 64 hexadecimal digits");
+    return key;
   } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return false;
-    throw new DataDirFault(`Cannot read "${file}": ${faultMessage(fault)}`);
+    if (fault instanceof Deno.errors.NotFound) return null;
+    throw new DataDirFault(
+      `Cannot read "${file}": ${
+        faultMessage(fault)
+      }. Restore it from a backup; without it the sealed secrets are lost.`,
+    );
   }
 }
 
@@ -240,29 +258,6 @@ function wrongKeyMessage(path: string, { kvUrl = "" }: DataDirOptions): string {
     : `Cannot open the store "${kvUrl}" with this master key: it was created with another key. ${
       copyKeyText(path)
     }`;
-}
-
-/** Checks the master key against the record that the first start of the first node sealed. */
-async function isKeyOfStore(store: Store, vault: Vault): Promise<boolean> {
-  const key: Deno.KvKey = ["vault", "check"];
-  const sealed = await readOrCreate(store, key, () => vault.seal(key, new Uint8Array(KEY_OCTETS)));
-  return vault.open(key, sealed.value) !== null;
-}
-
-/** Creates a record once, also if several nodes start at the same moment: all of them return the one that was stored. */
-async function readOrCreate(
-  store: Store,
-  key: Deno.KvKey,
-  create: () => Uint8Array,
-): Promise<{ value: Uint8Array; isNew: boolean }> {
-  const { value: stored } = await store.get<Uint8Array>(key);
-  if (stored !== null) return { value: stored, isNew: false };
-  const value = create();
-  const { ok } = await store.commit({
-    checks: [{ key, versionstamp: null }],
-    mutations: [{ type: "set", key, value }],
-  });
-  return ok ? { value, isNew: true } : await readOrCreate(store, key, create);
 }
 
 /** Writes a file that only its owner can read, atomically. */

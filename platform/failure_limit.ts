@@ -1,7 +1,8 @@
 // Rate limit for failed sign-ins: five a minute for one name from one source, and a wider limit for the source, so that
-// callers who share an address do not block each other. In memory and bounded.
+// callers who share an address do not block each other. Bounded.
 
 import { canonicalName } from "./canonical_name.ts";
+import { LimitTable, type LimitTableDeps } from "./limit_table.ts";
 import type { Clock } from "./runtime.ts";
 import { sourceKey } from "./addresses.ts";
 
@@ -23,6 +24,7 @@ interface CountedKey {
   readonly max: number;
 }
 
+/** The failures of one process, in memory. */
 export class FailureLimit {
   readonly #clock: Clock;
   /** Times of the failures of each key, the oldest first. The key that failed longest ago comes first. */
@@ -84,6 +86,54 @@ function deleteOldest(map: Map<string, unknown>, max: number): void {
   for (const oldest of map.keys()) {
     if (map.size <= max) break;
     map.delete(oldest);
+  }
+}
+
+/** The result of {@link SharedFailureLimit.take}. */
+export type FailureTaken = { readonly waitMs: number } | { readonly forgive: () => Promise<void> };
+
+/** The same limit over all nodes that share a store. */
+export class SharedFailureLimit {
+  readonly #clock: Pick<Clock, "nowMs">;
+  /** Times of the failures of each key, the oldest first. */
+  readonly #failures: LimitTable<readonly number[]>;
+
+  /** @param options.name differs for each limit */
+  constructor(deps: LimitTableDeps, { name }: { name: string }) {
+    this.#clock = deps.clock;
+    this.#failures = new LimitTable(deps, {
+      name,
+      maxRows: MAX_KEYS,
+      expiresMs: (times) => (times.at(-1) ?? -Infinity) + WINDOW_MS,
+    });
+  }
+
+  /** Counts a failure before the try, so that concurrent tries do not exceed the limit. Returns the wait if there may be no try now. */
+  async take(key: FailureKey): Promise<FailureTaken> {
+    const counted = countedKeys(key);
+    const keys = counted.map((one) => one.key);
+    const atMs = this.#clock.nowMs();
+    let waitMs = 0;
+    await this.#failures.change(keys, (rows) => {
+      const recent = rows.map((times = []) => times.filter((time) => time > atMs - WINDOW_MS));
+      waitMs = Math.max(...counted.map(({ max }, at) => this.#waitOf(recent[at] ?? [], max)));
+      return waitMs > 0 ? null : recent.map((times, at) => [...times, atMs].slice(-(counted[at]?.max ?? 1)));
+    });
+    return waitMs > 0 ? { waitMs } : { forgive: () => this.#forgive(keys, atMs) };
+  }
+
+  async #forgive(keys: readonly string[], atMs: number): Promise<void> {
+    await this.#failures.change(keys, (rows) =>
+      rows.map((times = []) => {
+        const at = times.indexOf(atMs);
+        const rest = at < 0 ? times : times.toSpliced(at, 1);
+        return rest.length === 0 ? null : rest;
+      }));
+  }
+
+  #waitOf(times: readonly number[], max: number): number {
+    const decisive = times[times.length - max];
+    return decisive === undefined ? 0 : Math.max(1, decisive + WINDOW_MS - this.#clock.nowMs());
   }
 }
 

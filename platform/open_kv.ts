@@ -3,6 +3,8 @@
 
 import { escapeControlCharacters } from "./control_characters.ts";
 import { type Fetch, type FetchResult, fetchWithDeadline, NO_ANSWER_IN_TIME } from "./fetch_with_deadline.ts";
+import { openKvConnect } from "./kv_connect/client.ts";
+import { KvConnection, type KvConnectionDeps } from "./kv_deadline.ts";
 import { faultMessage } from "./log_line.ts";
 import { type Clock, systemClock, withTimeout } from "./runtime.ts";
 
@@ -24,6 +26,11 @@ export interface KvOpenDeps {
   readonly open: (location: string) => Promise<Deno.Kv>;
 }
 
+interface KvOpenOptions extends Partial<KvOpenDeps>, Pick<KvConnectionDeps, "onLost" | "onReopened"> {
+  /** Refuses a file that does not exist or is empty, instead of creating it. */
+  readonly mustExist?: boolean;
+}
+
 /** Opens the store at a file path or a URL. The caller closes it. */
 export type KvOpener = (location: string) => Promise<Deno.Kv>;
 
@@ -33,20 +40,27 @@ export function isKvUrl(location: string): boolean {
 }
 
 /**
- * Opens the store at `location`: a file path, or the http or https URL of a KV Connect endpoint. Creates a file that does not exist.
+ * Opens the store at `location`: a file path, or the http or https URL of a KV Connect endpoint. Creates a file that does not exist. Calls
+ * of an endpoint have deadlines (kv_deadline.ts).
  *
  * @throws StoreFault if it cannot be opened, or if an endpoint does not answer within ten seconds.
  */
-export async function openKv(location: string, deps: Partial<KvOpenDeps> = {}): Promise<Deno.Kv> {
+export async function openKv(location: string, options: KvOpenOptions = {}): Promise<Deno.Kv> {
   const {
     clock = systemClock,
     fetch = globalThis.fetch,
     token = Deno.env.get(KV_TOKEN_VARIABLE) ?? "",
-    open = Deno.openKv,
-  } = deps;
-  return isKvUrl(location)
-    ? await openRemote(location, { clock, fetch, token, open })
-    : await openFile(location, open);
+    open = (at) => isKvUrl(at) ? openKvConnect(at, { clock, token }) : Deno.openKv(at),
+    mustExist = false,
+  } = options;
+  if (isKvUrl(location)) {
+    const { onLost = () => undefined, onReopened = () => undefined } = options;
+    return await openRemote(location, { clock, fetch, token, open, onLost, onReopened });
+  }
+  if (mustExist && !await hasContent(location)) {
+    throw new StoreFault(`Cannot open the store "${location}": it does not exist. Check the path.`);
+  }
+  return await openFile(location, open);
 }
 
 async function openFile(file: string, open: KvOpener): Promise<Deno.Kv> {
@@ -65,6 +79,16 @@ async function openFile(file: string, open: KvOpener): Promise<Deno.Kv> {
   }
 }
 
+/** Whether a file exists and is not empty. @throws StoreFault if this cannot be read */
+export async function hasContent(file: string): Promise<boolean> {
+  try {
+    return (await Deno.stat(file)).size > 0;
+  } catch (fault) {
+    if (fault instanceof Deno.errors.NotFound) return false;
+    throw new StoreFault(`Cannot read "${file}": ${faultMessage(fault)}`);
+  }
+}
+
 async function makePrivateFile(file: string, create: boolean): Promise<void> {
   try {
     if (create) (await Deno.open(file, { create: true, append: true, mode: 0o600 })).close();
@@ -75,8 +99,11 @@ async function makePrivateFile(file: string, create: boolean): Promise<void> {
   }
 }
 
-async function openRemote(url: string, deps: KvOpenDeps): Promise<Deno.Kv> {
-  const { clock, token } = deps;
+async function openRemote(
+  url: string,
+  deps: KvOpenDeps & Required<Pick<KvConnectionDeps, "onLost" | "onReopened">>,
+): Promise<Deno.Kv> {
+  const { clock, token, onLost, onReopened } = deps;
   const refuse = (problem: string): never => {
     throw new StoreFault(`Cannot open the store "${url}": ${problem}`);
   };
@@ -96,7 +123,14 @@ async function openRemote(url: string, deps: KvOpenDeps): Promise<Deno.Kv> {
   });
   try {
     const opened = await withTimeout(opening, { clock, timeoutMs: deadlineMs - clock.nowMs() });
-    if (opened.inTime) return opened.value;
+    if (opened.inTime) {
+      return new KvConnection(opened.value, {
+        clock,
+        open: () => deps.open(url),
+        onLost,
+        onReopened,
+      });
+    }
   } catch (fault) {
     (kv as Deno.Kv | null)?.close();
     refuse(`${safeDetail(fault, token)}. Check store.kv, ${KV_TOKEN_VARIABLE} and the log of the server.`);

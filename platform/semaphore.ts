@@ -139,8 +139,10 @@ export function createSingleFlight<T>(): (run: () => Promise<T>) => Promise<T> {
     return started;
   };
   return (run) => {
+    // The next run begins a moment after the current one ended.
+    if (next !== null) return next;
     if (current === null) return start(run);
-    next ??= current.then(() => undefined, () => undefined).then(() => {
+    next = current.then(() => undefined, () => undefined).then(() => {
       next = null;
       return start(run);
     });

@@ -2,11 +2,11 @@
 
 import { type AuditMutation, type AuditWriterOptions, createAuditWriter } from "./audit.ts";
 import { keyText } from "./cluster/change_log.ts";
-import { EntryReader, OwnWrites } from "./cluster/entry_reader.ts";
-import { type ApplyEntry, Followers } from "./cluster/followers.ts";
+import { type ApplyEntry, type FinishRun, Followers } from "./cluster/followers.ts";
 import type { SharedLog } from "./cluster/shared_log.ts";
 import type { KvMutation, KvTransaction } from "./commit_batch.ts";
 import { type CommitOutcome, CommitQueue } from "./commit_queue.ts";
+import { type JournalLine, type JournalListener, readJournalValue } from "./journal.ts";
 import { type Clock, createSystemRandom } from "./runtime.ts";
 import type { Log } from "./log.ts";
 
@@ -41,14 +41,18 @@ export interface Store {
     selector: { start: Deno.KvKey; end: Deno.KvKey },
     options?: { limit?: number; reverse?: boolean },
   ): AsyncIterable<StoreEntry<T>>;
-  /** The lines of the journal, newest values first. */
-  journal(): AsyncIterable<string>;
+  /** The lines of the journal, newest values first; those of earlier versions are texts. */
+  journal(): AsyncIterable<Uint8Array | string>;
+  /** Writes a line of the journal, without other changes. Copies its octets. @throws RangeError if it is too long */
+  append(line: JournalLine, listener: JournalListener): void;
   /** Resolves when the changes are durable. Rejects only if the store fails. */
   commit(transaction: Transaction): Promise<CommitOutcome>;
   /** Calls `apply` with entries below `prefix` that other nodes change, and with entries that are read again. Call it before entries are loaded. */
   follow(prefix: Deno.KvKey, apply: ApplyEntry): void;
   /** Calls `changed` with the first `lengthParts` parts of keys below `prefix` that other nodes change. */
   followGroups(prefix: Deno.KvKey, lengthParts: number, changed: (group: Deno.KvKey) => void): void;
+  /** Calls `finish` after each run that read the changes of other nodes. */
+  onRunEnd(finish: FinishRun): void;
   /** `null` if no other node can use the store. Otherwise resolves when memory contains every change that others committed before the call. */
   catchUp(): Promise<void> | null;
   /** Reads keys and hands them to their followers, after a commit that raced. */
@@ -59,6 +63,8 @@ export interface Store {
   readonly node: string;
   /** When the store last answered (milliseconds since the epoch), for Status-Server and /readyz. */
   lastAnswerMs(): number;
+  /** How many transactions failed because of the store; a lost race is none. */
+  commitFailures(): number;
   /** Waits for the commits in progress and closes the store. */
   close(): Promise<void>;
 }
@@ -83,10 +89,12 @@ export function createStore(
   const completeAudit = createAuditWriter({ nowMs, node, ...audit });
   let lastAnswer = nowMs();
   const onAnswer = (): void => void (lastAnswer = nowMs());
-  const queue = new CommitQueue({ kv, nowMs, node, onAnswer, ...(shared === null ? {} : { log: shared }) });
+  let failures = 0;
+  const onFailure = (): void => void failures++;
+  const log = shared === null ? {} : { log: shared };
+  const queue = new CommitQueue({ kv, nowMs, node, onAnswer, onFailure, ...log });
   const read = createBatchedRead(kv);
   const followers = shared?.followers ?? new Followers();
-  const entries = shared?.entries ?? new EntryReader({ kv, followers, ownWrites: new OwnWrites() });
 
   return {
     async get<T>(key: Deno.KvKey) {
@@ -105,26 +113,32 @@ export function createStore(
     },
     async *journal() {
       for await (
-        const { value } of kv.list<string>({ prefix: ["journal"] }, { reverse: true, batchSize: 100 })
-      ) {
-        if (typeof value === "string") yield* value.split("\n");
-      }
+        const { value } of kv.list<unknown>({ prefix: ["journal"] }, { reverse: true, batchSize: 100 })
+      ) yield* readJournalValue(value);
     },
+    append: (line, listener) => queue.append(line, listener),
     commit(transaction) {
       try {
         const complete = { ...transaction, mutations: completeAudit(transaction.mutations) };
-        return shared === null ? queue.commit(complete) : commitOnBasis(queue, complete);
+        if (shared === null) return queue.commit(complete);
+        const endWrite = shared.beginWrite(complete.mutations.map(({ key }) => key));
+        const committing = commitOnBasis(queue, complete);
+        committing.then(endWrite, endWrite);
+        return committing;
       } catch (fault) {
         return Promise.reject(fault);
       }
     },
     follow: (prefix, apply) => followers.follow(prefix, apply),
     followGroups: (prefix, lengthParts, changed) => followers.followGroups(prefix, lengthParts, changed),
+    onRunEnd: (finish) => followers.onRunEnd(finish),
     catchUp: () => shared === null ? null : shared.reader.catchUp().then(onAnswer),
-    reread: (keys) => entries.reread(keys),
+    // With one process, memory is never older than the store.
+    reread: (keys) => shared === null ? Promise.resolve() : shared.entries.reread(keys),
     isShared: shared !== null,
     node,
     lastAnswerMs: () => lastAnswer,
+    commitFailures: () => failures,
     async close() {
       shared?.close();
       await queue.drain();
@@ -134,7 +148,7 @@ export function createStore(
 }
 
 /** Commits a transaction whose mutations have a basis: the records that they were computed from must be unchanged. */
-async function commitOnBasis(queue: CommitQueue, transaction: KvTransaction): Promise<CommitOutcome> {
+function commitOnBasis(queue: CommitQueue, transaction: KvTransaction): Promise<CommitOutcome> {
   const checks: Check[] = [...transaction.checks ?? []];
   const written = new Map<string, KvMutation>();
   for (const mutation of transaction.mutations) {
@@ -152,12 +166,13 @@ async function commitOnBasis(queue: CommitQueue, transaction: KvTransaction): Pr
     }
     written.set(text, mutation);
   }
-  const outcome = await queue.commit({ ...transaction, checks });
-  if (!outcome.ok) return outcome;
-  for (const { type, basis } of written.values()) {
-    if (basis !== undefined) basis.after.versionstamp = type === "delete" ? null : outcome.versionstamp;
-  }
-  return outcome;
+  // Set before the next batch is sent, because it may contain a write that is based on this one.
+  const onApplied = (versionstamp: string): void => {
+    for (const { type, basis } of written.values()) {
+      if (basis !== undefined) basis.after.versionstamp = type === "delete" ? null : versionstamp;
+    }
+  };
+  return queue.commit({ ...transaction, checks, onApplied });
 }
 
 interface PendingRead {
@@ -209,10 +224,13 @@ export function startStoreHeartbeat(
   { store, clock, log }: { store: Pick<Store, "get">; clock: Clock; log: Log },
 ): () => void {
   let cancel = (): void => {};
+  let isSilent = false;
   const beat = (): void => {
-    store.get(["vault", "check"]).catch((fault: unknown) =>
-      log.error("the store does not answer", { fault: String(fault) })
-    );
+    store.get(["vault", "check"]).then(() => isSilent = false, (fault: unknown) => {
+      // One line for each outage.
+      if (!isSilent) log.error("the store does not answer", { fault: String(fault) });
+      isSilent = true;
+    });
     cancel = clock.after(HEARTBEAT_MS, beat);
   };
   beat();

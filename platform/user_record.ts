@@ -29,7 +29,10 @@ export interface RecordDirectory {
   isDeleted(canonical: string): Promise<boolean>;
 }
 
-const departureKey = (target: string, canonical: string): Deno.KvKey => ["user_departure", target, canonical];
+/** The key of a user's last removal. */
+export function departureKey(target: string, canonical: string): Deno.KvKey {
+  return ["user_departure", target, canonical];
+}
 
 /** Records the removal of a user. Add it to the commit that deletes or deactivates the user; `id` is new each time. */
 export function departureMutation(

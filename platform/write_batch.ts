@@ -15,43 +15,63 @@ export const NO_CHANGE: PreparedChange = { mutations: [], done: () => undefined,
 
 type Task = () => void;
 
-/** Collects the mutations, checks and tasks of one commit. Its owner makes the commit, then calls `committed()` or `rollBack()`. */
+const NOTHING: readonly never[] = [];
+
+/**
+ * Collects the mutations, checks and tasks of one commit. Its owner makes the commit, then calls `committed()` or `rollBack()`. The lists are
+ * created when they are first used, because most logins write only their record.
+ */
 export class WriteBatch {
-  mutations: Mutation[] = [];
+  #mutations: Mutation[] | null = null;
+  #checks: Check[] | null = null;
+  #whenCommitted: Task[] | null = null;
+  #whenFailed: Task[] | null = null;
+
+  get mutations(): Mutation[] {
+    return this.#mutations ??= [];
+  }
+
   /** Conditions that must still be true at the commit. */
-  checks: Check[] = [];
-  #whenCommitted: Task[] = [];
-  #whenFailed: Task[] = [];
+  get checks(): Check[] {
+    return this.#checks ??= [];
+  }
+
+  /** Whether nothing is to be written or checked. */
+  get isEmpty(): boolean {
+    return (this.#mutations ?? NOTHING).length === 0 && (this.#checks ?? NOTHING).length === 0;
+  }
 
   /** Runs `task` after the commit. Tasks run in the order in which they were added. */
   whenCommitted(task: Task): void {
+    this.#whenCommitted ??= [];
     this.#whenCommitted.push(task);
   }
 
   /** Runs `task` if the commit fails. Tasks run in reverse order, so that each one finds the state that it left. */
   whenFailed(task: Task): void {
+    this.#whenFailed ??= [];
     this.#whenFailed.push(task);
   }
 
   /** The commit is durable. Clears the batch, so that the next commit does not check against the writes of this one. */
   committed(): void {
-    const tasks = this.#whenCommitted;
+    const tasks = this.#whenCommitted ?? NOTHING;
     this.#clear();
     for (const task of tasks) task();
   }
 
   /** Nothing was written: undoes the changes in memory. */
   rollBack(): void {
-    const tasks = this.#whenFailed;
+    const tasks = this.#whenFailed ?? NOTHING;
     this.#clear();
     for (let at = tasks.length - 1; at >= 0; at--) (tasks[at] as Task)();
   }
 
   /** Replaces the lists instead of emptying them: the store may still read them. */
   #clear(): void {
-    if (this.mutations.length > 0) this.mutations = [];
-    if (this.checks.length > 0) this.checks = [];
-    if (this.#whenCommitted.length > 0) this.#whenCommitted = [];
-    if (this.#whenFailed.length > 0) this.#whenFailed = [];
+    this.#mutations = null;
+    this.#checks = null;
+    this.#whenCommitted = null;
+    this.#whenFailed = null;
   }
 }

@@ -176,6 +176,8 @@ export interface ConversationView {
   readonly target?: string;
   /** The name of the phone that received the last push; absent without a phone or a name. */
   readonly phone?: string;
+  /** The node that handled the last packet; absent if no other node can use the store. */
+  readonly node?: string;
 }
 
 /** An event of the gateway. Observers must not throw and must not wait. */

@@ -16,7 +16,10 @@ import { createLoginDryRun, type LoginDryRun } from "./conversation/login_dry_ru
 import { NullStatusCheck } from "./conversation/rejections.ts";
 import { createNotMeReports, type NotMeReport } from "./conversation/report_not_me.ts";
 import { RequestHandler } from "./conversation/request_handler.ts";
-import { createOrderedIds, createStateTokens } from "./conversation/conversation.ts";
+import { type Conversation, createOrderedIds, createStateTokens } from "./conversation/conversation.ts";
+import { followConversations } from "./conversation/follow_conversations.ts";
+import type { PeerNodes } from "./conversation/peers.ts";
+import { placeOfTuple } from "./conversation/tuple.ts";
 import { SharedTuples } from "./conversation/shared_tuples.ts";
 import { AcceptAttributes, ReplyAttributeRegistry } from "./factors/reply_attributes.ts";
 import { PolicyFirstFactor } from "./factors/first_factor.ts";
@@ -34,6 +37,7 @@ import type {
   SecondFactorService,
   TelephonyService,
 } from "./ports.ts";
+import { CatchUpQueue } from "./server/catch_up_queue.ts";
 import { type ClientDiscovery, createClientDiscovery } from "./server/client_discovery.ts";
 import { ClientRegistry } from "./server/client_registry.ts";
 import { createClients } from "./server/clients.ts";
@@ -52,6 +56,8 @@ export interface RadiusDeps {
   readonly random: Random;
   readonly log: Log;
   readonly directory: LoginDirectory;
+  /** The other nodes. */
+  readonly peers: PeerNodes;
   /** Absent: `first_factor = "directory"` and `"ldap"` accept no password. */
   readonly passwords?: Passwords;
   readonly secondFactor: SecondFactorService;
@@ -102,7 +108,9 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const counters = new Counters();
   const packets = new PacketCapture({ clock });
   const target = radius.directory;
+  const { peers } = deps;
   const monitor = createEventBus({ conversations, counters, packets, clock, log, target });
+  state.onFollowed(monitor.followed);
   const clients = createClients({
     settings: radius.clients,
     anyClient: radius.anyClient,
@@ -129,7 +137,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const replies = new ReplyAttributeRegistry({ store, settings: radius, accept: acceptAttributes });
   await replies.load();
   const changed = monitor.changed;
-  const ending = { store, clock, log, target, conversations, counters, secondFactor, changed };
+  const ending = { store, clock, log, target, conversations, counters, secondFactor, changed, peers };
   const offboarding = new Offboarding({
     ...ending,
     ...{ pairings, recoveryCodes, orderedId: state.orderedId },
@@ -168,15 +176,41 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   };
 }
 
+/** Tells the known tuples of a login at another node. */
+function noteTuple(
+  sharedTuples: SharedTuples,
+  { hasToken, tuple, user, outcome }: Conversation,
+  isNew: boolean,
+): void {
+  if (hasToken) return;
+  const place = placeOfTuple(tuple, user);
+  if (isNew) sharedTuples.distinguishes({ place, user, busy: false, proven: true });
+  if (outcome !== null) sharedTuples.concluded(place, user);
+}
+
 type StoredState = Awaited<ReturnType<typeof loadState>>;
 
 /** Loads everything that logins read from memory. */
-async function loadState({ config, store, vault, clock, random, log }: RadiusDeps) {
+async function loadState({ config, store, vault, clock, random, log, peers }: RadiusDeps) {
   const target = config.radius.directory;
   const tokenOf = createStateTokens(vault);
   const orderedId = createOrderedIds(clock, random);
-  const conversations = new ConversationStore({ store, clock, maxConversations: MAX_CONVERSATIONS, tokenOf });
-  const sharedTuples = new SharedTuples({ store, clock, log, vault });
+  const hashSeed = random.bytes(4).reduce((seed, octet) => (seed << 8) | octet, 0);
+  const conversations = new ConversationStore({
+    ...{ store, clock, tokenOf, node: peers.node },
+    clockOffsetMs: (node) => peers.clockOffsetMs(node),
+    maxConversations: MAX_CONVERSATIONS,
+    hashSeed,
+  });
+  const sharedTuples = new SharedTuples({ store, clock, log, vault, hashSeed });
+  const listeners: ((conversation: Conversation) => void)[] = [];
+  followConversations({
+    ...{ store, conversations, peers },
+    onFollowed(conversation, { isNew }) {
+      noteTuple(sharedTuples, conversation, isNew);
+      for (const listener of listeners) listener(conversation);
+    },
+  });
   const pairings = new Pairings({ store, vault, clock, random, target });
   const limits = new Limits({
     store,
@@ -208,6 +242,8 @@ async function loadState({ config, store, vault, clock, random, log }: RadiusDep
   return {
     ...{ tokenOf, orderedId, conversations, sharedTuples, pairings, limits, recoveryCodes, signingClients },
     sessions,
+    /** Adds a listener for conversations that other nodes changed. */
+    onFollowed: (listener: (conversation: Conversation) => void) => void listeners.push(listener),
   };
 }
 
@@ -241,6 +277,7 @@ function createServer(
     unproven: unsignedLimits.unproven,
     discovery: clientDiscovery,
     storeAnsweredMs: store.lastAnswerMs,
+    catchUp: store.isShared ? new CatchUpQueue({ store, clock, log }) : null,
     createAccounting: (callbacks) =>
       createAccountingHandler({ sessions, store, log, counters, ...callbacks }),
     createRequestHandler: (callbacks) =>
@@ -249,6 +286,7 @@ function createServer(
         ...parts,
         ...callbacks,
         ...{ store, random, log, secondFactor, telephony, folded, unsignedLimits, emit, changed },
+        peers: deps.peers,
         target: radius.directory,
         stateForm: radius.state,
         conversationTtlMs: radius.conversationTtlMs,

@@ -88,6 +88,15 @@ export type PrepareOffboarding = (canonicalName: string) => PreparedChange;
 /** Called when a group is created or deleted. The changes for earlier data under that name join the commit. */
 export type PrepareGroupCleanup = (canonicalName: string) => PreparedChange;
 
+/** A change of a resource, for observers. */
+export interface ResourceChange {
+  readonly kind: ResourceKind;
+  readonly name: string;
+  readonly deleted: boolean;
+  /** Another node wrote it. */
+  readonly isRemote?: true;
+}
+
 /** The resources of one target in the store. Parameters named `canonical` take a canonical name (platform/canonical_name.ts). */
 export interface TargetDirectory {
   readonly target: string;
@@ -116,8 +125,11 @@ export interface TargetDirectory {
   login(canonical: string): LoginUser;
   /** Loads the data that `login` needs into memory. `null` if memory has it already, which is the normal case. */
   prepareLogin(canonical: string): Promise<void> | null;
-  /** Calls the observer after each commit that changed a resource. The observer must not throw. Returns a function that removes it. */
-  observe(observer: (change: { kind: ResourceKind; name: string; deleted: boolean }) => void): () => void;
+  /**
+   * Calls the observer after each commit that changed a resource, also for commits of other nodes (`isRemote`; the name of a deleted resource is then
+   * canonical). The observer must not throw. Returns a function that removes it.
+   */
+  observe(observer: (change: ResourceChange) => void): () => void;
 }
 
 /** The outcome at each backend that an operation named, in the order of the target's list. */

@@ -6,6 +6,7 @@ import type {
   ScimBackendSettings,
   TargetSettings,
 } from "../platform/config/config.ts";
+import type { Cluster } from "../platform/cluster/cluster.ts";
 import type { Log } from "../platform/log.ts";
 import { HasherBusy, type PasswordHasher } from "../platform/password_hasher.ts";
 import type { Fetch } from "../platform/fetch_with_deadline.ts";
@@ -27,6 +28,8 @@ import { createTargets } from "./provisioning/target.ts";
 export interface ScimDeps {
   readonly config: Pick<Config, "targets" | "scim" | "http" | "radius">;
   readonly store: Store;
+  /** Absent: only this process uses the store. */
+  readonly cluster?: Pick<Cluster, "isShared" | "openLease">;
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
@@ -64,9 +67,6 @@ export interface Scim {
   close(): Promise<void>;
 }
 
-/** The data directory is locked, so only one process uses its store. */
-const STORE_OWNER = "data directory";
-
 /** Opens the directories of all targets, and starts the delivery to their backends. */
 export async function createScim(deps: ScimDeps): Promise<Scim> {
   const { config, store, vault, clock, random, log } = deps;
@@ -88,14 +88,16 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
   const targets = await createTargets({
     settings: config.targets,
     store,
+    ...(deps.cluster === undefined ? {} : { cluster: deps.cluster }),
     vault,
     clock,
     random,
     log,
     hashPassword: (password) => newPasswordHasher.make(password),
-    openDirectory: (target) =>
+    openDirectory: (target, lease) =>
       createDirectory({
         store,
+        lease,
         clock,
         random,
         log,
@@ -108,7 +110,6 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
     openBackend,
     orderedId: deps.orderedId,
     loginTarget: config.radius.directory,
-    owner: STORE_OWNER,
   });
   const logins = targets.get(config.radius.directory);
   if (logins === null) throw new Error(`Cannot find the target "${config.radius.directory}"`);
@@ -125,7 +126,7 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
     targets,
     credentials,
     logins,
-    app: createScimApp({ targets, credentials, publicUrl: config.http.publicUrl, clock, log, random }),
+    app: createScimApp({ targets, credentials, publicUrl: config.http.publicUrl, store, clock, log, random }),
     ...passwordChecks({ logins, hasher: deps.createHasher(), backends }),
     backendHealth: (target, backend) => backends.get(`${target} ${backend}`)?.health() ?? null,
     probeBackend: async (target, backend) =>

@@ -5,8 +5,11 @@ import { addTallies, EMPTY_TALLY, summaryLine, type Tally } from "./support/juni
 import { installPeers } from "./support/peers.ts";
 import { runSuite, type SuiteName, SUITES } from "./support/suites.ts";
 import { runProgram } from "./support/child.ts";
+import { buildDenokv } from "./support/denokv_build.ts";
 
-const HELP = `Runs every test. On Debian, as root, it first installs the programs that it plays against.
+const HELP =
+  `Runs every test. On Debian, as root, it first installs the programs that it plays against. Where cargo is installed,
+it builds denokv while other tests run, and keeps it for the next run.
 
   deno task test [--only <filter>] [--fast]
 
@@ -21,6 +24,8 @@ failed, and when CI=true and a test was skipped.`;
 type Stages = readonly (readonly SuiteName[])[];
 const FAST: Stages = [["unit"], ["architecture"]];
 const ALL: Stages = [["unit", "interop"], ["architecture"], ["e2e"]];
+/** After the build of denokv, which continues during the stages above. */
+const AFTER_BUILD: Stages = [["cluster"]];
 
 async function buildPages(): Promise<Tally> {
   const built = await runProgram(Deno.execPath(), { args: ["task", "--quiet", "build"], timeoutMs: 120_000 });
@@ -65,7 +70,13 @@ async function main(args: string[]): Promise<number> {
   }
   const fast = values.fast === true;
   if (!fast) await installPeers();
-  const total = addTallies([await buildPages(), ...await runStages(fast ? FAST : ALL, values.only)]);
+  const building = fast ? null : buildDenokv().catch((fault: unknown) => console.log(`denokv: ${fault}`));
+  const tallies = [await buildPages(), ...await runStages(fast ? FAST : ALL, values.only)];
+  if (building !== null) {
+    await building;
+    tallies.push(...await runStages(AFTER_BUILD, values.only));
+  }
+  const total = addTallies(tallies);
   console.log("");
   for (const failure of total.failures) console.log(`failed: ${failure}`);
   for (const skip of total.skips) console.log(`skipped: ${skip}`);

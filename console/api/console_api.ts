@@ -29,6 +29,7 @@ import {
 } from "./groups/group_routes.ts";
 import { createFirstStepRoutes, type FirstStepRouteDeps } from "./onboarding/onboarding.ts";
 import type { HttpEnv } from "./hono_env.ts";
+import { createNodeRoutes, type NodeRouteDeps } from "./nodes/node_routes.ts";
 import { createNoticeRoutes, type NoticeRouteDeps } from "./notices/notices.ts";
 import { createOidcRoutes, type OidcRouteDeps } from "./auth/oidc_routes.ts";
 import { createOutboxRoutes, type OutboxRouteDeps } from "./outbox/outbox_routes.ts";
@@ -66,6 +67,7 @@ export type ConsoleApiDeps =
   & TargetRouteDeps
   & CredentialRouteDeps
   & HealthRouteDeps
+  & NodeRouteDeps
   & GroupRouteDeps
   & GroupReplyDeps
   & DeviceRouteDeps
@@ -103,6 +105,7 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/targets", createTargetRoutes(deps))
     .route("/credentials", createCredentialRoutes(deps))
     .route("/health", createHealthRoutes(deps))
+    .route("/nodes", createNodeRoutes(deps))
     .route("/groups", createGroupRoutes(deps).route("/", createGroupReplyRoutes(deps)))
     .route("/devices", createDeviceRoutes(deps))
     .route("/", createBulkRoutes(deps))

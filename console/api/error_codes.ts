@@ -16,6 +16,7 @@ export const ERROR_CODES = {
   method: { status: 405, message: "That method is not supported here." },
   target_too_long: { status: 414, message: "The address is too long." },
   overloaded: { status: 503, message: "Too many requests are in progress. Try again in a moment." },
+  store_silent: { status: 503, message: "The store does not answer. Try again in a moment." },
   body_too_large: {
     status: 413,
     message: "The body is too large (limit 1 MiB; 64 KiB before sign-in).",
@@ -195,6 +196,11 @@ export const ERROR_CODES = {
     message: "The list now matches other users than when you selected them. Check the list and try again.",
   },
   too_much_under_way: { status: 429, message: "Too many operations in progress. Wait until one finishes." },
+  other_node: {
+    status: 409,
+    message:
+      "Another node began this and has it in memory. Set the load balancer to send each browser to one node.",
+  },
   unknown_job: { status: 404, message: "This operation is no longer available." },
   cannot_undo: { status: 409, message: "This can't be undone, or was already undone." },
   unknown_import: { status: 404, message: "This import has expired. Choose the file again." },

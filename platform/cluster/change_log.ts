@@ -12,6 +12,8 @@ export interface LogHead {
   readonly seq: number;
   /** Differs between two writes of the same `seq`. */
   readonly attempt: number;
+  /** By the clock of the node. */
+  readonly writtenMs: number;
 }
 
 export const HEAD_PREFIX: Deno.KvKey = ["change_head"];
@@ -23,12 +25,13 @@ export function changeKey(lane: string, seq: number): Deno.KvKey {
 
 /** A node that is behind by more than this time must start again. */
 export const CHANGE_RETENTION_MS = 600_000;
-/** Beyond this time without a commit, a lane counts as ended. Heartbeats move the heads of a running node. */
-const HEAD_RETENTION_MS = 24 * 3600_000;
 /** The keys of one entry. A value has at most 64 KiB, and a logged key has rarely more than 150 octets. */
 const MAX_ENTRY_KEYS = 250;
 const MAX_ENTRY_OCTETS = 40_000;
 const MAX_TRIES = 10;
+
+/** The store lost the head of a log, for example because a backup was restored. The node must start again. */
+export class LostHead extends Error {}
 
 /** The keys of one batch in the log. */
 export interface LoggedBatch {
@@ -40,13 +43,15 @@ export interface LoggedBatch {
 export class LogLane {
   readonly name: string;
   readonly #kv: Deno.Kv;
+  readonly #nowMs: () => number;
   #seq = 0;
   #attempt = 0;
   #headVersion: string | null = null;
 
   /** @param name differs for each lane and each run of a process */
-  constructor({ kv, name }: { kv: Deno.Kv; name: string }) {
+  constructor({ kv, name, nowMs }: { kv: Deno.Kv; name: string; nowMs: () => number }) {
     this.#kv = kv;
+    this.#nowMs = nowMs;
     this.name = name;
   }
 
@@ -100,9 +105,9 @@ export class LogLane {
 
   #moveHead(atomic: Deno.AtomicOperation, seq: number): number {
     const attempt = ++this.#attempt;
-    const head: LogHead = { seq, attempt };
+    const head: LogHead = { seq, attempt, writtenMs: this.#nowMs() };
     atomic.check({ key: this.#headKey, versionstamp: this.#headVersion });
-    atomic.set(this.#headKey, head, { expireIn: HEAD_RETENTION_MS });
+    atomic.set(this.#headKey, head);
     return attempt;
   }
 
@@ -111,7 +116,7 @@ export class LogLane {
     const { value, versionstamp } = await this.#kv.get<LogHead>(this.#headKey);
     if (value === null || versionstamp === null) {
       if (this.#headVersion !== null) {
-        throw new StoreUnavailable("Cannot continue the change log: the store lost its head");
+        throw new LostHead("Cannot continue the change log: the store lost its head");
       }
       return null;
     }
@@ -148,6 +153,14 @@ function keyOctets(key: Deno.KvKey): number {
 /** A key as text, for maps. */
 export function keyText(key: Deno.KvKey): string {
   let text = "";
-  for (const part of key) text += `${typeof part} ${String(part)}\0`;
+  for (const part of key) {
+    // Nearly every part is a text or a number.
+    text += typeof part === "string"
+      ? "s" + part
+      : typeof part === "number"
+      ? "n" + part
+      : `${typeof part} ${String(part)}`;
+    text += "\0";
+  }
   return text;
 }

@@ -18,6 +18,9 @@ export interface ChangeReaderDeps {
 
 /** Entries of one lane that are read in one call. */
 const MAX_ENTRIES = 500;
+/** How often a run is repeated because a follower got a part of a later commit. */
+const MAX_RUNS = 5;
+
 interface FoundHead {
   readonly lane: string;
   readonly seq: number;
@@ -25,9 +28,12 @@ interface FoundHead {
 
 export class ChangeReader {
   readonly #deps: ChangeReaderDeps;
-  readonly #seen = new Map<string, number>();
+  #seen = new Map<string, number>();
+  #atStart: ReadonlyMap<string, number> = new Map();
+  #isRewound = false;
   readonly #singleFlight = createSingleFlight<void>();
   #caughtUpMs: number;
+  #tookMs = 0;
   #changes = 0;
 
   constructor(deps: ChangeReaderDeps) {
@@ -40,6 +46,11 @@ export class ChangeReader {
     return this.#caughtUpMs;
   }
 
+  /** How long the last run took, in milliseconds. */
+  get tookMs(): number {
+    return this.#tookMs;
+  }
+
   /** How many changed keys of other nodes were read. */
   get changes(): number {
     return this.#changes;
@@ -47,40 +58,65 @@ export class ChangeReader {
 
   /** Remembers the present position of all logs. Call it before anything is loaded into memory. */
   async start(): Promise<void> {
-    for (const { lane, seq } of await this.#readHeads()) this.#seen.set(lane, seq);
+    const { heads } = await this.#readHeads();
+    for (const { lane, seq } of heads) this.#seen.set(lane, seq);
+    this.#atStart = new Map(this.#seen);
+  }
+
+  /** Returns to the position of the start, because a part that was being loaded may have missed a change. The next run reads them again. */
+  rewind(): void {
+    this.#isRewound = true;
   }
 
   /** Resolves when memory contains every change that other nodes committed before the call. */
   catchUp(): Promise<void> {
-    return this.#singleFlight(() => this.#catchUp());
+    return this.#singleFlight(async () => {
+      let runs = 1;
+      while (await this.#catchUp() && runs < MAX_RUNS) runs++;
+    });
   }
 
-  async #catchUp(): Promise<void> {
+  /** Returns whether a follower needs another run. */
+  async #catchUp(): Promise<boolean> {
     const startedMs = this.#deps.nowMs();
     const keys = new Map<string, Deno.KvKey>();
-    const heads = await this.#readHeads();
+    if (this.#isRewound) this.#seen = new Map(this.#atStart);
+    this.#isRewound = false;
+    const { heads, horizon } = await this.#readHeads();
     const reached = await Promise.all(heads.map((head) => this.#readLane(head, keys)));
+    const deferred = this.#deps.entries.takeDeferred();
+    for (const key of deferred) keys.set(keyText(key), key);
     if (keys.size > 0) {
       this.#changes += keys.size;
       const changed = [...keys.values()];
       for (const key of changed) this.#deps.followers.groupChanged(key);
-      await this.#deps.entries.reread(changed);
+      await this.#deps.entries.reread(changed).catch((fault: unknown) => {
+        this.#deps.entries.defer(deferred);
+        throw fault;
+      });
     }
     // Only now: if a read fails, the next run reads the same entries again.
     for (const [at, { lane }] of heads.entries()) this.#seen.set(lane, reached[at] as number);
     this.#forgetLanes(heads);
     this.#caughtUpMs = startedMs;
+    this.#tookMs = this.#deps.nowMs() - startedMs;
+    return this.#deps.followers.finishRun(horizon) || this.#deps.entries.hasDeferred;
   }
 
-  async #readHeads(): Promise<FoundHead[]> {
+  /** The heads of the other nodes, and the versionstamp of the newest batch of all. */
+  async #readHeads(): Promise<{ heads: FoundHead[]; horizon: string }> {
     const heads: FoundHead[] = [];
+    let horizon = "";
     for await (
-      const { key, value } of this.#deps.kv.list<LogHead>({ prefix: HEAD_PREFIX }, { batchSize: 500 })
+      const { key, value, versionstamp } of this.#deps.kv.list<LogHead>({ prefix: HEAD_PREFIX }, {
+        batchSize: 500,
+      })
     ) {
       const lane = String(key[1]);
+      if (versionstamp > horizon) horizon = versionstamp;
       if (!this.#deps.isOwnLane(lane)) heads.push({ lane, seq: value.seq });
     }
-    return heads;
+    return { heads, horizon };
   }
 
   /** Adds the changed keys of a lane to `keys`. Returns the number of the last entry. */
@@ -91,7 +127,7 @@ export class ChangeReader {
       const options = { limit: MAX_ENTRIES, batchSize: MAX_ENTRIES };
       let isFirst = true;
       for await (const { key, value } of this.#deps.kv.list<Deno.KvKey[]>(selector, options)) {
-        if (isFirst && key[2] !== next) this.#deps.onGap(lane);
+        if (key[2] !== next) this.#deps.onGap(lane);
         isFirst = false;
         for (const changed of value) keys.set(keyText(changed), changed);
         next = Number(key[2]) + 1;

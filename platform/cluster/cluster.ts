@@ -5,6 +5,7 @@ import type { CancelTimer, Clock } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import { type LeaseDeps, NO_LEASE, NodeLease, type WriteLease } from "./lease.ts";
 import { type KnownNode, type NodeRecord, Nodes } from "./nodes.ts";
+import { type PeerKey, PeerKeys } from "./peer_keys.ts";
 import type { SharedLog } from "./shared_log.ts";
 
 export interface ClusterDeps {
@@ -15,23 +16,54 @@ export interface ClusterDeps {
   readonly log: Log;
   /** What this node says about itself now, without its lag and leases. */
   readonly describe: () => NodeDescription;
+  /** A key that every node derives from the master key. */
+  readonly secret: Uint8Array;
 }
 
-export interface NodeDescription extends Omit<NodeRecord, "node" | "beat" | "writtenMs" | "figures"> {
+export interface NodeDescription
+  extends Omit<NodeRecord, "node" | "beat" | "writtenMs" | "figures" | "publicKey"> {
   readonly figures: Omit<NodeRecord["figures"], "lagMs" | "leases">;
 }
 
+/** What this node knows about the nodes, for monitoring. */
+export interface ClusterFigures {
+  readonly alive: number;
+  /** Nodes that stopped answering. */
+  readonly silent: number;
+  /** The time since this node last had all changes of other nodes. */
+  readonly lagMs: number;
+  /** How long it took to read them the last time. */
+  readonly catchUpMs: number;
+  /** Changed keys that this node read. */
+  readonly changes: number;
+  /** The leases that this node holds. */
+  readonly leases: number;
+}
+
 /** What a lease calls when it comes and goes. */
-export type LeaseEvents = Pick<LeaseDeps, "onAcquired" | "onLost">;
+export type LeaseEvents = Pick<LeaseDeps, "onAcquired" | "onLost" | "onAbandoned">;
+
+/** The figures of a process that uses its store alone. */
+export const ALONE: ClusterFigures = {
+  alive: 1,
+  silent: 0,
+  lagMs: 0,
+  catchUpMs: 0,
+  changes: 0,
+  leases: 0,
+};
 
 /** A change of another node is seen after at most this time, if no packet or request asks for it earlier. */
 const POLL_MS = 100;
+
+const NO_KEYS: readonly PeerKey[] = [];
 
 export class Cluster {
   readonly #deps: ClusterDeps;
   readonly #nodes: Nodes | null;
   readonly #leases = new Map<string, NodeLease>();
   #cancelPoll: CancelTimer = () => undefined;
+  #keys: PeerKeys | null = null;
   #isClosed = false;
 
   constructor(deps: ClusterDeps) {
@@ -52,17 +84,65 @@ export class Cluster {
     return this.#nodes?.list() ?? [];
   }
 
-  /** Announces this node. Follows the other nodes from now on. */
+  /** This run of this process; "" if no other node can use the store. */
+  get node(): string {
+    return this.#nodes === null ? "" : this.#deps.store.node;
+  }
+
+  /** See {@link Nodes.clockOffsetMs}. */
+  clockOffsetMs(node: string): number {
+    return this.#nodes?.clockOffsetMs(node) ?? 0;
+  }
+
+  /** Whether a node runs, as far as this node knows. */
+  isAlive(node: string): boolean {
+    return this.#nodes?.isAlive(node) ?? false;
+  }
+
+  /** See {@link Nodes.isResponsibleFor}. */
+  isResponsibleFor(node: string): boolean {
+    return this.#nodes?.isResponsibleFor(node) ?? true;
+  }
+
+  /** The keys that this process shares with other running nodes, in memory only. */
+  keys(): readonly PeerKey[] {
+    return this.#keys?.list ?? NO_KEYS;
+  }
+
+  figures(): ClusterFigures {
+    const { shared } = this.#deps;
+    if (shared === null) return ALONE;
+    const nodes = this.list();
+    const alive = nodes.filter(({ isAlive }) => isAlive).length;
+    const { tookMs: catchUpMs, changes } = shared.reader;
+    const leases = this.#heldLeases().length;
+    return { alive, silent: nodes.length - alive, lagMs: this.#lagMs(shared), catchUpMs, changes, leases };
+  }
+
+  /** Announces this node. Follows the other nodes from now on, and knows the clocks of those that are alive. */
   async start(): Promise<void> {
-    await this.#nodes?.start();
-    if (this.#nodes !== null) this.#pollLater();
+    const nodes = this.#nodes;
+    if (nodes === null) return;
+    const keys = this.#keys = await PeerKeys.create(this.#deps.secret);
+    await nodes.start();
+    const update = (): void =>
+      keys.update(nodes.list().filter(({ isSelf, isAlive }) => !isSelf && isAlive), this.#deps.clock.nowMs());
+    nodes.onChange(update);
+    await nodes.awaitClocks();
+    update();
+    this.#pollLater();
+  }
+
+  /** Everything is loaded into memory. Changes of other nodes that came during the load are applied again. */
+  async finishLoading(): Promise<void> {
+    this.#deps.shared?.reader.rewind();
+    await this.#deps.store.catchUp();
   }
 
   /** The lease with this name. Each name is opened once. */
-  openLease(name: string, { onAcquired, onLost }: LeaseEvents): WriteLease & Pick<NodeLease, "claim"> {
+  openLease(name: string, events: LeaseEvents): WriteLease & Pick<NodeLease, "claim"> {
     const { store, clock, log } = this.#deps;
     if (this.#nodes === null) return { ...NO_LEASE, claim: () => Promise.resolve(true) };
-    const events = onLost === undefined ? { onAcquired } : { onAcquired, onLost };
     const lease = new NodeLease({ store, clock, log, nodes: this.#nodes, name, ...events });
     this.#leases.set(name, lease);
     return lease;
@@ -77,11 +157,19 @@ export class Cluster {
   }
 
   #describe(shared: SharedLog): Omit<NodeRecord, "node" | "beat" | "writtenMs"> {
-    const { clock, describe } = this.#deps;
-    const described = describe();
-    const leases = [...this.#leases].flatMap(([name, { isHeld }]) => isHeld ? [name] : []);
-    const lagMs = Math.max(0, clock.nowMs() - shared.reader.caughtUpMs);
-    return { ...described, figures: { ...described.figures, lagMs, leases } };
+    const described = this.#deps.describe();
+    const lagMs = this.#lagMs(shared);
+    const publicKey = this.#keys?.publicKey ?? "";
+    const leases = this.#heldLeases();
+    return { ...described, publicKey, figures: { ...described.figures, lagMs, leases } };
+  }
+
+  #heldLeases(): string[] {
+    return [...this.#leases].flatMap(([name, { isHeld }]) => isHeld ? [name] : []);
+  }
+
+  #lagMs({ reader }: SharedLog): number {
+    return Math.max(0, this.#deps.clock.nowMs() - reader.caughtUpMs);
   }
 
   #pollLater(): void {

@@ -16,24 +16,53 @@ const MAX_READS = 16;
 /** How often a key is read again because this node wrote it in the meantime. */
 const MAX_REREADS = 5;
 
+/** Reads one after another, so that no value is applied after a newer one. */
 export class EntryReader {
   readonly #deps: EntryReaderDeps;
+  #last: Promise<void> = Promise.resolve();
+  readonly #deferred = new Map<string, Deno.KvKey>();
 
   constructor(deps: EntryReaderDeps) {
     this.#deps = deps;
   }
 
-  /** Reads keys and hands them to their followers. */
-  async reread(keys: readonly Deno.KvKey[]): Promise<void> {
+  /** Reads keys and hands them to their followers. A key that this node writes all the time is left for {@link takeDeferred}. */
+  reread(keys: readonly Deno.KvKey[]): Promise<void> {
+    const { followers } = this.#deps;
+    const wanted = keys.filter((key) => followers.needsValue(key));
+    if (wanted.length === 0) return this.#last.catch(() => undefined);
+    const reading = this.#last.catch(() => undefined).then(() => this.#reread(wanted));
+    this.#last = reading;
+    return reading;
+  }
+
+  /** Whether a value could not be applied, because this node writes its key all the time. */
+  get hasDeferred(): boolean {
+    return this.#deferred.size > 0;
+  }
+
+  /** Leaves keys for the next run. */
+  defer(keys: readonly Deno.KvKey[]): void {
+    for (const key of keys) this.#deferred.set(keyText(key), key);
+  }
+
+  /** The keys whose values could not be applied, for the next run. */
+  takeDeferred(): readonly Deno.KvKey[] {
+    const keys = [...this.#deferred.values()];
+    this.#deferred.clear();
+    return keys;
+  }
+
+  async #reread(wanted: readonly Deno.KvKey[]): Promise<void> {
     const { followers, ownWrites } = this.#deps;
-    let left = keys.filter((key) => followers.needsValue(key));
-    for (let tries = 0; left.length > 0 && tries < MAX_REREADS; tries++) {
+    let left = wanted;
+    for (let tries = 0; left.length > 0; tries++) {
+      if (tries === MAX_REREADS) return this.defer(left);
       const since = ownWrites.mark();
       const again: Deno.KvKey[] = [];
-      const isLast = tries === MAX_REREADS - 1;
       await this.#readValues(left, (entry) => {
         // A value that was read before the end of an own write may be older than that write.
-        if (!isLast && ownWrites.touched(entry.key, since)) again.push(entry.key);
+        if (ownWrites.touched(entry.key, since)) again.push(entry.key);
         else followers.apply(entry);
       });
       if (again.length > 0) await ownWrites.settled();

@@ -3,6 +3,12 @@
 /** Takes over the stored value of a key; `null`: the key was deleted. Synchronous, idempotent, and never throws. */
 export type ApplyEntry = (entry: Deno.KvEntryMaybe<unknown>) => void;
 
+/**
+ * Called after each run that read the changes of other nodes. Memory then has all commits up to the versionstamp `horizon`; entries that were read
+ * may be newer. Synchronous. Returns whether it needs another run at once.
+ */
+export type FinishRun = (horizon: string) => boolean;
+
 interface EntryFollower {
   readonly prefix: Deno.KvKey;
   readonly apply: ApplyEntry;
@@ -19,10 +25,25 @@ interface GroupFollower {
 export class Followers {
   readonly #entries = new Map<Deno.KvKeyPart, EntryFollower[]>();
   readonly #groups = new Map<Deno.KvKeyPart, GroupFollower[]>();
+  readonly #finishers: FinishRun[] = [];
+  /** Called if a follower throws. */
+  onFault: (key: Deno.KvKey, fault: unknown) => void = () => undefined;
 
   /** Calls `apply` with the entries below `prefix` that other nodes change. */
   follow(prefix: Deno.KvKey, apply: ApplyEntry): void {
     addTo(this.#entries, prefix, { prefix, apply });
+  }
+
+  /** Calls `finish` after each run. */
+  onRunEnd(finish: FinishRun): void {
+    this.#finishers.push(finish);
+  }
+
+  /** Returns whether a follower needs another run. */
+  finishRun(horizon: string): boolean {
+    let isAgain = false;
+    for (const finish of this.#finishers) isAgain = finish(horizon) || isAgain;
+    return isAgain;
   }
 
   /** Calls `changed` with the first `lengthParts` parts of keys below `prefix` that other nodes change. Reads no value. */
@@ -44,9 +65,15 @@ export class Followers {
       false;
   }
 
+  /** An entry that a follower cannot read, for example one of a later version, must not keep the others from following. */
   apply(entry: Deno.KvEntryMaybe<unknown>): void {
     for (const { prefix, apply } of this.#entries.get(entry.key[0] as Deno.KvKeyPart) ?? []) {
-      if (startsWith(entry.key, prefix)) apply(entry);
+      if (!startsWith(entry.key, prefix)) continue;
+      try {
+        apply(entry);
+      } catch (fault) {
+        this.onFault(entry.key, fault);
+      }
     }
   }
 

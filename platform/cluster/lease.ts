@@ -26,6 +26,8 @@ export interface LeaseDeps {
   readonly onAcquired: () => Promise<void>;
   /** Another node wants the lease, or has it now. */
   readonly onLost?: () => void;
+  /** Called at each beat while the holder is dead. */
+  readonly onAbandoned?: () => void;
 }
 
 /** How long a task waits for the lease. */
@@ -43,6 +45,8 @@ export interface WriteLease {
   readonly isHeld: boolean;
   /** Runs `task` while this node holds the lease. @throws LeaseUnavailable */
   run<T>(task: () => Promise<T>): Promise<T>;
+  /** Runs `task` if this node holds the lease and no other node waits for it. Otherwise returns `null`. */
+  runIfHeld<T>(task: () => Promise<T>): Promise<T> | null;
   /** The check that every write contains; `null` if no other node can write. */
   readonly check: Check | null;
   /** Call it after a write raced. @throws LeaseUnavailable if this node has lost the lease */
@@ -53,6 +57,7 @@ export interface WriteLease {
 export const NO_LEASE: WriteLease = {
   isHeld: true,
   run: (task) => task(),
+  runIfHeld: (task) => task(),
   check: null,
   confirm: () => Promise.resolve(),
 };
@@ -84,7 +89,10 @@ export class NodeLease implements WriteLease {
       this.#request = value as LeaseRecord | null;
       this.#handleRequest();
     });
-    deps.nodes.onChange(() => this.#notify());
+    deps.nodes.onChange(() => {
+      this.#notify();
+      if (this.isAbandoned) deps.onAbandoned?.();
+    });
   }
 
   /** Whether this node holds the lease. */
@@ -95,6 +103,12 @@ export class NodeLease implements WriteLease {
   /** The node that holds the lease, as far as this node knows. */
   get holder(): string | null {
     return this.#record.value?.node ?? null;
+  }
+
+  /** Whether a dead node holds the lease. */
+  get isAbandoned(): boolean {
+    const { holder } = this;
+    return holder !== null && !this.#deps.nodes.isAlive(holder);
   }
 
   /** The check that every write under the lease contains. */
@@ -109,6 +123,18 @@ export class NodeLease implements WriteLease {
    */
   async run<T>(task: () => Promise<T>): Promise<T> {
     await this.#enter();
+    return await this.#perform(task);
+  }
+
+  /** Runs `task` if this node holds the lease and no other node waits for it. Otherwise returns `null`. */
+  runIfHeld<T>(task: () => Promise<T>): Promise<T> | null {
+    if (!this.#mayBegin || this.#keepUntilMs !== null) return null;
+    this.#tasks++;
+    return this.#perform(task);
+  }
+
+  /** Runs a task that is counted already. */
+  async #perform<T>(task: () => Promise<T>): Promise<T> {
     try {
       return await task();
     } finally {

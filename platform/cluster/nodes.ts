@@ -54,12 +54,18 @@ export const BEAT_MS = 1000;
 /** A node is dead after so many beats of this node without one of its own. Beats are counted, not time, so that no node counts as dead because a clock jumped. */
 const DEAD_BEATS = 5;
 const RECORD_RETENTION_MS = 60_000;
+/** How long a start waits for the clocks of the other nodes. A node beats at once when it sees a new one. A dead node never does. */
+const CLOCKS_WAIT_MS = 1500;
+const CLOCKS_POLL_MS = 25;
+/** A smaller difference may come from the time that a beat takes to arrive. */
+const SMALL_OFFSET_MS = 2000;
 
 interface Peer {
   record: NodeRecord;
   /** Beats of this node since the record changed. */
   missed: number;
-  clockOffsetMs: number;
+  /** `null` until the node beats: a record that was found at the start may be old. */
+  clockOffsetMs: number | null;
 }
 
 export class Nodes {
@@ -77,11 +83,30 @@ export class Nodes {
 
   /** Loads the other nodes, and announces this one. */
   async start(): Promise<void> {
-    for await (const { key, value } of this.#deps.store.list<NodeRecord>(["node"])) {
-      this.#apply(String(key[1]), value);
+    const { store } = this.#deps;
+    for await (const { key, value: record } of store.list<NodeRecord>(["node"])) {
+      const node = String(key[1]);
+      if (record !== null && node !== store.node) {
+        this.#peers.set(node, { record, missed: 0, clockOffsetMs: null });
+      }
     }
     await this.#announce();
     this.#beatLater();
+  }
+
+  /** Waits until the nodes that were found at the start have shown their clocks, or for a beat and a half. */
+  async awaitClocks(): Promise<void> {
+    const { clock, store } = this.#deps;
+    const own = this.#describe();
+    // A record with the name and the ports of this node is of its former run.
+    const isFormerSelf = ({ name, radius, http }: NodeRecord): boolean =>
+      name === own.name && http === own.http && radius.join() === own.radius.join();
+    for (const endMs = clock.nowMs() + CLOCKS_WAIT_MS; clock.nowMs() < endMs;) {
+      await store.catchUp();
+      const unknown = [...this.#peers.values()].filter(({ clockOffsetMs }) => clockOffsetMs === null);
+      if (unknown.every(({ record }) => isFormerSelf(record))) return;
+      await new Promise<void>((resolve) => void clock.after(CLOCKS_POLL_MS, resolve));
+    }
   }
 
   /** Removes the record of this node. */
@@ -97,6 +122,20 @@ export class Nodes {
     return (this.#peers.get(node)?.missed ?? DEAD_BEATS) < DEAD_BEATS;
   }
 
+  /** The clock of a node minus the clock of this node; 0 if it is small or unknown. */
+  clockOffsetMs(node: string): number {
+    const offsetMs = this.#peers.get(node)?.clockOffsetMs ?? 0;
+    return Math.abs(offsetMs) < SMALL_OFFSET_MS ? 0 : offsetMs;
+  }
+
+  /** Whether this node finishes the work of `node`: its own, or that of a dead node if this is the first of the living ones. */
+  isResponsibleFor(node: string): boolean {
+    const self = this.#deps.store.node;
+    if (node === self || node === "") return true;
+    if (this.isAlive(node)) return false;
+    return [...this.#peers].every(([peer, { missed }]) => missed >= DEAD_BEATS || self < peer);
+  }
+
   /** All known nodes, this one first, then the others by the time of their start. */
   list(): KnownNode[] {
     const self = { ...this.#describe(), isSelf: true, isAlive: true, clockOffsetMs: 0 };
@@ -104,7 +143,7 @@ export class Nodes {
       ...record,
       isSelf: false,
       isAlive: missed < DEAD_BEATS,
-      clockOffsetMs,
+      clockOffsetMs: clockOffsetMs ?? 0,
     }));
     return [self, ...others.toSorted((a, b) => a.startedMs - b.startedMs)];
   }
@@ -122,13 +161,18 @@ export class Nodes {
 
   #apply(node: string, record: NodeRecord | null): void {
     if (node === this.#deps.store.node) return;
+    const known = this.#peers.get(node);
     if (record === null) this.#peers.delete(node);
-    else if (this.#peers.get(node)?.record.beat !== record.beat) {
+    else if (known?.record.beat !== record.beat) {
       this.#peers.set(node, {
         record,
         missed: 0,
         clockOffsetMs: record.writtenMs - this.#deps.clock.nowMs(),
       });
+      // The new node needs the clock of this one before it reads anything with a time.
+      if (known === undefined && this.#beat > 0 && !this.#isClosed) {
+        void this.#announce().catch((fault) => this.#unrecorded(fault));
+      }
     }
     this.#notify();
   }
@@ -157,9 +201,13 @@ export class Nodes {
       }
       this.#notify();
     } catch (fault) {
-      this.#deps.log.debug("a beat of this node could not be recorded", { fault: String(fault) });
+      this.#unrecorded(fault);
     }
     if (!this.#isClosed) this.#beatLater();
+  }
+
+  #unrecorded(fault: unknown): void {
+    this.#deps.log.debug("a beat of this node could not be recorded", { fault: String(fault) });
   }
 
   #notify(): void {

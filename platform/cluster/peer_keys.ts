@@ -6,6 +6,8 @@ import { toBase64Url } from "../runtime.ts";
 const KEY_OCTETS = 32;
 /** More nodes than any cluster has. */
 const MAX_PEERS = 64;
+/** Longer than any login_join_window_s. */
+const KEEP_MS = 600_000;
 
 export interface PeerKey {
   readonly node: string;
@@ -15,7 +17,7 @@ export interface PeerKey {
 export class PeerKeys {
   readonly #pair: CryptoKeyPair;
   readonly #secret: Uint8Array;
-  readonly #keys = new Map<string, { readonly publicKey: string; key: Uint8Array | null }>();
+  readonly #keys = new Map<string, { readonly publicKey: string; key: Uint8Array | null; seenMs: number }>();
   #list: readonly PeerKey[] = [];
   /** The public key of this run, base64url. */
   readonly publicKey: string;
@@ -38,21 +40,32 @@ export class PeerKeys {
     return this.#list;
   }
 
-  /** Takes over the nodes that are alive, with their public keys. New keys are available a moment later. */
-  update(peers: readonly { readonly node: string; readonly publicKey: string }[]): void {
-    const present = new Set(peers.map(({ node }) => node));
-    for (const node of this.#keys.keys()) if (!present.has(node)) this.#keys.delete(node);
+  /**
+   * Takes over the nodes that are alive, with their public keys. New keys are available a moment later. The key of a node that ended stays
+   * for a while, because the logins that it handled continue on other nodes.
+   */
+  update(peers: readonly { readonly node: string; readonly publicKey: string }[], nowMs: number): void {
     for (const { node, publicKey } of peers.slice(0, MAX_PEERS)) {
-      if (publicKey === "" || this.#keys.get(node)?.publicKey === publicKey) continue;
-      this.#keys.set(node, { publicKey, key: null });
+      const known = this.#keys.get(node);
+      if (publicKey === "") continue;
+      if (known?.publicKey === publicKey) {
+        known.seenMs = nowMs;
+        continue;
+      }
+      this.#keys.set(node, { publicKey, key: null, seenMs: nowMs });
       void this.#derive(publicKey).then((key) => this.#set(node, publicKey, key));
+    }
+    const byAge = [...this.#keys].toSorted(([, a], [, b]) => b.seenMs - a.seenMs);
+    for (const [at, [node, { seenMs }]] of byAge.entries()) {
+      if (at >= MAX_PEERS || seenMs < nowMs - KEEP_MS) this.#keys.delete(node);
     }
     this.#collect();
   }
 
   #set(node: string, publicKey: string, key: Uint8Array | null): void {
-    if (this.#keys.get(node)?.publicKey !== publicKey) return;
-    this.#keys.set(node, { publicKey, key });
+    const known = this.#keys.get(node);
+    if (known?.publicKey !== publicKey) return;
+    known.key = key;
     this.#collect();
   }
 

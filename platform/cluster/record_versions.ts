@@ -19,10 +19,17 @@ const UNKNOWN = "ffffffffffffffffffff";
 const MAX_RECORDS = 200_000;
 
 export class RecordVersions {
+  readonly #isShared: boolean;
   readonly #versions = new Map<string, Version>();
 
+  /** @param store with one process, nothing is remembered, because no other process changes a record */
+  constructor({ isShared }: { readonly isShared: boolean }) {
+    this.#isShared = isShared;
+  }
+
   /** The basis of a write that is computed now. Writes of one process may follow each other before the first is durable. */
-  basisOf(key: Deno.KvKey): Basis {
+  basisOf(key: Deno.KvKey): Basis | undefined {
+    if (!this.#isShared) return undefined;
     const text = keyText(key);
     const before = this.#versions.get(text) ?? { versionstamp: null };
     const after: Version = { versionstamp: UNKNOWN };
@@ -37,6 +44,7 @@ export class RecordVersions {
 
   /** Takes over the version of a record that was read. */
   apply(key: Deno.KvKey, versionstamp: string | null): void {
+    if (!this.#isShared) return;
     const text = keyText(key);
     if (versionstamp === null) this.#versions.delete(text);
     else this.#remember(text, { versionstamp });
@@ -44,6 +52,7 @@ export class RecordVersions {
 
   /** The record was written without a basis. */
   forget(key: Deno.KvKey): void {
+    if (!this.#isShared) return;
     this.#remember(keyText(key), { versionstamp: UNKNOWN });
   }
 

@@ -2,7 +2,7 @@
 
 import type { Clock } from "../runtime.ts";
 import { ChangeReader } from "./change_reader.ts";
-import { type LoggedBatch, LogLane } from "./change_log.ts";
+import { type LoggedBatch, LogLane, LostHead } from "./change_log.ts";
 import { EntryReader, OwnWrites } from "./entry_reader.ts";
 import { Followers } from "./followers.ts";
 
@@ -36,8 +36,8 @@ export class SharedLog {
     const { followers } = this;
     this.#deps = deps;
     this.#lanes = {
-      any: new LogLane({ kv, name: `${node}.any` }),
-      journal: new LogLane({ kv, name: `${node}.journal` }),
+      any: new LogLane({ kv, name: `${node}.any`, nowMs }),
+      journal: new LogLane({ kv, name: `${node}.journal`, nowMs }),
     };
     const own = new Set(Object.values(this.#lanes).map(({ name }) => name));
     this.entries = new EntryReader({ kv, followers, ownWrites: this.#ownWrites });
@@ -49,17 +49,23 @@ export class SharedLog {
 
   /** Adds the changed keys of a batch to its atomic operation. */
   begin(lane: LaneName, atomic: Deno.AtomicOperation, keys: readonly Deno.KvKey[]): StartedBatch {
-    const logged = keys.flatMap((key) => {
-      const found = this.followers.loggedKey(key);
-      return found === null ? [] : [found];
-    });
-    this.#ownWrites.begin(logged);
-    const batch = this.#lanes[lane].add(atomic, logged);
+    const batch = this.#lanes[lane].add(atomic, this.#logged(keys));
     return {
       applied: (versionstamp) => this.#lanes[lane].applied(batch, versionstamp),
       findOutcome: (options) => this.#findOutcome(this.#lanes[lane], batch, options),
-      end: () => this.#ownWrites.end(logged),
     };
+  }
+
+  /** Notes that this node is going to write keys, from the moment in which memory has the change. Returns a function that ends the note. */
+  beginWrite(keys: readonly Deno.KvKey[]): () => void {
+    const logged = this.#logged(keys);
+    this.#ownWrites.begin(logged);
+    return () => this.#ownWrites.end(logged);
+  }
+
+  /** The keys as the change log contains them. */
+  #logged(keys: readonly Deno.KvKey[]): Deno.KvKey[] {
+    return keys.map((key) => this.followers.loggedKey(key)).filter((key) => key !== null);
   }
 
   close(): void {
@@ -76,7 +82,8 @@ export class SharedLog {
       try {
         return await lane.findOutcome(batch, options);
       } catch (fault) {
-        if (this.#isClosed) throw fault;
+        if (fault instanceof LostHead) this.#deps.onGap(lane.name);
+        if (this.#isClosed || fault instanceof LostHead) throw fault;
         await new Promise<void>((resolve) => void this.#deps.clock.after(delayMs, resolve));
       }
     }
@@ -88,6 +95,4 @@ export interface StartedBatch {
   applied(versionstamp: string): void;
   /** The versionstamp of a batch whose commit failed, or `null` if it was not applied. `mayArriveLate`: no answer came. */
   findOutcome(options: { mayArriveLate: boolean }): Promise<string | null>;
-  /** Call it when the outcome is known. */
-  end(): void;
 }

@@ -8,7 +8,7 @@ import type { UsedFactor } from "../flow/context.ts";
 import { type Clock, type Random, toBase64Url } from "../../platform/runtime.ts";
 import type { Vault } from "../../platform/vault.ts";
 import { createHmacMd5, MD5_OCTETS } from "../protocol/md5.ts";
-import type { PacketView } from "../protocol/packet.ts";
+import { NO_DIGESTS, type PeerDigest } from "./peers.ts";
 
 /** A passcode that was sent. Only its keyed hash is stored. */
 export interface SentPasscode {
@@ -24,6 +24,7 @@ export interface LastAnswer {
   readonly state: Step | null;
   /** The packet's Identifier; `null` in a record of version 0.1. */
   readonly identifier: number | null;
+  /** The Request Authenticator, one character for each octet. */
   readonly authenticator: string;
   readonly atMs: number;
 }
@@ -65,6 +66,10 @@ export interface ConversationRecord {
   lastAnswer: LastAnswer | null;
   outcome: ConversationOutcome | null;
   moments: ConversationMoment[];
+  /** The node that handled the last packet; "" if no other node can use the store. */
+  node: string;
+  /** The password of the last packet, for the other nodes. */
+  peerDigests: readonly PeerDigest[];
 }
 
 /** A record, and the fields that exist only in this process. */
@@ -73,6 +78,15 @@ export interface Conversation extends ConversationRecord {
   stored: "not" | "journal" | { readonly versionstamp: string };
   /** The User-Password of the last packet, under a key of this process; `null` after a restart. Never stored. */
   answerDigest: string | null;
+  /** Whether the record was written while its packet was in progress, so that it has no answer yet. */
+  interrupted: boolean;
+  /** Another node changed the record, so this packet cannot be recorded any more. */
+  overtaken: boolean;
+}
+
+/** Whether a conversation waits for its next packet or handles one. */
+export function isLive({ outcome, deadlineMs }: Conversation, clock: Pick<Clock, "nowMs">): boolean {
+  return outcome === null && deadlineMs > clock.nowMs();
 }
 
 /** The maximum length of the history. Beyond it, an entry in the middle is removed. */
@@ -121,15 +135,24 @@ export function newConversation(
     lastAnswer: null,
     outcome: null,
     moments: [],
+    node: "",
+    peerDigests: NO_DIGESTS,
     stored: "not",
     answerDigest: null,
+    interrupted: false,
+    overtaken: false,
   };
 }
 
 /** Adds an entry to the history of the conversation. */
 export function addMoment(conversation: Conversation, moment: ConversationMoment): void {
-  if (conversation.moments.length >= MAX_MOMENTS) conversation.moments.splice(MAX_MOMENTS / 2, 1);
-  conversation.moments.push(moment);
+  const { moments } = conversation;
+  // A list with one entry takes a tenth of the memory of an empty list to which one is added.
+  if (moments.length === 0) conversation.moments = [moment];
+  else {
+    if (moments.length >= MAX_MOMENTS) moments.splice(MAX_MOMENTS / 2, 1);
+    moments.push(moment);
+  }
 }
 
 /** The `phone` field of login records: the phone that received the push, if it has a name. */
@@ -173,48 +196,8 @@ export function toConversationView(
     passwordRight: firstFactorRight,
     target,
     ...phoneOf(conversation),
+    ...(conversation.node === "" ? {} : { node: conversation.node }),
   };
-}
-
-/**
- * The client, User-Name, and each of Calling-Station-Id, NAS-Port-Id and NAS-Port that is neither empty nor 0. Never the source port or
- * Service-Type: real clients change both.
- */
-export interface Tuple {
-  /** Unambiguous: the base64 octets contain the length of each value, and the length precedes the client's name. */
-  readonly key: string;
-  /** Whether it has one of the three attributes, so that it distinguishes logins of the same user. */
-  readonly distinct: boolean;
-  /** The key without the user: the same for all users of one port or address. */
-  readonly place: string;
-}
-
-const PARTS = ["callingStationId", "nasPortId", "nasPort"] as const;
-const scratch = new Uint8Array(PARTS.length * 256);
-
-/** @param user the canonical name. */
-export function tupleOf(view: PacketView, client: string, user: string): Tuple {
-  const { octets } = view;
-  let used = 0;
-  let distinct = false;
-  for (const part of PARTS) {
-    const { at, lengthOctets, count } = view.slots[part];
-    let zeros = 0;
-    if (count > 0) { while (zeros < lengthOctets && octets[at + zeros] === 0) zeros++; }
-    const empty = count === 0 || zeros === lengthOctets;
-    scratch[used++] = empty ? 0 : lengthOctets;
-    if (empty) continue;
-    distinct = true;
-    for (let i = 0; i < lengthOctets; i++) scratch[used++] = octets[at + i] as number;
-  }
-  const attributes = scratch.subarray(0, used).toBase64();
-  const place = `${attributes} ${client.length} ${client}`;
-  return { key: place + user, distinct, place };
-}
-
-/** The {@link Tuple.place} of a tuple's key. */
-export function placeOfTuple(key: string, user: string): string {
-  return key.slice(0, key.length - user.length);
 }
 
 /**
@@ -238,9 +221,34 @@ export function createStateTokens(vault: Vault): TokenOf {
 export function createOrderedIds(clock: Clock, random: Random): () => string {
   const node = random.bytes(3).toHex();
   let last = 0;
+  let high = -1;
+  let highText = "";
   return () => {
     // Each millisecond has room for a thousand ids. If the clock is set back, ids continue from the last one.
     last = Math.max(last + 1, clock.nowMs() * 1024);
-    return last.toString(36).padStart(11, "0") + node;
+    // The runtime converts large numbers slowly. The first characters change only once in a minute.
+    const nextHigh = Math.floor(last / LOW_IDS);
+    if (nextHigh !== high) {
+      high = nextHigh;
+      highText = high.toString(36).padStart(6, "0");
+    }
+    return highText + fiveDigits(last - high * LOW_IDS) + node;
   };
+}
+
+/** The number of ids with the same first characters: five digits in base 36. */
+const LOW_IDS = 36 ** 5;
+const DIGITS = Array.from({ length: 36 }, (_, digit) => digit.toString(36).charCodeAt(0));
+
+/** A number below {@link LOW_IDS} in base 36, with zeros in front. */
+function fiveDigits(number: number): string {
+  const first = Math.floor(number / 36 ** 3);
+  const rest = number - first * 36 ** 3;
+  return String.fromCharCode(
+    DIGITS[Math.floor(first / 36)] as number,
+    DIGITS[first % 36] as number,
+    DIGITS[Math.floor(rest / 36 ** 2)] as number,
+    DIGITS[Math.floor(rest / 36) % 36] as number,
+    DIGITS[rest % 36] as number,
+  );
 }

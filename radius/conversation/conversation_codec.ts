@@ -1,129 +1,38 @@
-// The stored form of a conversation: a JSON list of fields by position, because field names would be half of every record.
+// The stored form of a conversation, as octets: a line of the journal, and the value of its own key. A waiting conversation has the same form in
+// memory. Secrets are stored as keyed hashes only.
 
+import {
+  decodeUtf8,
+  FieldReader,
+  FieldsEndError,
+  FieldWriter,
+  isTextAt,
+} from "../../platform/octet_fields.ts";
 import type { Prompt } from "../flow/prompts.ts";
 import { isStep, PASSAGES } from "../protocol/steps.ts";
-import type { Conversation, ConversationRecord } from "./conversation.ts";
+import type { Conversation, ConversationRecord, LastAnswer, SentPasscode } from "./conversation.ts";
 import type { ConversationMoment } from "../ports.ts";
+import { toLocalTimes } from "./local_times.ts";
+import type { PeerDigest } from "./peers.ts";
+import { decodeTextRecord } from "./text_record.ts";
 
-/**
- * The fields by position. Add a new field at the end, with a value for records that lack it. `null`: version 0.1 stored a digest of the
- * password there. It is no longer written or read.
- */
-export const RECORD_FIELDS = [
-  "orderedId",
-  "secretId",
-  "client",
-  "user",
-  "shownUser",
-  "source",
-  "place",
-  "tuple",
-  "hasToken",
-  "startedMs",
-  "deadlineMs",
-  null,
-  "at",
-  "round",
-  "updatedMs",
-  "firstFactorRight",
-  "factor",
-  "requestId",
-  "pairingId",
-  "newPairingId",
-  "numberToMatch",
-  "passcode",
-  "numbers",
-  "prompt",
-  "lastAnswer",
-  "outcome",
-  "moments",
-  "phone",
-  "signed",
-] as const satisfies readonly (keyof ConversationRecord | null)[];
+/** The first octet of a record. Records of earlier versions are JSON and begin with "[". */
+const FORM = 2;
+/** Form, flags, three times, and round. The ordered id, the tuple and the user follow, so that a search finds them without decoding. */
+const HEADER_OCTETS = 2 + 3 * 6 + 2;
+const HAS_TOKEN = 1;
+const SIGNED = 2;
+const FIRST_FACTOR_RIGHT = 4;
+/** `shownUser` equals `user` and is not repeated. */
+const SAME_USER = 8;
+const NO_IDENTIFIER = 0xffff;
+/** Beyond it, the stored number of rounds does not grow. Nothing depends on it. */
+const MAX_ROUND = 0xffff;
 
-/** The number of fields in the oldest records. */
-const FIELDS_AT_FIRST = RECORD_FIELDS.indexOf("phone");
+/** A text that a search compares, by its position after the header. */
+const SEARCHED = { orderedId: 0, tuple: 1, user: 2 } as const;
 
-/** Stored instead of a `shownUser` that equals `user`. */
-const SAME = 0;
-
-function packRecord(record: ConversationRecord): unknown[] {
-  const { lastAnswer, moments } = record;
-  return [
-    record.orderedId,
-    record.secretId,
-    record.client,
-    record.user,
-    record.shownUser === record.user ? SAME : record.shownUser,
-    record.source,
-    record.place,
-    record.tuple,
-    record.hasToken ? "" : null,
-    record.startedMs,
-    record.deadlineMs,
-    null,
-    record.at,
-    record.round,
-    record.updatedMs,
-    record.firstFactorRight,
-    record.factor,
-    record.requestId,
-    record.pairingId,
-    record.newPairingId,
-    record.numberToMatch,
-    record.passcode,
-    record.numbers,
-    record.prompt,
-    lastAnswer === null ? null : [
-      lastAnswer.state,
-      null,
-      lastAnswer.authenticator,
-      lastAnswer.atMs,
-      lastAnswer.identifier,
-    ],
-    record.outcome,
-    packMoments(moments),
-    record.phone,
-    record.signed,
-  ];
-}
-
-function packMoments(moments: readonly ConversationMoment[]): unknown[] {
-  const packed: unknown[] = [];
-  for (const { atMs, step, row } of moments) packed.push(atMs, step, row);
-  return packed;
-}
-
-/** `null` if `list` is not a record. The caller checks the fields. */
-function unpackRecord(list: unknown): Record<string, unknown> | null {
-  if (!Array.isArray(list) || list.length < FIELDS_AT_FIRST) return null;
-  const fields: Record<string, unknown> = {};
-  for (const [at, name] of RECORD_FIELDS.entries()) if (name !== null) fields[name] = list[at];
-  if (fields.shownUser === SAME) fields.shownUser = fields.user;
-  fields.hasToken = fields.hasToken !== null;
-  fields.lastAnswer = unpackAnswer(fields.lastAnswer);
-  fields.moments = unpackMoments(fields.moments);
-  fields.phone ??= null;
-  fields.signed ??= false;
-  return fields;
-}
-
-/** The second position is empty: version 0.1 stored a digest of the password there. */
-function unpackAnswer(packed: unknown): unknown {
-  if (!Array.isArray(packed)) return null;
-  const [state, , authenticator, atMs, identifier = null] = packed;
-  return { state, identifier, authenticator, atMs };
-}
-
-function unpackMoments(packed: unknown): unknown {
-  if (!Array.isArray(packed) || packed.length % 3 !== 0) return null;
-  const moments: unknown[] = [];
-  for (let i = 0; i < packed.length; i += 3) {
-    moments.push({ atMs: packed[i], step: packed[i + 1], row: packed[i + 2] });
-  }
-  return moments;
-}
-
+const writer = new FieldWriter();
 const decoder = new TextDecoder();
 
 /** The store's key of a conversation. */
@@ -131,60 +40,229 @@ export function conversationKey(orderedId: string): Deno.KvKey {
   return ["conversation", orderedId];
 }
 
-/** A record as one line of JSON. */
-export function recordText(conversation: Conversation): string {
-  return JSON.stringify(packRecord(conversation));
+/**
+ * Writes the record of a conversation. Add a new field at the end of {@link writeFields}, with a value in {@link readFields} for records that
+ * lack it.
+ *
+ * @returns a view that is valid until the next call
+ */
+export function encodeConversation(record: ConversationRecord): Uint8Array<ArrayBuffer> {
+  writer.begin();
+  writeFields(writer, record);
+  return writer.view();
 }
 
-/** Fields of every record, by type. */
-const TEXTS = [
-  "orderedId",
-  "secretId",
-  "client",
-  "user",
-  "shownUser",
-  "source",
-  "place",
-  "tuple",
-  "at",
-] as const satisfies readonly (keyof ConversationRecord)[];
-const NUMBERS = [
-  "startedMs",
-  "deadlineMs",
-  "round",
-  "updatedMs",
-] as const satisfies readonly (keyof ConversationRecord)[];
+function writeFields(to: FieldWriter, record: ConversationRecord): void {
+  const isSame = record.shownUser === record.user;
+  to.small(FORM);
+  to.small(
+    (record.hasToken ? HAS_TOKEN : 0) | (record.signed ? SIGNED : 0) |
+      (record.firstFactorRight ? FIRST_FACTOR_RIGHT : 0) | (isSame ? SAME_USER : 0),
+  );
+  to.timeMs(record.startedMs);
+  to.timeMs(record.deadlineMs);
+  to.timeMs(record.updatedMs);
+  to.count(Math.min(record.round, MAX_ROUND));
+  to.text(record.orderedId);
+  to.text(record.tuple);
+  to.text(record.user);
+  if (!isSame) to.text(record.shownUser);
+  to.text(record.client);
+  to.text(record.source);
+  to.text(record.place);
+  to.text(record.secretId);
+  to.text(record.at);
+  to.textOrNull(record.factor);
+  to.textOrNull(record.requestId);
+  to.textOrNull(record.pairingId);
+  to.textOrNull(record.phone);
+  to.textOrNull(record.newPairingId);
+  to.textOrNull(record.numberToMatch);
+  to.textOrNull(record.prompt);
+  to.textOrNull(record.outcome);
+  writePasscode(to, record.passcode);
+  writeLastAnswer(to, record.lastAnswer);
+  to.count(record.numbers.length);
+  for (const number of record.numbers) to.text(number);
+  to.count(record.moments.length);
+  for (const { atMs, step, row } of record.moments) {
+    to.timeMs(atMs);
+    to.text(step);
+    to.text(row);
+  }
+  writeNodes(to, record);
+}
 
-function isRecord(parsed: Record<string, unknown> | null): boolean {
-  return parsed !== null && Array.isArray(parsed.moments) && Array.isArray(parsed.numbers) &&
-    typeof parsed.firstFactorRight === "boolean" && typeof parsed.hasToken === "boolean" &&
-    typeof parsed.signed === "boolean" &&
-    TEXTS.every((name) => typeof parsed[name] === "string") &&
-    NUMBERS.every((name) => typeof parsed[name] === "number");
+function writeNodes(to: FieldWriter, { node, peerDigests }: ConversationRecord): void {
+  to.text(node);
+  to.count(peerDigests.length);
+  for (const { node: peer, digest } of peerDigests) {
+    to.text(peer);
+    to.text(digest);
+  }
+}
+
+function writePasscode(to: FieldWriter, passcode: SentPasscode | null): void {
+  to.textOrNull(passcode === null ? null : passcode.factor);
+  if (passcode === null) return;
+  to.text(passcode.digest);
+  to.text(passcode.number);
+  to.timeMs(passcode.expiresMs);
+}
+
+function writeLastAnswer(to: FieldWriter, answer: LastAnswer | null): void {
+  to.small(answer === null ? 0 : 1);
+  if (answer === null) return;
+  to.octetText(answer.authenticator);
+  to.textOrNull(answer.state);
+  to.count(answer.identifier ?? NO_IDENTIFIER);
+  to.timeMs(answer.atMs);
+}
+
+function readFields(from: FieldReader): ConversationRecord {
+  const flags = from.small();
+  const [startedMs, deadlineMs, updatedMs, round] = [
+    from.timeMs(),
+    from.timeMs(),
+    from.timeMs(),
+    from.count(),
+  ];
+  const [orderedId, tuple, user] = [from.text(), from.text(), from.text()];
+  return {
+    orderedId,
+    tuple,
+    user,
+    shownUser: (flags & SAME_USER) === 0 ? from.text() : user,
+    client: from.text(),
+    source: from.text(),
+    place: from.text(),
+    secretId: from.text(),
+    at: from.text() as ConversationRecord["at"],
+    factor: from.textOrNull() as ConversationRecord["factor"],
+    requestId: from.textOrNull(),
+    pairingId: from.textOrNull(),
+    phone: from.textOrNull(),
+    newPairingId: from.textOrNull(),
+    numberToMatch: from.textOrNull(),
+    prompt: from.textOrNull() as Prompt | null,
+    outcome: from.textOrNull() as ConversationRecord["outcome"],
+    passcode: readPasscode(from),
+    lastAnswer: readLastAnswer(from),
+    numbers: readList(from, () => from.text()),
+    moments: readList(from, () => ({ atMs: from.timeMs(), step: from.text(), row: from.text() })),
+    ...readNodes(from),
+    hasToken: (flags & HAS_TOKEN) !== 0,
+    signed: (flags & SIGNED) !== 0,
+    firstFactorRight: (flags & FIRST_FACTOR_RIGHT) !== 0,
+    ...{ startedMs, deadlineMs, updatedMs, round },
+  };
+}
+
+function readNodes(from: FieldReader): Pick<ConversationRecord, "node" | "peerDigests"> {
+  return {
+    node: from.text(),
+    peerDigests: readList(from, () => ({ node: from.text(), digest: from.text() })),
+  };
+}
+
+function readList<T extends string | ConversationMoment | PeerDigest>(from: FieldReader, read: () => T): T[] {
+  return Array.from({ length: from.count() }, read);
+}
+
+function readPasscode(from: FieldReader): SentPasscode | null {
+  const factor = from.textOrNull() as SentPasscode["factor"] | null;
+  if (factor === null) return null;
+  return { factor, digest: from.text(), number: from.text(), expiresMs: from.timeMs() };
+}
+
+function readLastAnswer(from: FieldReader): LastAnswer | null {
+  if (from.small() === 0) return null;
+  const authenticator = from.octetText();
+  const state = from.textOrNull() as LastAnswer["state"];
+  const identifier = from.count();
+  return {
+    state,
+    identifier: identifier === NO_IDENTIFIER ? null : identifier,
+    authenticator,
+    atMs: from.timeMs(),
+  };
+}
+
+/**
+ * Whether the ordered id, the tuple or the user of a record equals a text.
+ *
+ * @param block the record, which {@link encodeConversation} wrote, from `at`
+ */
+export function isRecordField(
+  { octets, at }: { readonly octets: Uint8Array; readonly at: number },
+  name: keyof typeof SEARCHED,
+  text: string,
+): boolean {
+  let from = at + HEADER_OCTETS;
+  for (let skip = SEARCHED[name]; skip > 0; skip--) from += 2 + lengthAt(octets, from);
+  return isTextAt(octets, { at: from + 2, lengthOctets: lengthAt(octets, from) }, text);
+}
+
+/** The ordered id of a record, without decoding the rest. */
+export function decodeOrderedId(
+  { octets, at }: { readonly octets: Uint8Array; readonly at: number },
+): string {
+  const from = at + HEADER_OCTETS;
+  return decodeUtf8(octets, from + 2, lengthAt(octets, from));
+}
+
+function lengthAt(octets: Uint8Array, at: number): number {
+  return ((octets[at] as number) << 8) | (octets[at + 1] as number);
 }
 
 /**
  * Reads a record. A conversation that was in a passage when the server stopped continues at the next step. The effect of the passage was
  * claimed, so it is not made again.
  *
- * @param record the value of a key, or a line of the journal
+ * @param record the value of a key, or a line of the journal; a text or the octets of a text are a record of an earlier version
  * @returns `null` if it is not a record, because the store file is untrusted input
  */
 export function decodeRecord(
   record: unknown,
   { stored, answerDigest = null }: { stored: Conversation["stored"]; answerDigest?: string | null },
 ): Conversation | null {
-  const line = record instanceof Uint8Array ? decoder.decode(record) : record;
-  if (typeof line !== "string") return null;
-  let parsed: Record<string, unknown> | null;
-  try {
-    parsed = unpackRecord(JSON.parse(line));
-  } catch (_notJson) {
-    return null;
-  }
-  if (!isRecord(parsed)) return null;
-  const conversation = { ...parsed, stored, answerDigest } as unknown as Conversation;
+  const fields = decodeStored(record);
+  if (fields === null) return null;
+  const interrupted = fields.outcome === null && !isStep(fields.at);
+  const conversation: Conversation = { ...fields, stored, answerDigest, interrupted, overtaken: false };
   return resumeInterrupted(conversation) ? conversation : null;
+}
+
+function decodeStored(record: unknown): ConversationRecord | null {
+  if (typeof record === "string") return decodeTextRecord(record);
+  if (!(record instanceof Uint8Array)) return null;
+  return record[0] === FORM ? decodeFields(record) : decodeTextRecord(decoder.decode(record));
+}
+
+/**
+ * Reads a record that another node wrote, with its times by the clock of this node.
+ *
+ * @returns the record's octets, as a view that is valid until the next call, or `null` if it is not a record
+ */
+export function localizeRecord(
+  record: unknown,
+  offsetOf: (node: string) => number,
+): { octets: Uint8Array<ArrayBuffer>; orderedId: string } | null {
+  const fields = decodeStored(record);
+  if (fields === null) return null;
+  return {
+    octets: encodeConversation(toLocalTimes(fields, offsetOf(fields.node))),
+    orderedId: fields.orderedId,
+  };
+}
+
+function decodeFields(octets: Uint8Array): ConversationRecord | null {
+  try {
+    return readFields(new FieldReader(octets, 1));
+  } catch (fault) {
+    if (fault instanceof FieldsEndError) return null;
+    throw fault;
+  }
 }
 
 const AFTER_CRASH: Record<string, Prompt> = {

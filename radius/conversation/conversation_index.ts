@@ -1,203 +1,187 @@
-// The conversations in memory, by tuple, by token and by login packet, and in the order in which they began.
+// Finds conversations: by their id, by tuple, by token and by login packet. The rows are those of the conversation table.
 
+import { hashText } from "../../platform/octet_fields.ts";
+import { HashIndex } from "../../platform/hash_index.ts";
 import { isStep } from "../protocol/steps.ts";
 import type { Conversation, LastAnswer, TokenOf } from "./conversation.ts";
-import { decodeRecord } from "./conversation_codec.ts";
+import type { ConversationTable } from "./conversation_table.ts";
 
-/** A conversation in memory: in use (`conversation`), or parked as the text of its record (`text`). */
-export interface ConversationEntry
-  extends
-    Pick<Conversation, "orderedId" | "user" | "tuple" | "hasToken" | "signed" | "startedMs" | "deadlineMs"> {
-  conversation: Conversation | null;
-  text: string;
-  /** The place of the conversation in `text`. */
-  at: string;
-  /** Whether the conversation in `text` has ended. Only then may an ended one be parked. */
-  textEnded: boolean;
-  stored: Conversation["stored"];
-  answerDigest: string | null;
-  /** `null` while it is alive. */
-  endedMs: number | null;
-  gone: boolean;
-  /** The token of the current step, and of the step that was answered last. A retransmission has the latter. */
+type RowMap = Map<string, number>;
+
+/** The keys of a conversation with a token. The token is that of the current step, and of the step that was answered last: a retransmission has the latter. */
+interface TokenKeys {
+  readonly tuple: string;
   token: string | null;
   priorToken: string | null;
-  /** Identifies the packet that began a conversation with a token; `null` after another packet was handled. */
+  /** Identifies the packet that began the conversation; `null` after another packet was handled. */
   loginPacket: string | null;
-  older: ConversationEntry | null;
-  newer: ConversationEntry | null;
 }
 
-type EntryMap = Map<string, ConversationEntry>;
+const NONE = -1;
 
 /** Identifies the packet of a login. */
 export function loginPacketKey({ authenticator, identifier }: Omit<LastAnswer, "state" | "atMs">): string {
   return `${authenticator} ${identifier}`;
 }
 
+/** Every look-up returns a row, or -1. */
 export class ConversationIndex {
   readonly #tokenOf: TokenOf;
-  readonly #ids: EntryMap = new Map();
-  /** The newest conversation of each tuple. First map: selected by the bare name of a step. Second map: with a token. */
-  readonly #bareTuples: EntryMap = new Map();
-  readonly #tokenTuples: EntryMap = new Map();
-  readonly #tokens: EntryMap = new Map();
-  readonly #loginPackets: EntryMap = new Map();
-  #oldest: ConversationEntry | null = null;
-  #newest: ConversationEntry | null = null;
+  readonly #table: ConversationTable;
+  readonly #seed: number;
+  readonly #ids = new HashIndex();
+  /** The newest conversation of each tuple that the bare name of a step selects. */
+  readonly #bareTuples = new HashIndex();
+  /** The newest conversation with a token of each tuple. */
+  readonly #tokenTuples: RowMap = new Map();
+  readonly #tokens: RowMap = new Map();
+  readonly #loginPackets: RowMap = new Map();
+  readonly #tokenKeys = new Map<number, TokenKeys>();
+  /** The newest conversation of each tuple that waits until the bare name may select it. */
+  readonly #behind: RowMap = new Map();
+  /** The last results. Each packet looks for the same id and the same tuple several times. */
+  #lastId = "";
+  #lastIdRow = NONE;
+  #lastTuple = "";
+  #lastTupleHash = 0;
 
-  constructor(tokenOf: TokenOf) {
-    this.#tokenOf = tokenOf;
-  }
-
-  get size(): number {
-    return this.#ids.size;
+  /** @param deps.seed clients choose tuples; with a random seed, they cannot choose many that share a bucket */
+  constructor(deps: { readonly tokenOf: TokenOf; readonly table: ConversationTable; readonly seed: number }) {
+    this.#tokenOf = deps.tokenOf;
+    this.#table = deps.table;
+    this.#seed = deps.seed;
+    this.#lastTupleHash = this.#hash(this.#lastTuple);
   }
 
   /** @param options.behind the bare name continues to select a live older login of the same tuple */
-  add(entry: ConversationEntry, { behind }: { behind: boolean }): void {
-    this.#ids.set(entry.orderedId, entry);
-    if (entry.hasToken) this.#tokenTuples.set(entry.tuple, entry);
-    else if (!behind || this.#bareTuples.get(entry.tuple)?.endedMs !== null) this.claimTuple(entry);
-    entry.older = this.#newest;
-    if (this.#newest !== null) this.#newest.newer = entry;
-    this.#newest = entry;
-    this.#oldest ??= entry;
+  add(row: number, conversation: Conversation, { behind }: { behind: boolean }): void {
+    const { orderedId, tuple, hasToken } = conversation;
+    this.#ids.add(row, this.#hash(orderedId));
+    this.#lastId = orderedId;
+    this.#lastIdRow = row;
+    if (hasToken) {
+      this.#tokenTuples.set(tuple, row);
+      this.#tokenKeys.set(row, { tuple, token: null, priorToken: null, loginPacket: null });
+      return;
+    }
+    const older = this.bare(tuple);
+    if (!behind || older < 0 || !this.#table.isAlive(older)) this.#select(row, tuple, older);
+    else this.#behind.set(tuple, row);
   }
 
-  remove(entry: ConversationEntry): void {
-    this.#ids.delete(entry.orderedId);
-    deleteEntry(entry.hasToken ? this.#tokenTuples : this.#bareTuples, entry.tuple, entry);
-    deleteEntry(this.#tokens, entry.token, entry);
-    deleteEntry(this.#tokens, entry.priorToken, entry);
-    deleteEntry(this.#loginPackets, entry.loginPacket, entry);
-    // The links of the entry itself stay, so that an iteration that is at this entry can continue.
-    if (entry.older === null) this.#oldest = entry.newer;
-    else entry.older.newer = entry.newer;
-    if (entry.newer === null) this.#newest = entry.older;
-    else entry.newer.older = entry.older;
+  /** If the bare name selects a conversation that has ended, it selects the live one that waits behind it from now on. */
+  selectLive(tuple: string): void {
+    const behind = this.#behind.get(tuple);
+    const selected = this.bare(tuple);
+    if (behind === undefined || (selected >= 0 && this.#table.isAlive(selected))) return;
+    this.#behind.delete(tuple);
+    if (this.#table.has(behind) && this.#table.matches(behind, "tuple", tuple)) {
+      this.#select(behind, tuple, selected);
+    }
+  }
+
+  remove(row: number): void {
+    this.#ids.remove(row);
+    if (this.#behind.size > 0) this.#removeBehind(row);
+    if (row === this.#lastIdRow) this.#lastIdRow = NONE;
+    this.#bareTuples.remove(row);
+    const keys = this.#tokenKeys.get(row);
+    if (keys === undefined) return;
+    this.#tokenKeys.delete(row);
+    deleteRow(this.#tokenTuples, keys.tuple, row);
+    deleteRow(this.#tokens, keys.token, row);
+    deleteRow(this.#tokens, keys.priorToken, row);
+    deleteRow(this.#loginPackets, keys.loginPacket, row);
   }
 
   /** Updates the keys that depend on the step and on the last packet. */
-  update(entry: ConversationEntry, { at, lastAnswer }: Conversation): void {
-    if (!entry.hasToken) return;
-    const token = isStep(at) ? this.#tokenOf(entry.orderedId, at) : null;
+  update(row: number, { orderedId, at, lastAnswer }: Conversation): void {
+    const keys = this.#table.hasToken(row) ? this.#tokenKeys.get(row) : undefined;
+    if (keys === undefined) return;
+    const token = isStep(at) ? this.#tokenOf(orderedId, at) : null;
     const state = lastAnswer?.state ?? null;
-    const prior = state === null || state === at ? null : this.#tokenOf(entry.orderedId, state);
-    for (const old of [entry.token, entry.priorToken]) {
-      if (old !== token && old !== prior) deleteEntry(this.#tokens, old, entry);
+    const prior = state === null || state === at ? null : this.#tokenOf(orderedId, state);
+    for (const old of [keys.token, keys.priorToken]) {
+      if (old !== token && old !== prior) deleteRow(this.#tokens, old, row);
     }
-    entry.token = token;
-    entry.priorToken = prior;
-    if (token !== null) this.#tokens.set(token, entry);
-    if (prior !== null) this.#tokens.set(prior, entry);
+    keys.token = token;
+    keys.priorToken = prior;
+    if (token !== null) this.#tokens.set(token, row);
+    if (prior !== null) this.#tokens.set(prior, row);
     const packet = lastAnswer !== null && lastAnswer.state === null ? loginPacketKey(lastAnswer) : null;
-    if (packet === entry.loginPacket) return;
-    deleteEntry(this.#loginPackets, entry.loginPacket, entry);
-    entry.loginPacket = packet;
-    if (packet !== null) this.#loginPackets.set(packet, entry);
+    if (packet === keys.loginPacket) return;
+    deleteRow(this.#loginPackets, keys.loginPacket, row);
+    keys.loginPacket = packet;
+    if (packet !== null) this.#loginPackets.set(packet, row);
   }
 
   /** From now on, the bare name of a step selects this conversation of its tuple. */
-  claimTuple(entry: ConversationEntry): void {
-    if (!entry.hasToken) this.#bareTuples.set(entry.tuple, entry);
+  claimTuple(row: number, tuple: string): void {
+    if (!this.#table.hasToken(row)) this.#select(row, tuple, this.bare(tuple));
   }
 
-  byId(orderedId: string): ConversationEntry | undefined {
-    return this.#ids.get(orderedId);
+  byId(orderedId: string): number {
+    if (this.#lastIdRow >= 0 && orderedId === this.#lastId) return this.#lastIdRow;
+    let row = this.#ids.first(this.#hash(orderedId));
+    while (row >= 0 && !this.#table.matches(row, "orderedId", orderedId)) row = this.#ids.next(row);
+    this.#lastId = orderedId;
+    this.#lastIdRow = row;
+    return row;
   }
 
   /** The conversation that the bare name of a step selects. */
-  bare(tuple: string): ConversationEntry | undefined {
-    return this.#bareTuples.get(tuple);
+  bare(tuple: string): number {
+    let row = this.#bareTuples.first(this.#hashOfTuple(tuple));
+    while (row >= 0 && !this.#table.matches(row, "tuple", tuple)) row = this.#bareTuples.next(row);
+    return row;
   }
 
-  newest(tuple: string): ConversationEntry | undefined {
-    const bare = this.#bareTuples.get(tuple);
-    const token = this.#tokenTuples.size === 0 ? undefined : this.#tokenTuples.get(tuple);
-    if (bare === undefined || token === undefined) return bare ?? token;
-    return bare.orderedId > token.orderedId ? bare : token;
+  /** The newest conversation of a tuple with a token. */
+  withToken(tuple: string): number {
+    return this.#tokenTuples.size === 0 ? NONE : this.#tokenTuples.get(tuple) ?? NONE;
   }
 
-  byToken(token: string): ConversationEntry | undefined {
-    return this.#tokens.get(token);
+  /** The newest conversation of a tuple, alive or ended. */
+  newest(tuple: string): number {
+    const bare = this.bare(tuple);
+    const withToken = this.withToken(tuple);
+    if (bare < 0 || withToken < 0) return Math.max(bare, withToken);
+    return this.#table.orderedId(bare) > this.#table.orderedId(withToken) ? bare : withToken;
   }
 
-  byLoginPacket(packet: string): ConversationEntry | undefined {
-    return this.#loginPackets.get(packet);
+  byToken(token: string): number {
+    return this.#tokens.get(token) ?? NONE;
   }
 
-  *fromOldest(): Generator<ConversationEntry> {
-    for (let entry = this.#oldest; entry !== null; entry = entry.newer) yield entry;
+  byLoginPacket(packet: string): number {
+    return this.#loginPackets.get(packet) ?? NONE;
   }
 
-  *fromNewest(): Generator<ConversationEntry> {
-    for (let entry = this.#newest; entry !== null; entry = entry.older) yield entry;
+  /** Few conversations wait behind another one, because it must have a first factor that is checked. */
+  #removeBehind(row: number): void {
+    for (const [tuple, behind] of this.#behind) if (behind === row) this.#behind.delete(tuple);
+  }
+
+  #select(row: number, tuple: string, older: number): void {
+    if (this.#behind.get(tuple) === row) this.#behind.delete(tuple);
+    if (older === row) return;
+    if (older >= 0) this.#bareTuples.remove(older);
+    this.#bareTuples.add(row, this.#hashOfTuple(tuple));
+  }
+
+  #hashOfTuple(tuple: string): number {
+    if (tuple !== this.#lastTuple) {
+      this.#lastTuple = tuple;
+      this.#lastTupleHash = this.#hash(tuple);
+    }
+    return this.#lastTupleHash;
+  }
+
+  #hash(text: string): number {
+    return hashText(text, this.#seed);
   }
 }
 
-function deleteEntry(map: EntryMap, key: string | null, entry: ConversationEntry): void {
-  if (key !== null && map.get(key) === entry) map.delete(key);
-}
-
-/** A plain object literal, because this runs for each login. */
-export function newConversationEntry(conversation: Conversation): ConversationEntry {
-  const { orderedId, user, tuple, hasToken, signed, startedMs, deadlineMs, stored, answerDigest, at } =
-    conversation;
-  return {
-    orderedId,
-    user,
-    tuple,
-    hasToken,
-    signed,
-    startedMs,
-    deadlineMs,
-    conversation,
-    text: "",
-    at,
-    textEnded: false,
-    stored,
-    answerDigest,
-    endedMs: conversation.outcome === null ? null : conversation.updatedMs,
-    gone: false,
-    token: null,
-    priorToken: null,
-    loginPacket: null,
-    older: null,
-    newer: null,
-  };
-}
-
-export function readConversationEntry(
-  { conversation, text, stored, answerDigest }: ConversationEntry,
-): Conversation | null {
-  return conversation ?? decodeRecord(text, { stored, answerDigest });
-}
-
-export function unparkEntry(entry: ConversationEntry | undefined): Conversation | null {
-  if (entry === undefined) return null;
-  entry.conversation = readConversationEntry(entry);
-  return entry.conversation;
-}
-
-/** Conversations in the order in which they ended. Forgotten ones are skipped. */
-export class EndedQueue {
-  #entries: ConversationEntry[] = [];
-  #first = 0;
-
-  push(entry: ConversationEntry): void {
-    this.#entries.push(entry);
-  }
-
-  take(): ConversationEntry | null {
-    this.trim();
-    return this.#entries[this.#first] ?? null;
-  }
-
-  trim(): void {
-    while (this.#entries[this.#first]?.gone) this.#first++;
-    if (this.#first < 1024 || this.#first * 2 < this.#entries.length) return;
-    this.#entries = this.#entries.slice(this.#first);
-    this.#first = 0;
-  }
+function deleteRow(map: RowMap, key: string | null, row: number): void {
+  if (key !== null && map.get(key) === row) map.delete(key);
 }

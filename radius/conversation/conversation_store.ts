@@ -3,19 +3,15 @@
 
 import type { Clock } from "../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../platform/store.ts";
-import type { JournalLine, KvMutation } from "../../platform/commit_batch.ts";
+import type { KvMutation } from "../../platform/commit_batch.ts";
+import type { JournalLine, JournalListener } from "../../platform/journal.ts";
 import type { ConversationOutcome } from "../ports.ts";
 import { addMoment, type Conversation, type TokenOf } from "./conversation.ts";
-import { conversationKey, decodeRecord, recordText } from "./conversation_codec.ts";
-import {
-  type ConversationEntry,
-  ConversationIndex,
-  EndedQueue,
-  loginPacketKey,
-  newConversationEntry,
-  readConversationEntry,
-  unparkEntry,
-} from "./conversation_index.ts";
+import { conversationKey, decodeRecord, encodeConversation } from "./conversation_codec.ts";
+import { ConversationIndex, loginPacketKey } from "./conversation_index.ts";
+import { ConversationTable } from "./conversation_table.ts";
+import { EndedQueue } from "./ended_queue.ts";
+import { readStoredConversations } from "./stored_conversations.ts";
 
 /** How long an ended conversation stays in memory, for retransmissions and for the console. */
 export const ENDED_RETENTION_MS = 60_000;
@@ -35,19 +31,32 @@ export interface ConversationStoreDeps {
   /** Conversations in memory, alive and ended together. */
   readonly maxConversations: number;
   readonly tokenOf: TokenOf;
+  /** This run of this process; "" if no other node can use the store. */
+  readonly node?: string;
+  /** The clock of a node minus the clock of this node; without it, all nodes have one clock. */
+  readonly clockOffsetMs?: (node: string) => number;
+  /** Random, so that clients cannot predict the hashes of tuples. */
+  readonly hashSeed?: number;
 }
 
-/** A waiting conversation is parked as the text of its record, because 100,000 strings cost the garbage collector very little. */
+/** A waiting conversation is parked as the octets of its record, because 100,000 objects would cost the garbage collector too much. */
 export class ConversationStore {
   readonly #deps: ConversationStoreDeps;
+  readonly #table = new ConversationTable();
   readonly #index: ConversationIndex;
-  readonly #ended = new EndedQueue();
+  readonly #ended = new EndedQueue(this.#table);
   #alive = 0;
   #aliveUnsigned = 0;
+  /** Whether a packet of a conversation is in progress in this process. */
+  isRunning: (orderedId: string) => boolean = () => false;
 
   constructor(deps: ConversationStoreDeps) {
     this.#deps = deps;
-    this.#index = new ConversationIndex(deps.tokenOf);
+    this.#index = new ConversationIndex({
+      tokenOf: deps.tokenOf,
+      table: this.#table,
+      seed: deps.hashSeed ?? 1,
+    });
   }
 
   get alive(): number {
@@ -55,37 +64,37 @@ export class ConversationStore {
   }
 
   get size(): number {
-    return this.#index.size;
+    return this.#table.size;
   }
 
   /** The conversation that the bare name of a step selects on this tuple. */
   bareOn(tuple: string): Conversation | null {
-    return unparkEntry(this.#index.bare(tuple));
+    return this.#unpark(this.#index.bare(tuple));
   }
 
   /** The newest conversation of a tuple, alive or ended. */
   newestOn(tuple: string): Conversation | null {
-    return unparkEntry(this.#index.newest(tuple));
+    return this.#unpark(this.#index.newest(tuple));
   }
 
   byToken(token: string): Conversation | null {
-    return unparkEntry(this.#index.byToken(token));
+    return this.#unpark(this.#index.byToken(token));
   }
 
   /** The conversation with a token that this packet began. */
   byLoginPacket(packet: Parameters<typeof loginPacketKey>[0]): Conversation | null {
-    return unparkEntry(this.#index.byLoginPacket(loginPacketKey(packet)));
+    return this.#unpark(this.#index.byLoginPacket(loginPacketKey(packet)));
   }
 
   /** Finds a conversation to change it. */
   unpark(orderedId: string): Conversation | null {
-    return unparkEntry(this.#index.byId(orderedId));
+    return this.#unpark(this.#index.byId(orderedId));
   }
 
   /** Finds a conversation to read it; the result must not be changed. */
   byId(orderedId: string): Conversation | null {
-    const entry = this.#index.byId(orderedId);
-    return entry === undefined ? null : readConversationEntry(entry);
+    const row = this.#index.byId(orderedId);
+    return row < 0 ? null : this.#table.read(row);
   }
 
   /** Whether a new login has room. Unsigned logins get at most half of the table. */
@@ -101,100 +110,120 @@ export class ConversationStore {
    * @param options.behind the bare name continues to select a live older login until {@link claimTuple}
    */
   add(conversation: Conversation, options: { behind: boolean } = { behind: false }): void {
-    const entry = newConversationEntry(conversation);
-    while (this.#index.size >= this.#deps.maxConversations) {
+    while (this.#table.size >= this.#deps.maxConversations) {
       const oldest = this.#ended.take();
       // Only Cancel adds to a table full of live logins. It also ends a login, so that the next one has room.
-      if (oldest === null) break;
+      if (oldest < 0) break;
       this.#forget(oldest);
     }
-    this.#index.add(entry, options);
-    this.#index.update(entry, conversation);
-    if (entry.endedMs !== null) return this.#rememberEnd(entry);
+    const row = this.#table.add(conversation);
+    this.#index.add(row, conversation, options);
+    this.#index.update(row, conversation);
+    if (conversation.outcome !== null) return this.#rememberEnd(row);
     this.#alive++;
-    if (!entry.signed) this.#aliveUnsigned++;
+    if (!conversation.signed) this.#aliveUnsigned++;
+  }
+
+  /** Where the record of a conversation is stored, as far as this process knows. */
+  storedOf(orderedId: string): Conversation["stored"] {
+    const row = this.#index.byId(orderedId);
+    return row < 0 ? "not" : this.#table.stored(row);
+  }
+
+  /** Takes over a record that another node wrote. A line of the journal is taken over only if the conversation is unknown. */
+  adopt(
+    { octets, orderedId }: { readonly octets: Uint8Array; readonly orderedId: string },
+    stored: Conversation["stored"],
+  ): Conversation | null {
+    const known = this.#index.byId(orderedId);
+    const found = known >= 0 && stored === "journal" ? null : decodeRecord(octets, { stored });
+    if (found === null) return null;
+    if (known >= 0) this.#forget(known);
+    this.add(found, { behind: true });
+    const row = this.#index.byId(orderedId);
+    this.#table.setRecord(row, found, octets);
+    this.#table.park(row, found);
+    this.#index.selectLive(found.tuple);
+    return found;
   }
 
   /** From now on, the bare name selects this conversation. */
-  claimTuple({ orderedId }: Conversation): void {
-    const entry = this.#index.byId(orderedId);
-    if (entry !== undefined) this.#index.claimTuple(entry);
+  claimTuple({ orderedId, tuple }: Conversation): void {
+    const row = this.#index.byId(orderedId);
+    if (row >= 0) this.#index.claimTuple(row, tuple);
   }
 
   /** Removes a conversation whose first commit failed. */
   remove({ orderedId }: Conversation): void {
-    const entry = this.#index.byId(orderedId);
-    if (entry !== undefined) this.#forget(entry);
+    const row = this.#index.byId(orderedId);
+    if (row >= 0) this.#forget(row);
   }
 
   record(conversation: Conversation): RecordWrite {
     const { stored } = conversation;
-    const text = this.#updateText(conversation);
-    if (stored === "not") return { journal: { text, expireInMs: this.#expiryOf(conversation) } };
-    const mutation = this.#recordMutation(conversation, text);
+    const octets = this.#updateRecord(conversation).slice();
+    if (stored === "not") return { journal: { octets, expireInMs: this.#expiryOf(conversation) } };
+    const mutation = this.#recordMutation(conversation, octets);
     const versionstamp = stored === "journal" ? null : stored.versionstamp;
     return { check: { key: mutation.key, versionstamp }, mutation };
   }
 
+  /** Writes the first record of a conversation into the journal, without other changes. Tells `listener` when it is durable. */
+  recordFirst(conversation: Conversation, listener: JournalListener): void {
+    const octets = this.#updateRecord(conversation);
+    this.#deps.store.append({ octets, expireInMs: this.#expiryOf(conversation) }, listener);
+  }
+
   /** Writes the record of a conversation that another login ended. It has no check, because a commit of that conversation may be in progress. */
   recordEnd(conversation: Conversation): Mutation {
-    return this.#recordMutation(conversation, this.#updateText(conversation));
+    return this.#recordMutation(conversation, this.#updateRecord(conversation).slice());
   }
 
   /** The live conversations of a user, newest first. Reads the whole table, so it is for rare events. */
   liveOf(user: string): Conversation[] {
-    const live: Conversation[] = [];
-    for (const entry of this.#index.fromNewest()) {
-      if (entry.endedMs !== null || entry.gone || entry.user !== user) continue;
-      const conversation = unparkEntry(entry);
-      if (conversation !== null) live.push(conversation);
-    }
-    return live;
+    return [...this.#table.aliveOf(user)].flatMap((row) => this.#unpark(row) ?? []);
   }
 
   /** The mutation that stores a conversation as cancelled by `row`. Memory does not change. */
   endMutation(conversation: Conversation, row: string): Mutation {
-    const ended = { ...conversation, moments: conversation.moments.slice() };
+    const ended = { ...conversation, moments: conversation.moments.slice(), node: this.#deps.node ?? "" };
     this.#setOutcome(ended, "cancelled", row);
-    return this.#recordMutation(ended, recordText(ended));
+    return this.#recordMutation(ended, encodeConversation(ended).slice());
   }
 
-  /** Stores a conversation that waits for its next packet as text. Its record must be committed. */
+  /** Stores a conversation that waits for its next packet as octets. Its record must be committed. */
   park(conversation: Conversation): void {
-    const entry = this.#index.byId(conversation.orderedId);
-    if (entry === undefined || entry.conversation !== conversation || entry.text === "") return;
-    // Another login ended it while its own commit was in progress. The text would make it alive again.
-    if (conversation.outcome !== null && !entry.textEnded) return;
-    entry.stored = conversation.stored;
-    entry.answerDigest = conversation.answerDigest;
-    entry.conversation = null;
+    const row = this.#index.byId(conversation.orderedId);
+    if (row >= 0) this.#table.park(row, conversation);
   }
 
   /** Ends a conversation in memory; {@link record} writes it. */
   end(conversation: Conversation, outcome: ConversationOutcome, row: string): void {
     if (conversation.outcome !== null) return;
     this.#setOutcome(conversation, outcome, row);
-    const entry = this.#index.byId(conversation.orderedId);
-    if (entry === undefined) return;
-    entry.endedMs = conversation.updatedMs;
-    this.#countEnd(entry);
-    this.#rememberEnd(entry);
+    const place = this.#index.byId(conversation.orderedId);
+    if (place < 0) return;
+    this.#table.end(place, conversation.updatedMs);
+    this.#countEnd(place);
+    this.#rememberEnd(place);
   }
 
   /** Ends conversations at their deadline, and removes those whose retention is over. Returns those that expired now. */
   sweep(): Conversation[] {
+    const table = this.#table;
     const now = this.#deps.clock.nowMs();
     const expired: Conversation[] = [];
-    for (const entry of this.#index.fromOldest()) {
+    for (const row of table.fromOldest()) {
       // All conversations have the same time to live, so no younger one is due.
-      if (entry.startedMs + ENDED_RETENTION_MS > now && entry.deadlineMs > now) break;
-      if (entry.gone) continue;
-      const conversation = entry.endedMs === null && entry.deadlineMs <= now ? unparkEntry(entry) : null;
+      if (table.startedMs(row) + ENDED_RETENTION_MS > now && table.deadlineMs(row) > now) break;
+      if (!table.has(row)) continue;
+      const isDue = table.isAlive(row) && table.deadlineMs(row) <= now;
+      const conversation = isDue ? this.#unpark(row) : null;
       if (conversation !== null) {
         this.end(conversation, "expired", "expired");
         expired.push(conversation);
       }
-      if (entry.endedMs !== null && entry.endedMs + ENDED_RETENTION_MS <= now) this.#forget(entry);
+      if (!table.isAlive(row) && table.endedMs(row) + ENDED_RETENTION_MS <= now) this.#forget(row);
     }
     this.#ended.trim();
     return expired;
@@ -202,50 +231,20 @@ export class ConversationStore {
 
   /** Loads the records of an earlier run. Returns how many are alive. */
   async load(): Promise<{ alive: number; unreadable: number }> {
-    const { store, clock, maxConversations } = this.#deps;
-    const now = clock.nowMs();
-    const found = new Map<string, Conversation>();
-    let unreadable = 0;
-    const add = (conversation: Conversation | null): void => {
-      if (conversation === null) unreadable++;
-      else if (conversation.deadlineMs > now || conversation.updatedMs + ENDED_RETENTION_MS > now) {
-        found.set(conversation.orderedId, conversation);
-      }
-    };
-    for await (const line of store.journal()) {
-      if (found.size >= maxConversations) break;
-      const conversation = decodeRecord(line, { stored: "journal" });
-      // The newest line comes first.
-      if (conversation === null || !found.has(conversation.orderedId)) add(conversation);
-    }
-    // A record under its own key is newer than the journal line that began the conversation.
-    for await (const { value, versionstamp } of store.list<unknown>(["conversation"])) {
-      if (versionstamp !== null) add(decodeRecord(value, { stored: { versionstamp } }));
-    }
-    const inOrder = [...found.values()].sort((a, b) => a.orderedId < b.orderedId ? -1 : 1);
-    for (const conversation of inOrder) this.add(conversation);
+    const endedRetentionMs = ENDED_RETENTION_MS;
+    const { conversations, unreadable } = await readStoredConversations(this.#deps, { endedRetentionMs });
+    // A record that another node wrote meanwhile is newer.
+    for (const one of conversations) if (this.#index.byId(one.orderedId) < 0) this.add(one);
     return { alive: this.#alive, unreadable };
   }
 
   newestFirst(limit: number): Conversation[] {
-    const found: Conversation[] = [];
-    for (const entry of this.#index.fromNewest()) {
-      if (found.length >= limit) break;
-      const conversation = entry.gone ? null : readConversationEntry(entry);
-      if (conversation !== null) found.push(conversation);
-    }
-    return found;
+    return this.#table.readNewest(limit);
   }
 
   /** The steps of live conversations, newest first. Decodes no record. */
-  *liveSteps(limit: number): Generator<{ id: string; step: string }> {
-    let left = limit;
-    for (const { gone, endedMs, orderedId, conversation, at } of this.#index.fromNewest()) {
-      if (left <= 0) return;
-      if (gone || endedMs !== null) continue;
-      left--;
-      yield { id: orderedId, step: conversation?.at ?? at };
-    }
+  liveSteps(limit: number): Generator<{ id: string; step: string }> {
+    return this.#table.liveSteps(limit);
   }
 
   #setOutcome(conversation: Conversation, outcome: ConversationOutcome, row: string): void {
@@ -255,43 +254,46 @@ export class ConversationStore {
     addMoment(conversation, { atMs: conversation.updatedMs, step: outcome, row });
   }
 
-  #countEnd({ signed }: ConversationEntry): void {
+  #unpark(row: number): Conversation | null {
+    return row < 0 ? null : this.#table.unpark(row);
+  }
+
+  #countEnd(row: number): void {
     this.#alive--;
-    if (!signed) this.#aliveUnsigned--;
+    if (!this.#table.isSigned(row)) this.#aliveUnsigned--;
   }
 
-  #rememberEnd(entry: ConversationEntry): void {
-    this.#ended.push(entry);
-    const oldest = this.#index.size - this.#alive > MAX_ENDED ? this.#ended.take() : null;
-    if (oldest !== null) this.#forget(oldest);
+  #rememberEnd(row: number): void {
+    this.#ended.push(row);
+    const oldest = this.#table.size - this.#alive > MAX_ENDED ? this.#ended.take() : -1;
+    if (oldest >= 0) this.#forget(oldest);
   }
 
-  #forget(entry: ConversationEntry): void {
-    if (entry.gone) return;
-    entry.gone = true;
-    this.#index.remove(entry);
-    if (entry.endedMs === null) this.#countEnd(entry);
+  #forget(row: number): void {
+    if (!this.#table.has(row)) return;
+    if (this.#table.isAlive(row)) this.#countEnd(row);
+    this.#index.remove(row);
+    this.#table.remove(row);
   }
 
-  #updateText(conversation: Conversation): string {
-    const text = recordText(conversation);
-    const entry = this.#index.byId(conversation.orderedId);
-    if (entry !== undefined) {
-      entry.text = text;
-      entry.at = conversation.at;
-      entry.textEnded = conversation.outcome !== null;
-      this.#index.update(entry, conversation);
+  /** Encodes the record and keeps it in memory. The result is valid until the next call. */
+  #updateRecord(conversation: Conversation): Uint8Array<ArrayBuffer> {
+    conversation.node = this.#deps.node ?? "";
+    const octets = encodeConversation(conversation);
+    const row = this.#index.byId(conversation.orderedId);
+    if (row >= 0) {
+      this.#table.setRecord(row, conversation, octets);
+      this.#index.update(row, conversation);
     }
-    return text;
+    return octets;
   }
 
   #expiryOf({ deadlineMs }: Conversation): number {
     return deadlineMs - this.#deps.clock.nowMs() + ENDED_RETENTION_MS;
   }
 
-  #recordMutation(conversation: Conversation, text: string): KvMutation {
+  #recordMutation(conversation: Conversation, octets: Uint8Array): KvMutation {
     const key = conversationKey(conversation.orderedId);
-    const value = new TextEncoder().encode(text);
-    return { type: "set", key, value, expireInMs: this.#expiryOf(conversation) };
+    return { type: "set", key, value: octets, expireInMs: this.#expiryOf(conversation) };
   }
 }

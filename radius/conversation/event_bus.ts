@@ -19,6 +19,8 @@ export interface EventBus extends GatewayMonitor {
   emit(event: GatewayEvent): void;
   /** Reports a change of a conversation. Its view is only built if there is an observer. */
   changed(conversation: Conversation): void;
+  /** Reports a conversation that another node changed. Its end is counted there. */
+  followed(conversation: Conversation): void;
 }
 
 /** @param options.target the directory whose users log in */
@@ -53,6 +55,10 @@ export function createEventBus(
       }
     }
   };
+  const show = (conversation: Conversation): void => {
+    if (observers.size === 0) return;
+    emit({ kind: "conversation", atMs: clock.nowMs(), conversation: shown(conversation) });
+  };
   return {
     conversations: (limit) => conversations.newestFirst(limit).map(shown),
     liveSteps: (limit) => conversations.liveSteps(limit),
@@ -74,10 +80,9 @@ export function createEventBus(
     emit,
     changed(conversation) {
       tally(conversation);
-      if (observers.size > 0) {
-        emit({ kind: "conversation", atMs: clock.nowMs(), conversation: shown(conversation) });
-      }
+      show(conversation);
     },
+    followed: show,
   };
 }
 

@@ -38,15 +38,19 @@ class LazyFacts implements Facts {
   readonly #deps: FlowContextDeps;
   readonly #conversation: Conversation;
   readonly #attempt: LoginAttempt;
-  /** The pairings that can be used for a login. */
-  readonly #pairings: readonly Pairing[];
+  #usable: readonly Pairing[] | null = null;
   #user: DirectoryUser | null = null;
 
   constructor(deps: FlowContextDeps, conversation: Conversation, attempt: LoginAttempt) {
     this.#deps = deps;
     this.#conversation = conversation;
     this.#attempt = attempt;
-    this.#pairings = deps.pairings.usable(conversation.user);
+  }
+
+  /** The pairings that can be used for a login. */
+  get #pairings(): readonly Pairing[] {
+    this.#usable ??= this.#deps.pairings.usable(this.#conversation.user);
+    return this.#usable;
   }
 
   get answer(): string {

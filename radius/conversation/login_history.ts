@@ -98,21 +98,21 @@ export function auditLogin(
 export function recordJoin(
   { store, log }: { store: Store; log: Log },
   conversation: Conversation,
-  { first, joined }: { first: Request; joined: Request },
+  { firstSource, joined }: { firstSource: string; joined: Request },
 ): void {
   const { orderedId, shownUser: user, client } = conversation;
   const fields = {
-    ...{ user, client, source: joined.source, firstSource: first.source },
+    ...{ user, client, source: joined.source, firstSource },
     conversation: orderedId,
   };
-  log[first.source === joined.source ? "info" : "warn"](
+  log[firstSource === joined.source ? "info" : "warn"](
     "login joined: a re-issued login gets the answer of the login that is in progress",
     fields,
   );
   const record = auditLogin(conversation, {
     action: "login.joined",
     source: joined.source,
-    sources: [first.source, joined.source],
+    sources: [firstSource, joined.source],
   });
   store.commit({ mutations: [record] }).catch((fault: unknown) =>
     log.error("a joined login could not be recorded in the audit log", { ...fields, fault: String(fault) })

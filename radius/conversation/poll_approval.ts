@@ -73,7 +73,7 @@ export async function awaitDecision(
   const notice = createNotice(deps.clock);
   const stop = deps.secondFactor.onDecision(requestId, notice.wake);
   try {
-    while (conversation.outcome === null) {
+    while (conversation.outcome === null && !conversation.overtaken) {
       const answer = await deps.secondFactor.status(requestId);
       attempt.decision = decisionOf(answer);
       attempt.denial = denialOf(deps, answer);

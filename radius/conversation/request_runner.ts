@@ -1,23 +1,28 @@
-// Runs a packet on its conversation, and answers the requests that wait for the result. Also finds the conversation of a packet, and detects
-// retransmissions (RFC 5080 §2.2.2).
+// Runs a packet on its conversation, and answers the requests that wait for the result.
 
 import type { Log } from "../../platform/log.ts";
 import { isStep, type Step } from "../protocol/steps.ts";
-import { type Conversation, type LastAnswer, placeOfTuple, type TokenOf } from "./conversation.ts";
+import { type Conversation, type LastAnswer } from "./conversation.ts";
+import { placeOfTuple } from "./tuple.ts";
 import type { Responder } from "../server/responder.ts";
 import type { LoginAttempt, Request } from "../server/request.ts";
 import { resumeInterrupted } from "./conversation_codec.ts";
 import { USER_LEFT } from "../factors/offboarding.ts";
-import { advanceConversation, type TurnResult } from "./state_machine.ts";
+import { advanceConversation } from "./state_machine.ts";
 import { FirstFactorBusy } from "./effects.ts";
 import type { PacketCapture } from "../server/packet_capture.ts";
+import { authenticatorText } from "./retransmissions.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
-import { ApprovalUsedError, type StateMachineDeps, UserLeftError } from "./turn.ts";
+import {
+  ApprovalUsedError,
+  ConcurrentUpdateError,
+  type StateMachineDeps,
+  type TurnListener,
+  type TurnResult,
+  UserLeftError,
+} from "./turn.ts";
+import type { RunInput } from "./run_input.ts";
 import type { PacketWork, WorkQueue } from "./work_queue.ts";
-import { toBase64Url } from "../../platform/runtime.ts";
-import type { Appended } from "../protocol/login_input.ts";
-import { authenticatorOf } from "../protocol/packet.ts";
-import type { ConversationStore } from "./conversation_store.ts";
 
 export interface RequestRunnerDeps {
   readonly machine: StateMachineDeps;
@@ -26,13 +31,8 @@ export interface RequestRunnerDeps {
   readonly sharedTuples: SharedTuples;
   readonly packets: PacketCapture;
   readonly log: Log;
-}
-
-/** A packet as the input of its conversation. */
-export interface RunInput extends Pick<PacketWork, "state" | "digest" | "hasPassword"> {
-  readonly attempt: LoginAttempt;
-  /** The older login that this one replaces, by its ordered id. */
-  readonly replaces: string | null;
+  /** Handles a request again whose result was not recorded, because what it depended on changed. */
+  readonly retry: (request: Request) => void;
 }
 
 /** Records an answer and sends it. If it cannot be recorded, memory returns to the stored state, and the client sends the packet again. */
@@ -45,12 +45,11 @@ export class RequestRunner {
 
   /** Runs a packet on a conversation and answers the requests that wait for it. */
   run(requests: Request[], conversation: Conversation, input: RunInput): void {
-    const { machine, works } = this.#deps;
-    const { attempt, state, digest, hasPassword, replaces } = input;
+    const { machine, works, packets } = this.#deps;
     const request = requests[0] as Request;
-    this.#deps.packets.received(conversation.orderedId, request);
+    packets.received(conversation.orderedId, request);
     const lastAnswer: LastAnswer = {
-      state,
+      state: input.state,
       identifier: request.octets[1] as number,
       authenticator: authenticatorText(request),
       atMs: request.receivedMs,
@@ -58,36 +57,29 @@ export class RequestRunner {
     const before = conversation.stored === "not"
       ? null
       : { ...conversation, moments: conversation.moments.slice() };
-    const result = advanceConversation(machine, {
-      conversation,
-      attempt,
-      lastAnswer,
-      answerDigest: digest,
-      replaces,
-    });
-    const { startedMs } = conversation;
-    const work: PacketWork = {
-      conversation,
-      requests,
-      state,
-      digest,
-      hasPassword,
-      startedMs,
-      result,
-      waiting: 0,
-    };
+    const work = new RunningPacket(this, conversation, { requests, input, before });
     works.add(work);
-    result.then(
-      (finished) => {
-        works.remove(work);
-        if (finished === null) this.#endedInProgress(work);
-        else this.#answerAll(work, finished, attempt);
-      },
-      (fault: unknown) => {
-        works.remove(work);
-        this.#failed(work, input, { before, fault });
-      },
-    );
+    advanceConversation(machine, {
+      conversation,
+      attempt: input.attempt,
+      lastAnswer,
+      typed: input.typed,
+      replaces: input.replaces,
+      listener: work,
+    });
+  }
+
+  /** Answers the requests of a packet whose result is recorded. @param result `null`: its conversation ended meanwhile */
+  finish(work: RunningPacket, result: TurnResult | null): void {
+    this.#deps.works.remove(work);
+    if (result === null) this.#endedInProgress(work);
+    else this.#answerAll(work, result, work.input.attempt);
+  }
+
+  /** Restores memory after a packet whose result is not recorded. */
+  fail(work: RunningPacket, fault: unknown): void {
+    this.#deps.works.remove(work);
+    this.#failed(work, work.input, { before: work.before, fault });
   }
 
   /** Lets one more request wait for the answer of a packet in progress. */
@@ -127,18 +119,59 @@ export class RequestRunner {
 
   #failed(
     { conversation, requests }: PacketWork,
-    { attempt, state, digest, hasPassword }: RunInput,
+    { attempt, state, typed, hasPassword }: RunInput,
     { before, fault }: { before: Conversation | null; fault: unknown },
   ): void {
+    const known = conversation.stored;
     this.#restore(conversation, before);
     if (before === null) this.#conclude(conversation);
+    if (fault instanceof ConcurrentUpdateError && this.#deps.machine.store.isShared) {
+      return void this.#lostRace({ requests, conversation, known, isLogin: state === null }, fault);
+    }
     if (fault instanceof ApprovalUsedError && !attempt.approvalUsed) {
       const again = this.#deps.machine.conversations.unpark(conversation.orderedId);
       const refused: LoginAttempt = { ...attempt, approvalUsed: true, decision: "denied" };
-      const input = { attempt: refused, state, digest, hasPassword, replaces: null };
+      const input = { attempt: refused, state, typed, hasPassword, replaces: null };
       if (again !== null) return this.run(requests, again, input);
     }
     for (const request of requests) this.#notRecorded(request, conversation, fault);
+  }
+
+  /** Reads again what changed, and handles the requests again. */
+  async #lostRace(
+    { requests, conversation, known, isLogin }: {
+      requests: readonly Request[];
+      conversation: Conversation;
+      known: Conversation["stored"];
+      isLogin: boolean;
+    },
+    fault: ConcurrentUpdateError,
+  ): Promise<void> {
+    const { machine: { store, conversations }, retry, log } = this.#deps;
+    const { orderedId } = conversation;
+    const fields = { conversation: orderedId, why: fault.message };
+    log.info("what this packet depends on changed meanwhile: it is handled again", fields);
+    try {
+      await store.catchUp();
+      await store.reread(fault.keys);
+    } catch (lost) {
+      for (const request of requests) this.#notRecorded(request, conversation, lost);
+      return;
+    }
+    const now = conversations.unpark(orderedId);
+    const isContinued = now !== null && isOtherVersion(now.stored, known);
+    // The phone must not show a request that this node opened and no record has.
+    const { requestId } = conversation;
+    if (requestId !== null && isContinued && now.requestId !== requestId) {
+      void this.#deps.machine.secondFactor.cancel(requestId);
+    }
+    for (const request of requests) {
+      if (!isLogin || !isContinued) retry(request);
+      // The client asked another node, which continues this login or has accepted it. A retransmission gets that Accept again.
+      else if (now.outcome === null || now.outcome === "superseded" || now.outcome === "accepted") {
+        this.#deps.responder.drop(request, "overtaken", { keepSlot: true });
+      } else this.repeat(request, now);
+    }
   }
 
   /** Records that no State value with the bare name is in use any more. */
@@ -196,71 +229,63 @@ export class RequestRunner {
   }
 }
 
-const DEVICE: Step = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
-
-/** The Request Authenticator as it is stored. */
-export function authenticatorText(request: Request): string {
-  return toBase64Url(authenticatorOf(request.octets));
+function isOtherVersion(a: Conversation["stored"], b: Conversation["stored"]): boolean {
+  return typeof a === "string" || typeof b === "string" ? a !== b : a.versionstamp !== b.versionstamp;
 }
 
-/**
- * Whether a packet is a retransmission of the last one: the same Request Authenticator, Identifier and State. Until a restart, the password is
- * compared too, because some clients use one Authenticator twice.
- */
-export function isSamePacket(
-  { lastAnswer, answerDigest, signed }: Conversation,
-  request: Request,
-  { state, digest }: { state: Step | null; digest: string },
-): boolean {
-  return lastAnswer !== null && lastAnswer.state === state &&
-    lastAnswer.authenticator === authenticatorText(request) &&
-    (lastAnswer.identifier === null || lastAnswer.identifier === request.octets[1]) &&
-    (answerDigest === null || answerDigest === digest) && (request.signed || !signed);
-}
+/** A packet in progress. It receives the result of its turn, without a promise. */
+class RunningPacket implements PacketWork, TurnListener {
+  readonly #runner: RequestRunner;
+  /** The conversation as it is stored; `null` if it is not stored. */
+  readonly before: Conversation | null;
+  readonly conversation: Conversation;
+  readonly requests: Request[];
+  readonly input: RunInput;
+  readonly startedMs: number;
+  #resumes: (() => void)[] | null = null;
 
-/** The conversation that this packet began, if it has not advanced since. @param newest of the packet's tuple */
-export function findSameLogin(
-  conversations: Pick<ConversationStore, "byLoginPacket">,
-  newest: Conversation | null,
-  { request, digest }: { request: Request; digest: string },
-): Conversation | null {
-  if (newest === null) return null;
-  const packet = { state: null, digest };
-  if (isSamePacket(newest, request, packet)) return newest;
-  if (!newest.hasToken) return null;
-  const identifier = request.octets[1] as number;
-  const other = conversations.byLoginPacket({ authenticator: authenticatorText(request), identifier });
-  return other !== null && other.tuple === newest.tuple && isSamePacket(other, request, packet)
-    ? other
-    : null;
-}
+  constructor(
+    runner: RequestRunner,
+    conversation: Conversation,
+    { requests, input, before }: { requests: Request[]; input: RunInput; before: Conversation | null },
+  ) {
+    this.#runner = runner;
+    this.before = before;
+    this.conversation = conversation;
+    this.requests = requests;
+    this.input = input;
+    this.startedMs = conversation.startedMs;
+  }
 
-/** The conversation of a State. An unsigned packet never answers one that began signed. */
-export function findByState(
-  { conversations, tokenOf }: { conversations: ConversationStore; tokenOf: TokenOf },
-  { signed }: Request,
-  { tuple, step, token }: { tuple: string; step: Step; token: string | null },
-): Conversation | null {
-  const found = token === null ? conversations.bareOn(tuple) : conversations.byToken(token);
-  if (found === null || found.tuple !== tuple || (found.signed && !signed)) return null;
-  return token === null || tokenOf(found.orderedId, step) === token ? found : null;
-}
+  get state(): Step | null {
+    return this.input.state;
+  }
+  get digest(): string {
+    return this.input.typed.digest;
+  }
+  get hasPassword(): boolean {
+    return this.input.hasPassword;
+  }
+  get waiting(): number {
+    return this.#resumes?.length ?? 0;
+  }
 
-/** Whether an answer is the last one, re-issued with another Identifier. After a restart, the result is always `false`. */
-export function isReissued(
-  { lastAnswer, answerDigest }: Conversation,
-  { step, digest, sinceMs }: { step: Step; digest: string; sinceMs: number },
-): boolean {
-  return lastAnswer !== null && lastAnswer.state === step && answerDigest === digest &&
-    lastAnswer.atMs >= sinceMs;
-}
+  wait(resume: () => void): void {
+    this.#resumes ??= [];
+    this.#resumes.push(resume);
+  }
 
-/** Whether a restart or a store failure interrupted a held login. Its client cannot answer a challenge, so a retransmission waits again. */
-export function wasCutOff(
-  { outcome, at, lastAnswer }: Conversation,
-  appended: Appended | null,
-  { device }: Request["client"]["policy"],
-): boolean {
-  return outcome === null && at === DEVICE && lastAnswer?.state === null &&
-    (device === "hold" || appended?.kind === "push");
+  finished(result: TurnResult | null): void {
+    this.#runner.finish(this, result);
+    this.#resume();
+  }
+
+  failed(fault: unknown): void {
+    this.#runner.fail(this, fault);
+    this.#resume();
+  }
+
+  #resume(): void {
+    for (const resume of this.#resumes ?? []) queueMicrotask(resume);
+  }
 }

@@ -5,6 +5,7 @@ import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
+import { type KnownTuple, TupleTable } from "./tuple_table.ts";
 
 export interface SharedTupleLogin {
   /** The tuple without the user. */
@@ -15,14 +16,6 @@ export interface SharedTupleLogin {
   readonly busy: boolean;
   /** Whether the sender proved that it knows the secret. If not, nothing is recorded. */
   readonly proven: boolean;
-}
-
-interface Known {
-  user: string;
-  /** Whether its last login has no final answer yet. */
-  open: boolean;
-  /** Until when the tuple counts as shared. */
-  sharedUntilMs: number;
 }
 
 const SHARED_MS = 24 * 3600_000;
@@ -40,6 +33,8 @@ interface SharedTuplesDeps {
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Log;
   readonly vault: Pick<Vault, "digest">;
+  /** Random, so that clients cannot predict the hashes of tuples. */
+  readonly hashSeed?: number;
   readonly maxKnown?: number;
   readonly maxShared?: number;
 }
@@ -48,8 +43,9 @@ export class SharedTuples {
   readonly #deps: SharedTuplesDeps;
   readonly #maxKnown: number;
   readonly #maxShared: number;
-  #current = new Map<string, Known>();
-  #previous = new Map<string, Known>();
+  readonly #seed: number;
+  #current: TupleTable;
+  #previous: TupleTable;
   #shared = 0;
   #countedMs = 0;
 
@@ -57,6 +53,9 @@ export class SharedTuples {
     this.#deps = deps;
     this.#maxKnown = deps.maxKnown ?? MAX_KNOWN;
     this.#maxShared = deps.maxShared ?? MAX_SHARED;
+    this.#seed = deps.hashSeed ?? 1;
+    this.#current = new TupleTable(this.#seed);
+    this.#previous = new TupleTable(this.#seed);
     deps.store.follow([STORE_KEY], (entry) => this.#apply(entry));
   }
 
@@ -67,17 +66,19 @@ export class SharedTuples {
   distinguishes({ place, user, busy, proven }: SharedTupleLogin): boolean {
     const key = this.#keyOf(place);
     const known = this.#find(key);
-    const isShared = busy || (known !== undefined && (known.user !== user || known.open));
-    if (!proven) return !isShared && !this.#isMarked(known);
-    const entry = known ?? { user, open: true, sharedUntilMs: 0 };
-    if (known === undefined) this.#set(key, entry);
+    const table = this.#current;
+    const isOfAnother = known >= 0 && (!table.isUser(known, user) || table.isOpen(known));
+    const isShared = busy || isOfAnother;
     const wasMarked = this.#isMarked(known);
+    if (!proven) return !isShared && !wasMarked;
+    const row = known >= 0 ? known : this.#add({ key, user, open: true, sharedUntilMs: 0 });
     // Renewed at most every half day, so that not every login of a portal writes to the store.
-    if (isShared && entry.sharedUntilMs < this.#nowMs() + SHARED_MS / 2 && !this.#isFull()) {
-      this.#mark(key, entry);
+    const isToRenew = this.#current.sharedUntilMs(row) < this.#nowMs() + SHARED_MS / 2;
+    if (isShared && isToRenew && !this.#isFull()) this.#mark(key, row);
+    if (known >= 0) {
+      table.setUser(row, { key, user });
+      table.setOpen(row, true);
     }
-    entry.user = user;
-    entry.open = true;
     return !isShared && !wasMarked;
   }
 
@@ -88,8 +89,8 @@ export class SharedTuples {
 
   /** Records that a login has its final answer, or will get none, so that no State value of it is in use. */
   concluded(place: string, user: string): void {
-    const known = this.#find(this.#keyOf(place));
-    if (known !== undefined && known.user === user) known.open = false;
+    const row = this.#find(this.#keyOf(place));
+    if (row >= 0 && this.#current.isUser(row, user)) this.#current.setOpen(row, false);
   }
 
   async load(): Promise<void> {
@@ -104,11 +105,11 @@ export class SharedTuples {
     const mark = value as { user: string; untilMs: number } | null;
     const now = this.#nowMs();
     if (typeof place !== "string" || typeof mark?.user !== "string" || !(mark.untilMs > now)) return;
-    const known = this.#find(place);
-    if (known === undefined || known.sharedUntilMs <= now) this.#shared++;
-    if (known === undefined) {
-      this.#set(place, { user: mark.user, open: false, sharedUntilMs: mark.untilMs });
-    } else known.sharedUntilMs = Math.max(known.sharedUntilMs, mark.untilMs);
+    const row = this.#find(place);
+    if (row < 0 && this.#isFull()) return;
+    if (row < 0 || this.#current.sharedUntilMs(row) <= now) this.#shared++;
+    if (row < 0) this.#add({ key: place, user: mark.user, open: false, sharedUntilMs: mark.untilMs });
+    else this.#current.setSharedUntil(row, Math.max(this.#current.sharedUntilMs(row), mark.untilMs));
   }
 
   #nowMs(): number {
@@ -119,31 +120,35 @@ export class SharedTuples {
     return place.length <= MAX_KEY_CHARACTERS ? place : this.#deps.vault.digest(STORE_KEY, place);
   }
 
-  #set(key: string, known: Known): void {
+  /** Adds a tuple to the present generation. Returns its row. */
+  #add(known: KnownTuple): number {
     if (this.#current.size >= this.#maxKnown) this.#startGeneration();
-    this.#current.set(key, known);
+    return this.#current.add(known);
   }
 
-  #find(key: string): Known | undefined {
-    const known = this.#current.get(key);
-    if (known !== undefined || this.#previous.size === 0) return known;
-    const older = this.#previous.get(key);
-    if (older === undefined) return undefined;
-    this.#previous.delete(key);
-    this.#set(key, older);
-    return older;
+  /** The row of a tuple in the present generation, or -1. A tuple of the previous one moves to the present one. */
+  #find(key: string): number {
+    const row = this.#current.find(key);
+    if (row >= 0 || this.#previous.size === 0) return row;
+    const older = this.#previous.find(key);
+    if (older < 0) return -1;
+    const known = this.#previous.read(older);
+    this.#previous.remove(older);
+    return this.#add(known);
   }
 
   /** Removes the tuples that were unused for the longest time, except the shared ones. */
   #startGeneration(): void {
     const now = this.#nowMs();
-    const next = new Map<string, Known>();
+    const next = new TupleTable(this.#seed);
     for (const generation of [this.#previous, this.#current]) {
-      for (const [key, known] of generation) if (known.sharedUntilMs > now) next.set(key, known);
+      for (const row of generation.shared(now)) {
+        next.add(generation.read(row));
+        generation.remove(row);
+      }
     }
     this.#shared = next.size;
     this.#previous = this.#current;
-    for (const key of next.keys()) this.#previous.delete(key);
     this.#current = next;
   }
 
@@ -156,23 +161,24 @@ export class SharedTuples {
     this.#countedMs = now;
     this.#shared = 0;
     for (const generation of [this.#previous, this.#current]) {
-      for (const { sharedUntilMs } of generation.values()) if (sharedUntilMs > now) this.#shared++;
+      for (const _row of generation.shared(now)) this.#shared++;
     }
     return this.#shared >= this.#maxShared;
   }
 
-  #isMarked(known: Known | undefined): boolean {
-    return (known !== undefined && known.sharedUntilMs > this.#nowMs()) || this.#isFull();
+  #isMarked(row: number): boolean {
+    return (row >= 0 && this.#current.sharedUntilMs(row) > this.#nowMs()) || this.#isFull();
   }
 
-  #mark(key: string, known: Known): void {
+  #mark(key: string, row: number): void {
     const now = this.#nowMs();
-    if (known.sharedUntilMs <= now) this.#shared++;
-    known.sharedUntilMs = now + SHARED_MS;
+    if (this.#current.sharedUntilMs(row) <= now) this.#shared++;
+    const untilMs = now + SHARED_MS;
+    this.#current.setSharedUntil(row, untilMs);
     const mutation: Mutation = {
       type: "set",
       key: [STORE_KEY, key],
-      value: { user: known.user, untilMs: known.sharedUntilMs },
+      value: { user: this.#current.read(row).user, untilMs },
       expireInMs: SHARED_MS,
     };
     this.#deps.store.commit({ mutations: [mutation] }).catch((fault: unknown) =>

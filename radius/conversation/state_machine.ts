@@ -13,45 +13,54 @@ import {
   addRowMoment,
   commitTurn,
   explainRace,
+  failTurn,
+  FirstRecord,
+  isFirstRecordOnly,
+  noteAnswer,
   replaceOlder,
   type StateMachineDeps,
   type Turn,
+  type TurnResult,
   useApproval,
 } from "./turn.ts";
+import { StoreUnavailable } from "../../platform/store_fault.ts";
 import { WriteBatch } from "../../platform/write_batch.ts";
-
-export interface TurnResult {
-  /** After Cancel, the new conversation. */
-  readonly conversation: Conversation;
-  readonly row: FlowRow;
-  readonly kind: "challenge" | "accept" | "reject";
-  /** Encoded attributes of an Access-Accept, otherwise `null`. */
-  readonly attributes: Uint8Array | null;
-}
 
 /** No path through the table has so many rows. This bound ends the loop even if the table has a cycle. */
 const MAX_ROWS = 16;
 
+/** After an outage of the store, a message must not reach a user whose login is over. No client waits longer. */
+const MAX_CLAIM_MS = 60_000;
 const NO_NUMBERS: readonly string[] = [];
 
 /**
- * Advances a conversation by one packet. Resolves to `null` if another request ended the conversation meanwhile.
+ * Advances a conversation by one packet.
  *
  * @param packet.replaces the ordered id of an older login that this one replaces; the next commit ends it
- * @throws UserLeftError, ConcurrentUpdateError, ApprovalUsedError, or an error of the store: then no answer may be sent
+ * @param packet.listener receives the result
  */
 export function advanceConversation(
   deps: StateMachineDeps,
-  packet: Pick<Turn, "conversation" | "attempt" | "lastAnswer" | "answerDigest" | "replaces">,
-): Promise<TurnResult | null> {
-  const turn: Turn = { ...packet, ended: [], batch: new WriteBatch() };
-  const from = firstPlace(turn);
-  if (packet.attempt.client.policy.firstFactor === "none") replaceOlder(deps, turn);
-  const result = advance(deps, turn, from);
-  return result.catch((fault: unknown) => {
-    turn.batch.rollBack();
-    throw fault;
-  });
+  packet: Pick<Turn, "conversation" | "attempt" | "lastAnswer" | "typed" | "replaces" | "listener">,
+): void {
+  const { conversation, attempt, lastAnswer, typed, replaces, listener } = packet;
+  const turn: Turn = {
+    conversation,
+    attempt,
+    lastAnswer,
+    typed,
+    replaces,
+    listener,
+    ended: [],
+    batch: new WriteBatch(),
+  };
+  try {
+    const from = firstPlace(turn);
+    if (packet.attempt.client.policy.firstFactor === "none") replaceOlder(deps, turn);
+    advance(deps, turn, from);
+  } catch (fault) {
+    queueMicrotask(() => failTurn(turn, fault));
+  }
 }
 
 function firstPlace({ conversation, attempt }: Turn): FlowPlace {
@@ -61,58 +70,72 @@ function firstPlace({ conversation, attempt }: Turn): FlowPlace {
 }
 
 /** Follows rows until one calls another service or the turn ends. For most packets, the commit is the only wait. */
-function advance(deps: StateMachineDeps, turn: Turn, from: FlowPlace): Promise<TurnResult | null> {
+function advance(deps: StateMachineDeps, turn: Turn, from: FlowPlace): void {
   let place = from;
+  let facts = gatherFacts(deps, turn.conversation, turn.attempt);
   for (let count = 0; count < MAX_ROWS; count++) {
-    const facts = gatherFacts(deps, turn.conversation, turn.attempt);
     const row = step(place, facts);
-    if (callsUpstream(row)) return advanceUpstream(deps, turn, facts, row);
+    if (callsUpstream(row)) return void advanceUpstream(deps, turn, facts, row);
     for (const effect of row.then) applyStoreEffect(deps, effect, turn, facts, row);
-    const ending = endAt(deps, turn, facts, row);
-    if (ending !== null) return ending;
+    if (endAt(deps, turn, facts, row)) return;
+    // A row without effects changed nothing that a condition reads.
+    if (row.then.length > 0) facts = gatherFacts(deps, turn.conversation, turn.attempt);
     place = row.to as FlowPlace;
   }
-  return Promise.reject(new Error(`Cannot end the turn at "${place}": over ${MAX_ROWS} rows`));
+  throw new Error(`Cannot end the turn at "${place}": over ${MAX_ROWS} rows`);
 }
 
-/** Makes the effects of a row that calls another service, then continues with its result. */
+/** Makes the effects of a row that calls another service, then continues with its result. Never rejects. */
 async function advanceUpstream(
   deps: StateMachineDeps,
   turn: Turn,
   facts: Facts,
   row: FlowRow,
-): Promise<TurnResult | null> {
+): Promise<void> {
+  let isEnded: boolean;
+  try {
+    isEnded = await isEndedInEffects(deps, turn, facts, row);
+    if (!isEnded && !endAt(deps, turn, facts, row)) advance(deps, turn, row.to as FlowPlace);
+  } catch (fault) {
+    return failTurn(turn, fault);
+  }
+  if (!isEnded) return;
+  cancelOpenRequest(deps, turn.conversation);
+  turn.listener.finished(null);
+}
+
+/** Makes the effects of a row. Returns whether another request ended the conversation meanwhile. */
+async function isEndedInEffects(
+  deps: StateMachineDeps,
+  turn: Turn,
+  facts: Facts,
+  row: FlowRow,
+): Promise<boolean> {
   for (const effect of row.then) {
     if (!EFFECTS[effect].upstream) applyStoreEffect(deps, effect, turn, facts, row);
     else await applyUpstreamEffect(deps, effect, turn, facts, row);
-    if (turn.conversation.outcome !== null) {
-      cancelOpenRequest(deps, turn.conversation);
-      return null;
-    }
+    if (turn.conversation.outcome !== null) return true;
   }
-  const ending = endAt(deps, turn, facts, row);
-  if (ending !== null) return await ending;
-  const pending = prepareUserAgain(deps, turn.conversation.user);
-  if (pending !== null) {
-    await pending;
-    if (turn.conversation.outcome !== null) {
-      cancelOpenRequest(deps, turn.conversation);
-      return null;
-    }
-  }
-  return await advance(deps, turn, row.to as FlowPlace);
+  const isPassage = row.to !== "accept" && row.to !== "reject" && !isStep(row.to);
+  const pending = isPassage ? prepareUserAgain(deps, turn.conversation.user) : null;
+  if (pending !== null) await pending;
+  return turn.conversation.outcome !== null;
 }
 
-/** The end of the turn if the row leads to a step or to the end of the login; `null` if it leads into a passage. */
-function endAt(deps: StateMachineDeps, turn: Turn, facts: Facts, row: FlowRow): Promise<TurnResult> | null {
-  if (row.to === "accept" || row.to === "reject") return finish(deps, turn, row, row.to);
-  if (!isStep(row.to)) return null;
+/** Ends the turn if the row leads to a step or to the end of the login. `false` if it leads into a passage. */
+function endAt(deps: StateMachineDeps, turn: Turn, facts: Facts, row: FlowRow): boolean {
+  if (row.to === "accept" || row.to === "reject") {
+    finish(deps, turn, row, row.to);
+    return true;
+  }
+  if (!isStep(row.to)) return false;
   turn.conversation.numbers = row.prompt === "which_sms_number"
     ? facts.smsNumbers
     : row.prompt === "which_voice_number"
     ? facts.voiceNumbers
     : NO_NUMBERS;
-  return finish(deps, turn, row, "challenge");
+  finish(deps, turn, row, "challenge");
+  return true;
 }
 
 /** Cancels a request that was opened while its conversation ended. Otherwise the phone would continue to show it. */
@@ -133,11 +156,15 @@ async function applyUpstreamEffect(
   if (row.to !== "accept" && row.to !== "reject") conversation.at = row.to;
   if ("claimed" in EFFECTS[effect]) {
     // After a restart, the server recognizes the same answer and does not make the effect again.
-    conversation.lastAnswer = turn.lastAnswer;
-    conversation.answerDigest = turn.answerDigest;
+    noteAnswer(turn);
     addRowMoment(deps, turn, row);
     await commitTurn(deps, turn);
     if (conversation.outcome !== null) return;
+    if (deps.clock.nowMs() - attempt.receivedMs > MAX_CLAIM_MS) {
+      throw new StoreUnavailable(
+        "The claim of an effect was recorded too late: its client does not wait any more",
+      );
+    }
   }
   await prepared.perform();
 }
@@ -147,20 +174,22 @@ function finish(
   turn: Turn,
   row: FlowRow,
   kind: TurnResult["kind"],
-): Promise<TurnResult> {
+): void {
   const { conversation } = turn;
   let approvalKey: Deno.KvKey | null = null;
   conversation.round++;
   conversation.prompt = row.prompt;
-  conversation.lastAnswer = turn.lastAnswer;
-  conversation.answerDigest = turn.answerDigest;
+  noteAnswer(turn);
   if (kind === "challenge") {
     conversation.at = row.to as FlowPlace;
     addRowMoment(deps, turn, row);
   } else {
     const outcome = kind === "accept" ? "accepted" : "rejected";
     const { refusedFor, denial } = turn.attempt;
-    if (kind === "accept") approvalKey = useApproval(deps, conversation, turn.batch);
+    if (kind === "accept") {
+      approvalKey = useApproval(deps, conversation, turn.batch);
+      turn.batch.checks.push(...deps.offboarding.departureChecks(conversation.user));
+    }
     deps.conversations.end(conversation, outcome, row.name);
     turn.batch.mutations.push(
       historyMutation(conversation, { target: deps.target, refusedFor, denial }),
@@ -175,7 +204,12 @@ function finish(
     );
   }
   const attributes = kind === "accept" ? deps.acceptAttributes.of(conversation.user) : null;
-  const finished = commitTurn(deps, turn).then(() => ({ conversation, row, kind, attributes }));
+  const result: TurnResult = { conversation, row, kind, attributes };
+  if (isFirstRecordOnly(turn)) return new FirstRecord(deps, turn, result).begin();
+  const committed = commitTurn(deps, turn);
   const key = approvalKey;
-  return key === null ? finished : finished.catch((fault: unknown) => explainRace(deps, fault, key));
+  const explained = key === null
+    ? committed
+    : committed.catch((fault: unknown) => explainRace(deps, fault, key));
+  explained.then(() => turn.listener.finished(result), (fault: unknown) => failTurn(turn, fault));
 }

@@ -91,7 +91,7 @@ function useRecoveryCode(deps: StateMachineDeps, turn: Turn): void {
   const digest = attempt.recoveryCode ?? null;
   const used = digest === null ? null : deps.recoveryCodes.prepareUse(conversation.user, digest);
   if (used === null) {
-    throw new ConcurrentUpdateError(`Cannot use a recovery code of "${conversation.user}": it is gone`);
+    throw new ConcurrentUpdateError(`Cannot use a recovery code of "${conversation.user}": it is gone`, []);
   }
   conversation.factor = "recovery";
   turn.batch.checks.push(used.check);

@@ -1,30 +1,51 @@
 // A turn: the changes of one packet on its conversation, and the commit that records them before the answer is sent.
 
 import type { Check, Mutation, Store } from "../../platform/store.ts";
-import type { JournalLine } from "../../platform/commit_batch.ts";
+import type { JournalLine, JournalListener } from "../../platform/journal.ts";
 import type { FlowRow } from "../flow/flow.ts";
 import type { AcceptAttributes } from "../factors/reply_attributes.ts";
 import type { LoginAttempt } from "../server/request.ts";
 import type { FlowContextDeps } from "./flow_context.ts";
 import { addMoment, type Conversation, type LastAnswer } from "./conversation.ts";
+import { conversationKey } from "./conversation_codec.ts";
 import type { ConversationStore, RecordWrite } from "./conversation_store.ts";
 import { historyMutation } from "./login_history.ts";
 import type { Offboarding } from "../factors/offboarding.ts";
 import type { SecondFactorService } from "../ports.ts";
+import type { PasswordDigests } from "./peers.ts";
 import type { UpstreamDeps } from "./poll_approval.ts";
 import type { WriteBatch } from "../../platform/write_batch.ts";
+
+/** The result of a turn. */
+export interface TurnResult {
+  /** After Cancel, the new conversation. */
+  readonly conversation: Conversation;
+  readonly row: FlowRow;
+  readonly kind: "challenge" | "accept" | "reject";
+  /** Encoded attributes of an Access-Accept, otherwise `null`. */
+  readonly attributes: Uint8Array | null;
+}
+
+/** Receives the end of a turn. Exactly one function is called, once, and never before the call that began the turn has returned. */
+export interface TurnListener {
+  /** The result is recorded. `null`: another request ended the conversation meanwhile. */
+  finished(result: TurnResult | null): void;
+  /** A UserLeftError, ConcurrentUpdateError, ApprovalUsedError, or an error of the store: no answer may be sent. */
+  failed(fault: unknown): void;
+}
 
 /** The changes of one packet, until they are committed. */
 export interface Turn {
   conversation: Conversation;
   readonly attempt: LoginAttempt;
   readonly lastAnswer: LastAnswer;
-  readonly answerDigest: string;
+  readonly typed: PasswordDigests;
   /** The ordered id of the older login that this one replaces after its first factor. */
   replaces: string | null;
   /** Conversations that end in the same commit. */
   readonly ended: Conversation[];
   readonly batch: WriteBatch;
+  readonly listener: TurnListener;
 }
 
 export interface StateMachineDeps extends FlowContextDeps, UpstreamDeps {
@@ -71,12 +92,12 @@ export function addRowMoment(deps: StateMachineDeps, { conversation }: Turn, row
  */
 export function commitTurn(deps: StateMachineDeps, turn: Turn): Promise<void> {
   const { conversation, ended } = turn;
-  if (!deps.offboarding.mayRecord(conversation)) {
-    return Promise.reject(
-      new UserLeftError(`Cannot advance conversation "${conversation.orderedId}": its user is being removed`),
-    );
-  }
+  const left = userLeft(deps, conversation);
+  if (left !== null) return Promise.reject(left);
   const { mutations, checks } = turn.batch;
+  if (conversation.overtaken) {
+    return Promise.reject(lostRace(conversation, [conversationKey(conversation.orderedId)]));
+  }
   const writing = deps.conversations.record(conversation);
   const journal = add(writing, { checks, mutations });
   for (const older of ended) {
@@ -86,21 +107,101 @@ export function commitTurn(deps: StateMachineDeps, turn: Turn): Promise<void> {
     else add(deps.conversations.record(older), { checks, mutations });
   }
   return deps.store.commit({ checks, mutations, journal }).then((outcome) => {
-    if (!outcome.ok) {
-      throw new ConcurrentUpdateError(
-        `Cannot advance conversation "${conversation.orderedId}": it was advanced elsewhere`,
-      );
-    }
+    if (!outcome.ok) throw lostRace(conversation, basisKeys({ checks, mutations }));
     const { versionstamp } = outcome;
-    conversation.stored = journal === undefined ? { versionstamp } : "journal";
-    for (const older of ended) {
-      older.stored = { versionstamp };
-      deps.changed(older);
-    }
-    turn.batch.committed();
-    ended.length = 0;
-    deps.changed(conversation);
+    adoptCommit(deps, turn, { versionstamp, stored: journal === undefined ? { versionstamp } : "journal" });
   });
+}
+
+/** The records that a commit depended on. */
+function basisKeys({ checks, mutations }: Pick<WriteBatch, "checks" | "mutations">): Deno.KvKey[] {
+  const based = mutations.flatMap((mutation) =>
+    mutation.type !== "audit" && mutation.basis !== undefined ? [mutation.key] : []
+  );
+  return [...checks.map(({ key }) => key), ...based];
+}
+
+function lostRace({ orderedId }: Conversation, keys: readonly Deno.KvKey[]): ConcurrentUpdateError {
+  return new ConcurrentUpdateError(
+    `Cannot advance conversation "${orderedId}": what it depends on was changed elsewhere`,
+    keys,
+  );
+}
+
+/** Records the last packet of the conversation, so that a retransmission is recognized, also by another node. */
+export function noteAnswer({ conversation, lastAnswer, typed }: Turn): void {
+  conversation.lastAnswer = lastAnswer;
+  conversation.answerDigest = typed.digest;
+  conversation.peerDigests = typed.peerDigests;
+  conversation.interrupted = false;
+}
+
+/** Updates memory after a commit. */
+function adoptCommit(
+  deps: StateMachineDeps,
+  { conversation, ended, batch }: Turn,
+  { versionstamp, stored }: { versionstamp: string; stored: Conversation["stored"] },
+): void {
+  conversation.stored = stored;
+  for (const older of ended) {
+    older.stored = { versionstamp };
+    deps.changed(older);
+  }
+  batch.committed();
+  ended.length = 0;
+  deps.changed(conversation);
+}
+
+/** The error of a turn whose user is being removed or was removed; otherwise `null`. */
+function userLeft({ offboarding }: StateMachineDeps, conversation: Conversation): UserLeftError | null {
+  if (offboarding.mayRecord(conversation)) return null;
+  return new UserLeftError(
+    `Cannot advance conversation "${conversation.orderedId}": its user is being removed`,
+  );
+}
+
+/** Whether a turn writes only the first record of its conversation: the first challenge of most logins. */
+export function isFirstRecordOnly({ conversation, ended, batch }: Turn): boolean {
+  return conversation.stored === "not" && ended.length === 0 && batch.isEmpty;
+}
+
+/**
+ * Does what {@link commitTurn} does for a turn that writes only its first record, and then ends the turn. It needs no promise, because
+ * the journal calls the object that it returns the result to.
+ */
+export class FirstRecord implements JournalListener {
+  readonly #deps: StateMachineDeps;
+  readonly #turn: Turn;
+  readonly #result: TurnResult;
+
+  constructor(deps: StateMachineDeps, turn: Turn, result: TurnResult) {
+    this.#deps = deps;
+    this.#turn = turn;
+    this.#result = result;
+  }
+
+  /** @throws UserLeftError */
+  begin(): void {
+    const { conversation } = this.#turn;
+    const left = userLeft(this.#deps, conversation);
+    if (left !== null) throw left;
+    this.#deps.conversations.recordFirst(conversation, this);
+  }
+
+  recorded(): void {
+    adoptCommit(this.#deps, this.#turn, { versionstamp: "", stored: "journal" });
+    this.#turn.listener.finished(this.#result);
+  }
+
+  notRecorded(fault: unknown): void {
+    failTurn(this.#turn, fault);
+  }
+}
+
+/** Undoes the changes of a turn in memory, and ends it. */
+export function failTurn({ batch, listener }: Turn, fault: unknown): void {
+  batch.rollBack();
+  listener.failed(fault);
 }
 
 /** Adds the write of a record to a transaction, or returns its journal line. */
@@ -114,8 +215,16 @@ function add(
   return undefined;
 }
 
-/** Another packet changed the conversation first. */
-export class ConcurrentUpdateError extends Error {}
+/** Another packet changed the conversation, or a record that it depends on, first. */
+export class ConcurrentUpdateError extends Error {
+  /** The records to read again. */
+  readonly keys: readonly Deno.KvKey[];
+
+  constructor(message: string, keys: readonly Deno.KvKey[]) {
+    super(message);
+    this.keys = keys;
+  }
+}
 
 /** Another login was accepted with the same approval. */
 export class ApprovalUsedError extends Error {}

@@ -3,7 +3,6 @@
 
 import type { Step } from "../protocol/steps.ts";
 import type { Conversation } from "./conversation.ts";
-import type { TurnResult } from "./state_machine.ts";
 import type { Request } from "../server/request.ts";
 
 /** A packet in progress. */
@@ -18,9 +17,10 @@ export interface PacketWork {
   readonly hasPassword: boolean;
   /** When the conversation began. */
   readonly startedMs: number;
-  readonly result: Promise<TurnResult | null>;
   /** Other answers to the same challenge that wait for this one. */
-  waiting: number;
+  readonly waiting: number;
+  /** Lets another answer wait: `resume` is called when this packet is no longer in progress. */
+  wait(resume: () => void): void;
 }
 
 /** The values that a re-issued login must share with the unanswered one. */
@@ -57,6 +57,10 @@ export class WorkQueue {
     const { orderedId, tuple } = work.conversation;
     if (this.#works.get(orderedId) === work) this.#works.delete(orderedId);
     if (work.state === null && this.#logins.get(tuple) === work) this.#logins.delete(tuple);
+  }
+
+  has(orderedId: string): boolean {
+    return this.#works.has(orderedId);
   }
 
   find({ orderedId }: Conversation): PacketWork | undefined {

@@ -35,7 +35,7 @@ type Kind = "push" | "user_send" | "number_send";
 
 export class Limits {
   readonly #deps: LimitsDeps;
-  readonly #versions = new RecordVersions();
+  readonly #versions: RecordVersions;
   readonly #hourly: HourlyLimits;
   readonly #lockout: Lockout;
   readonly #times = {
@@ -47,7 +47,7 @@ export class Limits {
   constructor(deps: LimitsDeps) {
     const { clock, settings, maxStrangers, onAlarm = () => undefined } = deps;
     this.#deps = deps;
-    const versions = this.#versions;
+    const versions = this.#versions = new RecordVersions(deps.store);
     this.#hourly = new HourlyLimits({ clock, settings, onAlarm, versions });
     const onFailure = (failure: { locked: boolean }) => this.#hourly.countFailure(failure);
     this.#lockout = new Lockout({ clock, settings, maxStrangers, onFailure, versions });

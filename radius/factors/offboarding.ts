@@ -5,8 +5,9 @@ import { auditEntry } from "../../platform/audit.ts";
 import type { PreparedChange } from "../../platform/write_batch.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
-import type { Mutation, Store } from "../../platform/store.ts";
-import { departureMutation } from "../../platform/user_record.ts";
+import { RecordVersions } from "../../platform/cluster/record_versions.ts";
+import type { Check, Mutation, Store } from "../../platform/store.ts";
+import { departureKey, departureMutation } from "../../platform/user_record.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { ConversationStore } from "../conversation/conversation_store.ts";
 import { recordEndedLogins } from "../conversation/login_history.ts";
@@ -42,6 +43,7 @@ export const USER_LEFT = "user_left";
 
 /** Logins that end in the commit of the removal. The size of a commit is limited, and an attacker can begin thousands of logins for one name. */
 const MAX_ENDS = 20;
+const NO_CHECKS: readonly Check[] = [];
 /** Removed users whose older conversations are refused. */
 const MAX_LEFT = 100_000;
 
@@ -53,8 +55,22 @@ export class Offboarding {
   readonly #left = new Map<string, { readonly id: string; readonly untilMs: number }>();
   readonly #listeners = new Set<OnPhoneRevoked>();
 
+  readonly #departures: RecordVersions;
+
   constructor(deps: OffboardingDeps) {
     this.#deps = deps;
+    this.#departures = new RecordVersions(deps.store);
+    deps.store.follow(["user_departure", deps.target], ({ key, value, versionstamp }) => {
+      this.#departures.apply(key, versionstamp);
+      if (typeof value === "string") this.#addLeft(String(key[2]), value);
+    });
+  }
+
+  /** The check that fails if another node removes the user before an Access-Accept is recorded. */
+  departureChecks(user: string): readonly Check[] {
+    if (!this.#deps.store.isShared) return NO_CHECKS;
+    const key = departureKey(this.#deps.target, user);
+    return [{ key, versionstamp: this.#departures.known(key) }];
   }
 
   /** Whether the user was removed after the conversation began. */
@@ -86,7 +102,9 @@ export class Offboarding {
       ],
       done: () => {
         this.#endLeaving(user);
-        this.#addLeft(user);
+        this.#addLeft(user, this.#deps.orderedId());
+        // The version of the departure is read again when the next login of the user is accepted.
+        this.#departures.forget(departureKey(target, user));
         counters.count("users_left");
         this.#endConversations(user);
         this.#notifyRevoked(removed.pairings);
@@ -111,14 +129,15 @@ export class Offboarding {
     else this.#leaving.delete(user);
   }
 
-  #addLeft(user: string): void {
+  /** @param id conversations up to this id are refused */
+  #addLeft(user: string, id: string): void {
     const nowMs = this.#deps.clock.nowMs();
     for (const [name, { untilMs }] of this.#left) {
       if (untilMs > nowMs && this.#left.size < MAX_LEFT) break;
       this.#left.delete(name);
     }
     this.#left.delete(user);
-    this.#left.set(user, { id: this.#deps.orderedId(), untilMs: nowMs + this.#deps.conversationTtlMs });
+    this.#left.set(user, { id, untilMs: nowMs + this.#deps.conversationTtlMs });
   }
 
   /** Ends the live conversations in memory, including those that began while the commit was in progress. */

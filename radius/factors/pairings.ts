@@ -31,12 +31,13 @@ interface NewDevice {
 export class Pairings {
   readonly #deps: FactorStoreDeps;
   readonly #cache = new PairingCache();
-  readonly #versions = new RecordVersions();
+  readonly #versions: RecordVersions;
   readonly #users = new KeyedMutex();
   readonly #devices = new KeyedMutex();
 
   constructor(deps: FactorStoreDeps) {
     this.#deps = deps;
+    this.#versions = new RecordVersions(deps.store);
     deps.store.follow(["pairing", deps.target], (entry) => this.#apply(entry));
     deps.store.follow(["preference", deps.target], (entry) => this.#applyPreference(entry));
   }
@@ -55,7 +56,8 @@ export class Pairings {
 
   /** The pairings that can be used for a login: all except unconfirmed ones that a revoked phone added. */
   usable(user: string): readonly Pairing[] {
-    return this.of(user).filter(({ addedBy }) => this.isConfirmed(user, addedBy));
+    const all = this.of(user);
+    return all.length === 0 ? all : all.filter(({ addedBy }) => this.isConfirmed(user, addedBy));
   }
 
   /** Whether a factor with this `addedBy` can be used: its phone, and each phone that added that phone, is still paired. */
@@ -115,7 +117,7 @@ export class Pairings {
       createdMs: clock.nowMs(),
       ...(wanted.addedBy === undefined ? {} : { addedBy: wanted.addedBy }),
     };
-    const key = this.#keyOf({ ...head, kind: wanted.kind });
+    const key = this.keyOf({ ...head, kind: wanted.kind });
     const pairing: Pairing = wanted.kind === "device"
       ? {
         ...head,
@@ -201,9 +203,9 @@ export class Pairings {
     // Removed from memory first. Otherwise a login that uses it meanwhile would write its record again.
     this.#cache.drop(id);
     for (const pairing of confirmed) this.#cache.adopt(pairing);
-    const changes = confirmed.map((value): Mutation => ({ type: "set", key: this.#keyOf(value), value }));
+    const changes = confirmed.map((value): Mutation => ({ type: "set", key: this.keyOf(value), value }));
     try {
-      const removal: Mutation = { type: "delete", key: this.#keyOf(known) };
+      const removal: Mutation = { type: "delete", key: this.keyOf(known) };
       await this.#deps.store.commit({ mutations: [removal, ...changes, ...also] });
     } catch (fault) {
       this.#cache.adopt(known);
@@ -216,14 +218,14 @@ export class Pairings {
   /** The record of a TOTP pairing after the use of a time step. Its commit fails if another node changed the record. */
   prepareUsedStep(pairing: TotpPairingRow, step: number): { mutation: Mutation; pairing: Pairing } {
     const used = { ...pairing, lastStep: step };
-    const key = this.#keyOf(pairing);
+    const key = this.keyOf(pairing);
     const basis = this.#versions.basisOf(key);
     return { mutation: { type: "set", key, value: used, basis }, pairing: used };
   }
 
   /** The seed of a TOTP pairing, or `null` if it cannot be opened with this master key. */
   seedOf(pairing: TotpPairingRow): Uint8Array | null {
-    return this.#deps.vault.open(this.#keyOf(pairing), pairing.seed);
+    return this.#deps.vault.open(this.keyOf(pairing), pairing.seed);
   }
 
   /** Prepares the change of the factor that is tried first; `null` clears it. */
@@ -242,7 +244,7 @@ export class Pairings {
    */
   removeUser(user: string): Omit<CachedPairings, "preference"> & { readonly mutations: readonly Mutation[] } {
     const { pairings, preference, restore } = this.#cache.removeUser(user);
-    const mutations: Mutation[] = pairings.map((pairing) => ({ type: "delete", key: this.#keyOf(pairing) }));
+    const mutations: Mutation[] = pairings.map((pairing) => ({ type: "delete", key: this.keyOf(pairing) }));
     if (preference !== undefined) mutations.push({ type: "delete", key: this.#preferenceKey(user) });
     return { pairings, mutations, restore };
   }
@@ -265,7 +267,8 @@ export class Pairings {
     if (typeof user === "string") this.#cache.setPreference(user, value as Factor | null);
   }
 
-  #keyOf({ user, kind, id }: { user: string; kind: string; id: string }): Deno.KvKey {
+  /** The store's key of a pairing. */
+  keyOf({ user, kind, id }: { user: string; kind: string; id: string }): Deno.KvKey {
     return ["pairing", this.#deps.target, user, kind, id];
   }
 
@@ -283,13 +286,13 @@ export class Pairings {
 
   /** Replaces a record, unless it was revoked or changed meanwhile. */
   async #replace<T extends Pairing>(before: T, after: T, also: readonly Mutation[]): Promise<T | null> {
-    const key = this.#keyOf(before);
-    const { versionstamp } = await this.#deps.store.get(key);
+    const key = this.keyOf(before);
+    const { value, versionstamp } = await this.#deps.store.get<{ readonly lastStep?: number }>(key);
     if (versionstamp === null || this.#cache.get(before.id) !== before) return null;
-    const { ok } = await this.#deps.store.commit({
-      checks: [{ key, versionstamp }],
-      mutations: [{ type: "set", key, value: after }, ...also],
-    });
+    // Another node used a time step meanwhile. It must not become valid again.
+    if (before.kind === "totp" && value?.lastStep !== before.lastStep) return null;
+    const mutations = [{ type: "set", key, value: after } as const, ...also];
+    const { ok } = await this.#deps.store.commit({ checks: [{ key, versionstamp }], mutations });
     if (!ok) return null;
     if (this.#cache.get(before.id) === before) this.#cache.adopt(after);
     return after;

@@ -56,7 +56,8 @@ function finish(state: Int32Array, part: Part, out: Uint8Array, outAt: number): 
   for (let i = 0; i < rest; i++) tail[i] = data[from + i] as number;
   tail[rest] = 0x80;
   const total = rest < 56 ? BLOCK_OCTETS : 2 * BLOCK_OCTETS;
-  tail.fill(0, rest + 1, total);
+  // For so few octets, a loop is faster than a call of fill().
+  for (let i = rest + 1; i < total; i++) tail[i] = 0;
   const bits = (part.before + lengthOctets) * 8;
   tail[total - 8] = bits;
   tail[total - 7] = bits >>> 8;
@@ -89,12 +90,16 @@ export function createHmacMd5(key: Uint8Array): HmacMd5 {
   const digest = new Uint8Array(MD5_OCTETS);
   return {
     signInto(data, at, lengthOctets, out, outAt) {
-      work.set(inner);
+      assignState(work, inner);
       finish(work, { data, at, lengthOctets, before: BLOCK_OCTETS }, digest, 0);
-      work.set(outer);
+      assignState(work, outer);
       finish(work, { data: digest, at: 0, lengthOctets: MD5_OCTETS, before: BLOCK_OCTETS }, out, outAt);
     },
   };
+}
+
+function assignState(target: Int32Array, source: Int32Array): void {
+  for (let i = 0; i < 4; i++) target[i] = source[i] as number;
 }
 
 function paddedState(key: Uint8Array, pad: number): Int32Array {
@@ -106,9 +111,8 @@ function paddedState(key: Uint8Array, pad: number): Int32Array {
   return state;
 }
 
-/** The sixteen words of the current block, and the state before it. */
+/** The sixteen words of the current block. */
 const words = new Int32Array(16);
-const before = new Int32Array(4);
 
 /** Adds one block of 64 octets to the state (RFC 1321 §3.4). */
 function compress(state: Int32Array, data: Uint8Array, at: number): void {
@@ -116,12 +120,15 @@ function compress(state: Int32Array, data: Uint8Array, at: number): void {
     words[word] = (data[from] as number) | ((data[from + 1] as number) << 8) |
       ((data[from + 2] as number) << 16) | ((data[from + 3] as number) << 24);
   }
-  before.set(state);
+  const a = state[0] as number, b = state[1] as number, c = state[2] as number, d = state[3] as number;
   firstRound(state);
   secondRound(state);
   thirdRound(state);
   fourthRound(state);
-  for (let i = 0; i < 4; i++) state[i] = (state[i] as number) + (before[i] as number);
+  state[0] = (state[0] as number) + a;
+  state[1] = (state[1] as number) + b;
+  state[2] = (state[2] as number) + c;
+  state[3] = (state[3] as number) + d;
 }
 
 // The four rounds, 16 steps each, are unrolled: a loop over tables takes three times as long.

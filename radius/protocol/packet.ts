@@ -125,7 +125,9 @@ export class PacketView {
 
   #walk(length: number): DropReason | null {
     const octets = this.octets;
-    for (const slot of this.#all) {
+    const all = this.#all;
+    for (let i = 0; i < all.length; i++) {
+      const slot = all[i] as AttributeSlot;
       slot.at = 0;
       slot.count = 0;
     }
@@ -227,6 +229,17 @@ export class PacketWriter {
 /** The Request Authenticator of a packet, as a view. */
 export function authenticatorOf(octets: Uint8Array): Uint8Array {
   return octets.subarray(4, 4 + AUTHENTICATOR_OCTETS);
+}
+
+/** The 16 octets of an authenticator or a digest as a text, one character for each octet. Texts are compared and stored like any other field. */
+export function sixteenOctetText(octets: Uint8Array, at: number): string {
+  // One call with sixteen numbers takes a fifth of the time of an encoding.
+  const octet = (offset: number): number => octets[at + offset] as number;
+  // deno-fmt-ignore
+  return String.fromCharCode(
+    octet(0), octet(1), octet(2), octet(3), octet(4), octet(5), octet(6), octet(7),
+    octet(8), octet(9), octet(10), octet(11), octet(12), octet(13), octet(14), octet(15),
+  );
 }
 
 const SLAB_OCTETS = 256 * 1024;

@@ -63,8 +63,12 @@ export interface Clients {
 /** Cached look-ups, by source address. */
 const MAX_CACHED_ADDRESSES = 10_000;
 
+const COLON = 0x3a;
+
 /** IPv4 inside IPv6 (`::ffff:a.b.c.d`), which a dual-stack socket reports, as plain IPv4. */
 export function normalAddress(hostname: string): string {
+  // Most addresses do not begin with a colon, and this runs for every datagram.
+  if (hostname.charCodeAt(0) !== COLON) return hostname;
   return hostname.startsWith("::ffff:") && hostname.includes(".") ? hostname.slice(7) : hostname;
 }
 

@@ -16,22 +16,30 @@ const COUNTED = [
   "send_failures",
 ];
 
+interface Count {
+  count: number;
+}
+
 export class Counters {
-  readonly #drops = new Map<string, number>(Object.keys(DROP_REASONS).map((reason) => [reason, 0]));
-  readonly #counts = new Map<string, number>(COUNTED.map((name) => [name, 0]));
+  readonly #drops = new Map<string, Count>(Object.keys(DROP_REASONS).map((reason) => [reason, { count: 0 }]));
+  readonly #counts = new Map<string, Count>(COUNTED.map((name) => [name, { count: 0 }]));
 
   count(name: string): void {
-    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
+    const known = this.#counts.get(name);
+    if (known !== undefined) known.count++;
+    else this.#counts.set(name, { count: 1 });
   }
 
   drop(reason: DropReason): void {
-    this.#drops.set(reason, (this.#drops.get(reason) ?? 0) + 1);
+    const known = this.#drops.get(reason);
+    if (known !== undefined) known.count++;
+    else this.#drops.set(reason, { count: 1 });
   }
 
   all(): Readonly<Record<string, number>> {
-    return {
-      ...Object.fromEntries(this.#counts),
-      ...Object.fromEntries([...this.#drops].map(([reason, count]) => [`dropped_${reason}`, count])),
-    };
+    return Object.fromEntries([
+      ...[...this.#counts].map(([name, { count }]) => [name, count] as const),
+      ...[...this.#drops].map(([reason, { count }]) => [`dropped_${reason}`, count] as const),
+    ]);
   }
 }

@@ -1,21 +1,44 @@
 // The duplicate cache (RFC 5080 §2.2.2). A repeated packet is ignored while the first one is in progress. After that, the same reply is sent
-// again. Limited in number and in time.
+// again. Limited in number and in time. The entries are in typed arrays, because each lives for 30 s, and objects would burden the garbage collector.
 
-import { AUTHENTICATOR_OCTETS } from "../protocol/packet.ts";
+import { HashIndex } from "../../platform/hash_index.ts";
+import { OctetArena } from "../../platform/octet_arena.ts";
+import { AUTHENTICATOR_AT, AUTHENTICATOR_OCTETS } from "../protocol/packet.ts";
 
-/** A request that is in progress or was answered. */
+/** Counts the copies of a captured packet. */
+interface RecordedCopies {
+  copies: number;
+  verdict: string;
+}
+
+/** A request that is in progress or was answered. It has no effect after the cache has replaced or removed its entry. */
 export class DuplicateSlot {
+  readonly #cache: DuplicateCache;
+  /** The number of the entry in the order of arrival. */
+  readonly serial: number;
+
+  constructor(cache: DuplicateCache, serial: number) {
+    this.#cache = cache;
+    this.serial = serial;
+  }
+
   /** `null` while the request is in progress, or if it will not be answered. */
-  reply: Uint8Array | null = null;
+  get reply(): Uint8Array | null {
+    return this.#cache.replyOf(this);
+  }
+
+  set reply(octets: Uint8Array) {
+    this.#cache.setReply(this, octets);
+  }
+
   /** Counts its copies for the packet capture. */
-  recorded: { copies: number; verdict: string } | null = null;
-  constructor(
-    readonly source: Map<number, DuplicateSlot>,
-    readonly key: number,
-    /** The packet; its octets 4 to 19 are the Request Authenticator. */
-    readonly packet: Uint8Array,
-    readonly arrivedMs: number,
-  ) {}
+  get recorded(): RecordedCopies | null {
+    return this.#cache.recordedOf(this);
+  }
+
+  set recorded(packet: RecordedCopies) {
+    this.#cache.setRecorded(this, packet);
+  }
 }
 
 /** The source and the octets of a packet. */
@@ -42,17 +65,41 @@ export interface DuplicateBounds {
 
 export class DuplicateCache {
   readonly #bounds: DuplicateBounds;
-  readonly #sources = new Map<string, Map<number, DuplicateSlot>>();
-  readonly #ring: (DuplicateSlot | undefined)[];
-  #head = 0;
-  #tail = 0;
+  readonly #sources = new SourceNumbers();
+  readonly #index = new HashIndex();
+  readonly #replies = new OctetArena();
+  /** Entries are in a ring: the one with serial `n` is at `n % slots`. 0: the entry was replaced or removed. */
+  readonly #serials: Float64Array;
+  readonly #authenticators: Uint8Array;
+  readonly #sourceNumbers: Int32Array;
+  /** Port and Identifier. */
+  readonly #keys: Int32Array;
+  readonly #arrivedMs: Float64Array;
+  readonly #packetOctets: Uint16Array;
+  readonly #replyBlocks: Int32Array;
+  /** 0: no reply. */
+  readonly #replyOctets: Uint16Array;
+  /** The slot of a request that was not answered yet. */
+  readonly #inProgress: (DuplicateSlot | null)[];
+  readonly #recorded: (RecordedCopies | null)[];
+  #head = 1;
+  #tail = 1;
   #size = 0;
   #storedOctets = 0;
-  #sweepAt = 1024;
 
   constructor(bounds: DuplicateBounds = DEFAULT_BOUNDS) {
+    const { slots } = bounds;
     this.#bounds = bounds;
-    this.#ring = new Array(bounds.slots).fill(undefined);
+    this.#serials = new Float64Array(slots);
+    this.#authenticators = new Uint8Array(slots * AUTHENTICATOR_OCTETS);
+    this.#sourceNumbers = new Int32Array(slots);
+    this.#keys = new Int32Array(slots);
+    this.#arrivedMs = new Float64Array(slots);
+    this.#packetOctets = new Uint16Array(slots);
+    this.#replyBlocks = new Int32Array(slots);
+    this.#replyOctets = new Uint16Array(slots);
+    this.#inProgress = new Array(slots).fill(null);
+    this.#recorded = new Array(slots).fill(null);
   }
 
   get size(): number {
@@ -61,69 +108,177 @@ export class DuplicateCache {
 
   /** The slot of the same packet, or `null` for a new packet. */
   find(packet: PacketPlace): DuplicateSlot | null {
-    const slot = this.#sourceOf(packet).get(keyOf(packet));
-    if (slot === undefined) return null;
-    for (let i = 0; i < AUTHENTICATOR_OCTETS; i++) {
-      if (slot.packet[4 + i] !== packet.octets[4 + i]) return null;
-    }
-    return slot;
+    const source = this.#sources.find(packet);
+    const at = source < 0 ? -1 : this.#find(source, keyOf(packet));
+    if (at < 0 || !this.#hasAuthenticator(at, packet.octets)) return null;
+    return this.#inProgress[at] ?? new DuplicateSlot(this, this.#serials[at] as number);
   }
 
   /** Adds a new packet. It replaces an older one with the same source, port and identifier. */
   add(packet: PacketPlace, nowMs: number): DuplicateSlot {
     this.#dropExpired(nowMs);
-    const source = this.#sourceOf(packet);
+    const source = this.#sources.add(packet);
     const key = keyOf(packet);
-    const slot = new DuplicateSlot(source, key, packet.octets, nowMs);
-    if (!source.has(key)) this.#size++;
-    source.set(key, slot);
-    this.#ring[this.#head] = slot;
-    this.#head = (this.#head + 1) % this.#bounds.slots;
-    this.#storedOctets += slot.packet.length;
-    if (this.#head === this.#tail) this.#dropOldest();
+    const older = this.#find(source, key);
+    if (older >= 0) this.#remove(older);
+    const serial = this.#head++;
+    const at = serial % this.#bounds.slots;
+    const slot = new DuplicateSlot(this, serial);
+    this.#serials[at] = serial;
+    const from = at * AUTHENTICATOR_OCTETS;
+    for (let i = 0; i < AUTHENTICATOR_OCTETS; i++) {
+      this.#authenticators[from + i] = packet.octets[AUTHENTICATOR_AT + i] as number;
+    }
+    this.#sourceNumbers[at] = source;
+    this.#keys[at] = key;
+    this.#arrivedMs[at] = nowMs;
+    this.#packetOctets[at] = packet.octets.length;
+    this.#replyOctets[at] = 0;
+    this.#inProgress[at] = slot;
+    this.#index.add(at, hashOf(source, key));
+    this.#size++;
+    this.#storedOctets += packet.octets.length;
+    if (this.#head - this.#tail >= this.#bounds.slots) this.#dropOldest();
     while (this.#storedOctets > this.#bounds.octets) this.#dropOldest();
     return slot;
   }
 
   /** Forgets a slot, so that the same packet is handled again. */
   forget(slot: DuplicateSlot): void {
-    if (slot.source.get(slot.key) !== slot) return;
-    slot.source.delete(slot.key);
+    const at = this.#placeOf(slot);
+    if (at >= 0) this.#remove(at);
+  }
+
+  /** A copy of the reply of a slot. */
+  replyOf(slot: DuplicateSlot): Uint8Array | null {
+    const at = this.#placeOf(slot);
+    const length = at < 0 ? 0 : this.#replyOctets[at] as number;
+    if (length === 0) return null;
+    const block = this.#replies.open(this.#replyBlocks[at] as number);
+    return block.octets.slice(block.at, block.at + length);
+  }
+
+  /** Stores a copy of the reply. */
+  setReply(slot: DuplicateSlot, reply: Uint8Array): void {
+    const at = this.#placeOf(slot);
+    if (at < 0) return;
+    this.#freeReply(at);
+    const handle = this.#replies.allocate(reply.length);
+    const block = this.#replies.open(handle);
+    block.octets.set(reply, block.at);
+    this.#replyBlocks[at] = handle;
+    this.#replyOctets[at] = reply.length;
+    this.#inProgress[at] = null;
+  }
+
+  recordedOf(slot: DuplicateSlot): RecordedCopies | null {
+    const at = this.#placeOf(slot);
+    return at < 0 ? null : this.#recorded[at] ?? null;
+  }
+
+  setRecorded(slot: DuplicateSlot, packet: RecordedCopies): void {
+    const at = this.#placeOf(slot);
+    if (at >= 0) this.#recorded[at] = packet;
+  }
+
+  #placeOf({ serial }: DuplicateSlot): number {
+    const at = serial % this.#bounds.slots;
+    return this.#serials[at] === serial ? at : -1;
+  }
+
+  #find(source: number, key: number): number {
+    let at = this.#index.first(hashOf(source, key));
+    while (at >= 0 && (this.#keys[at] !== key || this.#sourceNumbers[at] !== source)) {
+      at = this.#index.next(at);
+    }
+    return at;
+  }
+
+  #hasAuthenticator(at: number, octets: Uint8Array): boolean {
+    const from = at * AUTHENTICATOR_OCTETS;
+    for (let i = 0; i < AUTHENTICATOR_OCTETS; i++) {
+      if (this.#authenticators[from + i] !== octets[AUTHENTICATOR_AT + i]) return false;
+    }
+    return true;
+  }
+
+  #remove(at: number): void {
+    this.#index.remove(at);
+    this.#sources.release(this.#sourceNumbers[at] as number);
+    this.#freeReply(at);
+    this.#serials[at] = 0;
+    this.#inProgress[at] = null;
+    this.#recorded[at] = null;
     this.#size--;
   }
 
+  #freeReply(at: number): void {
+    const length = this.#replyOctets[at] as number;
+    if (length > 0) this.#replies.free(this.#replyBlocks[at] as number, length);
+    this.#replyOctets[at] = 0;
+  }
+
   #dropOldest(): void {
-    const oldest = this.#ring[this.#tail];
-    this.#ring[this.#tail] = undefined;
-    this.#tail = (this.#tail + 1) % this.#bounds.slots;
-    if (oldest === undefined) return;
-    this.#storedOctets -= oldest.packet.length;
-    this.forget(oldest);
+    const at = this.#tail % this.#bounds.slots;
+    const isThere = this.#serials[at] === this.#tail++;
+    this.#storedOctets -= this.#packetOctets[at] as number;
+    if (isThere) this.#remove(at);
   }
 
   #dropExpired(nowMs: number): void {
     for (let i = 0; i < 4 && this.#tail !== this.#head; i++) {
-      const oldest = this.#ring[this.#tail];
-      if (oldest !== undefined && nowMs - oldest.arrivedMs < REPLY_RETENTION_MS) return;
+      const at = this.#tail % this.#bounds.slots;
+      const isThere = this.#serials[at] === this.#tail;
+      if (isThere && nowMs - (this.#arrivedMs[at] as number) < REPLY_RETENTION_MS) return;
       this.#dropOldest();
     }
   }
+}
 
-  #sourceOf(packet: PacketPlace): Map<number, DuplicateSlot> {
-    const name = packet.socket === 0 ? packet.hostname : `${packet.socket} ${packet.hostname}`;
-    let source = this.#sources.get(name);
-    if (source === undefined) {
-      if (this.#sources.size >= this.#sweepAt) {
-        for (const [key, slots] of this.#sources) if (slots.size === 0) this.#sources.delete(key);
-        this.#sweepAt = Math.max(1024, 2 * this.#sources.size);
-      }
-      source = new Map();
-      this.#sources.set(name, source);
-    }
-    return source;
+/** A small number for each source with entries: a socket and an address. */
+class SourceNumbers {
+  readonly #numbers = new Map<string, number>();
+  readonly #names: string[] = [];
+  readonly #entries: number[] = [];
+  readonly #free: number[] = [];
+
+  /** The number of a source, or -1. */
+  find(packet: PacketPlace): number {
+    return this.#numbers.get(nameOf(packet)) ?? -1;
   }
+
+  /** The number of a source, for one more entry. */
+  add(packet: PacketPlace): number {
+    const name = nameOf(packet);
+    let number = this.#numbers.get(name);
+    if (number === undefined) {
+      number = this.#free.pop() ?? this.#names.length;
+      this.#numbers.set(name, number);
+      this.#names[number] = name;
+      this.#entries[number] = 0;
+    }
+    this.#entries[number] = (this.#entries[number] as number) + 1;
+    return number;
+  }
+
+  /** One entry less; a source without entries is forgotten. */
+  release(number: number): void {
+    const left = (this.#entries[number] as number) - 1;
+    this.#entries[number] = left;
+    if (left > 0) return;
+    this.#numbers.delete(this.#names[number] as string);
+    this.#free.push(number);
+  }
+}
+
+function nameOf({ socket, hostname }: PacketPlace): string {
+  return socket === 0 ? hostname : `${socket} ${hostname}`;
 }
 
 function keyOf(packet: PacketPlace): number {
   return packet.port * 256 + (packet.octets[1] as number);
+}
+
+function hashOf(source: number, key: number): number {
+  return Math.imul(key ^ Math.imul(source, 0x27d4eb2d), 0x9e3779b1) >>> 8;
 }

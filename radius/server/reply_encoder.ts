@@ -38,17 +38,12 @@ const messages = new Map<string, Uint8Array<ArrayBuffer>[]>();
 export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuffer> {
   const { secret } = request.client;
   secret.beginSigned(writer, PACKET_CODES[reply.name].code, request.octets[1] as number);
-  if (reply.state !== undefined) {
-    writer.attribute(
-      STATE,
-      stepByName(reply.state) === null ? utf8.encode(reply.state) : encodeRepeated(reply.state),
-    );
-  }
+  if (reply.state !== undefined) writeState(reply.state);
   if (reply.eapIdentifier !== undefined) {
     writer.attribute(EAP_MESSAGE, Uint8Array.of(EAP_FAILURE, reply.eapIdentifier, 0, 4));
   }
   if (reply.attributes !== undefined) writer.raw(reply.attributes);
-  const proxyOctets = proxyStateOctets(request.octets);
+  const proxyOctets = request.hasProxyState ? proxyStateOctets(request.octets) : 0;
   for (const part of messageParts(reply.message)) {
     if (part.length + 2 + proxyOctets <= writer.roomOctets) writer.attribute(REPLY_MESSAGE, part);
     // Clients refuse a challenge without a text, and a user cannot answer an incomplete text.
@@ -56,8 +51,13 @@ export function writeReply(request: Request, reply: Reply): Uint8Array<ArrayBuff
       throw new RangeError("Cannot write the text of a challenge: Proxy-State fills the packet");
     }
   }
-  copyProxyStates(request.octets);
+  if (request.hasProxyState) copyProxyStates(request.octets);
   return secret.signReply(writer, request.octets);
+}
+
+/** A State that is only the name of a step is sent very often. */
+function writeState(state: string): void {
+  writer.attribute(STATE, stepByName(state) === null ? utf8.encode(state) : encodeRepeated(state));
 }
 
 /** The octets of an Accounting-Response (RFC 2866 §4.2): Proxy-State in order, and nothing else. */

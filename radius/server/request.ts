@@ -3,9 +3,10 @@
 import { typeOf } from "../protocol/dictionary.ts";
 import { decodeText, readInteger } from "../protocol/attributes.ts";
 import { forEachAttribute, PacketView } from "../protocol/packet.ts";
-import { type Appended, isRefusedUserName } from "../protocol/login_input.ts";
+import type { Appended } from "../protocol/login_input.ts";
 import type { Client } from "./clients.ts";
 import type { DuplicateSlot } from "./duplicate_cache.ts";
+import type { UserName } from "./user_names.ts";
 import type { Denial } from "../conversation/login_record.ts";
 import type { Facts } from "../flow/context.ts";
 import type { NotSentReason } from "../factors/limits.ts";
@@ -26,15 +27,21 @@ export interface Request {
   /** The source address for display: IPv4 inside IPv6 as plain IPv4. */
   readonly source: string;
   readonly receivedMs: number;
-  /** High-resolution time of reception, for the elapsed milliseconds of the log. */
+  /** High-resolution time of reception, for the elapsed milliseconds of the log; 0 if the log does not have them. */
   readonly startedAt: number;
   readonly slot: DuplicateSlot;
+  /** Whether it has Proxy-State attributes, which the reply repeats. */
+  readonly hasProxyState: boolean;
   /** Whether its Message-Authenticator was verified. */
   readonly signed: boolean;
   /** Whether the sender proved that it knows the secret: by its signature, or by a password that can be revealed. Garbled passwords are refused. */
   readonly proven: boolean;
   /** User-Name as text, without the domain and the realm that the client strips; invalid UTF-8 becomes U+FFFD. */
   readonly userName: string;
+  /** The canonical form of `userName`. */
+  readonly user: string;
+  /** Whether a request with this `userName` is rejected. */
+  readonly isRefused: boolean;
 }
 
 /** The reasons to refuse a valid packet before its conversation is looked up. The answer is an Access-Reject. */
@@ -77,13 +84,13 @@ export type RequestRefusal = keyof typeof REQUEST_REFUSALS;
 /**
  * The reason to refuse a valid packet, or `null`.
  *
- * @param name the request's user name after stripping.
+ * @param name the request's user name after stripping, and whether it is refused.
  */
-export function findRefusal(view: PacketView, name: string): RequestRefusal | null {
+export function findRefusal(view: PacketView, name: Pick<UserName, "isRefused">): RequestRefusal | null {
   const { userName, userPassword, chapPassword, state, eapMessage } = view.slots;
   if (eapMessage.count > 0) return "eap";
   if (userName.count === 0 || userName.lengthOctets === 0) return "no_user_name";
-  if (isRefusedUserName(name)) return "refused_user_name";
+  if (name.isRefused) return "refused_user_name";
   if (state.count > 1) return "two_states";
   if (userPassword.count + chapPassword.count > 1) return "two_passwords";
   if (chapPassword.count === 1) return "chap";
@@ -116,8 +123,8 @@ export function readView({ octets }: Request): PacketView {
 
 /** Calling-Station-Id as text; empty without one. */
 export function callingStation(view: PacketView): string {
-  const calling = view.value("callingStationId");
-  return calling === null ? "" : decodeText(calling);
+  const { at, count, lengthOctets } = view.slots.callingStationId;
+  return count === 0 ? "" : decodeText(view.octets, at, lengthOctets);
 }
 
 export interface LoginAttempt {

@@ -3,25 +3,26 @@
 import type { Log } from "../../platform/log.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { STORE_SILENT_MS } from "../../platform/store.ts";
-import { BufferArena, PACKET_CODES } from "../protocol/packet.ts";
+import { BufferArena, PACKET_CODES, type PacketView } from "../protocol/packet.ts";
 import { DROP_REASONS, type DropReason } from "../protocol/drop_reasons.ts";
 import { findMessageAuthenticator } from "../protocol/authenticity.ts";
-import { decodeText } from "../protocol/attributes.ts";
-import { stripUserName } from "../protocol/login_input.ts";
 import type { AccountingHandler } from "../accounting/accounting_handler.ts";
 import { createPacketGate, type ListenerService, type PacketGate } from "./packet_gate.ts";
 import { type Client, type Clients, normalAddress } from "./clients.ts";
 import type { Counters } from "./counters.ts";
-import { DuplicateCache } from "./duplicate_cache.ts";
+import { DuplicateCache, type PacketPlace } from "./duplicate_cache.ts";
 import type { ClientDiscovery } from "./client_discovery.ts";
 import type { FoldedLog } from "./folded_log.ts";
 import type { SigningClients } from "./signing_clients.ts";
 import type { RequestHandler } from "../conversation/request_handler.ts";
 import type { GatewayEvent } from "../ports.ts";
+import { LogLimit } from "./log_limit.ts";
 import type { PacketCapture } from "./packet_capture.ts";
 import { writeAccountingResponse, writeReply } from "./reply_encoder.ts";
-import type { Request } from "./request.ts";
+import type { CatchUpQueue } from "./catch_up_queue.ts";
+import { readView, type Request } from "./request.ts";
 import type { SourceRateLimit } from "./unsigned_requests.ts";
+import { UserNames } from "./user_names.ts";
 
 /** The used part of a Deno datagram socket. */
 export interface DatagramSocket {
@@ -51,15 +52,14 @@ export interface RadiusServerDeps {
   /** When the store last answered, for Status-Server. */
   readonly storeAnsweredMs: () => number;
   readonly signingClients: Pick<SigningClients, "requires" | "learn" | "noteUnsignedAccept">;
+  /** Packets wait here until this node knows what other nodes recorded; `null` if no other node can use the store. */
+  readonly catchUp: CatchUpQueue | null;
   /** Called once. */
   readonly createRequestHandler: (callbacks: HandlerCallbacks) => RequestHandler;
   /** Called once. */
   readonly createAccounting: (callbacks: HandlerCallbacks) => AccountingHandler;
 }
 
-/** A drop of one reason from one source is logged at most once in this time. */
-const DROP_LOG_MS = 60_000;
-const MAX_DROP_LOGS = 2000;
 const ACCESS_REQUEST = PACKET_CODES["Access-Request"].code;
 const ACCESS_ACCEPT = PACKET_CODES["Access-Accept"].code;
 const ACCOUNTING_REQUEST = PACKET_CODES["Accounting-Request"].code;
@@ -73,9 +73,9 @@ export class RadiusServer {
   readonly #duplicates = new DuplicateCache();
   readonly #accountingDuplicates = new DuplicateCache(ACCOUNTING_DUPLICATES);
   readonly #arena = new BufferArena();
+  readonly #userNames = new UserNames();
   readonly #sockets: DatagramSocket[] = [];
-  /** When each drop was last logged. */
-  readonly #loggedDrops = new Map<string, number>();
+  readonly #dropLog: LogLimit;
   readonly #handler: RequestHandler;
   readonly #accounting: AccountingHandler;
   #isStopping = false;
@@ -83,6 +83,7 @@ export class RadiusServer {
   constructor(deps: RadiusServerDeps) {
     const { clock, signingClients } = deps;
     this.#deps = deps;
+    this.#dropLog = new LogLimit(clock);
     this.#gate = createPacketGate(deps.clients, {
       nowMs: clock.nowMs,
       requires: (from) => signingClients.requires(from),
@@ -102,18 +103,18 @@ export class RadiusServer {
 
   /** Requests in progress, including accounting. */
   get working(): number {
-    return this.#handler.working + this.#accounting.working;
+    return this.#handler.working + this.#accounting.working + (this.#deps.catchUp?.waiting ?? 0);
   }
 
   /** Serves a socket until it is closed; never rejects. The authentication port also answers accounting. */
   async serve(socket: DatagramSocket, service: ListenerService = "authentication"): Promise<void> {
     const { log, clock } = this.#deps;
-    const index = this.#sockets.push(socket) - 1;
+    const listener = { socket: this.#sockets.push(socket) - 1, service };
     const buffer = new Uint8Array(RECEIVE_OCTETS);
     while (!this.#isStopping) {
       try {
         const [octets, from] = await socket.receive(buffer);
-        if (from.transport === "udp") this.#receive({ socket: index, service }, octets, from);
+        if (from.transport === "udp") this.#receive(listener, octets, from);
       } catch (fault) {
         if (
           this.#isStopping || fault instanceof Deno.errors.BadResource ||
@@ -143,8 +144,9 @@ export class RadiusServer {
     octets: Uint8Array,
     from: Deno.NetAddr,
   ): void {
-    const startedAt = performance.now();
-    const { clock, discovery, unproven, counters } = this.#deps;
+    const { clock, discovery, unproven, counters, log } = this.#deps;
+    // A high-resolution time costs as much as the check of a packet that is dropped.
+    const startedAt = log.enabled("info") ? performance.now() : 0;
     const source = normalAddress(from.hostname);
     const reason = this.#gate.check(octets, source, from.port, listener.service);
     const { client, view } = this.#gate;
@@ -163,53 +165,66 @@ export class RadiusServer {
     if (client.anyAddress && !proven && !unproven.take(source)) {
       return this.#drop("rate_limited", source, octets);
     }
-    const { socket } = listener;
-    const { hostname, port } = from;
+    const place = { socket: listener.socket, hostname: from.hostname, port: from.port, octets };
     const cache = isAccounting ? this.#accountingDuplicates : this.#duplicates;
-    const known = cache.find({ socket, hostname, port, octets });
+    const known = cache.find(place);
     if (known !== null) {
       counters.count("duplicates");
       if (known.recorded !== null) known.recorded.copies++;
-      if (known.reply === null) return this.#drop("duplicate_in_progress", source);
-      return this.#send({ socket, hostname, port }, known.reply);
+      const { reply } = known;
+      return reply === null ? this.#drop("duplicate_in_progress", source) : this.#send(place, reply);
     }
     if (this.#isStopping) return;
-    this.#handle(listener.service, client, {
-      proven,
-      source,
-      startedAt,
-      cache,
-      sender: { socket, hostname, port },
+    const request = this.#createRequest(client, { place, cache, proven, source, startedAt });
+    if (view.code !== ACCESS_REQUEST && !isAccounting) this.#answerStatus(request, listener.service);
+    else if (this.#deps.catchUp === null) this.#dispatch(request, view);
+    else this.#dispatchLater(this.#deps.catchUp, request, cache);
+  }
+
+  #dispatch(request: Request, view: PacketView): void {
+    if (view.code === ACCESS_REQUEST) this.#handler.accept(request, view);
+    else this.#account(request);
+  }
+
+  /** Handles a request when this node knows what the other nodes recorded before. */
+  #dispatchLater(catchUp: CatchUpQueue, request: Request, cache: DuplicateCache): void {
+    catchUp.enqueue({
+      resume: () =>
+        this.#isStopping ? cache.forget(request.slot) : this.#dispatch(request, readView(request)),
+      fail: (why) => {
+        cache.forget(request.slot);
+        this.#drop(why, request.source, request.octets);
+      },
     });
   }
 
-  /** Copies a new packet out of the receive buffer and handles it. */
-  #handle(
-    service: ListenerService,
+  /** Copies a new packet out of the receive buffer. */
+  #createRequest(
     client: Client,
-    { cache, ...fields }: Pick<Request, "proven" | "source" | "startedAt" | "sender"> & {
+    { place, cache, proven, source, startedAt }: Pick<Request, "proven" | "source" | "startedAt"> & {
+      place: PacketPlace;
       cache: DuplicateCache;
     },
-  ): void {
+  ): Request {
     const { view, signed } = this.#gate;
+    const receivedMs = this.#deps.clock.nowMs();
     const octets = this.#arena.copy(view.octets, view.lengthOctets);
-    const nowMs = this.#deps.clock.nowMs();
-    const userName = view.value("userName");
-    const request: Request = {
+    const { shown, canonical, isRefused } = this.#userNames.read(view, client.policy);
+    return {
       octets,
       client,
-      sender: fields.sender,
-      source: fields.source,
-      receivedMs: nowMs,
-      startedAt: fields.startedAt,
-      slot: cache.add({ ...fields.sender, octets }, nowMs),
-      userName: userName === null ? "" : stripUserName(decodeText(userName), client.policy),
+      sender: { socket: place.socket, hostname: place.hostname, port: place.port },
+      source,
+      receivedMs,
+      startedAt,
+      slot: cache.add(place, receivedMs),
+      userName: shown,
+      user: canonical,
+      isRefused,
+      hasProxyState: view.slots.proxyState.count > 0,
       signed,
-      proven: fields.proven,
+      proven,
     };
-    if (view.code === ACCESS_REQUEST) this.#handler.accept(request, view);
-    else if (view.code === ACCOUNTING_REQUEST) this.#account(request);
-    else this.#answerStatus(request, service);
   }
 
   /** Status-Server and EAP are always signed, so they do not show whether an address signs its logins. */
@@ -256,7 +271,7 @@ export class RadiusServer {
     // A send fails if a route or a permission is missing. That affects one client, not the server.
     this.#sockets[socket]?.send(octets, { transport: "udp", hostname, port }).catch((fault: unknown) => {
       counters.count("send_failures");
-      if (!this.#mayLog("send failed", hostname)) return;
+      if (!this.#dropLog.mayLog("send failed", hostname)) return;
       log.warn("a reply could not be sent", { to: hostname, fault: String(fault) });
     });
   }
@@ -271,20 +286,9 @@ export class RadiusServer {
     }
     const { level, sentence } = DROP_REASONS[reason];
     if (level === "debug" && !log.enabled("debug")) return;
-    if (!this.#mayLog(reason, source)) return;
+    if (!this.#dropLog.mayLog(reason, source)) return;
     const fields = { reason, client: client ?? undefined, source };
     folded.write(`drop ${reason}`, { level, message: `dropped: ${sentence}`, fields });
     emit({ kind: "drop", atMs: clock.nowMs(), reason, source, client });
-  }
-
-  /** Whether a drop may be logged now. If so, records that it is logged. */
-  #mayLog(reason: string, source: string): boolean {
-    const now = this.#deps.clock.nowMs();
-    const key = `${reason} ${source}`;
-    const last = this.#loggedDrops.get(key);
-    if (last !== undefined && now - last < DROP_LOG_MS) return false;
-    if (this.#loggedDrops.size >= MAX_DROP_LOGS) this.#loggedDrops.clear();
-    this.#loggedDrops.set(key, now);
-    return true;
   }
 }

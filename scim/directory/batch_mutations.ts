@@ -2,12 +2,13 @@
 
 import type { Check, Mutation, Transaction } from "../../platform/store.ts";
 import type { ResourceKind } from "../schema/resource.ts";
-import type { IndexDraft } from "./counted_index.ts";
+import type { IndexDraft } from "./index_draft.ts";
 import type { Indexes } from "./indexes.ts";
 
 /** The approximate size of a small value in the store, with its key. */
 export const SMALL_VALUE_OCTETS = 100;
-const BUCKET_OCTETS = 700;
+/** A later merge writes a value for each changed entry, so a commit may not have too many of them. */
+const LOG_OCTETS_PER_MUTATION = 1000;
 
 /** Later changes of a key replace earlier ones. */
 export class BatchMutations {
@@ -51,7 +52,7 @@ export class BatchMutations {
   }
 
   get count(): number {
-    return this.#own.size + this.#foreign.length + this.#changedBuckets;
+    return this.#own.size + this.#foreign.length + Math.ceil(this.#logOctets / LOG_OCTETS_PER_MUTATION);
   }
 
   get checkCount(): number {
@@ -59,7 +60,7 @@ export class BatchMutations {
   }
 
   get sizeOctets(): number {
-    return this.#octets + this.#changedBuckets * BUCKET_OCTETS;
+    return this.#octets + this.#logOctets;
   }
 
   /** All changes so far as one transaction. */
@@ -80,8 +81,8 @@ export class BatchMutations {
     for (const draft of this.#drafts) draft.apply();
   }
 
-  get #changedBuckets(): number {
-    return this.#drafts.reduce((sum, { changedBuckets }) => sum + changedBuckets, 0);
+  get #logOctets(): number {
+    return this.#drafts.reduce((sum, { sizeOctets }) => sum + sizeOctets, 0);
   }
 }
 

@@ -1,77 +1,85 @@
 // A counted index over sorted keys of the store: the key of a rank, and the number of keys in a range, without reading the keys.
-// Memory holds one count per bucket of about a hundred keys.
+// Memory holds one count per bucket of about a hundred keys. A write appends to the index log; index_merge.ts moves the log into the buckets.
 
 import type { Mutation, Store } from "../../platform/store.ts";
+import {
+  IndexBucket,
+  type IndexChange,
+  type IndexContent,
+  type IndexEntry,
+  type StoredBucket,
+} from "./index_bucket.ts";
+import { IndexDraft } from "./index_draft.ts";
+import {
+  appendToLog,
+  decodeLogEntry,
+  FORM_MARKER,
+  INDEX_FORM,
+  isReadableForm,
+  LoggedEntries,
+  splitIntoEntries,
+  type StoredLogEntry,
+} from "./index_log.ts";
 import { compareText } from "./keys.ts";
 import { HashMultiset, nameHash } from "./name_hashes.ts";
-
-/** Entries have a depth from 0 to this minus one. */
-export const DEPTHS = 24;
-
-/** One entry: its key (parts joined by U+0000) and, in an index of words, its depth. */
-export interface IndexEntry {
-  readonly key: string;
-  readonly depth: number;
-}
-
-/** The entries from `bound` up to the bound of the next bucket. */
-export interface IndexBucket {
-  readonly bound: string;
-  readonly count: number;
-  /** `below[n]`: how many entries have a depth under `n`. Only in an index of words. */
-  readonly below: Uint16Array | null;
-  /** Hashes of the keys, unordered. Only in an index of names. */
-  readonly hashes: Uint32Array | null;
-}
 
 export interface CountedIndexOptions {
   readonly store: Store;
   /** The key prefix of the buckets. */
   readonly prefix: Deno.KvKey;
-  readonly stores: "hashes" | "depths";
+  /** The key prefix of the log. */
+  readonly log: Deno.KvKey;
+  readonly stores: IndexContent;
   readonly maxEntries: number;
-  /** The entries of a range, in order; `to` is `null` for the end. */
+  /** With more changes, a bucket is merged at once, so that one commit suffices. Default: 200; Deno KV accepts 1,000 mutations. */
+  readonly maxPending?: number;
+  /** The entries of a range in the store, in order; `to` is `null` for the end. */
   readonly entries: (from: string, to: string | null) => AsyncIterable<IndexEntry>;
-}
-
-interface StoredBucket {
-  readonly hashes?: Uint32Array;
-  readonly below?: Uint16Array;
-}
-
-type BucketTally = { count: number; below: Uint16Array | null; hashes: number[] | null };
-
-/** Loads the buckets. */
-export async function openCountedIndex(options: CountedIndexOptions): Promise<CountedIndex> {
-  const index = new CountedIndex(options);
-  await index.load();
-  return index;
+  /** The mutation that stores an entry of its own (`null`: deletes it). Absent: other code writes the entries. */
+  readonly entryMutation?: (key: string, depth: number | null) => Mutation;
+  /** Present if other nodes use the store, too. */
+  readonly nowMs?: (() => number) | undefined;
 }
 
 export class CountedIndex {
-  readonly #options: CountedIndexOptions;
+  readonly options: CountedIndexOptions;
+  readonly #isShared: boolean;
+  readonly #logged: LoggedEntries;
   readonly #names = new HashMultiset();
   readonly #tooLarge = new Set<string>();
   #buckets: IndexBucket[] = [];
   #total = 0;
+  #unmerged = 0;
+  #applied = 0;
+  #sequence = 0;
+  #hasMarker = false;
 
   constructor(options: CountedIndexOptions) {
-    this.#options = options;
+    this.options = options;
+    this.#isShared = options.nowMs !== undefined;
+    this.#logged = new LoggedEntries(options.nowMs ?? null);
   }
 
+  get maxPending(): number {
+    return this.options.maxPending ?? MAX_PENDING;
+  }
+
+  /** Loads the buckets and the log. @throws Error if a newer version wrote the index. */
   async load(): Promise<void> {
-    const { store, prefix, maxEntries } = this.#options;
+    const { store, prefix, log, stores } = this.options;
     for await (const { key, value } of store.list<StoredBucket>(prefix)) {
-      const bound = key.slice(prefix.length).join("\0");
-      const below = value?.below ?? null;
-      const hashes = value?.hashes ?? null;
-      const count = below?.[DEPTHS] ?? hashes?.length ?? 0;
-      this.#buckets.push({ bound, count, below, hashes });
-      this.#total += count;
-      for (const hash of hashes ?? []) this.#names.add(hash);
-      if (count > maxEntries) this.#tooLarge.add(bound);
+      const [first, ...rest] = key.slice(prefix.length);
+      if (typeof first === "number") this.#hasMarker = isReadableForm(first, prefix);
+      else this.#buckets.push(new IndexBucket([first, ...rest].join("\0"), stores, value ?? {}));
     }
-    if (this.#buckets[0]?.bound !== "") this.#buckets.unshift(toBucket("", this.#emptyTally()));
+    if (this.#buckets[0]?.bound !== "") this.#buckets.unshift(new IndexBucket("", stores));
+    this.#include(this.#buckets);
+    for await (const { key, value } of store.list<StoredLogEntry>(log)) {
+      const sequence = Number(key.at(-1));
+      this.#logged.push(sequence);
+      if (value !== null) this.applyEntry(sequence, value);
+    }
+    for (const bucket of this.#buckets) this.#noteSize(bucket);
   }
 
   get total(): number {
@@ -80,6 +88,21 @@ export class CountedIndex {
 
   get buckets(): readonly IndexBucket[] {
     return this.#buckets;
+  }
+
+  /** The number of changes that are only in the log. */
+  get unmerged(): number {
+    return this.#unmerged;
+  }
+
+  /** The number of changes since the index was opened. */
+  get applied(): number {
+    return this.#applied;
+  }
+
+  /** The number of the last entry of the log. */
+  get sequence(): number {
+    return this.#sequence;
   }
 
   /** The position in {@link buckets} that the key belongs to. */
@@ -110,149 +133,160 @@ export class CountedIndex {
     return this.#names.has(nameHash(key));
   }
 
+  /**
+   * The entries of a range that the store has in another way, in order: their depth, or `null` for a removed one. Take them before the range is
+   * read from the store, because a merge moves them there.
+   */
+  pendingIn(from: string, to: string): { key: string; depth: number | null }[] {
+    const found: { key: string; depth: number | null }[] = [];
+    for (let at = this.locate(from); at < this.#buckets.length; at++) {
+      const bucket = this.#buckets[at];
+      if (bucket === undefined || compareText(bucket.bound, to) >= 0) break;
+      for (const [key, depth] of bucket.pending) {
+        if (compareText(key, from) >= 0 && compareText(key, to) < 0) found.push({ key, depth });
+      }
+    }
+    return found.sort((a, b) => compareText(a.key, b.key));
+  }
+
   draft(): IndexDraft {
     return new IndexDraft(this);
   }
 
-  /** The mutation that stores a bucket. */
-  mutationOf({ bound, count, below, hashes }: IndexBucket): Mutation {
-    const key = [...this.#options.prefix, ...bound.split("\0")];
-    if (count === 0 && bound !== "") return { type: "delete", key };
-    const value: StoredBucket = hashes === null ? { below: below ?? undefined } : { hashes };
-    return { type: "set", key, value };
+  /** The mutations that append changes to the log. They belong to the commit of the changes; call {@link apply} after it. */
+  append(changes: readonly IndexChange[]): Mutation[] {
+    if (changes.length === 0) return [];
+    const { log, prefix } = this.options;
+    const entries = appendToLog(changes, { log, sequence: this.#sequence });
+    for (let n = 0; n < entries.length; n++) this.#logged.push(++this.#sequence);
+    if (this.#hasMarker) return entries;
+    return [...entries, { type: "set", key: [...prefix, INDEX_FORM], value: FORM_MARKER }];
   }
 
-  /** Replaces buckets after their commit. */
-  replace(
-    changes: readonly (readonly [IndexBucket, IndexBucket])[],
-    { added, removed }: { added: readonly number[]; removed: readonly number[] },
-  ): void {
-    let hasEmpty = false;
-    for (const [bucket, next] of changes) {
-      this.#total += next.count - bucket.count;
-      this.#buckets[this.locate(bucket.bound)] = next;
-      if (next.count > this.#options.maxEntries) this.#tooLarge.add(next.bound);
-      hasEmpty ||= next.count === 0 && next.bound !== "";
+  /** Updates memory after the commit of changes. @param after the number of the last entry before {@link append}. */
+  apply(changes: readonly IndexChange[], after: number): void {
+    if (changes.length === 0) return;
+    this.#hasMarker = true;
+    const parts = this.#isShared ? splitIntoEntries(changes) : [changes];
+    for (const [at, part] of parts.entries()) {
+      const sequence = after + at + 1;
+      this.#logged.markApplied(sequence);
+      for (const change of part) this.#noteSize(this.#apply(change, sequence));
     }
-    if (hasEmpty) this.#buckets = this.#buckets.filter(({ bound, count }) => count > 0 || bound === "");
-    for (const hash of added) this.#names.add(hash);
-    for (const hash of removed) this.#names.remove(hash);
+    this.#applied += changes.length;
   }
 
-  /** Splits buckets that are too large, with one commit each. The write queue calls it when no write is in progress. */
-  async splitLargeBuckets(): Promise<void> {
-    for (const bound of this.#tooLarge) {
-      const at = this.locate(bound);
-      // An empty bucket is removed, and its neighbour has its position.
-      if (this.#buckets[at]?.bound === bound) await this.#split(at);
-      this.#tooLarge.delete(bound);
+  /** Updates memory by an entry of the log, in any order, and each once. */
+  applyEntry(sequence: number, entry: StoredLogEntry): void {
+    this.#sequence = Math.max(this.#sequence, sequence);
+    if (!this.#logged.markApplied(sequence)) return;
+    for (const change of decodeLogEntry(entry)) this.#noteSize(this.#apply(change, sequence));
+  }
+
+  /** The log no longer has these entries. */
+  forgetEntries(removed: readonly number[]): void {
+    this.#logged.forget(removed);
+  }
+
+  /** Replaces buckets by those in the store (`null`: there is none with that bound), with the changes of the log that they do not contain. */
+  applyBuckets(stored: ReadonlyMap<string, StoredBucket | null>): void {
+    const { stores } = this.options;
+    const former = this.#buckets.filter(({ bound }) => stored.has(bound));
+    const added = [...stored].flatMap(([bound, value]) =>
+      value === null ? [] : [new IndexBucket(bound, stores, value)]
+    );
+    this.#buckets = [...this.#buckets.filter(({ bound }) => !stored.has(bound)), ...added]
+      .sort((a, b) => compareText(a.bound, b.bound));
+    if (this.#buckets[0]?.bound !== "") this.#buckets.unshift(new IndexBucket("", stores));
+    this.#include(added);
+    for (const { hashes, count, unmerged } of former) {
+      this.#total -= count;
+      this.#unmerged -= unmerged;
+      for (const hash of hashes ?? []) this.#names.remove(hash);
+    }
+    const tail = former.flatMap((bucket) => bucket.tail).sort((a, b) => a.sequence - b.sequence);
+    for (const change of tail) this.#apply(change, change.sequence);
+    for (const bucket of added) this.#noteSize(bucket);
+    this.#hasMarker = true;
+  }
+
+  bucketKey({ bound }: IndexBucket): Deno.KvKey {
+    return [...this.options.prefix, ...bound.split("\0")];
+  }
+
+  /** Call it when the stored buckets contain everything up to `mergedTo`. */
+  markMerged(buckets: readonly IndexBucket[], mergedTo: number): void {
+    for (const bucket of buckets) {
+      this.#unmerged -= bucket.unmerged;
+      bucket.markMerged(mergedTo);
     }
   }
 
-  async #split(at: number): Promise<void> {
-    const { store, maxEntries, entries } = this.#options;
-    const bucket = this.#buckets[at];
-    if (bucket === undefined || bucket.count <= maxEntries) return;
-    const pieces: IndexBucket[] = [];
-    let bound = bucket.bound;
-    let tally = this.#emptyTally();
-    for await (const { key, depth } of entries(bucket.bound, this.#buckets[at + 1]?.bound ?? null)) {
-      if (tally.count >= maxEntries >> 1) {
-        pieces.push(toBucket(bound, tally));
-        bound = key;
-        tally = this.#emptyTally();
-      }
-      tally.count += 1;
-      shift(tally.below, depth, 1);
-      tally.hashes?.push(nameHash(key));
-    }
-    pieces.push(toBucket(bound, tally));
-    await store.commit({ mutations: pieces.map((piece) => this.mutationOf(piece)) });
-    for (const { count } of pieces) this.#total += count;
+  /** Replaces one bucket by pieces after their commit. */
+  replace(bucket: IndexBucket, pieces: readonly IndexBucket[]): void {
+    const at = this.locate(bucket.bound);
+    this.#unmerged -= bucket.unmerged;
     this.#total -= bucket.count;
+    for (const piece of pieces) {
+      this.#unmerged += piece.unmerged;
+      this.#total += piece.count;
+    }
     // A new list, because a reader may iterate over the old one.
     this.#buckets = this.#buckets.toSpliced(at, 1, ...pieces);
+    this.#tooLarge.delete(bucket.bound);
+    for (const piece of pieces) this.#noteSize(piece);
   }
 
-  #emptyTally(): BucketTally {
-    const { stores } = this.#options;
-    return {
-      count: 0,
-      below: stores === "depths" ? new Uint16Array(DEPTHS + 1) : null,
-      hashes: stores === "hashes" ? [] : null,
-    };
-  }
-}
-
-/** Changes of an index for one commit. `mutations` belong to the commit; call `apply` after it. */
-export class IndexDraft {
-  readonly #index: CountedIndex;
-  readonly #tallies = new Map<IndexBucket, BucketTally>();
-  readonly #added: number[] = [];
-  readonly #removed: number[] = [];
-
-  constructor(index: CountedIndex) {
-    this.#index = index;
+  /** Removes empty buckets after their commit. The bucket before each gets its range. */
+  remove(buckets: ReadonlySet<IndexBucket>): void {
+    if (buckets.size > 0) this.#buckets = this.#buckets.filter((bucket) => !buckets.has(bucket));
   }
 
-  get changedBuckets(): number {
-    return this.#tallies.size;
+  /** A bucket that is too large, or that has too many changes for one commit. */
+  findLarge(): IndexBucket | null {
+    for (const bound of this.#tooLarge) {
+      const bucket = this.#buckets[this.locate(bound)];
+      if (bucket?.bound === bound && this.#isLarge(bucket)) return bucket;
+      // It was merged in the meantime, or it was empty and its neighbour has its range.
+      this.#tooLarge.delete(bound);
+    }
+    return null;
   }
 
-  add(key: string, depth = 0): void {
-    const tally = this.#tallyFor(key);
-    tally.count += 1;
-    shift(tally.below, depth, 1);
-    if (tally.hashes === null) return;
-    const hash = nameHash(key);
-    tally.hashes.push(hash);
-    this.#added.push(hash);
+  /** The numbers of the log's entries up to `sequence` that can be deleted, the oldest first. */
+  removableEntries(sequence: number, most: number): number[] {
+    return this.#logged.removable(sequence, most);
   }
 
-  remove(key: string, depth = 0): void {
-    const tally = this.#tallyFor(key);
-    tally.count -= 1;
-    shift(tally.below, depth, -1);
-    if (tally.hashes === null) return;
-    const hash = nameHash(key);
-    const at = tally.hashes.indexOf(hash);
-    if (at >= 0) tally.hashes.splice(at, 1);
-    this.#removed.push(hash);
+  /** Counts buckets as they are in the store. */
+  #include(buckets: readonly IndexBucket[]): void {
+    for (const { count, hashes, mergedTo } of buckets) {
+      this.#total += count;
+      for (const hash of hashes ?? []) this.#names.add(hash);
+      this.#sequence = Math.max(this.#sequence, mergedTo);
+    }
   }
 
-  mutations(): Mutation[] {
-    return this.#changes().map(([, next]) => this.#index.mutationOf(next));
-  }
-
-  apply(): void {
-    this.#index.replace(this.#changes(), { added: this.#added, removed: this.#removed });
-  }
-
-  #changes(): [IndexBucket, IndexBucket][] {
-    return [...this.#tallies].map(([bucket, tally]) => [bucket, toBucket(bucket.bound, tally)]);
-  }
-
-  #tallyFor(key: string): BucketTally {
-    const bucket = this.#index.buckets[this.#index.locate(key)];
+  #apply(change: IndexChange, sequence: number): IndexBucket {
+    const bucket = this.#buckets[this.locate(change.key)];
     if (bucket === undefined) throw new Error("Cannot count a key: there is no bucket");
-    const known = this.#tallies.get(bucket);
-    if (known !== undefined) return known;
-    const tally: BucketTally = {
-      count: bucket.count,
-      below: bucket.below?.slice() ?? null,
-      hashes: bucket.hashes === null ? null : [...bucket.hashes],
-    };
-    this.#tallies.set(bucket, tally);
-    return tally;
+    if (sequence <= bucket.mergedTo) return bucket;
+    const hash = this.options.stores === "hashes" ? nameHash(change.key) : 0;
+    bucket.apply(change, hash);
+    if (this.#isShared) bucket.addToTail(change, sequence);
+    this.#total += change.isRemoval ? -1 : 1;
+    this.#unmerged += 1;
+    if (this.options.stores === "hashes") this.#names[change.isRemoval ? "remove" : "add"](hash);
+    return bucket;
+  }
+
+  #noteSize(bucket: IndexBucket): void {
+    if (this.#isLarge(bucket)) this.#tooLarge.add(bucket.bound);
+  }
+
+  #isLarge({ count, pending }: IndexBucket): boolean {
+    return count > this.options.maxEntries || pending.size > this.maxPending;
   }
 }
 
-function toBucket(bound: string, { count, below, hashes }: BucketTally): IndexBucket {
-  return { bound, count, below, hashes: hashes === null ? null : Uint32Array.from(hashes) };
-}
-
-/** Adds an entry of `depth` to the cumulative counts, or removes it. */
-function shift(below: Uint16Array | null, depth: number, by: 1 | -1): void {
-  if (below === null) return;
-  for (let n = depth + 1; n <= DEPTHS; n++) below[n] = (below[n] ?? 0) + by;
-}
+const MAX_PENDING = 200;

@@ -18,11 +18,14 @@ import { createMapping } from "../schema/mapping.ts";
 import { LargeGroupUpdate } from "./large_group_update.ts";
 import { DirectoryBatch } from "./directory_batch.ts";
 import { openNameIndexes, withWordIndexes } from "./indexes.ts";
+import type { IndexMergeOptions } from "./index_merge.ts";
 import { createDirectoryKeys, type DirectoryKeys } from "./keys.ts";
-import { createLoginView, ResourceReader } from "./reader.ts";
+import { createLoginView, type LoginUserView, ResourceReader } from "./reader.ts";
 import { createMemberSets } from "./member_sets.ts";
+import type { ResourceRecord } from "./records.ts";
 import { DirectorySearch } from "./search.ts";
-import { type DirectoryChange, WriteQueue } from "./write_queue.ts";
+import { SOLE_WRITER, type TargetLease } from "./target_lease.ts";
+import { WriteQueue } from "./write_queue.ts";
 import {
   createUserRecordFinder,
   type FindUserRecord,
@@ -43,6 +46,10 @@ export interface DirectoryDeps {
   readonly mapping?: Mapping;
   /** The maximum number of tombstones of deleted users. The oldest are deleted first. */
   readonly maxTombstones?: number;
+  /** Absent: only this process uses the store. */
+  readonly lease?: TargetLease;
+  /** When the index logs are merged. Default: the limits of indexes.ts. */
+  readonly merge?: Partial<IndexMergeOptions>;
 }
 
 const MAX_TOMBSTONES = 1_000_000;
@@ -55,36 +62,34 @@ interface WritesAndSearch {
 
 /**
  * Opens the directory of a target. When it resolves, logins and pages work. The word indexes, which are most of the data, load afterwards; writes
- * and searches wait for them. Updates that a crash interrupted are finished first.
+ * and searches wait for them. Updates that a crash interrupted are finished first; with several nodes, by the one that gets the lease.
  *
- * Only one process may open a target, because memory mirrors the store.
+ * Memory mirrors the store. With several nodes, it follows what the others write, and writes require the lease.
  */
 export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirectory> {
-  const { store, clock, log, target } = deps;
+  const { clock, log, target, lease = SOLE_WRITER } = deps;
+  const { isShared } = lease;
+  const store = lease.fence(deps.store);
   const keys = createDirectoryKeys(target);
-  const names = await openNameIndexes({ store, keys });
+  const place = { store, keys, nowMs: isShared ? () => clock.nowMs() : undefined };
   const memberSets = createMemberSets({ store, keys });
-  const view = createLoginView({ store, keys, indexes: names });
+  store.followGroups(keys.allMembers, keys.allMembers.length + 1, ([, , setId]) => {
+    memberSets.forget(String(setId));
+  });
+  const names = await openNameIndexes(place);
+  const view = createLoginView({ store, keys, indexes: names, isShared });
   const reader = new ResourceReader({ store, keys, indexes: names, memberSets });
-  const observers = new Set<(change: DirectoryChange) => void>();
-  const notify = (change: DirectoryChange): void => {
-    for (const observer of observers) {
-      try {
-        observer(change);
-      } catch (fault) {
-        // The write is durable. An error of an observer must not look like a refusal.
-        log.error("an observer of the directory failed", { fault: String(fault) });
-      }
-    }
-  };
+  const { notify, observe } = createObservers(log);
+  followRecords({ store, keys, view, notify });
 
   let lastNumber = 0;
   const nextNumber = (): number => lastNumber = Math.max(lastNumber + 1, clock.nowMs() * 1024);
   const newSetId = (): string => `${nextNumber().toString(36)}-${deps.random.bytes(4).toHex()}`;
 
   const openWritesAndSearch = async (): Promise<WritesAndSearch> => {
-    const indexes = await withWordIndexes(names, { store, keys });
-    const batchDeps = { store, keys, indexes, memberSets, nextNumber, onUser: view.update };
+    const indexes = await withWordIndexes(names, { ...place, merge: deps.merge });
+    const newPartsName = () => isShared ? `${nextNumber()}-${store.node}` : `${nextNumber()}`;
+    const batchDeps = { store, keys, indexes, memberSets, nextNumber, newPartsName, onUser: view.update };
     const newBatch = () => new DirectoryBatch(batchDeps);
     const prepareGroupCleanup = deps.prepareGroupCleanup ?? (() => NO_CHANGE);
     const writes = new WriteQueue({
@@ -103,10 +108,12 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     });
     const mapping = deps.mapping ?? createMapping({ user: {}, group: {} });
     const search = new DirectorySearch({ store, keys, indexes, memberSets, reader, mapping });
-    await writes.recover();
+    if (!isShared) await writes.recover();
     return { writes, search };
   };
   const work = openWritesAndSearch();
+  lease.require(work);
+  lease.onAcquired(async () => await (await work).writes.recover());
   // The callers that wait for it receive the error, too.
   work.catch((fault: unknown) =>
     log.error("the directory is read-only: its word indexes could not be loaded", {
@@ -115,7 +122,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     })
   );
   // A login must not see half of an interrupted update.
-  if (await hasRecoveryTasks({ store, keys })) await work;
+  if (!isShared && await hasRecoveryTasks(store, target)) await work;
 
   const write: TargetDirectory["write"] = async (asked) => await (await work).writes.write(asked);
   return {
@@ -133,6 +140,25 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     changeMembers: async (change) => await (await work).writes.changeMembers(change),
     login: view.login,
     prepareLogin: view.prepare,
+    observe,
+  };
+}
+
+type Observer = Parameters<TargetDirectory["observe"]>[0];
+
+function createObservers(log: Log): { notify: Observer } & Pick<TargetDirectory, "observe"> {
+  const observers = new Set<Observer>();
+  return {
+    notify(change) {
+      for (const observer of observers) {
+        try {
+          observer(change);
+        } catch (fault) {
+          // The write is durable. An error of an observer must not look like a refusal.
+          log.error("an observer of the directory failed", { fault: String(fault) });
+        }
+      }
+    },
     observe(observer) {
       observers.add(observer);
       return () => observers.delete(observer);
@@ -140,8 +166,26 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   };
 }
 
-async function hasRecoveryTasks({ store, keys }: { store: Store; keys: DirectoryKeys }): Promise<boolean> {
-  for await (const _task of store.list(keys.chores, { limit: 1 })) return true;
+/** Updates the login view by the writes of other nodes, and reports them to the observers. */
+function followRecords({ store, keys, view, notify }: {
+  readonly store: Pick<Store, "follow">;
+  readonly keys: DirectoryKeys;
+  readonly view: LoginUserView;
+  readonly notify: Observer;
+}): void {
+  for (const kind of ["user", "group"] as const) {
+    store.follow(keys.records(kind), ({ key, value }) => {
+      const canonical = String(key[2]);
+      const head = value as ResourceRecord | null;
+      if (kind === "user") view.follow(canonical, head);
+      notify({ kind, name: head?.name ?? canonical, deleted: head === null, isRemote: true });
+    });
+  }
+}
+
+/** Whether an update of a target was interrupted, or is in progress on another node. */
+export async function hasRecoveryTasks(store: Pick<Store, "list">, target: string): Promise<boolean> {
+  for await (const _task of store.list(createDirectoryKeys(target).chores, { limit: 1 })) return true;
   return false;
 }
 

@@ -14,6 +14,8 @@ export interface DirectoryBatchDeps extends BatchReadDeps {
   readonly memberSets: MemberSets;
   /** Returns a larger number with each call. */
   readonly nextNumber: () => number;
+  /** A name that no parts of a record have had. */
+  readonly newPartsName: () => string;
   /** Called for each changed user record when the change is durable. `null`: deleted. */
   readonly onUser: (canonical: string, record: ResourceRecord | null) => void;
 }
@@ -54,7 +56,7 @@ export class DirectoryBatch {
     const { kind, canonical } = place;
     const before = await this.record(kind, canonical);
     const key = this.#deps.keys.record(kind, canonical);
-    const encoded = next === null ? null : encodeRecord(next, () => `${this.#deps.nextNumber()}`);
+    const encoded = next === null ? null : encodeRecord(next, this.#deps.newPartsName);
     this.#writeParts(place, { before, parts: encoded?.parts ?? [], name: encoded?.head.parts ?? "" });
     if (encoded === null) this.#changes.remove(key);
     else this.#changes.set(key, encoded.head, encoded.sizeOctets);
@@ -70,6 +72,9 @@ export class DirectoryBatch {
 
   /** Makes the commit fail if another request writes this record first. */
   async checkUnchanged(kind: ResourceKind, canonical: string): Promise<void> {
+    // With several nodes, each commit checks the lease of the target: while it is unchanged, no other node writes. A commit to `denokv`
+    // has room for few checks.
+    if (this.#deps.store.isShared) return;
     const key = this.#deps.keys.record(kind, canonical);
     const versionstamp = (await this.#reads.record(kind, canonical))?.versionstamp ?? null;
     this.#changes.check({ key, versionstamp });
@@ -189,19 +194,14 @@ export class DirectoryBatch {
     { kind, canonical }: { kind: ResourceKind; canonical: string },
     records: { before: ResourceRecord | null; next: ResourceRecord | null },
   ): void {
-    const { keys } = this.#deps;
     const before = indexedWords(kind, records.before);
     const after = indexedWords(kind, records.next);
     const draft = this.#changes.words[kind];
     for (const [word, depth] of before) {
-      if (after.get(word) === depth) continue;
-      draft.remove(`${word}\0${canonical}`, depth);
-      if (!after.has(word)) this.remove(keys.word(kind, word, canonical));
+      if (after.get(word) !== depth) draft.remove(`${word}\0${canonical}`, depth);
     }
     for (const [word, depth] of after) {
-      if (before.get(word) === depth) continue;
-      draft.add(`${word}\0${canonical}`, depth);
-      this.set(keys.word(kind, word, canonical), depth);
+      if (before.get(word) !== depth) draft.add(`${word}\0${canonical}`, depth);
     }
   }
 

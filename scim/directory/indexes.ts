@@ -2,19 +2,19 @@
 
 import type { Store } from "../../platform/store.ts";
 import type { ResourceKind } from "../schema/resource.ts";
-import {
-  type CountedIndex,
-  DEPTHS,
-  type IndexBucket,
-  type IndexEntry,
-  openCountedIndex,
-} from "./counted_index.ts";
-import { type DirectoryKeys, LAST_CHARACTER } from "./keys.ts";
+import type { CountedIndex } from "./counted_index.ts";
+import { openCountedIndex } from "./index_follower.ts";
+import { DEPTHS, type IndexEntry } from "./index_bucket.ts";
+import { IndexMerge, type IndexMergeOptions } from "./index_merge.ts";
+import { compareText, type DirectoryKeys, LAST_CHARACTER } from "./keys.ts";
 
 /** To find the first key of a page, at most this many keys are skipped. */
 const MAX_NAMES_PER_BUCKET = 128;
 /** To count a bucket that is only partly in a range, at most this many keys are read. */
 const MAX_WORDS_PER_BUCKET = 256;
+/** More changes share the writes of a merge, but a start reads all of them: 3 MB of words, and 1 MB of names. */
+const MAX_UNMERGED_WORDS = 131_072;
+const MAX_UNMERGED_NAMES = 16_384;
 
 /** The indexes for logins and pages. */
 export interface NameIndexes {
@@ -25,12 +25,15 @@ export interface NameIndexes {
 /** The additional indexes for writes and searches. */
 export interface Indexes extends NameIndexes {
   readonly words: Readonly<Record<ResourceKind, CountedIndex>>;
-  readonly all: readonly CountedIndex[];
+  /** Merges a part of the index logs, and splits buckets. Call it when no write is in progress. */
+  maintain(): Promise<void>;
 }
 
 interface IndexStore {
   readonly store: Store;
   readonly keys: DirectoryKeys;
+  /** Present if other nodes use the store, too. */
+  readonly nowMs?: (() => number) | undefined;
 }
 
 /** Loads the counts of names: some ten thousand small values for a million users. */
@@ -44,20 +47,33 @@ export async function openNameIndexes(place: IndexStore): Promise<NameIndexes> {
 }
 
 /** Loads the counts of words: several times as many values as for names. */
-export async function withWordIndexes(names: NameIndexes, place: IndexStore): Promise<Indexes> {
+export async function withWordIndexes(
+  names: NameIndexes,
+  { merge = {}, ...place }: IndexStore & { readonly merge?: Partial<IndexMergeOptions> | undefined },
+): Promise<Indexes> {
   const [user, group] = await Promise.all([openWords(place, "user"), openWords(place, "group")]);
+  const merges = [
+    ...[names.names.user, names.names.group, names.tombstones].map((index) =>
+      new IndexMerge(index, { maxUnmerged: MAX_UNMERGED_NAMES, ...merge })
+    ),
+    ...[user, group].map((index) => new IndexMerge(index, { maxUnmerged: MAX_UNMERGED_WORDS, ...merge })),
+  ];
   return {
     ...names,
     words: { user, group },
-    all: [names.names.user, names.names.group, user, group, names.tombstones],
+    async maintain() {
+      for (const one of merges) await one.run();
+    },
   };
 }
 
-function openNames({ store, keys }: IndexStore, kind: ResourceKind | "gone"): Promise<CountedIndex> {
+function openNames({ store, keys, nowMs }: IndexStore, kind: ResourceKind | "gone"): Promise<CountedIndex> {
   const placeOf = (name: string): Deno.KvKey => kind === "gone" ? keys.gone(name) : keys.record(kind, name);
   return openCountedIndex({
     store,
+    nowMs,
     prefix: keys.buckets(kind),
+    log: keys.indexLog(kind),
     stores: "hashes",
     maxEntries: MAX_NAMES_PER_BUCKET,
     async *entries(from, to) {
@@ -67,25 +83,56 @@ function openNames({ store, keys }: IndexStore, kind: ResourceKind | "gone"): Pr
   });
 }
 
-function openWords({ store, keys }: IndexStore, kind: ResourceKind): Promise<CountedIndex> {
+function openWords({ store, keys, nowMs }: IndexStore, kind: ResourceKind): Promise<CountedIndex> {
   return openCountedIndex({
     store,
+    nowMs,
     prefix: keys.buckets(`${kind} words`),
+    log: keys.indexLog(`${kind} words`),
     stores: "depths",
     maxEntries: MAX_WORDS_PER_BUCKET,
-    entries: (from, to) => wordEntries({ store, keys }, { kind, from, to: to ?? LAST_CHARACTER }),
+    entries: (from, to) => storedWords({ store, keys }, { kind, from, to: to ?? LAST_CHARACTER }),
+    entryMutation(place, depth) {
+      const key = keys.wordPlace(kind, place);
+      return depth === null ? { type: "delete", key } : { type: "set", key, value: depth };
+    },
   });
 }
 
-/** Entries of the word index from one place up to another, in order. */
-export async function* wordEntries(
+interface WordPlaces {
+  readonly kind: ResourceKind;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Entries of the word index in the store from one place up to another, in order. */
+async function* storedWords(
   { store, keys }: IndexStore,
-  { kind, from, to }: { kind: ResourceKind; from: string; to: string },
+  { kind, from, to, limit }: WordPlaces & { readonly limit?: number },
 ): AsyncGenerator<IndexEntry> {
   const selector = { start: keys.wordPlace(kind, from), end: keys.wordPlace(kind, to) };
-  for await (const { key, value } of store.range<number>(selector)) {
+  for await (const { key, value } of store.range<number>(selector, limit === undefined ? {} : { limit })) {
     yield { key: `${String(key[3])}\0${String(key[4])}`, depth: Math.min(value ?? 0, DEPTHS - 1) };
   }
+}
+
+/** Entries of the word index from one place up to another, in order: those of the store with the changes of the log. */
+async function* wordEntries(
+  { store, keys, indexes }: WordRangeDeps,
+  places: WordPlaces & { readonly limit?: number },
+): AsyncGenerator<IndexEntry> {
+  const { kind, from, to, limit } = places;
+  const pending = indexes.words[kind].pendingIn(from, to);
+  let at = 0;
+  const raised = limit === undefined ? {} : { limit: limit + pending.length };
+  for await (const entry of storedWords({ store, keys }, { kind, from, to, ...raised })) {
+    let change = pending[at];
+    for (; change !== undefined && compareText(change.key, entry.key) < 0; change = pending[++at]) {
+      if (change.depth !== null) yield { key: change.key, depth: change.depth };
+    }
+    if (change?.key !== entry.key) yield entry;
+  }
+  for (const { key, depth } of pending.slice(at)) if (depth !== null) yield { key, depth };
 }
 
 export interface WordRangeDeps {
@@ -115,9 +162,12 @@ interface BucketRange {
   readonly to: string;
   /** The number of resources with the term; `null` if the bucket also contains other terms, so that only a read can count. */
   readonly count: number | null;
+  /** The number of entries, or `null` as with `count`. */
+  readonly entries: number | null;
 }
 
-export function createWordRange({ store, keys, indexes }: WordRangeDeps): PrefixRange {
+export function createWordRange(deps: WordRangeDeps): PrefixRange {
+  const { indexes } = deps;
   const bucketRanges = ({ kind, start }: WordPrefix): BucketRange[] => {
     const index = indexes.words[kind];
     const end = start + LAST_CHARACTER;
@@ -129,12 +179,13 @@ export function createWordRange({ store, keys, indexes }: WordRangeDeps): Prefix
       return {
         from: at === 0 ? start : bucket.bound,
         to: buckets[at + 1]?.bound ?? end,
-        count: isWhole ? countBelow(bucket, start.length) : null,
+        count: isWhole ? bucket.countBelow(start.length) : null,
+        entries: isWhole ? bucket.count : null,
       };
     });
   };
   const namesIn = async function* (kind: ResourceKind, { from, to, below }: BucketRange & { below: number }) {
-    for await (const { key, depth } of wordEntries({ store, keys }, { kind, from, to })) {
+    for await (const { key, depth } of wordEntries(deps, { kind, from, to })) {
       if (depth < below) yield key.slice(key.indexOf("\0") + 1);
     }
   };
@@ -154,14 +205,18 @@ export function createWordRange({ store, keys, indexes }: WordRangeDeps): Prefix
       }
       return total;
     },
-    async isRare({ kind, start }, most) {
-      const selector = {
-        start: keys.wordPlace(kind, start),
-        end: keys.wordPlace(kind, start + LAST_CHARACTER),
-      };
+    async isRare(beginning, most) {
       let count = 0;
-      for await (const _entry of store.range(selector, { limit: most })) count += 1;
-      return count < most;
+      for (const { from, to, entries } of bucketRanges(beginning)) {
+        if (entries !== null) count += entries;
+        else {
+          for await (const _ of wordEntries(deps, { kind: beginning.kind, from, to, limit: most })) {
+            if (++count >= most) return false;
+          }
+        }
+        if (count >= most) return false;
+      }
+      return true;
     },
     async names(beginning, { offset, limit }) {
       const { kind, start } = beginning;
@@ -182,8 +237,4 @@ export function createWordRange({ store, keys, indexes }: WordRangeDeps): Prefix
       return names;
     },
   };
-}
-
-function countBelow({ below }: IndexBucket, depth: number): number {
-  return below?.[depth] ?? 0;
 }

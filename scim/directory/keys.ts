@@ -21,19 +21,18 @@ export function createDirectoryKeys(target: string) {
     departures: ["departure", target] as Deno.KvKey,
     password: (canonical: string): Deno.KvKey => ["password", target, canonical],
     member: (setId: string, user: string): Deno.KvKey => ["member", target, setId, user],
+    /** The members of all sets. */
+    allMembers: ["member", target] as Deno.KvKey,
     members: (setId: string): Deno.KvKey => ["member", target, setId],
     memberOf: (user: string, setId: string): Deno.KvKey => ["memberof", target, user, setId],
     memberships: (user: string): Deno.KvKey => ["memberof", target, user],
-    word: (
-      kind: ResourceKind,
-      word: string,
-      canonical: string,
-    ): Deno.KvKey => ["word", target, kind, word, canonical],
     /** A place in the word index: `word`, or word and name with U+0000 between them. */
     wordPlace: (
       kind: ResourceKind,
       place: string,
     ): Deno.KvKey => ["word", target, kind, ...place.split("\0")],
+    /** The log of a counted index. A number follows. */
+    indexLog: (index: string): Deno.KvKey => ["index_log", target, index],
     buckets: (index: string): Deno.KvKey => ["fence", target, index],
     chore: (id: string): Deno.KvKey => ["chore", target, id],
     chores: ["chore", target] as Deno.KvKey,

@@ -196,7 +196,7 @@ export class LargeGroupUpdate {
         await updateUserGroups(batch, user, { name: stays ? names.after : names.before, isMember: stays });
       }
       if (batch.mutationCount > 0) await batch.commit();
-      for (const index of this.#deps.indexes.all) await index.splitLargeBuckets();
+      await this.#deps.indexes.maintain();
     }
   }
 

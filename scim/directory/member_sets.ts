@@ -2,6 +2,7 @@
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Store } from "../../platform/store.ts";
+import { compareMemberNames } from "../schema/member_names.ts";
 import { compareText, type DirectoryKeys } from "./keys.ts";
 import { nameHash } from "./name_hashes.ts";
 
@@ -92,6 +93,29 @@ export function diffMembers(from: MemberSet, to: MemberSet): MemberChange[] {
   return changes;
 }
 
+/** Above this number, the whole lists are sorted and compared instead. */
+const MAX_FEW_CHANGES = 256;
+
+/**
+ * The changes that turn `from` into `names`, if they are few: only names that differ are sorted. `null`: they are many, or two of `names` have the
+ * same canonical form.
+ */
+export function findFewChanges(from: MemberSet, names: readonly string[]): MemberChange[] | null {
+  if (Math.abs(from.names.length - names.length) > MAX_FEW_CHANGES) return null;
+  const { onlyBefore, onlyAfter } = compareMemberNames(from.names, names);
+  if (onlyBefore.length > MAX_FEW_CHANGES || onlyAfter.length > MAX_FEW_CHANGES) return null;
+  const changes = new Map<string, string | null>();
+  for (const name of onlyBefore) changes.set(canonicalName(name), null);
+  for (const name of onlyAfter) {
+    const canonical = canonicalName(name);
+    const isRespelled = changes.get(canonical) === null;
+    if (!isRespelled && (changes.has(canonical) || findMember(from, canonical) >= 0)) return null;
+    changes.set(canonical, name);
+  }
+  return Array.from(changes, ([canonical, name]) => ({ canonical, name }))
+    .sort((a, b) => compareText(a.canonical, b.canonical));
+}
+
 /** Caches the members of the sets that were used last. */
 export interface MemberSets {
   load(setId: string): Promise<MemberSet>;
@@ -144,6 +168,9 @@ export function createMemberSets(
       if (known !== undefined) return known;
       const before = writes;
       const set = await read(setId);
+      // Another node may have changed the set while it was read.
+      const caughtUp = store.catchUp();
+      if (caughtUp !== null) await caughtUp;
       if (before === writes) remember(setId, set);
       return set;
     },

@@ -125,43 +125,34 @@ export interface LoginUserView {
   prepare(canonical: string): Promise<void> | null;
   /** Call it after a user's record was written durably. `null`: the record was deleted. */
   update(canonical: string, record: ResourceRecord | null): void;
+  /** Call it after another node wrote a user's record. @param head as stored, without the parts of a large record */
+  follow(canonical: string, head: ResourceRecord | null): void;
 }
 
 export interface LoginViewDeps {
   readonly store: Store;
   readonly keys: DirectoryKeys;
   readonly indexes: NameIndexes;
+  /** Whether other nodes use the store, too. */
+  readonly isShared?: boolean;
   /** The minimum number of cached users. The maximum is twice as many. */
   readonly maxUsers?: number;
 }
 
-export function createLoginView({ store, keys, indexes, maxUsers = 25_000 }: LoginViewDeps): LoginUserView {
-  // Two generations: a lookup moves a user to the young one. When that is full, the old one is dropped.
-  let young = new Map<string, LoginUser>();
-  let old = new Map<string, LoginUser>();
+export function createLoginView(
+  { store, keys, indexes, isShared = false, maxUsers = 25_000 }: LoginViewDeps,
+): LoginUserView {
+  const users = new LoginUserCache(maxUsers);
   const loading = new Map<string, { isStale: boolean; done: Promise<void> }>();
 
-  const keep = (canonical: string, user: LoginUser): void => {
-    if (young.size >= maxUsers) {
-      old = young;
-      young = new Map();
-    }
-    young.set(canonical, user);
-  };
-  const find = (canonical: string): LoginUser | undefined => {
-    const known = young.get(canonical);
-    if (known !== undefined) return known;
-    const older = old.get(canonical);
-    if (older !== undefined) keep(canonical, older);
-    return older;
-  };
   const isUnknown = (canonical: string): boolean =>
     !indexes.names.user.mayContain(canonical) && !indexes.tombstones.mayContain(canonical);
 
   const readUser = async (canonical: string): Promise<LoginUser> => {
     const found = await readRecord({ store, keys }, { kind: "user", canonical });
     if (found !== null) return loginUserOf(found.record);
-    if (!indexes.tombstones.mayContain(canonical)) return unknownUser(canonical);
+    // Another node may have deleted the user a moment ago.
+    if (!isShared && !indexes.tombstones.mayContain(canonical)) return unknownUser(canonical);
     const { value } = await store.get<Tombstone>(keys.gone(canonical));
     return value === null ? unknownUser(canonical) : { ...unknownUser(value.name), status: "deleted" };
   };
@@ -170,14 +161,28 @@ export function createLoginView({ store, keys, indexes, maxUsers = 25_000 }: Log
       state.isStale = false;
       const user = await readUser(canonical);
       // A write in the meantime may be newer than this read.
-      if (!state.isStale) return keep(canonical, user);
+      if (!state.isStale) return users.keep(canonical, user);
     }
     throw new Error(`Cannot read the user "${canonical}": it changed at every attempt`);
   };
 
+  const markStale = (canonical: string): void => {
+    const state = loading.get(canonical);
+    if (state !== undefined) state.isStale = true;
+  };
+  const update = (canonical: string, record: ResourceRecord | null): void => {
+    markStale(canonical);
+    const known = users.find(canonical) ?? users.findOutdated(canonical);
+    if (known === undefined) return;
+    users.keep(
+      canonical,
+      record === null ? { ...unknownUser(known.name), status: "deleted" } : loginUserOf(record),
+    );
+  };
+
   return {
     login(canonical) {
-      const known = find(canonical);
+      const known = users.find(canonical) ?? users.findOutdated(canonical);
       if (known !== undefined) return known;
       if (isUnknown(canonical)) return unknownUser(canonical);
       // The result "unknown" could admit a user who was deleted.
@@ -186,27 +191,69 @@ export function createLoginView({ store, keys, indexes, maxUsers = 25_000 }: Log
     prepare(canonical) {
       const under = loading.get(canonical);
       if (under !== undefined) return under.done;
-      if (find(canonical) !== undefined || isUnknown(canonical)) return null;
+      if (users.find(canonical) !== undefined || isUnknown(canonical)) return null;
       const state = { isStale: false, done: Promise.resolve() };
       state.done = load(canonical, state).finally(() => loading.delete(canonical));
       loading.set(canonical, state);
       return state.done;
     },
-    update(canonical, record) {
-      const state = loading.get(canonical);
-      if (state !== undefined) state.isStale = true;
-      const known = find(canonical);
-      if (known === undefined) return;
-      keep(
-        canonical,
-        record === null ? { ...unknownUser(known.name), status: "deleted" } : loginUserOf(record),
-      );
+    update,
+    follow(canonical, head) {
+      if (head === null || head.parts === "") return update(canonical, head);
+      markStale(canonical);
+      users.outdate(canonical, { name: head.name, status: head.active ? "active" : "inactive" });
     },
   };
 }
 
+const NONE: readonly never[] = [];
+
+/** Two generations: a lookup moves a user to the young one. When that is full, the old one is dropped. */
+class LoginUserCache {
+  readonly #maxUsers: number;
+  #young = new Map<string, LoginUser>();
+  #old = new Map<string, LoginUser>();
+  /** Large users that another node changed, until they are loaded again. Their status is that of the change. */
+  readonly #outdated = new Map<string, LoginUser>();
+
+  constructor(maxUsers: number) {
+    this.#maxUsers = maxUsers;
+  }
+
+  keep(canonical: string, user: LoginUser): void {
+    if (this.#outdated.size > 0) this.#outdated.delete(canonical);
+    if (this.#young.size >= this.#maxUsers) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(canonical, user);
+  }
+
+  find(canonical: string): LoginUser | undefined {
+    const known = this.#young.get(canonical);
+    if (known !== undefined) return known;
+    const older = this.#old.get(canonical);
+    if (older !== undefined) this.keep(canonical, older);
+    return older;
+  }
+
+  findOutdated(canonical: string): LoginUser | undefined {
+    return this.#outdated.get(canonical);
+  }
+
+  /** The user must be loaded again. */
+  outdate(canonical: string, change: Pick<LoginUser, "name" | "status">): void {
+    const known = this.find(canonical) ?? this.#outdated.get(canonical);
+    if (known === undefined) return;
+    this.#young.delete(canonical);
+    this.#old.delete(canonical);
+    if (this.#outdated.size >= this.#maxUsers) this.#outdated.clear();
+    this.#outdated.set(canonical, { ...known, ...change });
+  }
+}
+
 function unknownUser(name: string): LoginUser {
-  return { status: "unknown", name, phoneNumbers: [], groups: [] };
+  return { status: "unknown", name, phoneNumbers: NONE, groups: NONE };
 }
 
 function loginUserOf({ name, active, text, groups }: ResourceRecord): LoginUser {

@@ -5,10 +5,10 @@ import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation } from "../../platform/store.ts";
 import type { DirectoryWrite, PrepareGroupCleanup, PrepareOffboarding } from "../ports.ts";
 import type { Content, GroupContent, Stored } from "../schema/resource.ts";
-import { groupWords } from "../filter/search_terms.ts";
 import type { DirectoryKeys } from "./keys.ts";
 import {
   diffMembers,
+  findFewChanges,
   findMember,
   type MemberChange,
   type MemberSet,
@@ -54,8 +54,8 @@ export interface MembersUpdate {
 
 /** If a user leaves more groups than this, the others follow after the commit. */
 const MAX_GROUPS_LEFT_AT_ONCE = 50;
-/** A commit accepts 1,000 mutations. A change of members may use this many of them. */
-const MAX_MEMBER_MUTATIONS = 500;
+/** Each changed member takes two mutations for the membership, and one for the user's record. A commit accepts 1,000 mutations. */
+const MAX_MEMBER_CHANGES = 200;
 
 const CHANGED = { kind: "changed" } as const;
 
@@ -122,7 +122,9 @@ function nextTimes(
     return { createdMs, modifiedMs, revision, recorded: recorded + 1 };
   }
   const nowMs = clock.nowMs();
-  return { createdMs: before?.createdMs ?? nowMs, modifiedMs: nowMs, revision: nextNumber() };
+  // The clock of the node that wrote the resource before may be ahead of this one's.
+  const revision = Math.max(nextNumber(), (before?.revision ?? 0) + 1);
+  return { createdMs: before?.createdMs ?? nowMs, modifiedMs: nowMs, revision };
 }
 
 /** The names of the groups that already have a member with that name. */
@@ -168,7 +170,9 @@ export async function readGroupUpdate(
   if (!isExpected(before, write) || (before === null && write.next === null)) return null;
   const membersBefore = before === null ? NO_MEMBERS : await batch.members(before.setId);
   const content = write.next?.content;
-  const membersAfter = content === undefined ? NO_MEMBERS : toMemberSet(membersOf(content));
+  const members = content === undefined ? [] : membersOf(content);
+  const few = findFewChanges(membersBefore, members);
+  const membersAfter = few === null ? toMemberSet(members) : withChanges(membersBefore, few);
   const after = write.next === null ? null : toRecord(write.next.content, {
     ...nextTimes(deps, before, write),
     backends: write.next.backends,
@@ -179,7 +183,7 @@ export async function readGroupUpdate(
   const changes = isRespelled
     // The record of every member contains the name of the group.
     ? [...diffMembers(membersBefore, NO_MEMBERS), ...diffMembers(NO_MEMBERS, membersAfter)]
-    : diffMembers(membersBefore, membersAfter);
+    : few ?? diffMembers(membersBefore, membersAfter);
   return { canonical, before, after, membersBefore, membersAfter, changes };
 }
 
@@ -230,12 +234,9 @@ export function membersMutations(
   return also?.(added, removed) ?? [];
 }
 
-/** Whether a change fits into one commit together with the records of its users. */
-export function fitsOneCommit({ before, after, changes }: GroupUpdate): boolean {
-  const words = Math.max(
-    ...[before, after].map((record) => record === null ? 0 : groupWords(record.name).length),
-  );
-  return changes.length * (4 + 2 * words) <= MAX_MEMBER_MUTATIONS;
+/** Whether a change fits into one commit together with the records of its users. Large records may still exceed the commit. */
+export function fitsOneCommit({ changes }: Pick<GroupUpdate, "changes">): boolean {
+  return changes.length <= MAX_MEMBER_CHANGES;
 }
 
 /** Puts a change of a group that fits into one commit into the batch. */

@@ -1,8 +1,7 @@
 // The write queue of one target. Writes run in the order of the calls. Several share a commit if they fit. Each is all or nothing.
 
 import type { Log } from "../../platform/log.ts";
-import type { DirectoryWrite, WriteResult } from "../ports.ts";
-import type { ResourceKind } from "../schema/resource.ts";
+import type { DirectoryWrite, ResourceChange, WriteResult } from "../ports.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { LargeGroupUpdate } from "./large_group_update.ts";
 import type { Indexes } from "./indexes.ts";
@@ -20,12 +19,6 @@ import {
   type WritePlanDeps,
 } from "./write_plan.ts";
 
-export interface DirectoryChange {
-  readonly kind: ResourceKind;
-  readonly name: string;
-  readonly deleted: boolean;
-}
-
 export interface WriteQueueDeps extends WritePlanDeps {
   readonly log: Log;
   readonly indexes: Indexes;
@@ -33,7 +26,7 @@ export interface WriteQueueDeps extends WritePlanDeps {
   readonly newBatch: () => DirectoryBatch;
   readonly maxTombstones: number;
   /** Called after each durable write. It must not throw. */
-  readonly onChange: (change: DirectoryChange) => void;
+  readonly onChange: (change: ResourceChange) => void;
 }
 
 type WriteCall = { readonly write: DirectoryWrite } | { readonly members: MembersUpdate };
@@ -121,7 +114,7 @@ export class WriteQueue {
       await largeGroups.recover();
       this.#needsRecovery = false;
     }
-    for (const index of indexes.all) await index.splitLargeBuckets();
+    await indexes.maintain();
     if (indexes.tombstones.total > maxTombstones) await largeGroups.trimTombstones(maxTombstones);
   }
 

@@ -5,7 +5,8 @@ import { type Context, type ErrorHandler, Hono } from "hono";
 import { matchedRoutes } from "hono/route";
 import type { Log } from "../../platform/log.ts";
 import { HttpError, type RequestBody } from "../../platform/http_error.ts";
-import type { Clock, Random } from "../../platform/runtime.ts";
+import { type Clock, type Random, withTimeout } from "../../platform/runtime.ts";
+import type { Store } from "../../platform/store.ts";
 import { ScimRefusal } from "./refusals.ts";
 import { type RouteRow, SCIM_PREFIX, SCIM_ROUTES } from "./routes.ts";
 import type { Target, Targets } from "../ports.ts";
@@ -21,6 +22,8 @@ export interface ScimAppDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
+  /** Absent: only this process uses the store. */
+  readonly store?: Pick<Store, "catchUp">;
 }
 
 /** Hono's environment: the HTTP server sets the address and the body, the checks below set the rest. */
@@ -54,6 +57,8 @@ function createRoutes(deps: ScimAppDeps): Hono<ScimEnv> {
   const app = new Hono<ScimEnv>()
     .use(async (c, next) => {
       refuseCrossSite(c.req.raw);
+      const caughtUp = deps.store?.catchUp() ?? null;
+      if (caughtUp !== null) await waitForStore(caughtUp, deps);
       c.set("credential", await authenticate(c, deps));
       await next();
     })
@@ -75,6 +80,29 @@ function createRoutes(deps: ScimAppDeps): Hono<ScimEnv> {
   }
   return app.all("*", () => {
     throw new ScimRefusal("no_such_path");
+  });
+}
+
+const STORE_TIMEOUT_MS = 5000;
+
+/** Waits until memory contains the writes of other nodes. @throws ScimRefusal `busy` if the store does not answer */
+async function waitForStore(
+  caughtUp: Promise<void>,
+  { clock, log }: Pick<ScimAppDeps, "clock" | "log">,
+): Promise<void> {
+  let cause: unknown = null;
+  try {
+    if ((await withTimeout(caughtUp, { clock, timeoutMs: STORE_TIMEOUT_MS })).inTime) return;
+  } catch (fault) {
+    cause = fault;
+  }
+  log.warn("a SCIM request was refused because the store does not answer", {
+    fault: String(cause ?? "timeout"),
+  });
+  throw new ScimRefusal("busy", {
+    detail: "The store does not answer. Try again in a moment.",
+    headers: { "Retry-After": "5" },
+    cause,
   });
 }
 

@@ -65,6 +65,7 @@ export class Credentials {
   constructor(deps: CredentialsDeps) {
     this.#deps = deps;
     this.#records = createCredentialRecords(deps);
+    deps.store.followGroups(["scim_credential"], 2, ([, name]) => this.#forget(String(name)));
     this.#limit = new SourceLimit(deps);
     this.#proven = new ProvenDigests(deps);
     this.#settings = new Map(
@@ -132,10 +133,14 @@ export class Credentials {
   async revoke(name: string, actor: Actor): Promise<RevokeCredentialOutcome> {
     if (this.#settings.has(name)) return "in_settings";
     const outcome = await this.#records.revoke(name, actor);
-    // Counted before it leaves the cache, so that a running check reads the record again.
+    this.#forget(name);
+    return outcome;
+  }
+
+  /** Counts the change before it leaves the cache, so that a running check reads the record again. */
+  #forget(name: string): void {
     this.#changes += 1;
     this.#cache.delete(name);
-    return outcome;
   }
 
   #digestOf(name: string, password: string): string {

@@ -1,22 +1,25 @@
-// Delivers the pending writes of one backend: in order, a few resources at a time, and only while this node holds the lease.
+// Delivers the pending writes of one backend: in order, a few resources at a time, and only while this node holds the lease of the target.
 
 import type { Log } from "../../platform/log.ts";
-import { type CancelTimer, type Clock, withTimeout } from "../../platform/runtime.ts";
-import type { Store } from "../../platform/store.ts";
+import { LeaseUnavailable } from "../../platform/cluster/lease.ts";
+import { type Clock, withTimeout } from "../../platform/runtime.ts";
 import type { Backend } from "../backend_port.ts";
+import type { TargetLease } from "../directory/target_lease.ts";
 import { deliver, type DeliveryDeps, isUnavailable, lockKey, retryDelayMs } from "./delivery.ts";
 import type { StoredEntry } from "./outbox.ts";
 
 export interface DeliveryWorkerDeps extends DeliveryDeps {
   readonly backend: Backend;
-  readonly lease: Lease;
+  readonly lease: Pick<TargetLease, "isHeld" | "claim" | "runIfHeld">;
   readonly log: Log;
 }
 
 const MAX_CONCURRENT = 4;
-/** A node that crashed leaves entries without a notification. */
+/** A node that stopped leaves entries without a notification. */
 const POLL_INTERVAL_MS = 30_000;
 const STORE_RETRY_MS = 5000;
+/** Another node has the lease and delivers. If it releases the lease with entries left, this node takes it within this time. */
+const LEASE_RETRY_MS = 5000;
 const CLOSE_TIMEOUT_MS = 5000;
 
 export class DeliveryWorker {
@@ -44,20 +47,18 @@ export class DeliveryWorker {
 
   /** Waits for the current deliveries, up to a limit. Pending writes stay in the store. */
   async close(): Promise<void> {
-    const { clock, lease } = this.#deps;
+    const { clock } = this.#deps;
     this.#isClosed = true;
     this.#signal.wake();
     const ended = Promise.all([this.#running, ...this.#active.values()]);
     await withTimeout(ended, { clock, timeoutMs: CLOSE_TIMEOUT_MS });
-    await lease.release().catch((fault) => this.#logError("the outbox's lease cannot be released", fault));
   }
 
   async #run(): Promise<void> {
-    const { clock, lease } = this.#deps;
+    const { clock } = this.#deps;
     while (!this.#isClosed) {
       try {
         await this.#startDue();
-        if (this.#active.size === 0) await lease.release();
       } catch (fault) {
         this.#logError("the outbox cannot be read", fault);
         this.#dueAt(clock.nowMs() + STORE_RETRY_MS);
@@ -84,18 +85,23 @@ export class DeliveryWorker {
       while (this.#isFull && !this.#isClosed) await Promise.race(this.#active.values());
       if (this.#isClosed) return;
       if (this.#isPaused) return this.#dueAt(this.#pausedUntilMs);
-      if (!await lease.hold()) return this.#dueAt(lease.freeAtMs);
-      this.#start(key, known);
+      const isStarted = (lease.isHeld || await lease.claim()) && this.#start(key, known);
+      if (!isStarted) return this.#dueAt(clock.nowMs() + LEASE_RETRY_MS);
     }
   }
 
-  #start(key: string, known: StoredEntry): void {
-    const work = this.#deliver(known).catch((fault) => {
-      this.#logError("a delivery was not recorded", fault);
-      this.#dueAt(this.#deps.clock.nowMs() + STORE_RETRY_MS);
+  /** Returns `false` if this node does not hold the lease, or must hand it over. */
+  #start(key: string, known: StoredEntry): boolean {
+    const delivery = this.#deps.lease.runIfHeld(() => this.#deliver(known));
+    if (delivery === null) return false;
+    const work = delivery.catch((fault) => {
+      if (!(fault instanceof LeaseUnavailable)) this.#logError("a delivery was not recorded", fault);
+      // The entry is still due, so without a pause it would be tried again at once.
+      this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#deps.clock.nowMs() + STORE_RETRY_MS);
       this.#signal.wake();
     }).finally(() => this.#active.delete(key));
     this.#active.set(key, work);
+    return true;
   }
 
   async #deliver(known: StoredEntry): Promise<void> {
@@ -176,87 +182,5 @@ class WakeSignal {
     }
     this.#isWoken = false;
     this.#end = null;
-  }
-}
-
-interface LeaseRecord {
-  readonly owner: string;
-  readonly untilMs: number;
-}
-
-/** Long enough for a slow disk, short enough after a process was killed. */
-const LEASE_TTL_MS = 15_000;
-const LEASE_RENEWAL_MS = 5000;
-
-interface LeaseDeps {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly key: Deno.KvKey;
-  readonly owner: string;
-}
-
-/**
- * A lease in the store. If several nodes share a store, only the holder of the lease delivers. The value contains the deadline,
- * because the store deletes expired values late.
- */
-export class Lease {
-  readonly #deps: LeaseDeps;
-  #heldUntilMs = 0;
-  #freeAtMs = 0;
-  #cancelRenewal: CancelTimer | null = null;
-
-  constructor(deps: LeaseDeps) {
-    this.#deps = deps;
-  }
-
-  /** When the lease of another node ends, as last seen. */
-  get freeAtMs(): number {
-    return this.#freeAtMs;
-  }
-
-  /** Takes or renews the lease; `false` if another node has it. The lease is then renewed until {@link release}. */
-  async hold(): Promise<boolean> {
-    if (this.#heldUntilMs - this.#deps.clock.nowMs() < LEASE_RENEWAL_MS && !await this.#take()) return false;
-    this.#renewLater();
-    return true;
-  }
-
-  /** Releases the lease, if this node has it. */
-  async release(): Promise<void> {
-    const { store, key, owner } = this.#deps;
-    this.#cancelRenewal?.();
-    this.#cancelRenewal = null;
-    if (this.#heldUntilMs === 0) return;
-    this.#heldUntilMs = 0;
-    const { value, versionstamp } = await store.get<LeaseRecord>(key);
-    if (value?.owner !== owner) return;
-    await store.commit({ checks: [{ key, versionstamp }], mutations: [{ type: "delete", key }] });
-  }
-
-  async #take(): Promise<boolean> {
-    const { store, clock, key, owner } = this.#deps;
-    const { value, versionstamp } = await store.get<LeaseRecord>(key);
-    const nowMs = clock.nowMs();
-    if (value !== null && value.owner !== owner && value.untilMs > nowMs) {
-      this.#heldUntilMs = 0;
-      this.#freeAtMs = value.untilMs;
-      return false;
-    }
-    const untilMs = nowMs + LEASE_TTL_MS;
-    const { ok } = await store.commit({
-      checks: [{ key, versionstamp }],
-      mutations: [{ type: "set", key, value: { owner, untilMs } satisfies LeaseRecord }],
-    });
-    this.#heldUntilMs = ok ? untilMs : 0;
-    this.#freeAtMs = ok ? 0 : nowMs + LEASE_RENEWAL_MS;
-    return ok;
-  }
-
-  #renewLater(): void {
-    this.#cancelRenewal ??= this.#deps.clock.after(LEASE_RENEWAL_MS, () => {
-      this.#cancelRenewal = null;
-      // If a renewal fails, the lease expires. The worker calls `hold` before the next delivery.
-      void this.#take().then((isHeld) => isHeld ? this.#renewLater() : undefined, () => undefined);
-    });
   }
 }

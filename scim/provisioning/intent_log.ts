@@ -107,6 +107,12 @@ export class IntentLog {
     });
   }
 
+  async hasAny(): Promise<boolean> {
+    const { store, target } = this.#deps;
+    for await (const _intent of store.list(["intent", target], { limit: 1 })) return true;
+    return false;
+  }
+
   /** Compensates all intents of a former process, and returns how many there were. */
   async recover(): Promise<number> {
     const { store, target } = this.#deps;

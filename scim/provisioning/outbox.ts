@@ -7,34 +7,16 @@ import type { Mutation, Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { PendingWrite } from "../ports.ts";
 import type { ResourceKind } from "../schema/resource.ts";
+import {
+  byId,
+  type EntryPlace,
+  type OutboxEntry,
+  PendingWriteList,
+  type StoredEntry,
+} from "./pending_writes.ts";
 import type { BackendOperation } from "./plan_write.ts";
 
-export interface OutboxEntry {
-  readonly kind: ResourceKind;
-  readonly name: string;
-  readonly operation: BackendOperation;
-  readonly sinceMs: number;
-  readonly attempts: number;
-  readonly nextMs: number;
-  /** An attempt started, and its result is unknown. Read the backend before the next attempt. */
-  readonly started: boolean;
-  readonly why: string | null;
-  readonly remoteId?: string;
-  /** Sealed for the key of the entry. */
-  readonly password?: Uint8Array;
-  /** The entry restores what a failed write changed. The content is in a copy that exists only for this entry. */
-  readonly restores?: true;
-}
-
-/** An entry with its key and its version. */
-export interface StoredEntry {
-  readonly backend: string;
-  readonly sequence: string;
-  readonly entry: OutboxEntry;
-  readonly versionstamp: string;
-  /** A dead letter is not retried until an operator retries it. */
-  readonly isDead: boolean;
-}
+export type { OutboxEntry, StoredEntry } from "./pending_writes.ts";
 
 export interface NewEntry {
   readonly backend: string;
@@ -68,8 +50,6 @@ export interface OutboxDeps {
   readonly orderedId: () => string;
 }
 
-type EntryPlace = Pick<StoredEntry, "backend" | "sequence" | "isDead">;
-
 export class Outbox {
   readonly #deps: OutboxDeps;
   readonly #pending: ReadonlyMap<string, PendingWriteList>;
@@ -85,6 +65,20 @@ export class Outbox {
       };
       return [backend, new PendingWriteList(() => entries.call(this))];
     }));
+    this.#follow();
+  }
+
+  /** Keeps {@link pendingWrites} up to date with the changes of other nodes. */
+  #follow(): void {
+    const { store, target } = this.#deps;
+    for (const isDead of [false, true]) {
+      store.follow([prefixOf(isDead), target], ({ key, value }) => {
+        const place = { backend: String(key[2]), sequence: String(key[3]), isDead };
+        const list = this.#pending.get(place.backend);
+        if (value === null) list?.forgetPlace(place);
+        else list?.replace(place, value as OutboxEntry);
+      });
+    }
   }
 
   async find(backend: string, kind: ResourceKind, name: string): Promise<StoredEntry | null> {
@@ -190,7 +184,7 @@ export class Outbox {
   }
 
   #key({ backend, sequence, isDead }: EntryPlace): Deno.KvKey {
-    return [isDead ? "dead_letter" : "outbox", this.#deps.target, backend, sequence];
+    return [prefixOf(isDead), this.#deps.target, backend, sequence];
   }
 
   #pointerKey(backend: string, { kind, name }: { kind: ResourceKind; name: string }): Deno.KvKey {
@@ -199,7 +193,7 @@ export class Outbox {
 
   async *#list(backend: string, { isDead }: { isDead: boolean }): AsyncGenerator<StoredEntry> {
     const { store, target } = this.#deps;
-    const prefix = [isDead ? "dead_letter" : "outbox", target, backend];
+    const prefix = [prefixOf(isDead), target, backend];
     for await (const { key, value, versionstamp } of store.list<OutboxEntry>(prefix)) {
       const sequence = key[3];
       if (value === null || versionstamp === null || typeof sequence !== "string") continue;
@@ -224,64 +218,6 @@ export class Outbox {
   }
 }
 
-/** Beyond this number, memory does not have the entries. */
-const MAX_LISTED = 1000;
-
-/** The oldest pending writes of one backend, in memory and bounded, so that a list of them reads nothing from the store. */
-export class PendingWriteList {
-  readonly #entries: () => AsyncIterable<StoredEntry>;
-  readonly #writes = new Map<string, PendingWrite>();
-  #isTruncated = false;
-  #loading: Promise<void> | null = null;
-  /** Entries that were removed while the store is read. A batch that was read earlier may still contain them. */
-  #removedMeanwhile: Set<string> | null = null;
-
-  /** @param entries all entries of the backend. */
-  constructor(entries: () => AsyncIterable<StoredEntry>) {
-    this.#entries = entries;
-  }
-
-  async load(): Promise<void> {
-    this.#isTruncated = false;
-    const removed = this.#removedMeanwhile = new Set<string>();
-    try {
-      for await (const { entry, ...place } of this.#entries()) {
-        if (removed.has(place.sequence)) continue;
-        this.put(place, entry);
-        if (this.#isTruncated) return;
-      }
-    } finally {
-      this.#removedMeanwhile = null;
-    }
-  }
-
-  put(
-    { backend, sequence, isDead }: EntryPlace,
-    { kind, name, operation, attempts, sinceMs, nextMs, why }: OutboxEntry,
-  ): void {
-    if (!this.#writes.has(sequence) && this.#writes.size >= MAX_LISTED) {
-      this.#isTruncated = true;
-      return;
-    }
-    const write = { id: sequence, backend, kind, name, operation, attempts, sinceMs, why };
-    this.#writes.set(sequence, { ...write, nextMs: isDead ? null : nextMs });
-  }
-
-  forget(sequence: string): void {
-    this.#writes.delete(sequence);
-    this.#removedMeanwhile?.add(sequence);
-    if (!this.#isTruncated || this.#writes.size > MAX_LISTED / 2) return;
-    // If this fails, the next removal reads again.
-    this.#loading ??= this.load().catch(() => void (this.#isTruncated = true)).finally(() =>
-      this.#loading = null
-    );
-  }
-
-  oldest(limit: number): PendingWrite[] {
-    return [...this.#writes.values()].sort(byId).slice(0, limit);
-  }
-}
-
-function byId(a: PendingWrite, b: PendingWrite): number {
-  return a.id < b.id ? -1 : 1;
+function prefixOf(isDead: boolean): string {
+  return isDead ? "dead_letter" : "outbox";
 }

@@ -11,6 +11,7 @@ import { parseName } from "../schema/resource_name.ts";
 import { readStatus } from "./backend_status.ts";
 import { lockKey } from "./delivery.ts";
 import type { Release } from "./keyed_locks.ts";
+import { underLease } from "./leased_writes.ts";
 import { type ChangeWatch, type RefreshDeps, refreshWrite, toReading, watchChanges } from "./refresh_one.ts";
 import { applyReading } from "./reconcile.ts";
 import { NameHashSet } from "../directory/name_hashes.ts";
@@ -144,8 +145,17 @@ interface Candidate {
   readonly remote: RemoteResource | null;
 }
 
-/** Changes candidates in few commits. Candidates with a write in progress follow one by one. */
+/** Changes candidates in few commits. Other nodes can write between two calls. */
 async function changeAll(deps: RefreshAllDeps, pass: Pass, candidates: readonly Candidate[]): Promise<void> {
+  if (candidates.length > 0) await underLease(deps.lease, () => changeBatch(deps, pass, candidates));
+}
+
+/** Candidates with a write in progress follow one by one. */
+async function changeBatch(
+  deps: RefreshAllDeps,
+  pass: Pass,
+  candidates: readonly Candidate[],
+): Promise<void> {
   const releases: Release[] = [];
   const busy: Candidate[] = [];
   const held: Candidate[] = [];
@@ -181,7 +191,7 @@ async function decide(
   const stored = await deps.directory.read(kind, canonicalName(name));
   const state = stored?.backends[backend.name];
   // The resource was written after the list began, so the list is older.
-  const isNewer = state !== undefined && state.sinceMs >= startedMs;
+  const isNewer = (state !== undefined && state.sinceMs >= startedMs) || meanwhile.isChangedElsewhere(name);
   const isPending = await deps.outbox.find(backend.name, kind, name) !== null;
   if (isPending || (isNewer && listed === null)) return null;
   let remote = listed;

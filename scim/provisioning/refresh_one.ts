@@ -7,16 +7,19 @@ import type { Backend } from "../backend_port.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 import type { Actor, BackendInfo, DirectoryWrite, TargetDirectory } from "../ports.ts";
 import type { ResourceKind, Stored } from "../schema/resource.ts";
+import type { TargetLease } from "../directory/target_lease.ts";
 import type { ReadOnlyAttributes } from "../schema/read_only_attributes.ts";
 import { contentAuditEntries } from "./write_audit.ts";
 import { type BackendCopies, copyChanges, readStatus, type ResourceStatus } from "./backend_status.ts";
 import { lockKey } from "./delivery.ts";
 import type { KeyedLocks } from "./keyed_locks.ts";
+import { underLease } from "./leased_writes.ts";
 import type { Outbox } from "./outbox.ts";
 import { applyReading, type BackendReading } from "./reconcile.ts";
 import { backendRefusal } from "./sync_writes.ts";
 
 export interface RefreshDeps {
+  readonly lease: Pick<TargetLease, "run">;
   readonly directory: TargetDirectory;
   readonly backends: readonly BackendInfo[];
   readonly remotes: ReadonlyMap<string, Backend>;
@@ -35,7 +38,7 @@ export function refreshOne(
   deps: RefreshDeps,
   { kind, name, actor }: { kind: ResourceKind; name: string; actor: Actor },
 ): Promise<Stored | null> {
-  return deps.locks.run(lockKey(kind, name), async () => {
+  const refresh = async () => {
     const stored = await deps.directory.read(kind, canonicalName(name));
     const before = await readStatus(deps.copies, stored);
     const readings = await readAll(deps, { kind, name: stored?.content.name ?? name, status: before });
@@ -54,7 +57,8 @@ export function refreshOne(
     const written = await deps.directory.write({ ...write, also: [...write.also ?? [], ...events] });
     if (!written.ok) throw new ScimRefusal("changed");
     return written.stored;
-  });
+  };
+  return underLease(deps.lease, () => deps.locks.run(lockKey(kind, name), refresh));
 }
 
 /** Reads every backend without a pending write, in the order of the list. */
@@ -122,6 +126,8 @@ export async function refreshWrite(
 export interface ChangeWatch {
   /** Whether a resource was changed or deleted since the watch began, so that the list may show an older version. */
   isNewer(name: string, stored: Stored | null): boolean;
+  /** Whether another node may have written the resource since the watch began. Its clock may differ, so times do not tell it. */
+  isChangedElsewhere(name: string): boolean;
   stop(): void;
 }
 
@@ -134,16 +140,21 @@ export function watchChanges(
 ): ChangeWatch {
   const startedMs = clock.nowMs();
   const deleted = new Set<string>();
+  const elsewhere = new Set<string>();
   /** Removing a user changes its groups without a notification. */
   let isUserChanged = false;
   const stop = directory.observe((change) => {
     if (change.kind === "user") isUserChanged = true;
-    if (change.kind === kind && change.deleted && deleted.size < MAX_NAMES) {
-      deleted.add(canonicalName(change.name));
-    }
+    if (change.kind !== kind) return;
+    if (change.deleted && deleted.size < MAX_NAMES) deleted.add(canonicalName(change.name));
+    if (change.isRemote === true && elsewhere.size < MAX_NAMES) elsewhere.add(canonicalName(change.name));
   });
+  const isChangedElsewhere = (name: string) =>
+    elsewhere.size >= MAX_NAMES || elsewhere.has(canonicalName(name));
   return {
+    isChangedElsewhere,
     isNewer(name, stored) {
+      if (isChangedElsewhere(name)) return true;
       if (stored === null) return deleted.size >= MAX_NAMES || deleted.has(canonicalName(name));
       return stored.modifiedMs >= startedMs || (kind === "group" && isUserChanged);
     },

@@ -1,5 +1,6 @@
 // Calls synchronous backends in order before a write is recorded. If one fails, the earlier calls are undone in reverse order.
 
+import { LeaseUnavailable, type WriteLease } from "../../platform/cluster/lease.ts";
 import type { Receipt, ReceiptEntry } from "../ports.ts";
 import type { Backend, BackendFault, PutResult, RemoteResource } from "../backend_port.ts";
 import type { Content, ResourceKind } from "../schema/resource.ts";
@@ -33,11 +34,14 @@ export type SyncOutcome =
     readonly touched: readonly SyncCall[];
   };
 
-/** Makes the calls in order, and stops at the first failure. */
-export async function makeCalls(work: SyncWork): Promise<SyncOutcome> {
+/** Makes the calls in order, and stops at the first failure. @throws LeaseUnavailable if this node has lost the lease */
+export async function makeCalls(work: SyncWork, lease: Pick<WriteLease, "isHeld">): Promise<SyncOutcome> {
   const puts = new Map<string, PutResult>();
   const touched: SyncCall[] = [];
   for (const call of work.calls) {
+    if (!lease.isHeld) {
+      throw new LeaseUnavailable("Cannot call a backend: this node lost the lease of the target");
+    }
     const outcome = await makeCall(work, call);
     if (!outcome.ok) {
       if (outcome.fault.unsure) touched.push(call);

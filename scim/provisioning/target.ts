@@ -14,14 +14,17 @@ import type { Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { BackendInfo, RefreshReport, Target, TargetDirectory, Targets, WriteOptions } from "../ports.ts";
 import type { Backend } from "../backend_port.ts";
+import type { Cluster } from "../../platform/cluster/cluster.ts";
+import { openTargetLease, type TargetLease } from "../directory/target_lease.ts";
 import type { Content } from "../schema/resource.ts";
 import { commonReadOnly, NO_READ_ONLY, readOnlyNames, withReadOnly } from "../schema/read_only_attributes.ts";
 import { createMapping } from "../schema/mapping.ts";
 import { targetAuditEntry } from "./write_audit.ts";
 import { BackendCopies, readStatus, type ResourceStatus } from "./backend_status.ts";
-import { DeliveryWorker, type DeliveryWorkerDeps, Lease } from "./delivery_worker.ts";
+import { DeliveryWorker, type DeliveryWorkerDeps } from "./delivery_worker.ts";
 import { IntentLog } from "./intent_log.ts";
 import { createKeyedLocks, type KeyedLocks } from "./keyed_locks.ts";
+import { finishInterrupted, leasedDirectory, underLease } from "./leased_writes.ts";
 import { createMemberChanges, WriteCoordinator } from "./write_coordinator.ts";
 import { Outbox, type StoredEntry } from "./outbox.ts";
 import { refreshAll } from "./refresh_all.ts";
@@ -34,9 +37,9 @@ export interface TargetDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** The owner of the leases of this process. */
-  readonly owner: string;
+  readonly lease: TargetLease;
   readonly settings: TargetSettings;
+  /** Its writes do not take the lease, but fail without it. */
   readonly directory: TargetDirectory;
   hashPassword(password: string): Promise<PasswordHash>;
   openBackend(target: TargetSettings, backend: LdapBackendSettings | ScimBackendSettings): Backend;
@@ -52,11 +55,13 @@ export interface OpenTarget extends Target {
 
 /** Opens the backends, undoes what a crash interrupted, and starts the delivery of pending writes. */
 export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
-  const { store, vault, clock, random, log, settings, directory, orderedId, isLoginTarget = false } = deps;
+  const { vault, clock, random, log, settings, directory, orderedId, lease, isLoginTarget = false } = deps;
   const target = settings.name;
+  const store = lease.fence(deps.store);
   const remotes = openBackends(deps);
   const shared = {
     store,
+    lease,
     directory,
     outbox: new Outbox({ store, vault, clock, target, backends: [...remotes.keys()], orderedId }),
     copies: new BackendCopies({ store, target }),
@@ -75,7 +80,6 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
     readOnly: commonReadOnly([...remotes.values()]),
   };
   const intents = new IntentLog({ ...shared, orderedId });
-  await intents.recover();
   await shared.outbox.load();
   const coordinator = new WriteCoordinator({
     ...shared,
@@ -83,10 +87,13 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
     holdsGroups: (backend) => remotes.get(backend)?.holds.groups ?? true,
     hashPassword: (password) => deps.hashPassword(password),
   });
-  const workers = startWorkers(shared, deps);
+  lease.onAcquired(async () => void await intents.recover());
+  await finishInterrupted({ ...shared, intents });
+  const workers = startWorkers(shared);
   shared.outbox.onAdded((backend) => workers.get(backend)?.wake());
+  lease.onAcquired(() => Promise.resolve(workers.forEach((worker) => worker.wake())));
   return {
-    ...targetOperations(shared, { coordinator, settings }),
+    ...targetOperations(shared, { coordinator, settings, openStore: deps.store }),
     async close() {
       await Promise.all([...workers.values()].map((worker) => worker.close()));
       await Promise.all([...remotes.values()].map((backend) => backend.close()));
@@ -97,7 +104,9 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
 const DELIVERY_LOCK_WAIT_MS = 120_000;
 
 /** The parts that all operations of a target share. */
-type TargetParts = RefreshDeps & Omit<DeliveryWorkerDeps, "backend" | "lease">;
+type TargetParts = RefreshDeps & Omit<DeliveryWorkerDeps, "backend" | "lease"> & {
+  readonly lease: TargetLease;
+};
 
 function openBackends({ settings, openBackend }: TargetDeps): Map<string, Backend> {
   return new Map(settings.backends.flatMap((backend) => {
@@ -106,19 +115,23 @@ function openBackends({ settings, openBackend }: TargetDeps): Map<string, Backen
   }));
 }
 
-function startWorkers(parts: TargetParts, { owner }: TargetDeps): Map<string, DeliveryWorker> {
-  const { store, clock, target, remotes } = parts;
-  return new Map([...remotes].map(([name, backend]) => {
-    const lease = new Lease({ store, clock, key: ["lease", "outbox", target, name], owner });
-    return [name, new DeliveryWorker({ ...parts, backend, lease })];
-  }));
+function startWorkers(parts: TargetParts): Map<string, DeliveryWorker> {
+  return new Map(
+    [...parts.remotes].map(([name, backend]) => [name, new DeliveryWorker({ ...parts, backend })]),
+  );
 }
 
 function targetOperations(
   parts: TargetParts,
-  { coordinator, settings }: { coordinator: WriteCoordinator; settings: TargetSettings },
+  { coordinator, settings, openStore }: {
+    coordinator: WriteCoordinator;
+    settings: TargetSettings;
+    /** For records that do not need the lease. */
+    openStore: Store;
+  },
 ): Target {
-  const { target, directory, backends, locks, copies, remotes, outbox, readOnly, isLoginTarget } = parts;
+  const { target, lease, directory, backends, locks, copies, remotes, outbox, readOnly, isLoginTarget } =
+    parts;
   const singleFlight = createSingleFlight<RefreshReport>();
   const put = (operation: "create" | "replace") => (content: Content, options: WriteOptions) =>
     coordinator.write(
@@ -132,12 +145,12 @@ function targetOperations(
     backends,
     mapping: createMapping(settings.mapping),
     readOnly,
-    directory,
+    directory: leasedDirectory(directory, lease),
     create: put("create"),
     replace: put("replace"),
     remove: (kind, name, options) =>
       coordinator.write({ operation: "remove", kind, name, content: () => null }, options),
-    changeMembers: createMemberChanges({ directory, backends, locks, target, coordinator }),
+    changeMembers: createMemberChanges({ directory, backends, lease, locks, target, coordinator }),
     refreshOne: (kind, name, actor) => refreshOne(parts, { kind, name, actor }),
     refreshAll: (actor, options) =>
       singleFlight(async () => {
@@ -149,7 +162,7 @@ function targetOperations(
           ...counts,
           faults: faults.map(({ backend }) => backend),
         });
-        await parts.store.commit({ mutations: [record] });
+        await openStore.commit({ mutations: [record] });
         return report;
       }),
     async heldElsewhere(kind, name) {
@@ -176,26 +189,26 @@ function withReadOnlyValues(
   return contents;
 }
 
-export interface TargetsDeps extends Omit<TargetDeps, "owner" | "settings" | "directory" | "isLoginTarget"> {
+export interface TargetsDeps extends Omit<TargetDeps, "lease" | "settings" | "directory" | "isLoginTarget"> {
   readonly settings: readonly TargetSettings[];
-  openDirectory(target: string): Promise<TargetDirectory>;
+  /** Absent: only this process uses the store. */
+  readonly cluster?: Pick<Cluster, "isShared" | "openLease">;
+  openDirectory(target: string, lease: TargetLease): Promise<TargetDirectory>;
   /** The target that users sign in from. */
   readonly loginTarget?: string;
-  /** The owner of leases. With the same owner after a restart, the leases of a killed process need not expire first. */
-  readonly owner?: string;
 }
 
 /** Opens every target. Rejects if the store fails. An unavailable backend is not an error. */
 export async function createTargets(deps: TargetsDeps): Promise<Targets> {
-  const owner = deps.owner ?? deps.random.bytes(8).toHex();
   const targets = new Map<string, OpenTarget>();
   for (const settings of deps.settings) {
-    const directory = await deps.openDirectory(settings.name);
+    const lease = await openTargetLease({ ...deps, target: settings.name });
+    const directory = await deps.openDirectory(settings.name, lease);
     targets.set(
       settings.name,
       await openTarget({
         ...deps,
-        owner,
+        lease,
         settings,
         directory,
         isLoginTarget: settings.name === deps.loginTarget,
@@ -213,6 +226,7 @@ export async function createTargets(deps: TargetsDeps): Promise<Targets> {
 
 export interface RetryDeps {
   readonly store: Store;
+  readonly lease: Pick<TargetLease, "run">;
   readonly directory: TargetDirectory;
   readonly outbox: Outbox;
   readonly locks: KeyedLocks;
@@ -229,13 +243,13 @@ export async function retryDeadLetters(
     if (backend !== undefined && name !== backend) continue;
     for await (const { entry } of deps.outbox.dead(name)) {
       const key = lockKey(entry.kind, entry.name);
-      const isRetried = await deps.locks.run(key, async () => {
+      const retryOne = async () => {
         const known = await deps.outbox.find(name, entry.kind, entry.name);
         if (known === null || !known.isDead) return false;
         await retry(deps, known);
         return true;
-      });
-      if (isRetried) retried++;
+      };
+      if (await underLease(deps.lease, () => deps.locks.run(key, retryOne))) retried++;
     }
   }
   return retried;

@@ -4,6 +4,7 @@ import { type AuditEntry, auditEntry } from "../../platform/audit.ts";
 import type { AuditAction } from "../../platform/audit_actions.ts";
 import type { Mutation } from "../../platform/store.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
+import { compareMemberNames } from "../schema/member_names.ts";
 import { maskPhoneNumber } from "../../platform/phone_number.ts";
 import type { Actor } from "../ports.ts";
 import type { Content, JsonObject, JsonValue, ResourceKind } from "../schema/resource.ts";
@@ -93,11 +94,13 @@ function bounded(names: readonly string[], total = names.length): readonly strin
 function memberFields({ before, after }: ContentChange): ReturnType<typeof auditMembers> {
   const was = membersOf(before);
   const is = membersOf(after);
-  const had = new Set(was.map(canonicalName));
-  const has = new Set(is.map(canonicalName));
+  const { onlyBefore, onlyAfter } = compareMemberNames(was, is);
+  // A name in both of these lists is only spelled in another way.
+  const had = new Set(onlyBefore.map(canonicalName));
+  const has = new Set(onlyAfter.map(canonicalName));
   return auditMembers({
-    added: is.filter((name) => !had.has(canonicalName(name))),
-    removed: was.filter((name) => !has.has(canonicalName(name))),
+    added: onlyAfter.filter((name) => !had.has(canonicalName(name))),
+    removed: onlyBefore.filter((name) => !has.has(canonicalName(name))),
   });
 }
 

@@ -1,13 +1,16 @@
 // Runs one write of one resource: plans it, calls the backends that must succeed, and records everything in one commit.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
+import { LeaseUnavailable } from "../../platform/cluster/lease.ts";
 import type { Log } from "../../platform/log.ts";
+import type { TargetLease } from "../directory/target_lease.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 import type { BackendInfo, Target, TargetDirectory, WriteOptions, Written } from "../ports.ts";
 import type { Content, GroupContent, Stored } from "../schema/resource.ts";
 import { deliveryKey, lockKey } from "./delivery.ts";
 import { type Intent, type IntentLog, queueCompensation } from "./intent_log.ts";
 import type { KeyedLocks, Release } from "./keyed_locks.ts";
+import { underLease } from "./leased_writes.ts";
 import type { OutboxChange } from "./outbox.ts";
 import { selectBackends } from "./plan_write.ts";
 import {
@@ -30,6 +33,7 @@ import { auditMembers, targetAuditEntry, writeAction } from "./write_audit.ts";
 import { type CommitDeps, commitWrite } from "./write_commit.ts";
 
 export interface WriteCoordinatorDeps extends PrepareWriteDeps, CommitDeps {
+  readonly lease: Pick<TargetLease, "run" | "isHeld" | "confirm">;
   readonly intents: IntentLog;
   readonly deliveryLocks: KeyedLocks;
   readonly log: Log;
@@ -50,7 +54,11 @@ export class WriteCoordinator {
 
   /** @throws ScimRefusal */
   write(job: WriteJob, options: WriteOptions): Promise<Written> {
-    return this.#deps.locks.run(lockKey(job.kind, job.name), () => this.#perform(job, options));
+    const { lease, locks } = this.#deps;
+    return underLease(
+      lease,
+      () => locks.run(lockKey(job.kind, job.name), () => this.#perform(job, options)),
+    );
   }
 
   async #perform(job: WriteJob, options: WriteOptions): Promise<Written> {
@@ -78,8 +86,10 @@ export class WriteCoordinator {
       former: new Map(calls.map(({ backend, before }) => [backend.name, before?.content ?? null])),
     });
     this.#unfinished.set(key, intent.id);
-    const outcome = await makeCalls(work);
+    const outcome = await makeCalls(work, this.#deps.lease);
     if (!outcome.ok) {
+      // After a loss of the lease, its holder undoes the calls, because the intent is still in the store.
+      await this.#deps.lease.confirm();
       const left = await this.#undo({ work, touched: outcome.touched, intent });
       this.#unfinished.delete(key);
       throw this.#refuse(prepared, { ...outcome, left });
@@ -89,7 +99,7 @@ export class WriteCoordinator {
       this.#unfinished.delete(key);
       return written;
     } catch (fault) {
-      await this.#undo({ work, touched: calls, intent });
+      if (!(fault instanceof LeaseUnavailable)) await this.#undo({ work, touched: calls, intent });
       this.#unfinished.delete(key);
       throw fault;
     }
@@ -140,6 +150,7 @@ export class WriteCoordinator {
 export interface MemberChangesDeps {
   readonly directory: TargetDirectory;
   readonly backends: readonly BackendInfo[];
+  readonly lease: Pick<TargetLease, "run">;
   readonly locks: KeyedLocks;
   readonly target: string;
   readonly coordinator: WriteCoordinator;
@@ -152,12 +163,15 @@ interface MemberChange {
 
 /** Adds and removes members of a group: directly if the embedded store is the only backend, otherwise by a replacement of the group. */
 export function createMemberChanges(deps: MemberChangesDeps): Target["changeMembers"] {
-  const { backends, locks, coordinator } = deps;
+  const { backends, lease, locks, coordinator } = deps;
   const isStoreAlone = backends.length === 1 && backends[0]?.kind === "store";
   return (group, change, options) => {
     // The direct way does not read the group's record, which contains the version.
     if (isStoreAlone && options.ifVersion === undefined) {
-      return locks.run(lockKey("group", group), () => changeInStore(deps, { group, change, options }));
+      return underLease(
+        lease,
+        () => locks.run(lockKey("group", group), () => changeInStore(deps, { group, change, options })),
+      );
     }
     const content = (stored: Stored | null): Content | null =>
       stored?.content.kind === "group" ? withMemberChange(stored.content, change) : null;

@@ -94,8 +94,11 @@ function withoutExternalId(stored: Stored, attributes: string): string {
   return JSON.stringify(rest).slice(1, -1);
 }
 
+/** JSON has such a text unchanged. Nearly every name is like this, and a group has tens of thousands. */
+const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
+
 function quote(text: string): string {
-  return JSON.stringify(text);
+  return PLAIN_TEXT.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
 const DAY_MS = 86_400_000;

@@ -62,25 +62,17 @@ export function nameFromPath(segment: string): NameOutcome {
 
 /** Each name once, compared without case, in order. The first spelling is used. */
 export function distinctNames(names: readonly string[]): string[] {
-  const byCanonical = new Map<string, string>();
-  for (const name of names) {
-    const canonical = canonicalName(name);
-    if (!byCanonical.has(canonical)) byCanonical.set(canonical, name);
-  }
-  return [...byCanonical.values()];
+  const canonicals = names.map(canonicalName);
+  const seen = new Set(canonicals);
+  if (seen.size === names.length) return [...names];
+  return names.filter((_, at) => seen.delete(canonicals[at] ?? ""));
 }
 
-const SLASH = 0x2f;
-const DOT = 0x2e;
+/** Printable ASCII without a slash that does not start with a dot. */
+const PLAIN_NAME = /^[ -\-0-~][ -.0-~]*$/;
 
-/** Whether a name is printable ASCII without a slash, does not start with a dot, and has a valid length. */
 function isPlain(text: string): boolean {
-  if (text.length === 0 || text.length > MAX_CHARACTERS || text.charCodeAt(0) === DOT) return false;
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (unit < 0x20 || unit > 0x7e || unit === SLASH) return false;
-  }
-  return true;
+  return text.length <= MAX_CHARACTERS && PLAIN_NAME.test(text);
 }
 
 function countCharacters(text: string): number {

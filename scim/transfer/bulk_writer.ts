@@ -4,7 +4,7 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { ScimRefusal } from "../http/refusals.ts";
-import type { Target } from "../ports.ts";
+import type { Target, TargetDirectory, WriteResult } from "../ports.ts";
 import { selectBackends } from "../provisioning/plan_write.ts";
 import {
   type BulkDeps,
@@ -137,7 +137,7 @@ async function inTurns<T>(entries: Iterable<T>, run: (entry: T) => Promise<void>
   await Promise.all(Array.from({ length: MAX_CONCURRENT }, worker));
 }
 
-/** `null`: another request changed the resource at the same time. The target then decides with the new content. */
+/** `null`: another request changed the resource, or another node writes the target. The target then decides with the new content. */
 async function writeInStore(
   { target }: BulkWork,
   { write, outcome }: Extract<RowPlan, { step: "store" }>,
@@ -146,6 +146,7 @@ async function writeInStore(
     const written = await target.directory.write(write);
     return written.ok ? outcome : null;
   } catch (fault) {
+    if (isBusy(fault)) return null;
     if (!(fault instanceof RangeError)) throw fault;
     return { did: "refused", code: "too_large", detail: "The resource is too large to be stored." };
   }
@@ -181,6 +182,29 @@ async function perform(
   }
 }
 
+function isBusy(fault: unknown): boolean {
+  return fault instanceof ScimRefusal && fault.code === "busy";
+}
+
+/** Retries a write while another node writes the target. */
+async function retryBusy<T>({ deps: { clock } }: BulkWork, write: () => Promise<T>): Promise<T> {
+  for (let tries = 1;; tries++) {
+    try {
+      return await write();
+    } catch (fault) {
+      if (!isBusy(fault) || tries >= MAX_ATTEMPTS) throw fault;
+      await sleep(clock, RETRY_MS * tries);
+    }
+  }
+}
+
+function changeInStore(
+  work: BulkWork,
+  change: Parameters<TargetDirectory["changeMembers"]>[0],
+): Promise<WriteResult> {
+  return retryBusy(work, () => work.target.directory.changeMembers(change));
+}
+
 function sleep(clock: Clock, durationMs: number): Promise<void> {
   return new Promise((resolve) => void clock.after(durationMs, resolve));
 }
@@ -205,7 +229,7 @@ export async function joinInStore(work: BulkWork, joins: readonly GroupJoin[]): 
     const rest: Promise<unknown>[] = [];
     for (let from = MAX_MEMBERS_PER_CHANGE; from < total; from += MAX_MEMBERS_PER_CHANGE) {
       const add = members.slice(from, from + MAX_MEMBERS_PER_CHANGE);
-      rest.push(work.target.directory.changeMembers({ group: canonical, add, remove: [] }));
+      rest.push(changeInStore(work, { group: canonical, add, remove: [] }));
     }
     await Promise.all(rest);
   }));
@@ -213,10 +237,10 @@ export async function joinInStore(work: BulkWork, joins: readonly GroupJoin[]): 
 }
 
 /** Removes members from groups if their users could not be written. */
-export async function leaveInStore({ target }: BulkWork, joins: readonly GroupJoin[]): Promise<void> {
+export async function leaveInStore(work: BulkWork, joins: readonly GroupJoin[]): Promise<void> {
   await Promise.all(
     joins.map(({ group, member }) =>
-      target.directory.changeMembers({ group: canonicalName(group), add: [], remove: [member] })
+      changeInStore(work, { group: canonicalName(group), add: [], remove: [member] })
     ),
   );
 }
@@ -234,20 +258,21 @@ async function changeOrMake(work: BulkWork, first: FirstMembers): Promise<boolea
   const { name, members } = first;
   const change = { group: canonicalName(name), add: members, remove: [] };
   const also = () => [auditOf(work, first)];
-  if ((await directory.changeMembers({ ...change, also })).ok) return false;
+  if ((await changeInStore(work, { ...change, also })).ok) return false;
   const content: GroupContent = { kind: "group", name, attributes: {}, members };
   const backends = Object.fromEntries(
     work.named.map((backend) => [backend, { state: "present", sinceMs: work.deps.clock.nowMs() }] as const),
   );
-  const made = await directory.write({
-    kind: "group",
-    name,
-    expected: null,
-    next: { content, backends },
-    also: [auditOf(work, first, { isNew: true })],
-  });
+  const made = await retryBusy(work, () =>
+    directory.write({
+      kind: "group",
+      name,
+      expected: null,
+      next: { content, backends },
+      also: [auditOf(work, first, { isNew: true })],
+    }));
   // Another request created it in the meantime.
-  if (!made.ok) await directory.changeMembers({ ...change, also });
+  if (!made.ok) await changeInStore(work, { ...change, also });
   return made.ok;
 }
 

@@ -2,7 +2,7 @@
 
 import { bufferDrops, cpuSeconds, residentMb } from "./process_figures.ts";
 import type { MeasuredServer } from "./servers.ts";
-import { type LoadResult, runLoad, VoidMeasurement } from "./load.ts";
+import { type LoadOptions, type LoadResult, LOGINS, runLoad, VoidMeasurement } from "./load.ts";
 
 /** One line of the table. `ratio` bars compare with FreeRADIUS, `most` bars hold for Countersign alone. */
 export interface FigureRow {
@@ -30,6 +30,11 @@ export const FIGURES = {
     unit: "µs",
     lessIsBetter: true,
     decimals: 1,
+  },
+  logins: {
+    title: "complete logins (ours: TOTP, durable; theirs: PAP twice)",
+    unit: "/s",
+    decimals: 0,
   },
   firstAnswer: {
     title: "start to first answer",
@@ -62,6 +67,8 @@ export interface Durations {
   readonly seconds: number;
   readonly warmUpSeconds: number;
   readonly waiting: number;
+  /** Each of them completes one login. */
+  readonly loginUsers: number;
 }
 
 /**
@@ -88,9 +95,16 @@ const MANY_AT_ONCE = 192;
 /** The gateway drops new logins at 100,000 open ones. A fast host must not get there, warm-up included. */
 const MAX_REQUESTS = 60_000;
 
-interface Measuring {
+/** The compiled generator, and how long to measure. */
+export interface Measuring {
   readonly generator: string;
   readonly durations: Durations;
+}
+
+/** Measures one fresh server, on which logins can be completed or not. */
+export interface Measurement {
+  readonly completesLogins: boolean;
+  readonly measure: (server: MeasuredServer, measuring: Measuring) => Promise<Figures>;
 }
 
 /** Throughput of one fresh server: challenges with 64 requests at once. */
@@ -113,12 +127,32 @@ async function challengeRate(
   return result.answered / result.seconds;
 }
 
+/**
+ * Complete logins per second of one fresh server: a password and a code, or the same password twice. Each user logs in
+ * once, so the measurement ends when all have.
+ */
+export async function measureLogins(
+  server: MeasuredServer,
+  { generator, durations: { seconds, warmUpSeconds, loginUsers } }: Measuring,
+): Promise<Figures> {
+  const options: LoadOptions = {
+    ...LOGINS,
+    ...server.totpSeedHex === null ? {} : { totp: server.totpSeedHex },
+    users: loginUsers,
+    "in-flight": MANY_AT_ONCE,
+    seconds,
+    "warm-up": warmUpSeconds,
+  };
+  const { result } = await underWatch(server, () => runLoad(generator, server, options));
+  return { logins: result.logins / result.seconds };
+}
+
 /** Throughput of one fresh server: the kinds of garbage that it drops. */
 export async function measureGarbage(
   server: MeasuredServer,
   { generator, durations: { seconds, warmUpSeconds } }: Measuring,
 ): Promise<Figures> {
-  const drop = (garbage: string, forSeconds: number) =>
+  const drop = (garbage: NonNullable<LoadOptions["garbage"]>, forSeconds: number) =>
     underWatch(server, () => runLoad(generator, server, { mode: "garbage", garbage, seconds: forSeconds }));
   await drop("mixed", warmUpSeconds);
   const mixed = await drop("mixed", seconds);

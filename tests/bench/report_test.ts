@@ -13,6 +13,8 @@ const GOOD: LoadResult = {
   wrong: 0,
   stray: 0,
   garbage: 0,
+  logins: 0,
+  refused: 0,
   accepts: 0,
   rejects: 0,
   challenges: 1000,
@@ -56,6 +58,15 @@ Deno.test("faultOf() gives the reason for a void run", () => {
   ];
   for (const change of broken) {
     assert(faultOf({ ...GOOD, ...change }) !== null, JSON.stringify(change));
+  }
+});
+
+Deno.test("faultOf() expects from logins a challenge or an Accept, and that none is refused", () => {
+  const totp = { ...GOOD, challenges: 500, accepts: 500, logins: 500 };
+  const pap = { ...GOOD, challenges: 0, accepts: 1000, logins: 500 };
+  assertEquals([faultOf(totp, "logins"), faultOf(pap, "logins")], [null, null]);
+  for (const change of [{ accepts: 499, rejects: 1 }, { logins: 499, refused: 1 }, { logins: 0 }]) {
+    assert(faultOf({ ...totp, ...change }, "logins") !== null, JSON.stringify(change));
   }
 });
 

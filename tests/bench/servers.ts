@@ -2,8 +2,8 @@
 
 import { endChild } from "../support/child.ts";
 import { freeUdpPort } from "../support/free_port.ts";
-import { startProgram } from "../support/program.ts";
-import { openRadiusClient } from "../support/radius_client.ts";
+import { awaitFirstAnswer, BENCH_DISK, BENCH_PASSWORD, BENCH_SECRET, startFileGateway } from "./gateway.ts";
+import { TOTP_SEED_HEX } from "./totp_users.ts";
 
 /** A server that has answered once. */
 export interface MeasuredServer {
@@ -11,55 +11,64 @@ export interface MeasuredServer {
   readonly port: number;
   readonly secret: string;
   readonly pid: number;
+  /** The seed of all users in hexadecimal; `null` if a login is the password twice. */
+  readonly totpSeedHex: string | null;
   /** From the start of its process to its first answer. */
   readonly firstAnswerMs: number;
   stop(): Promise<void>;
 }
 
-/** Starts a server; the only function that the measurement needs. */
-export type StartServer = () => Promise<MeasuredServer>;
+/** With 0 users every login is answered with a challenge. Otherwise so many users can complete one login each. */
+export interface ServerOptions {
+  readonly users: number;
+}
 
-const SECRET = "a secret for the measurement";
-/** On the disk, because /tmp may be memory, where no challenge is durable. */
-const DISK = "/var/tmp";
-const FIRST_ANSWER_TIMEOUT_MS = 20_000;
-const SETTINGS = `
-[server]
-log_level = "warn"
-[[radius.client]]
-name = "bench"
-address = ["127.0.0.1"]
-secret = "${SECRET}"
-`;
+/** Starts a server; the only function that the measurement needs. */
+export type StartServer = (options: ServerOptions) => Promise<MeasuredServer>;
+
+/** FreeRADIUS with the same challenge for every login. */
+const STATIC_CHALLENGE = `
+    update control {
+      &Response-Packet-Type := Access-Challenge
+    }
+    update reply {
+      &Message-Authenticator := 0x00
+      &State := 0x000102030405060708090a0b0c0d0e0f
+      &Reply-Message := "Enter the code that was sent to your phone"
+    }
+    handled`;
+/** FreeRADIUS as a plain PAP server: an Accept to the right password. */
+const PASSWORD_CHECK = `
+    update control {
+      &Cleartext-Password := "${BENCH_PASSWORD}"
+    }
+    update reply {
+      &Message-Authenticator := 0x00
+    }
+    pap`;
 
 /** The released gateway, with one configured client and its store on the disk. */
-export async function startCountersign(): Promise<MeasuredServer> {
-  const startedMs = performance.now();
-  const dataDir = await Deno.makeTempDir({ dir: DISK, prefix: "countersign-bench-" });
-  const gateway = await startProgram({ toml: SETTINGS, dataDir });
-  await firstAnswer(gateway.radiusPort);
+export async function startCountersign(options: ServerOptions): Promise<MeasuredServer> {
+  const { gateway, firstAnswerMs, stop } = await startFileGateway(options);
   return {
     name: "Countersign",
     port: gateway.radiusPort,
-    secret: SECRET,
+    secret: BENCH_SECRET,
     pid: gateway.pid,
-    firstAnswerMs: performance.now() - startedMs,
-    async stop() {
-      await gateway.dispose();
-      await Deno.remove(dataDir, { recursive: true });
-    },
+    totpSeedHex: TOTP_SEED_HEX,
+    firstAnswerMs,
+    stop,
   };
 }
 
-/** FreeRADIUS with a static challenge and no storage. */
-export async function startFreeradius(): Promise<MeasuredServer> {
-  const run = await Deno.makeTempDir({ dir: DISK, prefix: "countersign-bench-freeradius-" });
+/** FreeRADIUS without storage: it does not know its users, so it accepts any number of them. */
+export async function startFreeradius({ users }: ServerOptions): Promise<MeasuredServer> {
+  const run = await Deno.makeTempDir({ dir: BENCH_DISK, prefix: "countersign-bench-freeradius-" });
   const port = freeUdpPort();
-  const template = await Deno.readTextFile(
-    new URL("./freeradius_static_challenge.conf", import.meta.url),
-  );
+  const template = await Deno.readTextFile(new URL("./freeradius.conf", import.meta.url));
   const settings = template.replaceAll("@RUN@", run).replaceAll("@PORT@", String(port))
-    .replaceAll("@SECRET@", `"${SECRET}"`);
+    .replaceAll("@SECRET@", `"${BENCH_SECRET}"`)
+    .replaceAll("@AUTHORIZE@", users > 0 ? PASSWORD_CHECK : STATIC_CHALLENGE);
   await Deno.writeTextFile(`${run}/peer.conf`, settings);
   const startedMs = performance.now();
   const child = new Deno.Command("/usr/sbin/freeradius", {
@@ -73,7 +82,7 @@ export async function startFreeradius(): Promise<MeasuredServer> {
     await Deno.remove(run, { recursive: true });
   };
   try {
-    await firstAnswer(port);
+    await awaitFirstAnswer(port);
   } catch (fault) {
     await stop();
     throw new Error("FreeRADIUS does not answer", { cause: fault });
@@ -81,19 +90,10 @@ export async function startFreeradius(): Promise<MeasuredServer> {
   return {
     name: "FreeRADIUS",
     port,
-    secret: SECRET,
+    secret: BENCH_SECRET,
     pid: child.pid,
+    totpSeedHex: null,
     firstAnswerMs: performance.now() - startedMs,
     stop,
   };
-}
-
-/** Sends a request every 5 ms until a valid answer arrives. */
-async function firstAnswer(port: number): Promise<void> {
-  using client = openRadiusClient({ port, secret: SECRET });
-  const reply = await client.ask(
-    { userName: "first", password: "first", nasPort: 1, callingStationId: "198.51.100.1" },
-    { timeoutMs: 5, tries: FIRST_ANSWER_TIMEOUT_MS / 5 },
-  );
-  if (reply.problems.length > 0) throw new Error(`The first answer is wrong: ${reply.problems.join("; ")}`);
 }

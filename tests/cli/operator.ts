@@ -1,7 +1,9 @@
 // A terminal session of an operator for tests, with a temporary data directory, and an optional server that holds it.
 
-import { compose, type Composition } from "../../compose.ts";
+import { compose, type Composition, VERSION } from "../../compose.ts";
 import { NO_DIST } from "../../console/assets.ts";
+import { answerBackups } from "../../platform/backup/backup_answer.ts";
+import { lifetimesOf } from "../../platform/backup/expiry.ts";
 import { listenControl } from "../../platform/control_listener.ts";
 import { openDataDir } from "../../platform/data_dir.ts";
 import { createLog } from "../../platform/log.ts";
@@ -71,7 +73,14 @@ export async function openStandIn(
     radiusListeners: [],
     isHttpServing: () => true,
   });
-  const answer = composition.app.answerControlSocket;
+  const source = {
+    ...dataDir,
+    clock,
+    settings: lifetimesOf(configOf(toml)),
+    version: VERSION,
+    log,
+  };
+  const answer = answerBackups(source, composition.app.answerControlSocket);
   const control = await listenControl({ path: `${path}/control.sock`, answer, log, clock });
   return {
     ...composition,

@@ -133,6 +133,7 @@ const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "POST /credentials": 400,
   "DELETE /credentials/:id": 404,
   "GET /health": 404,
+  "GET /nodes": 200,
   "POST /health/test": 400,
   "GET /audit": 200,
   "GET /audit/export": 200,

@@ -52,6 +52,9 @@ export const SCENARIO: Readonly<Record<string, ScenarioStep>> = {
     await scim.send("PUT", `${SCIM}/Users/emil`, user("emil", { displayName: "Emil" }));
     await scim.send("DELETE", `${SCIM}/Groups/crew`);
   },
+  async "so many users that their index is merged"({ scim }) {
+    for (const name of MANY_MEMBERS.slice(0, 240)) await scim.send("POST", `${SCIM}/Users`, user(name));
+  },
   async "writes to two backends"({ scim, gateway: { clock, store } }) {
     for (const name of ["walt", "rosa"]) {
       await scim.send("POST", "/idm/scim/crm/Users", user(name));

@@ -1,12 +1,14 @@
 // All services on a store in memory for tests, with a manual clock, and the administration API as the operator calls
 // it.
 
+import { appendByCommit } from "./append_by_commit.ts";
 import { hc } from "hono/client";
 import { type AdminApi, AdminRefusal, apiValue } from "../../cli/admin_connection.ts";
 import { compose, type Composition } from "../../compose.ts";
 import type { Config } from "../../platform/config/config.ts";
 import { CONSOLE_API_PATH, type ConsoleApi } from "../../console/api/console_api.ts";
 import { NO_DIST } from "../../console/assets.ts";
+import { SharedLog } from "../../platform/cluster/shared_log.ts";
 import { createLog } from "../../platform/log.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
@@ -42,29 +44,35 @@ export interface TestComposition extends Omit<Composition, "close">, AsyncDispos
 
 /**
  * @param toml settings over the defaults.
- * @param onCommit receives every transaction before the store does.
+ * @param options.onCommit receives every transaction before the store does.
+ * @param options.joins the store and the name of one of several nodes; the store stays open.
  */
 export async function openComposition(
   toml = "",
-  { onCommit }: { onCommit?: (transaction: Transaction) => void } = {},
+  { onCommit, joins }: {
+    onCommit?: (transaction: Transaction) => void;
+    joins?: { readonly kv: Deno.Kv; readonly node: string };
+  } = {},
 ): Promise<TestComposition> {
   const config = configOf(toml);
   const clock = createManualClock();
   const random = createSystemRandom();
-  const sound = createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs });
+  const shared = joins === undefined ? null : new SharedLog({ ...joins, clock, onGap: () => undefined });
+  await shared?.reader.start();
+  const sound = joins === undefined
+    ? createStore(await Deno.openKv(":memory:"), { nowMs: clock.nowMs })
+    : createStore(joins.kv, { nowMs: clock.nowMs, node: joins.node, shared });
   let isBroken = false;
-  const store: Store = {
-    ...sound,
-    commit(transaction) {
-      onCommit?.(transaction);
-      return isBroken ? Promise.reject(new Error("disk is full")) : sound.commit(transaction);
-    },
+  const commit: Store["commit"] = (transaction) => {
+    onCommit?.(transaction);
+    return isBroken ? Promise.reject(new Error("disk is full")) : sound.commit(transaction);
   };
+  const store: Store = { ...sound, commit, append: appendByCommit(commit) };
   const vault = createVault(new Uint8Array(32).fill(7), random);
   const composition = await compose({
     config,
     settings: [],
-    dataDir: { path: "", store, vault, shared: null, isNew: true, close: () => store.close() },
+    dataDir: { store, vault, shared },
     dist: NO_DIST,
     clock,
     random,
@@ -98,7 +106,7 @@ export async function openComposition(
     },
     async [Symbol.asyncDispose]() {
       await composition.close();
-      await store.close();
+      if (joins === undefined) await store.close();
     },
   };
 }

@@ -1,5 +1,6 @@
 // A console with RADIUS clients, targets and credentials, over a directory with backends in memory. No packet arrives.
 
+import type { HttpAppDeps } from "../../console/app.ts";
 import type { Connect } from "../../console/api/deps.ts";
 import type { Dist } from "../../console/assets.ts";
 import { canonicalRange, parseSocketAddress } from "../../platform/addresses.ts";
@@ -22,10 +23,11 @@ import { type OpenPeople, openPeople, type PeopleOptions, type Shape } from "./c
 export type ConnectConsole = Awaited<ReturnType<typeof startConnectConsole>>;
 
 export async function startConnectConsole(
-  { shape = { local: "store", ldap: "sync" }, dist, target, ...options }: PeopleOptions & {
+  { shape = { local: "store", ldap: "sync" }, dist, target, cluster, ...options }: PeopleOptions & {
     dist?: Dist;
     /** The targets that the pages show instead of the target with `shape`. */
     target?: Target;
+    cluster?: HttpAppDeps["cluster"];
   } = {},
 ) {
   const people = await openPeople({ ...options, shape });
@@ -34,7 +36,7 @@ export async function startConnectConsole(
   const site = await startConsole({
     store,
     ...(dist === undefined ? {} : { dist }),
-    change: (deps) => ({ ...people.furnish(deps), connect }),
+    change: (deps) => ({ ...people.furnish(deps), connect, cluster }),
   });
   return {
     ...site,

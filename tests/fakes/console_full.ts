@@ -11,6 +11,7 @@ import {
 import type { PacketRecord } from "../../radius/ports.ts";
 import { copyRedacted, dissectPacket } from "../../radius/protocol/dissect_packet.ts";
 import { buildRequest } from "../support/radius_packets.ts";
+import { createFakeCluster, threeNodes } from "./console_cluster.ts";
 import { CLIENT_RULES } from "./client_rules.ts";
 import { PASSWORD } from "./console_app.ts";
 import { apiCaller } from "./console_caller.ts";
@@ -94,7 +95,9 @@ export async function startFullConsole({ dist, names = PLAIN_NAMES }: {
 } = {}) {
   const site = await startConnectConsole({
     ...(dist === undefined ? {} : { dist }),
-    ...(names === null ? {} : { toml: FILE_CLIENT }),
+    ...(names === null
+      ? {}
+      : { toml: FILE_CLIENT, cluster: createFakeCluster(() => threeNodes(names.token)) }),
   });
   if (names !== null) await fill(site, names);
   return { ...site, names: names ?? PLAIN_NAMES };

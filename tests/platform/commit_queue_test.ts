@@ -1,6 +1,7 @@
 // The journal of the store, and commits during another commit.
 
 import { assertEquals, assertRejects } from "@std/assert";
+import { takeBatch } from "../../platform/commit_batch.ts";
 import { createStore, type Store, type Transaction } from "../../platform/store.ts";
 
 async function open(options: { nowMs?: () => number } = {}): Promise<Store & AsyncDisposable> {
@@ -8,10 +9,12 @@ async function open(options: { nowMs?: () => number } = {}): Promise<Store & Asy
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
 }
 
-async function gathered<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const list: T[] = [];
-  for await (const item of items) list.push(item);
-  return list;
+async function linesOf(store: Store): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of store.journal()) {
+    lines.push(typeof line === "string" ? line : new TextDecoder().decode(line));
+  }
+  return lines;
 }
 
 const set = (key: string, value: unknown): Transaction => ({
@@ -29,7 +32,7 @@ Deno.test("journal() returns every line after the store was opened again, newest
     await first.commit(journal(lines[4999] ?? ""));
     await first.close();
     const second = createStore(await Deno.openKv(path), { node: "1" });
-    const read = await gathered(second.journal());
+    const read = await linesOf(second);
     await second.close();
     assertEquals(read[0], lines[4999]);
     assertEquals(read.toSorted(), lines.toSorted());
@@ -42,30 +45,38 @@ Deno.test("journal() writes a line with its transaction: none of one that raced 
   await using store = await open();
   const raced = { ...journal("raced"), checks: [{ key: ["x"], versionstamp: "00000000000000000001" }] };
   const large = { ...set("bad", TOO_LARGE), journal: journal("refused").journal };
-  const long = journal("x".repeat(20_001));
+  const long = journal("x".repeat(60_001));
   await Promise.allSettled(
     [journal("one"), raced, large, long, journal("two")].map((transaction) => store.commit(transaction)),
   );
-  assertEquals((await gathered(store.journal())).toSorted(), ["one", "two"]);
+  assertEquals((await linesOf(store)).toSorted(), ["one", "two"]);
 });
 
-Deno.test("journal() accepts lines of 20,000 characters, and refuses a longer one with the reason", async () => {
+Deno.test("journal() accepts lines of 60,000 octets, and refuses a longer one with the reason", async () => {
   await using store = await open();
   const text = "漢".repeat(20_000);
   await store.commit(journal(text));
-  assertEquals(await gathered(store.journal()), [text]);
-  await assertRejects(() => store.commit(journal(`${text}x`)), RangeError, "20,000");
+  assertEquals(await linesOf(store), [text]);
+  await assertRejects(() => store.commit(journal(`${text}x`)), RangeError, "60,000");
+  const withMutation = { ...set("also", 1), journal: journal(`${text}x`).journal };
+  await assertRejects(() => store.commit(withMutation), RangeError, "60,000");
+});
+
+Deno.test("journal() returns the texts of a value of an earlier version", async () => {
+  await using store = await open();
+  await store.commit({ mutations: [{ type: "set", key: ["journal", 1, "0"], value: "one\ntwo" }] });
+  assertEquals(await linesOf(store), ["one", "two"]);
 });
 
 Deno.test("journal() skips values that are not octets", async () => {
   await using store = await open();
   await store.commit({ mutations: [{ type: "set", key: ["journal", 1, "0"], value: { odd: true } }] });
   await store.commit(journal("one"));
-  assertEquals(await gathered(store.journal()), ["one"]);
+  assertEquals(await linesOf(store), ["one"]);
 });
 
 function journal(text: string): Transaction {
-  return { mutations: [], journal: { text, expireInMs: 60_000 } };
+  return { mutations: [], journal: { octets: new TextEncoder().encode(text), expireInMs: 60_000 } };
 }
 
 async function removeStore(path: string): Promise<void> {
@@ -94,8 +105,7 @@ Deno.test("commit() sends journal lines during another commit, and nothing else"
   const note = (name: string) => () => void settled.push(name);
   const set = (name: string) =>
     store.commit({ mutations: [{ type: "set", key: [name], value: 1 }] }).then(note(name));
-  const line = (text: string) =>
-    store.commit({ mutations: [], journal: { text, expireInMs: 1000 } }).then(note("line"));
+  const line = (text: string) => store.commit(journal(text)).then(note("line"));
   const rest = () => new Promise((resolve) => setTimeout(resolve, 1));
 
   const all = [set("first")];
@@ -117,3 +127,16 @@ Deno.test("commit() sends journal lines during another commit, and nothing else"
   assertEquals([settled[40], settled[41]], ["first", "second"]);
   await store.close();
 });
+
+for (const { isShared, length } of [{ isShared: false, length: 40 }, { isShared: true, length: 9 }]) {
+  Deno.test(`takeBatch() takes at most as many checks as the store accepts: isShared=${isShared}`, () => {
+    const queue = Array.from({ length: 40 }, (_, at) => ({
+      transaction: {
+        checks: [{ key: ["checked", at], versionstamp: null }],
+        mutations: [{ type: "set" as const, key: ["checked", at], value: at }],
+      },
+    }));
+    const { batch, rest } = takeBatch(queue, { isShared });
+    assertEquals([batch.length, rest.length], [length, 40 - length]);
+  });
+}

@@ -92,7 +92,10 @@ Deno.test("load() skips conversations that ended long ago, loads recently ended 
 Deno.test("load() counts unreadable records in journal and keys, and loads the others", async () => {
   await using at = await openConversations();
   await at.keep(at.make("good"));
-  await at.store.commit({ mutations: [], journal: { text: "{ broken", expireInMs: 1000 } });
+  await at.store.commit({
+    mutations: [],
+    journal: { octets: new TextEncoder().encode("{ broken"), expireInMs: 1000 },
+  });
   const value = new TextEncoder().encode("broken too");
   await at.store.commit({ mutations: [{ type: "set", key: ["conversation", "bad"], value }] });
   await at.store.commit({ mutations: [{ type: "set", key: ["conversation", "odd"], value: 7 }] });

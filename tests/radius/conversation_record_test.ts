@@ -2,16 +2,18 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { toConversationView } from "../../radius/conversation/conversation.ts";
-import { decodeRecord, RECORD_FIELDS, recordText } from "../../radius/conversation/conversation_codec.ts";
+import { decodeRecord, encodeConversation } from "../../radius/conversation/conversation_codec.ts";
+import { RECORD_FIELDS } from "../../radius/conversation/text_record.ts";
 import { PASSAGES, STEPS } from "../../radius/protocol/steps.ts";
 import { createManualClock } from "../upstream/manual_clock.ts";
 import { conversation } from "./conversation_sample.ts";
+import { textRecord } from "./text_record.ts";
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const decode = (value: unknown) => decodeRecord(value, { stored: "journal" });
 
 const record = (more: Record<string, unknown>) => {
-  const list = JSON.parse(recordText(conversation("x", { clock: createManualClock() })));
+  const list = JSON.parse(textRecord(conversation("x", { clock: createManualClock() })));
   for (const [name, value] of Object.entries(more)) {
     list[RECORD_FIELDS.findIndex((field) => field === name)] = value;
   }
@@ -65,7 +67,7 @@ for (const name of Object.keys(STEPS)) {
   });
 }
 
-Deno.test("recordText() has no token and no digest of the password; decodeRecord() returns whether there is a token", () => {
+Deno.test("encodeConversation() has no token and no digest of the password; decodeRecord() returns whether there is a token", () => {
   const clock = createManualClock();
   for (const hasToken of [true, false]) {
     const lastAnswer = { state: null, identifier: 7, authenticator: "auth", atMs: 1 };
@@ -76,8 +78,11 @@ Deno.test("recordText() has no token and no digest of the password; decodeRecord
       stored: "journal",
       answerDigest: "a digest",
     });
-    assert(!recordText(one).includes("token of") && !recordText(one).includes("a digest"), recordText(one));
-    assertEquals(decode(recordText(one)), { ...one, answerDigest: null });
+    for (const record of [encodeConversation(one), textRecord(one)]) {
+      const text = typeof record === "string" ? record : new TextDecoder().decode(record);
+      assert(!text.includes("token of") && !text.includes("a digest"), text);
+      assertEquals(decode(record), { ...one, answerDigest: null });
+    }
   }
 });
 

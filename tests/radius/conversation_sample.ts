@@ -43,8 +43,12 @@ export function conversation(
     lastAnswer: null,
     outcome: null,
     moments: [],
+    node: "",
+    peerDigests: [],
     stored: "not",
     answerDigest: null,
+    interrupted: false,
+    overtaken: false,
     ...more,
   };
 }

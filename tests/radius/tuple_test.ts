@@ -4,7 +4,7 @@ import { assertEquals, assertNotEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
 import { PacketView } from "../../radius/protocol/packet.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
-import { tupleOf } from "../../radius/conversation/conversation.ts";
+import { tupleOf } from "../../radius/conversation/tuple.ts";
 import { type Attribute, buildRequest } from "../support/radius_packets.ts";
 
 /** The three attributes of a login; absent, or octets. */
@@ -108,6 +108,12 @@ Deno.test("tupleOf() ignores Service-Type, State, password and everything else",
 Deno.test("tupleOf() distinguishes a NAS-Port of four octets from the same number in five", () => {
   const four = tuple("vpn", "ada", { nasPort: Uint8Array.of(0, 0, 0, 7) });
   assertNotEquals(four.key, tuple("vpn", "ada", { nasPort: Uint8Array.of(0, 0, 0, 0, 7) }).key);
+});
+
+Deno.test("canonicalName() of any text is its normal form in lower case", () => {
+  fc.assert(fc.property(fc.oneof(fc.string(), fc.string({ unit: "grapheme" })), (text) => {
+    assertEquals(canonicalName(text), text.normalize("NFC").toLowerCase().normalize("NFC"));
+  }));
 });
 
 Deno.test("canonicalName() unifies NFC and case, and keeps blanks and other names apart", () => {

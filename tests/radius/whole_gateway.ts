@@ -1,5 +1,7 @@
 // The whole gateway in the process of the test. Its parts are real; store, clock and sockets are in memory.
 
+import { NO_PEERS } from "../../radius/conversation/peers.ts";
+import { appendByCommit } from "../fakes/append_by_commit.ts";
 import { createLog } from "../../platform/log.ts";
 import type { Passwords } from "../../radius/ports.ts";
 import type { DatagramSocket } from "../../radius/server/server.ts";
@@ -82,6 +84,7 @@ export async function openWholeGateway(
       ...{ config: configOf(toml), store, clock, random, log },
       vault: createVault(random.bytes(32), random),
       directory: emptyDirectory,
+      peers: NO_PEERS,
       ...(passwords === undefined ? {} : { passwords }),
       secondFactor: silentSecondFactor,
       telephony: silentTelephony,
@@ -142,13 +145,15 @@ function breakable(store: Store): BreakableStore {
   let gate: Promise<void> = Promise.resolve();
   let broken: Error | null = null;
   let silent: number | null = null;
+  const commit = async (transaction: Transaction): Promise<CommitOutcome> => {
+    await gate;
+    if (broken !== null) throw broken;
+    return await store.commit(transaction);
+  };
   return {
     ...store,
-    async commit(transaction: Transaction): Promise<CommitOutcome> {
-      await gate;
-      if (broken !== null) throw broken;
-      return await store.commit(transaction);
-    },
+    commit,
+    append: appendByCommit(commit),
     lastAnswerMs: () => silent ?? store.lastAnswerMs(),
     hold() {
       const { promise, resolve } = Promise.withResolvers<void>();

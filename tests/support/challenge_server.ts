@@ -10,6 +10,8 @@ export interface ChallengeServerOptions {
   readonly secret: string;
   /** The answer to the challenge that is accepted. */
   readonly code: string;
+  /** `false`: no challenge; the code is the password of the first request, as for a server that checks PAP. */
+  readonly challenges?: boolean;
   readonly prompt?: string;
   /** The number of requests without an answer before the first one is answered. */
   readonly deafFor?: number;
@@ -52,7 +54,7 @@ function answer(request: Uint8Array, options: ChallengeServerOptions): Uint8Arra
   const attributes = split(request);
   if (request[0] === 12) return reply(request, 2, [], options.secret);
   const state = attributes.find(([type]) => type === 24);
-  if (state === undefined) {
+  if (state === undefined && options.challenges !== false) {
     const prompt = new TextEncoder().encode(options.prompt ?? "Enter the code: ");
     return reply(request, 11, [[18, prompt], [24, STATE]], options.secret);
   }

@@ -74,6 +74,11 @@ export const PEERS = {
     proofs: ["/usr/bin/ldapsearch"],
     neededBy: "LDAP backend: a second opinion",
   },
+  protoc: {
+    package: "protobuf-compiler",
+    proofs: ["/usr/bin/protoc", "/usr/local/bin/protoc"],
+    neededBy: "several nodes: the build of denokv",
+  },
 } as const satisfies Record<string, Peer>;
 
 export type PeerName = keyof typeof PEERS;

@@ -1,6 +1,7 @@
 // Tests that need a third-party program are skipped where it is missing, with the reason in their name. tests/run.ts
 // makes a skipped test a failure when CI=true.
 
+import { findDenokv } from "./denokv_build.ts";
 import { installHint, missingPeers, type PeerName } from "./peers.ts";
 
 /** The requirements of a test on the host. */
@@ -8,6 +9,8 @@ export interface Needs {
   readonly peers: readonly PeerName[];
   /** For actions that need root, such as a file in /etc/pam.d. */
   readonly root?: boolean;
+  /** The KV Connect server, which tests/support/denokv_build.ts builds. */
+  readonly denokv?: boolean;
 }
 
 /** The reason why a test cannot run here, or `null`. */
@@ -15,6 +18,10 @@ export function lacking(needs: Needs): string | null {
   const missing = missingPeers(needs.peers);
   if (missing.length > 0) return `missing here: ${installHint(missing)}`;
   if (needs.root === true && Deno.uid() !== 0) return "only root can set this up";
+  if (needs.denokv === true) {
+    const found = findDenokv();
+    if ("missing" in found) return found.missing;
+  }
   return null;
 }
 

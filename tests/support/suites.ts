@@ -35,7 +35,7 @@ export const SUITES = {
   unit: {
     title: "unit tests",
     paths: ["tests"],
-    ignore: ["tests/interop", "tests/e2e", "tests/architecture"],
+    ignore: ["tests/interop", "tests/e2e", "tests/architecture", "tests/cluster"],
     // More than the cores: these tests wait for programs, deadlines and limits a third of their time.
     jobs: 3,
     timeoutMs: 1_800_000,
@@ -55,6 +55,14 @@ export const SUITES = {
     ignore: [],
     jobs: 1,
     timeoutMs: 1_200_000,
+    permissions: PERMISSIONS,
+  },
+  cluster: {
+    title: "several nodes",
+    paths: ["tests/cluster"],
+    ignore: [],
+    jobs: 2,
+    timeoutMs: 1_800_000,
     permissions: PERMISSIONS,
   },
   e2e: {

@@ -1,5 +1,6 @@
 // A table of the embedded services: rows in the store, and a copy of them in memory, so that reads are synchronous. A
-// change is committed to the store first, checked against the version in memory. One of two racing changes wins.
+// change is committed to the store first, checked against the version in memory. One of two racing changes wins, also if
+// they are made on two nodes. The copy follows the changes of other nodes.
 
 import type { Check, Mutation, Store } from "../../platform/store.ts";
 
@@ -26,6 +27,14 @@ interface TableOptions<Row> {
   readonly expiresMs: (row: Row) => number | null;
   /** The index keys of a row. */
   readonly index: (row: Row) => readonly string[];
+  /** Called after another node added, changed or removed a row. */
+  readonly onForeignChange?: (change: ForeignChange<Row>) => void;
+}
+
+/** A row as it was in memory, and as it is now; `undefined`: none. */
+export interface ForeignChange<Row> {
+  readonly before: Row | undefined;
+  readonly after: Row | undefined;
 }
 
 /** Rows of one kind by id. */
@@ -34,10 +43,15 @@ export class MirroredTable<Row> {
   readonly #options: TableOptions<Row>;
   readonly #rows = new Map<string, { row: Row; versionstamp: string }>();
   readonly #ids = new Map<string, Set<string>>();
+  /** Rows that other nodes removed during the load; `null`: no load is in progress. */
+  #removed: Set<string> | null = null;
 
   constructor(deps: TableDeps, options: TableOptions<Row>) {
     this.#deps = deps;
     this.#options = options;
+    deps.store.follow(["embedded", options.name], ({ key, value, versionstamp }) => {
+      this.#follow(String(key[2]), { row: value as Row | null, versionstamp });
+    });
   }
 
   get(id: string): Row | undefined {
@@ -78,11 +92,14 @@ export class MirroredTable<Row> {
   /** Reads all rows from the store. */
   async load(nowMs: number): Promise<void> {
     const prefix = ["embedded", this.#options.name];
+    const removed = this.#removed = new Set<string>();
     for await (const { key, value, versionstamp } of this.#deps.store.list<Row>(prefix)) {
-      if (value !== null && versionstamp !== null && !this.#isOver(value, nowMs)) {
-        this.#mirror(String(key[2]), value, versionstamp);
-      }
+      const id = String(key[2]);
+      // The list may be older than the removal.
+      if (value === null || versionstamp === null || removed.has(id)) continue;
+      if (!this.#isOver(value, nowMs)) this.#mirror(id, value, versionstamp);
     }
+    this.#removed = null;
   }
 
   /** Removes expired rows from memory. The store removes its own. */
@@ -126,6 +143,18 @@ export class MirroredTable<Row> {
     const { value, versionstamp } = await this.#deps.store.get<Row>(this.#keyOf(id));
     if (value !== null && versionstamp !== null) this.#mirror(id, value, versionstamp);
     else this.#mirror(id, null, this.#rows.get(id)?.versionstamp ?? "");
+  }
+
+  /** Takes over a row as it is stored now. */
+  #follow(id: string, { row, versionstamp }: { row: Row | null; versionstamp: string | null }): void {
+    const before = this.get(id);
+    if (row === null || versionstamp === null) {
+      this.#removed?.add(id);
+      this.#mirror(id, null, this.#rows.get(id)?.versionstamp ?? "");
+    } else {
+      this.#mirror(id, row, versionstamp);
+    }
+    this.#options.onForeignChange?.({ before, after: this.get(id) });
   }
 
   #mirror(id: string, row: Row | null, versionstamp: string): void {

@@ -44,14 +44,14 @@ const NOT_ME = v.strictObject({ conversationId: v.nullable(text(64)) });
 
 /** The sign-in that the page's API and the approval page share, created on first use. */
 export function createLazyAccountAuth(deps: Omit<AccountApiDeps, "accountAuth">): () => AccountAuth {
-  const attempts = createSignInRateLimit(deps);
+  const attempts = createSignInRateLimit(deps, "account_link");
   let created: AccountAuth | null = null;
   return () => created ??= createAccountAuth({ ...deps, people: requireUsers(deps.people), attempts });
 }
 
 export function createAccountApi(deps: AccountApiDeps) {
   const { accountAuth } = deps;
-  const attempts = createSignInRateLimit(deps);
+  const attempts = createSignInRateLimit(deps, "account_code");
   const history = createAccountHistory(deps);
   return new Hono<HttpEnv>()
     .use(sameOrigin)
@@ -116,11 +116,11 @@ function createAccountSessionRoutes(deps: AccountApiDeps & { attempts: SignInRat
     .post("/step-up", jsonBody(CODE), async (c) => {
       const me = await accountAuth().requireSession(c);
       const { canonical } = me.person;
-      const attempt = attempts.take({ source: null, name: canonical });
+      const attempt = await attempts.take({ source: null, name: canonical });
       const code = c.req.valid("json").code.replace(/[\s-]/g, "");
       const factor = await verifyOwnCode({ ...deps, people: requireUsers(deps.people) }, { canonical, code });
       if (factor === null) throw new Refusal("wrong_me_code");
-      attempt.forgive();
+      await attempt.forgive();
       await accountAuth().sessions.recordFactor(me.id, factor);
       return c.json(await answer(c, await accountAuth().requireSession(c)));
     })
@@ -164,8 +164,11 @@ export async function verifyOwnCode(
     const used = pairings.prepareUsedStep(pairing, step);
     // In memory first: the same code is not valid in a concurrent login.
     pairings.adopt(used.pairing);
-    await store.commit({ mutations: [used.mutation] });
-    return pairing.id;
+    const { ok } = await store.commit({ mutations: [used.mutation] });
+    if (ok) return pairing.id;
+    // Another node changed the pairing: the code may be used.
+    await store.reread([pairings.keyOf(pairing)]);
+    return null;
   }
   return null;
 }

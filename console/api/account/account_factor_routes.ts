@@ -110,16 +110,16 @@ function createTotpRoutes(access: OwnFactors) {
     })
     .post("/totp/confirm", jsonBody(CODE), async (c) => {
       const me = await access.requireAdding(c);
-      const attempt = attempts.take({ source: null, name: me.person.canonical });
+      const attempt = await attempts.take({ source: null, name: me.person.canonical });
       try {
         const id = (await store.get<string>(enrolmentKey(me))).value;
         if (id === null) throw new Refusal("no_totp_begun");
         const { code } = c.req.valid("json");
         const pairing = await access.factors().confirmTotp(access.requestOf(c, me), { id, code });
-        attempt.forgive();
+        await attempt.forgive();
         return c.json({ pairingId: pairing.id });
       } catch (fault) {
-        if (!(fault instanceof Refusal) || fault.code !== "wrong_totp") attempt.forgive();
+        if (!(fault instanceof Refusal) || fault.code !== "wrong_totp") await attempt.forgive();
         throw fault;
       }
     })

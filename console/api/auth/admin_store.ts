@@ -56,6 +56,7 @@ export interface AdminStoreDeps {
 
 export const MIN_PASSWORD_CHARACTERS = 12;
 const MAX_PASSWORD_CHARACTERS = 1024;
+const LINK_STAYED = "the used set-up link could not be removed from first-start.txt";
 
 export class AdminStore {
   readonly invitations: Invitations;
@@ -69,6 +70,17 @@ export class AdminStore {
     this.#hasher = deps.hasher ?? createAdminPasswordHasher(deps);
     this.#configured = new Map(deps.configAdmins.map((admin) => [adminKeyName(admin.name), admin]));
     this.invitations = createInvitations({ ...deps, hasOwner: () => this.hasOwner() });
+    deps.store.follow(ADMINS_GUARD, () => void this.#removeLinkOfThisNode());
+  }
+
+  /** The first owner may have been set up on another node. */
+  async #removeLinkOfThisNode(): Promise<void> {
+    const { log, onSetUp } = this.#deps;
+    try {
+      if (await this.hasOwner()) await onSetUp?.();
+    } catch (fault) {
+      log.error(LINK_STAYED, { fault: String(fault) });
+    }
   }
 
   /** Whether an owner can sign in. If not, the console asks for the set-up link. */
@@ -123,9 +135,7 @@ export class AdminStore {
       throw new Refusal("changed_meanwhile");
     }
     log.info("an administrator was set up", { admin: record.name, role: record.role });
-    await onSetUp?.().catch((fault: unknown) =>
-      log.error("the used set-up link could not be removed from first-start.txt", { fault: String(fault) })
-    );
+    await onSetUp?.().catch((fault: unknown) => log.error(LINK_STAYED, { fault: String(fault) }));
     return admin;
   }
 

@@ -38,7 +38,7 @@ export type AuthServices = ReturnType<typeof createAuthServices>;
 
 export function createAuthServices(deps: AuthServiceDeps) {
   const settings = deps.console;
-  const attempts = createSignInRateLimit(deps);
+  const attempts = createSignInRateLimit(deps, "console");
   const sessions = new Sessions({ ...deps, settings });
   const refused = createRejectedSignIns(deps);
   const factors = new AdminFactors(deps);

@@ -40,6 +40,8 @@ export interface InvitationRecord {
 interface SetupRecord {
   readonly digest: string;
   readonly deadlineMs: number;
+  /** The links of other nodes that started before an owner existed. */
+  readonly others?: readonly Pick<SetupRecord, "digest" | "deadlineMs">[];
 }
 
 export interface Invitations {
@@ -70,6 +72,9 @@ export const SETUP_MS = 60 * 60 * 1000;
 /** An invitation has to be delivered, so it is valid for a day. */
 export const INVITATION_MS = 24 * 60 * 60 * 1000;
 const MAX_TOKEN_CHARACTERS = 256;
+/** Set-up links of other nodes that stay valid. */
+const MAX_SETUP_LINKS = 9;
+const MAX_TRIES = 10;
 const MAX_LISTED = 1000;
 /** The prefix that distinguishes an invitation from the set-up link. */
 const MARK = "i.";
@@ -77,6 +82,28 @@ const MARK = "i.";
 /** The key of the invitation for a name. */
 export function invitationKey(name: string): Deno.KvKey {
   return ["console_invitation", adminKeyName(name)];
+}
+
+/** The links that are valid now. */
+function setupLinksOf(record: SetupRecord | null, nowMs: number) {
+  const links = record === null ? [] : [record, ...record.others ?? []];
+  return links.filter(({ deadlineMs }) => deadlineMs > nowMs)
+    .map(({ digest, deadlineMs }) => ({ digest, deadlineMs }));
+}
+
+/** An earlier link ends, except those of other nodes: each node writes a link to its own first-start.txt. */
+async function storeSetupLink({ store, clock }: InvitationsDeps, link: SetupRecord): Promise<void> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const { key, value, versionstamp } = await store.get<SetupRecord>(SETUP_KEY);
+    const others = store.isShared ? setupLinksOf(value, clock.nowMs()).slice(0, MAX_SETUP_LINKS) : [];
+    const record: SetupRecord = others.length === 0 ? link : { ...link, others };
+    const done = await store.commit({
+      checks: [{ key, versionstamp }],
+      mutations: [{ type: "set", key, value: record, expireInMs: SETUP_MS }],
+    });
+    if (done.ok) return;
+  }
+  throw new Error("Cannot create the set-up link: other nodes create theirs at the same moment");
 }
 
 export function createInvitations(deps: InvitationsDeps): Invitations {
@@ -93,11 +120,11 @@ export function createInvitations(deps: InvitationsDeps): Invitations {
 
   const openSetup = async (token: string): Promise<Claim> => {
     const { value, versionstamp } = await store.get<SetupRecord>(SETUP_KEY);
-    const good = value !== null && value.deadlineMs > clock.nowMs() &&
-      equalDigests(value.digest, vault.digest("console setup", token)) && !(await deps.hasOwner());
-    if (!good) throw new Refusal("bad_set_up_link");
+    const digest = vault.digest("console setup", token);
+    const found = setupLinksOf(value, clock.nowMs()).find((one) => equalDigests(one.digest, digest));
+    if (found === undefined || await deps.hasOwner()) throw new Refusal("bad_set_up_link");
     return {
-      link: { kind: "set_up", role: "owner", name: null, deadlineMs: value.deadlineMs },
+      link: { kind: "set_up", role: "owner", name: null, deadlineMs: found.deadlineMs },
       accountId: null,
       check: { key: SETUP_KEY, versionstamp },
     };
@@ -125,11 +152,8 @@ export function createInvitations(deps: InvitationsDeps): Invitations {
         return null;
       }
       const token = toBase64Url(random.bytes(TOKEN_OCTETS));
-      const value: SetupRecord = {
-        digest: vault.digest("console setup", token),
-        deadlineMs: clock.nowMs() + SETUP_MS,
-      };
-      await store.commit({ mutations: [{ type: "set", key: SETUP_KEY, value, expireInMs: SETUP_MS }] });
+      const link = { digest: vault.digest("console setup", token), deadlineMs: clock.nowMs() + SETUP_MS };
+      await storeSetupLink(deps, link);
       return `${deps.publicUrl}/setup#${token}`;
     },
     async open(token) {

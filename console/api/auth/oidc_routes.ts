@@ -99,10 +99,10 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
       // Any site can make a browser open this address, so a request without a pending sign-in is not a failed sign-in.
       if (pending === null) return c.redirect(`/?problem=${"oidc_state" satisfies ErrorCode}`, 303);
       const source = c.env.remoteAddress;
-      const attempt = deps.attempts.take({ source, name: "sign-in provider" });
+      const attempt = await deps.attempts.take({ source, name: "sign-in provider" });
       try {
         await signIn(deps, c, pending);
-        attempt.forgive();
+        await attempt.forgive();
         return c.redirect(pending.returnTo, 303);
       } catch (fault) {
         if (!(fault instanceof Refusal)) throw fault;

@@ -58,7 +58,7 @@ const MAX_TOKEN_CHARACTERS = 64;
 const MAX_AGENT_CHARACTERS = 200;
 /** A list reads at most this many sessions. */
 const MAX_LISTED = 10_000;
-/** Reads of a session that changes while it ends. */
+/** Reads of a session that changes at the same time. */
 const MAX_TRIES = 5;
 /** A busy page does not cause a write at each click. */
 const MIN_TOUCH_INTERVAL_MS = 30_000;
@@ -134,16 +134,20 @@ export class Sessions {
   /** Records that the administrator just used a factor. `null` if the session has ended. */
   async recordFactor(id: string): Promise<Session | null> {
     const { store, clock, admins } = this.#deps;
-    const { key, value, versionstamp } = await store.get<SessionRecord>(keyOf(id));
-    const admin = value === null ? null : await admins.find(value.admin);
-    if (value === null || admin === null) return null;
-    const nowMs = clock.nowMs();
-    const record = { ...value, usedMs: nowMs, freshMs: nowMs };
-    const done = await store.commit({
-      checks: [{ key, versionstamp }],
-      mutations: [{ type: "set", key, value: record, expireInMs: value.deadlineMs - nowMs }],
-    });
-    return done.ok ? this.#sessionOf(id, { record, admin }) : null;
+    // A request of the same browser to another node may move the idle deadline at this moment.
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const { key, value, versionstamp } = await store.get<SessionRecord>(keyOf(id));
+      const admin = value === null ? null : await admins.find(value.admin);
+      if (value === null || admin === null) return null;
+      const nowMs = clock.nowMs();
+      const record = { ...value, usedMs: nowMs, freshMs: nowMs };
+      const done = await store.commit({
+        checks: [{ key, versionstamp }],
+        mutations: [{ type: "set", key, value: record, expireInMs: value.deadlineMs - nowMs }],
+      });
+      if (done.ok) return this.#sessionOf(id, { record, admin });
+    }
+    return null;
   }
 
   /** The current sessions of `admin`, newest first. */

@@ -110,13 +110,13 @@ export function createSignIn(deps: SignInDeps): SignIn {
     const key = session === undefined
       ? { source, name: name ?? "passkey" }
       : { source: null, name: `session ${session}` };
-    const attempt = isProven ? { forgive: () => undefined } : attempts.take(key);
+    const attempt = isProven ? null : await attempts.take(key);
     try {
       const shown = await judge();
-      attempt.forgive();
+      await attempt?.forgive();
       return shown;
     } catch (fault) {
-      if (!(fault instanceof Refusal) || NO_GUESS.has(fault.code)) attempt.forgive();
+      if (!(fault instanceof Refusal) || NO_GUESS.has(fault.code)) await attempt?.forgive();
       else log.warn("console sign-in refused", { source, reason: fault.code });
       if (fault instanceof Refusal && !NO_REFUSAL.has(fault.code)) {
         await refused.note({ name, source, because: fault.code });
@@ -130,22 +130,22 @@ export function createSignIn(deps: SignInDeps): SignIn {
       const proof = proofOf(name, password);
       const isProven = proven.has(proof);
       return counted({ name, source, session, isProven }, async () => {
-        if (session === undefined && !isProven) accountAttempts.refuseLimited({ name, source });
+        if (session === undefined && !isProven) await accountAttempts.refuseLimited({ name, source });
         const admin = await admins.check(name, password);
         if (admin === null) {
           proven.forget(proof);
-          accountAttempts.failed({ name, source });
+          await accountAttempts.failed({ name, source });
           throw new Refusal("wrong_sign_in");
         }
         proven.add(proof);
         const { record } = await factors.read(admin.id);
         if (record.totp === undefined) {
-          accountAttempts.succeeded({ name, source });
+          await accountAttempts.succeeded({ name, source });
           return { admin, by: "password", isRecentFactor: record.passkeys.length === 0 };
         }
         if (code === undefined || code.trim() === "") throw new Refusal("code_needed");
         const kind = await factors.useCode(admin.id, code);
-        accountAttempts.succeeded({ name, source });
+        await accountAttempts.succeeded({ name, source });
         if (kind === "recovery") log.warn("a recovery code was used", { admin: admin.name, source });
         return {
           admin,

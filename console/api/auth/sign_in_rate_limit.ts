@@ -1,8 +1,12 @@
 // Rate limits for failed sign-ins of the console: by source and name, and by account. An attempt counts before the check, so that
-// concurrent ones do not exceed the limit.
+// concurrent ones do not exceed the limit. The limits hold for all nodes together.
 
-import { type FailureKey, FailureLimit, MAX_FAILURES_PER_NAME } from "../../../platform/failure_limit.ts";
-import type { Clock } from "../../../platform/runtime.ts";
+import {
+  type FailureKey,
+  MAX_FAILURES_PER_NAME,
+  SharedFailureLimit,
+} from "../../../platform/failure_limit.ts";
+import { LimitTable, type LimitTableDeps } from "../../../platform/limit_table.ts";
 import { Refusal } from "../errors.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
 import { adminKeyName } from "./admin_records.ts";
@@ -13,25 +17,28 @@ export const FAILURES_PER_MINUTE = MAX_FAILURES_PER_NAME;
 /** An attempt that counts as a failure until it is forgiven. */
 export interface SignInAttempt {
   /** Call it if the attempt did not fail. */
-  forgive(): void;
+  forgive(): Promise<void>;
 }
 
 export interface SignInRateLimit {
   /** @throws Refusal `too_many_attempts`, with Retry-After. */
-  take(key: FailureKey): SignInAttempt;
+  take(key: FailureKey): Promise<SignInAttempt>;
 }
 
-export function createSignInRateLimit({ clock }: { clock: Clock }): SignInRateLimit {
-  const limit = new FailureLimit({ clock });
+/** @param name differs for each kind of sign-in, because each has its own limit */
+export function createSignInRateLimit(deps: LimitTableDeps, name: string): SignInRateLimit {
+  const limit = new SharedFailureLimit(deps, { name });
   return {
-    take(key) {
-      const waitMs = limit.waitMs(key);
-      if (waitMs > 0) {
-        throw new Refusal("too_many_attempts", { "retry-after": String(Math.ceil(waitMs / 1000)) });
-      }
-      return { forgive: limit.fail(key) };
+    async take(key) {
+      const taken = await limit.take(key);
+      if ("waitMs" in taken) throw tooManyAttempts(taken.waitMs);
+      return taken;
     },
   };
+}
+
+function tooManyAttempts(waitMs: number): Refusal {
+  return new Refusal("too_many_attempts", { "retry-after": String(Math.ceil(waitMs / 1000)) });
 }
 
 /**
@@ -46,7 +53,7 @@ export async function countGuesses<T>(
   try {
     return await call();
   } catch (fault) {
-    if (isGuess(fault)) attempts.take({ source, name });
+    if (isGuess(fault)) await attempts.take({ source, name });
     throw fault;
   }
 }
@@ -57,8 +64,11 @@ export const ACCOUNT_WINDOW_MS = 60 * 60_000;
 /** The wait of a source after a wrong sign-in to an account under attack. */
 export const ATTACKED_WAIT_MS = 15 * 60_000;
 const MAX_ACCOUNTS = 10_000;
-const MAX_SOURCES = 2000;
+/** Sources with a wrong sign-in, over all accounts. */
+const MAX_SOURCES = 50_000;
 const MAX_KNOWN_SOURCES = 20;
+/** How long a source from which the account signed in keeps the normal limit. */
+const KNOWN_MS = 30 * 24 * 60 * 60_000;
 
 /** One sign-in. */
 interface SignInOf {
@@ -68,70 +78,68 @@ interface SignInOf {
 
 export interface AccountRateLimit {
   /** @throws Refusal `too_many_attempts`, with Retry-After. */
-  refuseLimited(signIn: SignInOf): void;
-  failed(signIn: SignInOf): void;
+  refuseLimited(signIn: SignInOf): Promise<void>;
+  failed(signIn: SignInOf): Promise<void>;
   /** The source keeps the normal limit from now on. */
-  succeeded(signIn: SignInOf): void;
+  succeeded(signIn: SignInOf): Promise<void>;
 }
 
-interface Account {
+interface AccountSignIns {
   /** Times of the last wrong sign-ins, oldest first; at most {@link MAX_ACCOUNT_FAILURES}. */
-  readonly failures: number[];
-  /** Source → its last wrong sign-in. */
-  readonly wrong: Map<string, number>;
-  /** Sources from which the account signed in. */
-  readonly known: Set<string>;
+  readonly failures: readonly number[];
+  /** Sources from which the account signed in, the newest last. */
+  readonly known: readonly string[];
+  readonly changedMs: number;
 }
 
-export function createAccountRateLimit({ clock }: { clock: Clock }): AccountRateLimit {
-  // Unknown names count as well, so that the limit does not reveal which names exist.
-  const accounts = new Map<string, Account>();
-  const accountOf = (name: string): Account => {
-    const key = adminKeyName(name);
-    const account = accounts.get(key) ?? { failures: [], wrong: new Map(), known: new Set() };
-    setNewest(accounts, { key, value: account, max: MAX_ACCOUNTS });
-    return account;
+const NO_SIGN_INS: AccountSignIns = { failures: [], known: [], changedMs: 0 };
+
+/** Unknown names count as well, so that the limit does not reveal which names exist. */
+export function createAccountRateLimit(deps: LimitTableDeps): AccountRateLimit {
+  const { clock } = deps;
+  const accounts = new LimitTable<AccountSignIns>(deps, {
+    name: "account",
+    maxRows: MAX_ACCOUNTS,
+    expiresMs: ({ known, changedMs }) => changedMs + (known.length > 0 ? KNOWN_MS : ACCOUNT_WINDOW_MS),
+  });
+  /** The last wrong sign-in of a source to an account. */
+  const wrong = new LimitTable<number>(deps, {
+    name: "account_source",
+    maxRows: MAX_SOURCES,
+    expiresMs: (atMs) => atMs + ATTACKED_WAIT_MS,
+  });
+  const wrongKey = ({ name, source }: SignInOf): string => `${adminKeyName(name)}\n${sourceKey(source)}`;
+  const change = async (name: string, next: (account: AccountSignIns) => Partial<AccountSignIns>) => {
+    await accounts.change([adminKeyName(name)], ([account = NO_SIGN_INS]) => [
+      { ...account, ...next(account), changedMs: clock.nowMs() },
+    ]);
   };
-  const isAttacked = ({ failures }: Account): boolean => {
+  const isAttacked = ({ failures }: AccountSignIns): boolean => {
     const [oldest] = failures;
     return failures.length >= MAX_ACCOUNT_FAILURES && oldest !== undefined &&
       clock.nowMs() - oldest < ACCOUNT_WINDOW_MS;
   };
 
   return {
-    refuseLimited({ name, source }) {
-      const account = accounts.get(adminKeyName(name));
-      const key = sourceKey(source);
-      if (account === undefined || account.known.has(key) || !isAttacked(account)) return;
-      const waitMs = (account.wrong.get(key) ?? -Infinity) + ATTACKED_WAIT_MS - clock.nowMs();
-      if (waitMs <= 0) return;
-      throw new Refusal("too_many_attempts", { "retry-after": String(Math.ceil(waitMs / 1000)) });
+    async refuseLimited(signIn) {
+      const [account = NO_SIGN_INS] = await accounts.read([adminKeyName(signIn.name)]);
+      if (account.known.includes(sourceKey(signIn.source)) || !isAttacked(account)) return;
+      const [wrongMs] = await wrong.read([wrongKey(signIn)]);
+      if (wrongMs !== undefined) throw tooManyAttempts(wrongMs + ATTACKED_WAIT_MS - clock.nowMs());
     },
-    failed({ name, source }) {
-      const { failures, wrong } = accountOf(name);
-      failures.push(clock.nowMs());
-      if (failures.length > MAX_ACCOUNT_FAILURES) failures.shift();
-      setNewest(wrong, { key: sourceKey(source), value: clock.nowMs(), max: MAX_SOURCES });
+    async failed(signIn) {
+      const nowMs = clock.nowMs();
+      await change(signIn.name, ({ failures }) => ({
+        failures: [...failures, nowMs].slice(-MAX_ACCOUNT_FAILURES),
+      }));
+      await wrong.change([wrongKey(signIn)], () => [nowMs]);
     },
-    succeeded({ name, source }) {
-      const { known, wrong } = accountOf(name);
-      const key = sourceKey(source);
-      wrong.delete(key);
-      known.delete(key);
-      known.add(key);
-      const [oldest] = known;
-      if (known.size > MAX_KNOWN_SOURCES && oldest !== undefined) known.delete(oldest);
+    async succeeded(signIn) {
+      const key = sourceKey(signIn.source);
+      await wrong.change([wrongKey(signIn)], ([wrongMs]) => wrongMs === undefined ? null : [null]);
+      await change(signIn.name, ({ known }) => ({
+        known: [...known.filter((one) => one !== key), key].slice(-MAX_KNOWN_SOURCES),
+      }));
     },
   };
-}
-
-/** Sets an entry at the end of a map. Beyond `max`, the oldest entry is deleted. */
-function setNewest<T>(
-  map: Map<string, T>,
-  { key, value, max }: { key: string; value: T; max: number },
-): void {
-  map.delete(key);
-  map.set(key, value);
-  const [oldest] = map.keys();
-  if (map.size > max && oldest !== undefined) map.delete(oldest);
 }

@@ -1,6 +1,7 @@
 // Chart data: outcomes and durations of logins by the minute and by the hour. Each process stores its own counts, which are added
-// up when they are read. After a start, counts that the last process did not write are rebuilt from the history.
+// up when they are read. Counts that a process did not write before it ended are rebuilt from the history.
 
+import type { Cluster } from "../../../platform/cluster/cluster.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { GatewayMonitor } from "../../../radius/ports.ts";
 import { type Clock, type Random, withTimeout } from "../../../platform/runtime.ts";
@@ -17,6 +18,7 @@ import {
   type TargetTally,
   type TimedTallies,
 } from "./chart_series.ts";
+import { ChartNodes } from "./chart_nodes.ts";
 import { rebuildCharts, watermarkMutation } from "./chart_rebuild.ts";
 import { Hono } from "hono";
 import * as v from "valibot";
@@ -30,6 +32,8 @@ export interface ChartStoreDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Absent: no other node can use the store. */
+  readonly cluster?: Pick<Cluster, "isShared" | "list" | "openLease"> | undefined;
   /** The directory whose users log in here; absent where the console runs without one. */
   readonly target?: string | undefined;
   /** The longest time between the start and the end of a login. */
@@ -64,6 +68,8 @@ export class ChartStore {
   readonly #deps: ChartStoreDeps;
   readonly #node: string;
   readonly #longestLoginMs: number;
+  /** `null`: no other node can use the store. */
+  readonly #nodes: ChartNodes | null;
   readonly #open: Record<ChartSpan, Map<number, OpenStep>> = { minute: new Map(), hour: new Map() };
   #stopTimer = () => {};
   #isStopped = false;
@@ -73,7 +79,10 @@ export class ChartStore {
   constructor(deps: ChartStoreDeps) {
     this.#deps = deps;
     this.#node = deps.random.bytes(4).toHex();
-    this.#longestLoginMs = deps.longestLoginMs ?? LONGEST_LOGIN_MS;
+    const longestLoginMs = this.#longestLoginMs = deps.longestLoginMs ?? LONGEST_LOGIN_MS;
+    const { cluster } = deps;
+    const shared = { ...deps, longestLoginMs, uncountedMs: UNCOUNTED_MS, isStopped: () => this.#isStopped };
+    this.#nodes = cluster?.isShared === true ? new ChartNodes({ ...shared, cluster }) : null;
   }
 
   /** Rebuilds the counts from the history, then writes each half minute. */
@@ -102,8 +111,11 @@ export class ChartStore {
     for (let at = 0; at < unstored.length; at += MAX_STEPS) {
       await this.#write(unstored.slice(at, at + MAX_STEPS));
     }
-    if (this.#isComplete && unstored.length > 0) {
-      const watermark = { upToMs: nowMs - UNCOUNTED_MS, longestLoginMs: this.#longestLoginMs };
+    const upToMs = nowMs - UNCOUNTED_MS;
+    if (this.#nodes !== null) {
+      await store.commit({ mutations: [this.#nodes.flushed(upToMs)] });
+    } else if (this.#isComplete && unstored.length > 0) {
+      const watermark = { upToMs, longestLoginMs: this.#longestLoginMs };
       await store.commit({ mutations: [watermarkMutation(watermark)] });
     }
     for (const span of SPANS) {
@@ -165,17 +177,27 @@ export class ChartStore {
 
   #tick(): void {
     this.#flushLogged();
+    if (this.#nodes !== null && this.#isComplete) void this.#logged(this.#nodes.recount());
     this.#stopTimer = this.#deps.clock.after(FLUSH_MS, () => this.#tick());
   }
 
   #flushLogged(): void {
-    this.flush().catch((fault: unknown) =>
+    void this.#logged(this.flush());
+  }
+
+  #logged(writing: Promise<void>): Promise<void> {
+    return writing.catch((fault: unknown) =>
       this.#deps.log.error("the counts for charts could not be written", { fault: String(fault) })
     );
   }
 
   async #rebuild(): Promise<void> {
     const { watch, store, clock } = this.#deps;
+    if (this.#nodes !== null) {
+      await this.#nodes.start(watch.countsSinceMs);
+      this.#isComplete = true;
+      return;
+    }
     const { value } = await store.get<unknown>(["chart_watermark"]);
     const untilMs = watch.countsSinceMs;
     const watermark = await rebuildCharts(

@@ -17,6 +17,7 @@ import { flowLayout } from "./flow_layout.ts";
 import { createHistoryReader, type HistoryReader } from "../history/history.ts";
 import type { HttpEnv } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
+import { nodeNameOf, type NodeRouteDeps } from "../nodes/node_routes.ts";
 import type { LiveFeed } from "./event_feed.ts";
 import { Refusal } from "../errors.ts";
 import type { LoginRecord } from "../../../radius/conversation/login_record.ts";
@@ -33,9 +34,10 @@ export interface LiveRouteDeps {
   readonly connect?: Connect;
   /** Absent where the console runs without a directory. */
   readonly people?: People;
+  readonly cluster?: NodeRouteDeps["cluster"];
 }
 
-export function createLiveRoutes({ feed, watch, store, streams, connect, people }: LiveRouteDeps) {
+export function createLiveRoutes({ feed, watch, store, streams, connect, people, cluster }: LiveRouteDeps) {
   const { port: radiusPort } = radiusAddress(connect?.listening.radius[0] ?? "");
   const history = createHistoryReader({ store });
   const findSimilarUser = createSimilarUsers({
@@ -52,7 +54,7 @@ export function createLiveRoutes({ feed, watch, store, streams, connect, people 
     )
     .get("/logins/:id", may("viewer", { countsAsUse: false }), async (c) => {
       const details = await loginDetails(c.req.param("id"), {
-        ...{ watch, history, findSimilarUser, radiusPort },
+        ...{ watch, history, findSimilarUser, radiusPort, cluster },
       });
       if (details === null) throw new Refusal("login_gone");
       return c.json(details);
@@ -80,6 +82,8 @@ export interface LoginDetails {
   readonly similar: SimilarUser | null;
   /** The RADIUS port of the gateway. */
   readonly radiusPort: number;
+  /** The node that handled it last; `null` while there is one node. */
+  readonly node: string | null;
 }
 
 /** A datagram outside any login, with the reason. */
@@ -105,11 +109,12 @@ const MAX_NAMES = 20;
 /** `null` when the login is neither in memory nor in the history. */
 export async function loginDetails(
   id: string,
-  { watch, history, findSimilarUser, radiusPort }: {
+  { watch, history, findSimilarUser, radiusPort, cluster }: {
     watch: GatewayMonitor;
     history: HistoryReader;
     findSimilarUser: FindSimilarUser;
     radiusPort: number;
+    cluster?: NodeRouteDeps["cluster"];
   },
 ): Promise<LoginDetails | null> {
   const live = watch.conversation(id);
@@ -121,7 +126,12 @@ export async function loginDetails(
     denial: finished?.denial,
   });
   const similar = await findSimilarUser(view.user, view.client);
-  return { view, packets: watch.packets(id), explanation, similar, radiusPort };
+  // The gateway's view of a login names its node if several nodes share the store.
+  const { node } = view as { readonly node?: string };
+  return {
+    ...{ view, packets: watch.packets(id), explanation, similar, radiusPort },
+    node: nodeNameOf(cluster, node),
+  };
 }
 
 export async function strayList(

@@ -1,6 +1,8 @@
 // Monitoring: liveness, readiness, and metrics (Prometheus text format 0.0.4), without names and secrets.
 
 import { Hono } from "hono";
+import { ALONE, type Cluster } from "../../../platform/cluster/cluster.ts";
+import type { Store } from "../../../platform/store.ts";
 import type { AccountingSessionList } from "../../../radius/accounting/session_table.ts";
 import type { GatewayMonitor } from "../../../radius/ports.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
@@ -16,6 +18,9 @@ export interface Readiness {
 export interface MonitoringDeps {
   readonly ready: () => Readiness;
   readonly watch: GatewayMonitor;
+  readonly store: Pick<Store, "commitFailures">;
+  /** Absent: no other node can use the store. */
+  readonly cluster?: Pick<Cluster, "figures"> | undefined;
   readonly vpnSessions?: Pick<AccountingSessionList, "connectedCount">;
   readonly secondFactorAdmin: SecondFactorAdmin | null;
   readonly residentOctets: () => number;
@@ -37,6 +42,8 @@ export function createMonitoringRoutes(deps: MonitoringDeps) {
 /** All metrics: counters of the gateway, then gauges. */
 export function metricsText(deps: MonitoringDeps): string {
   const { watch, vpnSessions, secondFactorAdmin, ready, residentOctets, openStreams, people } = deps;
+  const { store, cluster } = deps;
+  const nodes = cluster?.figures() ?? ALONE;
   const lines: string[] = [];
   const add = (name: string, { type, value }: { type: "counter" | "gauge"; value: number }) => {
     lines.push(`# TYPE ${name} ${type}`, `${name} ${Number.isFinite(value) ? value : 0}`);
@@ -49,11 +56,18 @@ export function metricsText(deps: MonitoringDeps): string {
     ["accounting_sessions_connected", vpnSessions?.connectedCount ?? 0],
     ["approvals_pending", secondFactorAdmin?.pendingCount() ?? 0],
     ["live_streams_open", openStreams()],
+    ["change_lag_seconds", nodes.lagMs / 1000],
+    ["change_catch_up_seconds", nodes.catchUpMs / 1000],
+    ["leases_held", nodes.leases],
+    ["nodes_alive", nodes.alive],
+    ["nodes_silent", nodes.silent],
     ["ready", ready().ok ? 1 : 0],
     ["resident_memory_bytes", residentOctets()],
     ...(people === undefined ? [] : limitGauges(people)),
   ];
   for (const [name, value] of gauges) add(`countersign_${name}`, { type: "gauge", value });
+  add("countersign_changes_read_total", { type: "counter", value: nodes.changes });
+  add("countersign_store_commit_failures_total", { type: "counter", value: store.commitFailures() });
   return lines.join("\n") + "\n";
 }
 

@@ -21,6 +21,7 @@ export interface ImportRouteDeps {
   /** Absent: this console runs without a directory. */
   readonly people?: People;
   readonly transfer?: Transfer;
+  readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

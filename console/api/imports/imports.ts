@@ -3,12 +3,11 @@
 
 import type { Upload } from "../../../scim/transfer/upload.ts";
 import type { Log } from "../../../platform/log.ts";
-import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Actor, Target } from "../../../scim/ports.ts";
 import { applyRows, checkRows, createSheet, type Sheet } from "./import_row_editor.ts";
 import { type ImportRow, type ImportView, type Verdict, VERDICTS } from "../api_types.ts";
 import { DetailedRefusal, Refusal } from "../errors.ts";
-import { createWorkRegistry, type WorkRegistry } from "../jobs/jobs.ts";
+import { createWorkRegistry, type WorkRegistry, type WorkRegistryDeps } from "../jobs/jobs.ts";
 import type { Transfer } from "../deps.ts";
 
 /** An import of an administrator. */
@@ -53,9 +52,7 @@ const MAX_ROWS = 10_000;
 const LIMITS = { most: 6, mostEach: 2, idleMs: 30 * 60_000 };
 const FIRST_PAGE: ImportPageQuery = { verdict: "", page: 1, size: 1 };
 
-export interface ImportsDeps {
-  readonly clock: Clock;
-  readonly random: Random;
+export interface ImportsDeps extends WorkRegistryDeps {
   readonly log: Log;
   readonly transfer: Transfer;
 }

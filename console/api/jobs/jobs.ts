@@ -3,6 +3,7 @@
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
+import type { Store } from "../../../platform/store.ts";
 import { type BulkOperation, type BulkResult, performBulk } from "../users/bulk.ts";
 import type { BulkAction, JobItem, JobItems, JobView } from "../api_types.ts";
 import { Refusal } from "../errors.ts";
@@ -49,8 +50,8 @@ const OPPOSITES: Readonly<Partial<Record<BulkAction, BulkAction>>> = {
 const LIMITS = { most: 16, mostEach: 4, idleMs: 60 * 60_000 };
 const MAX_FAILURES = 50;
 
-export function createJobs({ clock, random, log }: { clock: Clock; random: Random; log: Log }): Jobs {
-  const shelf = createWorkRegistry<Job>({ clock, random }, LIMITS);
+export function createJobs({ log, ...deps }: WorkRegistryDeps & { log: Log }): Jobs {
+  const shelf = createWorkRegistry<Job>(deps, LIMITS);
 
   const run = async (job: Job, names: readonly string[]): Promise<void> => {
     try {
@@ -169,19 +170,27 @@ export interface RegisteredWork {
   isBusy(): boolean;
 }
 
+export interface WorkRegistryDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly store: Pick<Store, "isShared" | "node">;
+}
+
+/** Work is in the memory of the node that began it. A load balancer sends a browser to one node. */
 export interface WorkRegistry<T extends RegisteredWork> {
   /** `null` if the registry is full. */
   put(make: (id: string) => T): T | null;
-  /** The work with that id of `owner`; it counts as used now. */
+  /** The work with that id of `owner`; it counts as used now. @throws Refusal `other_node` if another node has it */
   take(id: string, owner: string): T | null;
   remove(id: string): void;
 }
 
 export function createWorkRegistry<T extends RegisteredWork>(
-  { clock, random }: { clock: Clock; random: Random },
+  { clock, random, store }: WorkRegistryDeps,
   { most, mostEach, idleMs }: { most: number; mostEach: number; idleMs: number },
 ): WorkRegistry<T> {
   const kept = new Map<string, { readonly thing: T; usedMs: number }>();
+  const suffixOf = () => store.isShared ? `.${store.node}` : "";
   const idle = () => [...kept].filter(([, { thing }]) => !thing.isBusy());
   const clear = (owner: string): void => {
     const nowMs = clock.nowMs();
@@ -194,7 +203,7 @@ export function createWorkRegistry<T extends RegisteredWork>(
   };
   return {
     put(make) {
-      const thing = make(random.bytes(12).toHex());
+      const thing = make(random.bytes(12).toHex() + suffixOf());
       clear(thing.owner);
       const each = [...kept.values()].filter((one) => one.thing.owner === thing.owner).length;
       if (kept.size >= most || each >= mostEach) return null;
@@ -203,6 +212,9 @@ export function createWorkRegistry<T extends RegisteredWork>(
     },
     take(id, owner) {
       const found = kept.get(id);
+      if (found === undefined && id.includes(".") && !id.endsWith(suffixOf())) {
+        throw new Refusal("other_node");
+      }
       if (found === undefined || found.thing.owner !== owner) return null;
       found.usedMs = clock.nowMs();
       return found.thing;

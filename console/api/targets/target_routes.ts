@@ -4,11 +4,10 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import type { BackendSettings, TargetSettings } from "../../../platform/config/config.ts";
-import type { Log } from "../../../platform/log.ts";
-import type { Actor, RefreshReport, Target } from "../../../scim/ports.ts";
+import type { Target } from "../../../scim/ports.ts";
 import type { FrontEnd, MappingRow } from "../../../scim/schema/resource.ts";
 import { readPath, writePath } from "../../../scim/schema/attributes.ts";
-import type { Clock, Random } from "../../../platform/runtime.ts";
+import type { Clock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
@@ -16,22 +15,15 @@ import { type Connect, requireGateway } from "../deps.ts";
 import { actorOf, callerOf, EMPTY, type HttpEnv, jsonBody } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 import { DetailedRefusal, Refusal, withTargetErrors } from "../errors.ts";
-import type {
-  BackendRow,
-  MappingPreview,
-  OneTarget,
-  RefreshState,
-  TargetList,
-  TargetSample,
-} from "./target_types.ts";
+import type { BackendRow, MappingPreview, OneTarget, TargetList, TargetSample } from "./target_types.ts";
+import type { TargetRefreshes } from "./target_refreshes.ts";
 import { readStored } from "../users/user_writes.ts";
 
 export interface TargetRouteDeps {
   readonly connect?: Connect;
+  readonly refreshes: TargetRefreshes;
   readonly store: Store;
   readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
 }
 
 const MAX_PENDING = 200;
@@ -48,8 +40,7 @@ const PREVIEW = v.strictObject({
 });
 
 export function createTargetRoutes(deps: TargetRouteDeps) {
-  const { connect, clock } = deps;
-  const refreshes = createRefreshes(deps);
+  const { connect, clock, refreshes } = deps;
   const view = (target: Target): OneTarget => ({
     nowMs: clock.nowMs(),
     ...targetView(requireGateway(connect), target),
@@ -223,48 +214,4 @@ function backendRows(backend: BackendSettings): OneTarget["settings"] {
 function compared(now: FrontEnd, then: FrontEnd): MappingPreview["rows"] {
   return [...new Set([...now.keys(), ...then.keys()])].sort()
     .map((name) => ({ name, now: now.get(name) ?? [], then: then.get(name) ?? [] }));
-}
-
-interface Refreshes {
-  begin(target: Target, actor: Actor): void;
-  state(target: string): RefreshState;
-}
-
-/** One refresh a target at a time. The last report stays until the next refresh. */
-function createRefreshes(deps: Pick<TargetRouteDeps, "clock" | "log" | "random" | "store">): Refreshes {
-  const { clock, log, store } = deps;
-  const states = new Map<string, RefreshState>();
-  const idle: RefreshState = { running: false, startedMs: null, read: [], report: null, problem: null };
-  const ended = (name: string, end: { report?: RefreshReport; problem?: string }): void => {
-    const state = states.get(name) ?? idle;
-    states.set(name, { ...state, running: false, report: end.report ?? null, problem: end.problem ?? null });
-  };
-  const recordFailure = async (name: string, { name: asked, source }: Actor): Promise<void> => {
-    const told = { actor: asked, source, action: "target.refresh_failed" as const, object: `target:${name}` };
-    await store.commit({ mutations: [auditEntry(told)] }).catch((fault: unknown) =>
-      log.error("the end of a refresh could not be recorded", { target: name, fault: String(fault) })
-    );
-  };
-  return {
-    state: (name) => states.get(name) ?? idle,
-    begin(target, actor) {
-      if (states.get(target.name)?.running === true) return;
-      const read = new Map<string, { backend: string; kind: string; read: number }>();
-      const startedMs = clock.nowMs();
-      states.set(target.name, { ...idle, running: true, startedMs });
-      target.refreshAll(actor, {
-        onProgress(progress) {
-          read.set(`${progress.backend} ${progress.kind}`, { ...progress });
-          states.set(target.name, { ...idle, running: true, startedMs, read: [...read.values()] });
-        },
-      }).then(
-        (report) => ended(target.name, { report }),
-        (fault: unknown) => {
-          log.error("a refresh failed", { target: target.name, fault: String(fault) });
-          ended(target.name, { problem: "The refresh failed. See the server log for details." });
-          void recordFailure(target.name, actor);
-        },
-      );
-    },
-  };
 }

@@ -5,6 +5,7 @@ import * as v from "valibot";
 import type { Log } from "../../../platform/log.ts";
 import type { GatewayMonitor } from "../../../radius/ports.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
+import type { Store } from "../../../platform/store.ts";
 import type { Target } from "../../../scim/ports.ts";
 import { type BulkOperation, MAX_SELECTED, previewBulk, selectedNames, type UserSelection } from "./bulk.ts";
 import { BULK_ACTIONS } from "../api_types.ts";
@@ -28,6 +29,7 @@ export interface BulkRouteDeps {
   /** Absent: this console runs without a directory. */
   readonly people?: People;
   readonly watch: GatewayMonitor;
+  readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

@@ -16,6 +16,7 @@ export const PAGE_IMPORTS: Readonly<Record<RouteName, () => Promise<PageView>>> 
   history: async () => (await import("../pages/history/history_page.tsx")).default,
   charts: async () => (await import("../pages/charts/charts_page.tsx")).default,
   health: async () => (await import("../pages/health/health_page.tsx")).default,
+  nodes: async () => (await import("../pages/nodes/nodes_page.tsx")).default,
   clients: async () => (await import("../pages/clients/clients_page.tsx")).default,
   client: async () => (await import("../pages/clients/client_page.tsx")).default,
   targets: async () => (await import("../pages/targets/targets_page.tsx")).default,

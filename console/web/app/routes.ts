@@ -103,6 +103,12 @@ export const PAGE_ROUTES = {
     title: "shell.health",
     sidebar: { group: "watch", icon: "heart-pulse" },
   },
+  nodes: {
+    pattern: "/nodes",
+    needs: "viewer",
+    title: "shell.nodes",
+    parent: "health",
+  },
   clients: {
     pattern: "/clients",
     needs: "viewer",

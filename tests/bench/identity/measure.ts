@@ -6,7 +6,7 @@ import type { LoadResult } from "./generator.ts";
 import { runLoad } from "./load.ts";
 import type { MemberTimes } from "./members.ts";
 import type { RefreshFigures } from "./refresh.ts";
-import type { Seeded } from "./seed.ts";
+import { provideSeed } from "./seeds.ts";
 import {
   type MeasuredServer,
   runBeside,
@@ -106,41 +106,6 @@ export async function measureRefresh(
     sample("refreshAgain", figures.againPerSecond),
     sample("refreshResident", figures.residentMb),
   ];
-}
-
-/** Users a second, or `null` when an existing seed was used. */
-async function provideSeed(
-  users: number,
-  { dataDir, seeds, say }: { dataDir: string; seeds: string | null; say: (line: string) => void },
-): Promise<number | null> {
-  const kept = seeds === null ? null : `${seeds}/${users}`;
-  if (kept !== null && await isThere(`${kept}/master.key`)) {
-    say(`taking the ${formatNumber(users, 0)} users that were seeded earlier`);
-    await copySeed(kept, dataDir);
-    return null;
-  }
-  say(`seeding ${formatNumber(users, 0)} users`);
-  const { usersPerSecond } = await runBeside<Seeded>("seed.ts", [dataDir, String(users)]);
-  if (kept !== null) await copySeed(dataDir, kept);
-  return usersPerSecond;
-}
-
-/** The key is written last: if it exists, the store is complete. */
-async function copySeed(from: string, to: string): Promise<void> {
-  await Deno.mkdir(to, { recursive: true, mode: 0o700 });
-  for (const file of ["countersign.kv", "master.key"]) {
-    await Deno.copyFile(`${from}/${file}`, `${to}/${file}`);
-  }
-}
-
-async function isThere(path: string): Promise<boolean> {
-  try {
-    await Deno.stat(path);
-    return true;
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound) return false;
-    throw fault;
-  }
 }
 
 async function measureRounds(

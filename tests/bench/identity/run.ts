@@ -6,6 +6,7 @@ import { installHint, missingPeers } from "../../support/peers.ts";
 import type { Sample } from "./figures.ts";
 import { measureRefresh, measureScimmy, measureSize, type Pace } from "./measure.ts";
 import { reportLines } from "./report.ts";
+import { withScratch } from "./seeds.ts";
 
 export const HELP = `Measures SCIM on this host, over loopback, beside SCIMMY and a bare Hono + Deno KV.
 
@@ -33,8 +34,6 @@ export interface IdentityBenchOptions {
   readonly pace: Pace;
 }
 
-/** On the disk, because /tmp may be memory, where no write is durable. */
-const DISK = "/var/tmp";
 const MOST_USERS = 5_000_000;
 
 /** Throws an Error that explains what is wrong with the command line. */
@@ -114,15 +113,6 @@ export async function measureIdentity(
     samples.push(...await withScratch((scratch) => measureRefresh(refresh, { scratch })));
   }
   return samples;
-}
-
-async function withScratch<T>(body: (scratch: string) => Promise<T>): Promise<T> {
-  const scratch = await Deno.makeTempDir({ dir: DISK, prefix: "countersign-bench-" });
-  try {
-    return await body(scratch);
-  } finally {
-    await Deno.remove(scratch, { recursive: true });
-  }
 }
 
 /** The command; returns its exit code. */

@@ -10,14 +10,12 @@
 #include <unistd.h>
 
 enum {
-  CODE_ACCESS_REQUEST = 1,
-  CODE_ACCESS_ACCEPT = 2,
-  CODE_STATUS_SERVER = 12,
   USER_NAME = 1,
   USER_PASSWORD = 2,
   NAS_IP_ADDRESS = 4,
   NAS_PORT = 5,
   SERVICE_TYPE = 6,
+  STATE = 24,
   CALLING_STATION_ID = 31,
   NAS_IDENTIFIER = 32,
   MESSAGE_AUTHENTICATOR = 80,
@@ -25,7 +23,7 @@ enum {
   SIGNATURE_AT = HEADER_OCTETS + 2,
 };
 
-static const char PASSWORD[16] = "correct horse";
+static const char PASSWORD[PASSWORD_OCTETS] = "correct horse";
 
 static uint64_t next_random(Source *source) {
   // xorshift64: the numbers must be new, not unpredictable.
@@ -83,12 +81,12 @@ static void add_integer(Packet *packet, uint8_t type, uint32_t value) {
   add(packet, type, octets, sizeof octets);
 }
 
-static void add_password(const Keys *keys, Packet *packet) {
-  uint8_t hidden[16];
+static void add_password(const Keys *keys, const char *password, Packet *packet) {
+  uint8_t hidden[PASSWORD_OCTETS];
   MD5_CTX context = keys->after_secret;
   MD5_Update(&context, packet->octets + 4, AUTHENTICATOR_OCTETS);
   MD5_Final(hidden, &context);
-  for (size_t i = 0; i < sizeof hidden; i++) hidden[i] ^= (uint8_t)PASSWORD[i];
+  for (size_t i = 0; i < sizeof hidden; i++) hidden[i] ^= (uint8_t)password[i];
   add(packet, USER_PASSWORD, hidden, sizeof hidden);
 }
 
@@ -116,22 +114,47 @@ static void sign(Source *source, Packet *packet) {
   memcpy(packet->octets + SIGNATURE_AT, signature, sizeof signature);
 }
 
-void build_request(Source *source, uint8_t identifier, Packet *packet) {
+void build_login_step(Source *source, uint8_t identifier, const LoginStep *step, Packet *packet) {
   char user[16];
-  int user_octets = snprintf(user, sizeof user, "user%05u", (unsigned)(next_random(source) % source->user_count));
-  begin(source, CODE_ACCESS_REQUEST, identifier, packet);
+  int user_octets = snprintf(user, sizeof user, "user%05u", (unsigned)step->user);
+  begin(source, ACCESS_REQUEST, identifier, packet);
   add(packet, USER_NAME, user, (size_t)user_octets);
-  add_password(&source->keys, packet);
+  add_password(&source->keys, step->password, packet);
   add_integer(packet, NAS_IP_ADDRESS, 0x7f000001);
-  add_integer(packet, NAS_PORT, source->next_nas_port++);
+  add_integer(packet, NAS_PORT, step->nas_port);
   add_integer(packet, SERVICE_TYPE, 2);
   add(packet, NAS_IDENTIFIER, "bench-nas", 9);
   add(packet, CALLING_STATION_ID, "198.51.100.17", 13);
+  if (step->state_octets > 0) add(packet, STATE, step->state, step->state_octets);
   sign(source, packet);
 }
 
+LoginStep first_step(Source *source, uint32_t user) {
+  LoginStep step = {.user = user, .nas_port = source->next_nas_port++};
+  memcpy(step.password, PASSWORD, sizeof step.password);
+  return step;
+}
+
+void build_request(Source *source, uint8_t identifier, Packet *packet) {
+  LoginStep step = first_step(source, (uint32_t)(next_random(source) % source->user_count));
+  build_login_step(source, identifier, &step, packet);
+}
+
+size_t read_state(const uint8_t *reply, size_t length, uint8_t state[MAX_STATE_OCTETS]) {
+  for (size_t at = HEADER_OCTETS; at + 2 <= length;) {
+    size_t octets = reply[at + 1];
+    if (octets < 2 || at + octets > length) return 0;
+    if (reply[at] == STATE) {
+      memcpy(state, reply + at + 2, octets - 2);
+      return octets - 2;
+    }
+    at += octets;
+  }
+  return 0;
+}
+
 void build_status(Source *source, uint8_t identifier, Packet *packet) {
-  begin(source, CODE_STATUS_SERVER, identifier, packet);
+  begin(source, STATUS_SERVER, identifier, packet);
   add(packet, NAS_IDENTIFIER, "bench-nas", 9);
   sign(source, packet);
 }
@@ -175,7 +198,7 @@ bool reply_is_right(const Keys *keys, const uint8_t *reply, size_t length, const
   MD5_Final(digest, &context);
   if (memcmp(digest, reply + 4, sizeof digest) != 0) return false;
   // FreeRADIUS 3.2.1 answers a Status-Server without Message-Authenticator; a login must be answered with one.
-  if (reply[0] == CODE_ACCESS_ACCEPT && length == HEADER_OCTETS) return true;
+  if (reply[0] == ACCESS_ACCEPT && length == HEADER_OCTETS) return true;
   if (length < SIGNATURE_AT + 16) return false;
   if (reply[HEADER_OCTETS] != MESSAGE_AUTHENTICATOR || reply[HEADER_OCTETS + 1] != 18) return false;
   memset(copy + SIGNATURE_AT, 0, 16);

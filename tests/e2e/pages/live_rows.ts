@@ -104,6 +104,14 @@ export const LIVE_ROWS: Readonly<Record<string, PageRow>> = {
     nothing: { says: "No sign-ins ended in this time range" },
     dialogs: [],
   },
+  "nodes": {
+    place: "nodes",
+    path: () => "/nodes",
+    heading: () => "Nodes",
+    shows: () => "Serves this page",
+    nothing: { says: "This installation is one node with a store of its own." },
+    dialogs: [],
+  },
   "health": {
     place: "health",
     path: () => "/health",

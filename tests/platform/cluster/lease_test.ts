@@ -65,6 +65,7 @@ Deno.test("run() gives the lease to one node, and hands it over when another nod
   resolve();
   await long;
   await during([a, b], other);
+  await a.store.catchUp();
   assertEquals([started, a.lease.isHeld, b.lease.isHeld], [true, false, true]);
   assertEquals([a.lease.holder, a.acquired.length, b.acquired.length], ["b", 1, 1]);
 });

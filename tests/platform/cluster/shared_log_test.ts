@@ -1,7 +1,11 @@
 // Nodes that share a store: what one commits, the others follow; a commit whose answer gets lost has a known outcome.
 
 import { assertEquals, assertRejects } from "@std/assert";
-import { losingKv, type LostCommit, openNode } from "../../fakes/shared_store.ts";
+import { losingKv, type LostCommit, openNode, type SharedNode } from "../../fakes/shared_store.ts";
+import { RecordVersions } from "../../../platform/cluster/record_versions.ts";
+import { SharedLog } from "../../../platform/cluster/shared_log.ts";
+import { removeStaleHeads } from "../../../platform/cluster/stale_heads.ts";
+import { systemClock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 
 const set = (key: Deno.KvKey, value: unknown) => ({ mutations: [{ type: "set" as const, key, value }] });
@@ -139,3 +143,116 @@ for (const { plan, applied } of LOSSES) {
     );
   });
 }
+
+Deno.test("writes of one node on one record follow each other, and none of them races", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const { store } = await openNode(kv, "a");
+  const versions = new RecordVersions({ isShared: true });
+  const key = ["limit", "sends"];
+  const outcomes = await Promise.all(
+    Array.from(
+      { length: 20 },
+      (_, n) => store.commit({ mutations: [{ type: "set", key, value: n, basis: versions.basisOf(key) }] }),
+    ),
+  );
+  assertEquals(outcomes.map(({ ok }) => ok), Array.from({ length: 20 }, () => true));
+  assertEquals((await kv.get(key)).value, 19);
+});
+
+Deno.test("of two nodes that write one record, the one that did not read the other's write races", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const [a, b] = [await openNode(kv, "a"), await openNode(kv, "b")];
+  const key = ["limit", "x"];
+  const write = ({ store }: SharedNode, value: number, versions: RecordVersions) =>
+    store.commit({ mutations: [{ type: "set", key, value, basis: versions.basisOf(key) }] });
+  const [ofA, ofB] = [new RecordVersions({ isShared: true }), new RecordVersions({ isShared: true })];
+  b.store.follow(key, (entry) => ofB.apply(entry.key, entry.versionstamp));
+  assertEquals((await write(a, 1, ofA)).ok, true);
+  assertEquals((await write(b, 2, ofB)).ok, false);
+  await b.store.reread([key]);
+  assertEquals((await write(b, 3, ofB)).ok, true);
+  assertEquals((await write(a, 4, ofA)).ok, false);
+});
+
+Deno.test("a value that was read before an own write that waits is not applied after it", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const [a, b] = [await openNode(kv, "a"), await openNode(kv, "b")];
+  const seen = mirror(b.store, ["n"]);
+  a.store.follow(["n"], () => undefined);
+  await a.store.commit(set(["n"], "paired"));
+  const run = b.store.catchUp();
+  // Memory has the change before its commit.
+  seen.set("n", null);
+  const own = b.store.commit({ mutations: [{ type: "delete", key: ["n"] }] });
+  await Promise.all([run, own]);
+  await b.store.catchUp();
+  assertEquals([seen.get("n"), (await kv.get(["n"])).value], [null, null]);
+});
+
+Deno.test("reread() never applies a value after a newer one, although its answer is late", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const a = await openNode(kv, "a");
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let isFirst = true;
+  const late = new Proxy(kv, {
+    get(target, name) {
+      if (name !== "getMany") return Reflect.get(target, name).bind?.(target);
+      return async (keys: Deno.KvKey[]) => {
+        const [wait, entries] = [isFirst, await target.getMany(keys)];
+        isFirst = false;
+        if (wait) await promise;
+        return entries;
+      };
+    },
+  });
+  const b = await openNode(late, "b");
+  const seen = mirror(b.store, ["n"]);
+  a.store.follow(["n"], () => undefined);
+  await a.store.commit(set(["n"], "paired"));
+  const first = b.store.reread([["n"]]);
+  await a.store.commit({ mutations: [{ type: "delete", key: ["n"] }] });
+  const second = b.store.catchUp();
+  resolve();
+  await Promise.all([first, second]);
+  assertEquals(seen.get("n"), null);
+});
+
+Deno.test("rewind() applies again what changed since the start", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const a = await openNode(kv, "a");
+  a.store.follow(["n"], () => undefined);
+  await a.store.commit(set(["n", 0], 0));
+  const shared = new SharedLog({ kv, node: "b", clock: systemClock, onGap: () => undefined });
+  await shared.reader.start();
+  const seen: unknown[] = [];
+  shared.followers.follow(["n"], ({ value }) => void seen.push(value));
+  await a.store.commit(set(["n", 1], 1));
+  await shared.reader.catchUp();
+  shared.reader.rewind();
+  await shared.reader.catchUp();
+  assertEquals(seen, [1, 1]);
+});
+
+Deno.test("a log that lost its head is reported once, and its commits fail", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const { store, gaps } = await openNode(kv, "a");
+  await store.commit(set(["n"], 1));
+  await kv.delete(["change_head", "a.any"]);
+  await assertRejects(() => store.commit(set(["n"], 2)), Error);
+  assertEquals(gaps, ["a.any"]);
+});
+
+Deno.test("removeStaleHeads() removes the heads of nodes that ended a day ago, and no others", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const nowMs = 10 * 86_400_000;
+  const head = (writtenMs: number) => ({ seq: 1, attempt: 1, writtenMs });
+  await kv.set(["change_head", "old.any"], head(nowMs - 86_400_001));
+  await kv.set(["change_head", "old.journal"], head(0));
+  await kv.set(["change_head", "quiet.journal"], head(0));
+  await kv.set(["change_head", "recent.any"], head(nowMs - 1000));
+  await kv.set(["node", "quiet"], { node: "quiet" });
+  await removeStaleHeads(kv, { nowMs });
+  const left: unknown[] = [];
+  for await (const { key } of kv.list({ prefix: ["change_head"] })) left.push(key[1]);
+  assertEquals(left, ["quiet.journal", "recent.any"]);
+});

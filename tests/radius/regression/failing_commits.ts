@@ -1,6 +1,7 @@
 // Lets a test choose commits of a running gateway that fail or wait.
 
 import type { Transaction } from "../../../platform/store.ts";
+import { appendByCommit } from "../../fakes/append_by_commit.ts";
 import type { InProcess } from "../rows/in_process.ts";
 
 export interface Commits {
@@ -15,8 +16,9 @@ export interface Commits {
 
 /** Wraps the store of a gateway. */
 export function interceptCommits(world: InProcess): Commits {
-  const store = world.store as { commit: InProcess["store"]["commit"] };
+  const store = world.store as { -readonly [name in "commit" | "append"]: InProcess["store"][name] };
   const real = store.commit;
+  store.append = appendByCommit((transaction) => store.commit(transaction));
   let failed = 0;
   return {
     failed: () => failed,

@@ -1,6 +1,7 @@
 // The real gateway in the process of the test: real sockets and HTTP, a store in memory, a fake clock, and fakes of
 // both external services or the embedded ones.
 
+import { NO_PEERS } from "../../../radius/conversation/peers.ts";
 import { createFakeUserRecords } from "../../fakes/user_records.ts";
 import { parse, stringify } from "smol-toml";
 import type { Config } from "../../../platform/config/config.ts";
@@ -151,6 +152,7 @@ async function assemble(
     ...parts,
     log,
     directory: people.directory,
+    peers: NO_PEERS,
     ...(passwords === undefined ? {} : { passwords }),
     secondFactor: between.secondFactor?.(services.secondFactor) ?? services.secondFactor,
     telephony: between.telephony?.(services.telephony) ?? services.telephony,

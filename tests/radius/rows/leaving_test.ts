@@ -6,7 +6,7 @@ import { interceptCommits } from "../regression/failing_commits.ts";
 import { afterStatus, createGate } from "./gates.ts";
 import { type InProcess, startInProcess } from "./in_process.ts";
 import { brief, exchangeJudged } from "./login.ts";
-import { becomes, turn, whileTimePasses } from "./passing_time.ts";
+import { becomes, whileTimePasses } from "./passing_time.ts";
 import { appCode, decide, give, giveDevice, lastRequest, register, SEED } from "./people.ts";
 
 const NUMBER = "+4915112345678";
@@ -181,7 +181,7 @@ Deno.test("leaving: an Accept that was committed before it is sent, and the logi
   await login.start();
   const release = interceptCommits(world).hold();
   const accepted = exchangeJudged(world, login.build(appCode(world.clock.nowMs())));
-  await turn();
+  await becomes("its commit waits", () => world.radius.server.working === 1);
   const left = leave(world, "anna");
   release();
   await whileTimePasses(world.clock, left);

@@ -1,6 +1,7 @@
 // A store that fails: no unrecorded reply is sent, no effect happens twice, and a repeated packet is handled after
 // recovery.
 
+import { appendByCommit } from "../../fakes/append_by_commit.ts";
 import { assertEquals } from "@std/assert";
 import type { Store, Transaction } from "../../../platform/store.ts";
 import { type InProcess, SECRET, startInProcess } from "./in_process.ts";
@@ -19,19 +20,21 @@ interface Sick {
   readonly between: { store: (store: Store) => Store };
 }
 
+function withCommit(store: Store, commit: Store["commit"]): Store {
+  return { ...store, commit, append: appendByCommit(commit) };
+}
+
 function createSick(): Sick {
   const sick: Sick = {
     fails: false,
     taken: [],
     between: {
-      store: (store) => ({
-        ...store,
-        async commit(transaction) {
+      store: (store) =>
+        withCommit(store, async (transaction) => {
           if (sick.fails) throw new Error("the disk is full");
           sick.taken.push(transaction);
           return await store.commit(transaction);
-        },
-      }),
+        }),
     },
   };
   return sick;
@@ -146,14 +149,12 @@ Deno.test("store: nothing is sent before it is recorded", async () => {
   const held = new Promise<void>((resolve) => release = resolve);
   await using world = await startInProcess({
     between: {
-      store: (store) => ({
-        ...store,
-        async commit(transaction) {
+      store: (store) =>
+        withCommit(store, async (transaction) => {
           await held;
           recorded = true;
           return await store.commit(transaction);
-        },
-      }),
+        }),
     },
   });
   using recorder = openRecorder(world, SECRET);

@@ -3,19 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { createStore, type Store } from "../../../platform/store.ts";
 import type { TargetDirectory } from "../../../scim/ports.ts";
-import { drop, NAME, openWorld, putGroup, putUser, type World } from "./world.ts";
-
-/** A store that rejects every commit after the first `commits`. */
-function dying(store: Store, commits: number): Store {
-  let left = commits;
-  return {
-    ...store,
-    commit(transaction) {
-      if (left-- <= 0) return Promise.reject(new Error("the process is dead"));
-      return store.commit(transaction);
-    },
-  };
-}
+import { drop, dying, NAME, openWorld, putGroup, putUser, type World } from "./world.ts";
 
 /** Runs `act` with a crash at each of its commits in turn, and checks the state after each new start. */
 async function crashEverywhere(

@@ -2,7 +2,13 @@
 
 import fc from "../../packages/fast_check.ts";
 import { assert, assertEquals } from "@std/assert";
-import { diffMembers, toMemberSet, withChanges, withGroup } from "../../../scim/directory/member_sets.ts";
+import {
+  diffMembers,
+  findFewChanges,
+  toMemberSet,
+  withChanges,
+  withGroup,
+} from "../../../scim/directory/member_sets.ts";
 import { HashMultiset, nameHash } from "../../../scim/directory/name_hashes.ts";
 import { compareText } from "../../../scim/directory/keys.ts";
 import { cutWord, groupWords, indexWords, queryWords, userWords } from "../../../scim/filter/search_terms.ts";
@@ -64,6 +70,29 @@ Deno.test("memberChanges() returns the changes from one set to another", () => {
     assertEquals(withChanges(from, diffMembers(from, to)), to);
     assertEquals(diffMembers(to, to), []);
   }));
+});
+
+Deno.test("findFewChanges() returns the same changes as a comparison of both sets, in a list of any order", () => {
+  const name = fc.constantFrom("anna", "Anna", "ANNA", "bert", "Bert", "c", "möller", "MÖLLER", "😀", "zoe");
+  fc.assert(fc.property(fc.array(name), fc.array(name), (before, names) => {
+    const from = toMemberSet(before);
+    const to = toMemberSet(names);
+    const few = findFewChanges(from, names);
+    const isDistinct = to.names.length === names.length;
+    if (few === null) assert(!isDistinct);
+    else {
+      assertEquals(few, diffMembers(from, to));
+      assertEquals(withChanges(from, few), to);
+    }
+  }));
+});
+
+Deno.test("findFewChanges() leaves lists with many differences to the comparison of both sets", () => {
+  const crowd = Array.from({ length: 300 }, (_, at) => `u${at}`);
+  assertEquals(findFewChanges(toMemberSet(crowd), []), null);
+  assertEquals(findFewChanges(toMemberSet([]), crowd), null);
+  assertEquals(findFewChanges(toMemberSet(crowd), crowd.map((one) => `${one}x`)), null);
+  assertEquals(findFewChanges(toMemberSet(crowd), crowd.slice(1)), [{ canonical: "u0", name: null }]);
 });
 
 Deno.test("withGroup() keeps names in order, each of them once", () => {

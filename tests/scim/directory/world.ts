@@ -120,3 +120,15 @@ export function pageOf(outcome: SearchOutcome): Page {
   if (!outcome.ok) throw new Error(`Cannot look at what was found: ${outcome.problem.detail}`);
   return outcome.page;
 }
+
+/** A store that rejects every commit after the first `commits`. */
+export function dying(store: Store, commits: number): Store {
+  let left = commits;
+  return {
+    ...store,
+    commit(transaction) {
+      if (left-- <= 0) return Promise.reject(new Error("the process is dead"));
+      return store.commit(transaction);
+    },
+  };
+}

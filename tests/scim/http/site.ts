@@ -5,6 +5,7 @@ import { type Clock, createSystemRandom, systemClock } from "../../../platform/r
 import { createScimApp } from "../../../scim/http/app.ts";
 import { Credentials } from "../../../scim/http/credentials.ts";
 import { openApiText } from "../../../scim/http/openapi.ts";
+import type { Store } from "../../../platform/store.ts";
 import { createVault } from "../../../platform/vault.ts";
 import { startConsole, type TestConsole } from "../../fakes/console_app.ts";
 import { createFakeTarget, type FakeTarget, targetsOf } from "../../fakes/scim_target.ts";
@@ -45,7 +46,9 @@ export interface Site extends AsyncDisposable {
   call(path: string, options?: Call): Promise<Answer>;
 }
 
-export async function openSite({ clock = systemClock }: { clock?: Clock } = {}): Promise<Site> {
+export async function openSite(
+  { clock = systemClock, store: shared }: { clock?: Clock; store?: Pick<Store, "catchUp"> } = {},
+): Promise<Site> {
   const target = createFakeTarget();
   const other = createFakeTarget({ name: "other" });
   const random = createSystemRandom();
@@ -75,6 +78,7 @@ export async function openSite({ clock = systemClock }: { clock?: Clock } = {}):
         clock,
         log,
         random,
+        ...(shared === undefined ? {} : { store: shared }),
       });
       return { ...deps, scim: app, openApi: () => openApiText(http.publicUrl) };
     },

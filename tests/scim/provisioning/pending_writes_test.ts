@@ -1,7 +1,7 @@
 // The list of pending writes, while entries are delivered during the read.
 
 import { assertEquals } from "@std/assert";
-import { PendingWriteList, type StoredEntry } from "../../../scim/provisioning/outbox.ts";
+import { PendingWriteList, type StoredEntry } from "../../../scim/provisioning/pending_writes.ts";
 
 function kept(sequence: string): StoredEntry {
   const entry = {

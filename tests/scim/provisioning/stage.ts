@@ -61,7 +61,7 @@ export interface Stage extends AsyncDisposable {
   below(...prefix: string[]): Promise<unknown[]>;
 }
 
-const settingsOf = (name: string, kind: "store" | "sync" | "async"): BackendSettings =>
+export const settingsOf = (name: string, kind: "store" | "sync" | "async"): BackendSettings =>
   kind === "store" ? { name, kind, mode: "sync" } : {
     name,
     kind: "ldap",

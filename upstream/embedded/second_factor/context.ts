@@ -4,7 +4,13 @@ import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import type { FindUserRecord } from "../../../platform/user_record.ts";
 import type { Vault } from "../../../platform/vault.ts";
-import { commitChanges, EventEmitter, MirroredTable, type TableChange } from "../table.ts";
+import {
+  commitChanges,
+  EventEmitter,
+  type ForeignChange,
+  MirroredTable,
+  type TableChange,
+} from "../table.ts";
 import {
   type ApprovalRecord,
   CAPS,
@@ -58,14 +64,18 @@ export interface SecondFactorContext extends SecondFactorDeps {
   readonly tables: SecondFactorTables;
   /** The topics are phones, by digest. An event means that the view of the phone may have changed. */
   readonly phoneEvents: EventEmitter;
+  /** Called after another node added or changed a request. */
+  readonly foreignRequests: Set<ForeignRequest>;
 }
 
+type ForeignRequest = (change: ForeignChange<ApprovalRecord>) => void;
+
 export function createContext(deps: SecondFactorDeps): SecondFactorContext {
-  return {
-    ...deps,
-    tables: createTables(deps.store, () => deps.clock.nowMs()),
+  const events = {
     phoneEvents: new EventEmitter({ maxPerTopic: CAPS.watchersPerPhone }),
+    foreignRequests: new Set<ForeignRequest>(),
   };
+  return { ...deps, ...events, tables: createTables(deps, events) };
 }
 
 /** Index keys of pending requests, of phones without a pairing, and of open invitations. */
@@ -77,18 +87,28 @@ export type SecondFactorTables = ReturnType<typeof createTables>;
 
 const SWEEP_EVERY_MS = 60_000;
 
-function createTables(store: Store, nowMs: () => number) {
+function createTables(
+  { store, clock }: { store: Store; clock: Clock },
+  { phoneEvents, foreignRequests }: Pick<SecondFactorContext, "phoneEvents" | "foreignRequests">,
+) {
+  const nowMs = () => clock.nowMs();
   const deps = { store, nowMs };
+  const tellPhone = ({ before, after }: ForeignChange<{ readonly phone: string }>): void => {
+    const phone = (after ?? before)?.phone;
+    if (phone !== undefined) phoneEvents.emit(phone);
+  };
   const tables = {
     pairings: new MirroredTable<PairingRecord>(deps, {
       name: "pairing",
       expiresMs: pairingExpiresMs,
       index: (record) => [byPhone(record.phone)],
+      onForeignChange: tellPhone,
     }),
     requests: new MirroredTable<ApprovalRecord>(deps, {
       name: "request",
       expiresMs: requestExpiresMs,
       index: (record) => record.decision === null ? [WAITING, byPairing(record.pairingId)] : [],
+      onForeignChange: (change) => foreignRequests.forEach((notify) => notify(change)),
     }),
     phones: new MirroredTable<PhoneRecord>(deps, {
       name: "phone",
@@ -99,6 +119,7 @@ function createTables(store: Store, nowMs: () => number) {
       name: "phrase",
       expiresMs: (record) => record.deadlineMs,
       index: (record) => [byPhone(record.phone)],
+      onForeignChange: tellPhone,
     }),
     invitations: new MirroredTable<PairingInvitation>(deps, {
       name: "invitation",

@@ -7,8 +7,9 @@ import { isUsableFor } from "../../../platform/user_record.ts";
 import type { TableChange } from "../table.ts";
 import { OPEN, type SecondFactorContext } from "./context.ts";
 import type { CommitOptions, InviteView, PhoneResult } from "./interfaces.ts";
-import { createRateLimit, createToken, phoneOfToken, type RateLimit } from "./pairing_phrases.ts";
+import { createToken, phoneOfToken } from "./pairing_phrases.ts";
 import { type DevicePairings, refusePhone } from "./pairings.ts";
+import { createRateLimit, type RateLimit } from "./rate_limit.ts";
 import {
   CAPS,
   type InvitingPhone,
@@ -38,8 +39,8 @@ export class PairingInvitations {
   constructor(context: SecondFactorContext, pairings: DevicePairings) {
     this.#context = context;
     this.#pairings = pairings;
-    const window = { count: WRONG_PER_MINUTE, windowMs: MINUTE_MS };
-    this.#wrong = createRateLimit(() => context.clock.nowMs(), window);
+    const window = { name: "wrong_invitation", count: WRONG_PER_MINUTE, windowMs: MINUTE_MS };
+    this.#wrong = createRateLimit(context, window);
   }
 
   /** @param options.also is committed together with the invitation. */
@@ -64,7 +65,7 @@ export class PairingInvitations {
   }
 
   async view(invitation: string, source: string): Promise<InviteView> {
-    const found = this.#find(invitation, source);
+    const found = await this.#find(invitation, source);
     if (!found.ok) return found;
     const { userName, recordId, deadlineMs } = found.value.record;
     if (!isUsableFor(recordId, await this.#context.findUserRecord(userName))) {
@@ -80,7 +81,7 @@ export class PairingInvitations {
   ): Promise<PhoneResult<{ token: string; pairing: PairingRecord }>> {
     const { tables, clock, phoneEvents, findUserRecord } = this.#context;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const found = this.#find(invitation, source);
+      const found = await this.#find(invitation, source);
       if (!found.ok) return found;
       const { digest, record: { userName, recordId, addedBy } } = found.value;
       const user = await findUserRecord(userName);
@@ -115,12 +116,15 @@ export class PairingInvitations {
     return this.#context.vault.digest("embedded invitation", text.slice(0, MAX_CHARACTERS));
   }
 
-  #find(text: string, source: string): PhoneResult<{ digest: string; record: PairingInvitation }> {
+  async #find(
+    text: string,
+    source: string,
+  ): Promise<PhoneResult<{ digest: string; record: PairingInvitation }>> {
     const digest = this.#digestOf(text);
     const record = this.#context.tables.invitations.get(digest);
     if (record === undefined) {
       // A correct link (128 bits) is never limited, whatever other clients behind the same address did.
-      return refusePhone(this.#wrong.take(sourceKey(source)) ? "unknown_invitation" : "too_many_tries");
+      return refusePhone(await this.#wrong.take(sourceKey(source)) ? "unknown_invitation" : "too_many_tries");
     }
     if (record.usedMs !== null) return refusePhone("already_used");
     return record.deadlineMs > this.#context.clock.nowMs()

@@ -6,6 +6,7 @@ import { sourceKey } from "../../../platform/addresses.ts";
 import type { TableChange } from "../table.ts";
 import { byPhone, type SecondFactorContext, UNPAIRED } from "./context.ts";
 import type { DevicePairings } from "./pairings.ts";
+import { createRateLimit, type RateLimit } from "./rate_limit.ts";
 import { CAPS, LIFETIMES, type PairingRecord, type PhoneRecord } from "./records.ts";
 
 /** A phrase as the phone shows it. */
@@ -64,19 +65,19 @@ export class PairingPhrases {
   constructor(context: SecondFactorContext, pairings: DevicePairings) {
     this.#context = context;
     this.#pairings = pairings;
-    const perMinute = (count: number) =>
-      createRateLimit(() => context.clock.nowMs(), { count, windowMs: MINUTE_MS });
+    const perMinute = (name: string, count: number) =>
+      createRateLimit(context, { name, count, windowMs: MINUTE_MS });
     const phrasesPerMinute = context.settings.phrasesPerMinute ?? PHRASES_PER_MINUTE;
-    this.#perSource = perMinute(phrasesPerMinute);
-    this.#perPhone = perMinute(phrasesPerMinute);
-    this.#wrongPerUser = perMinute(WRONG_PER_USER);
-    this.#wrongOverall = perMinute(WRONG_OVERALL);
+    this.#perSource = perMinute("phrase_source", phrasesPerMinute);
+    this.#perPhone = perMinute("phrase_phone", phrasesPerMinute);
+    this.#wrongPerUser = perMinute("wrong_phrase_user", WRONG_PER_USER);
+    this.#wrongOverall = perMinute("wrong_phrase", WRONG_OVERALL);
   }
 
   /** A new phone with its first phrase; `null` if the source exceeds its limit, or if there are too many phones. */
   async startPhone(source: string): Promise<{ token: string; phrase: ShownPhrase } | null> {
     const { phones } = this.#context.tables;
-    if (!this.#perSource.take(sourceKey(source))) return null;
+    if (!await this.#perSource.take(sourceKey(source))) return null;
     if (phones.size() >= CAPS.phones || phones.count(UNPAIRED) >= CAPS.unpairedPhones) return null;
     const { token, phone } = createToken(this.#context);
     const { shown, change } = this.#create(phone);
@@ -89,7 +90,9 @@ export class PairingPhrases {
   async renew(phone: string): Promise<ShownPhrase | null> {
     const { tables, phoneEvents } = this.#context;
     const record = tables.phones.get(phone);
-    if (record === undefined || !this.#perPhone.take(phone) || this.#pairings.isFull(phone)) return null;
+    if (record === undefined || !await this.#perPhone.take(phone) || this.#pairings.isFull(phone)) {
+      return null;
+    }
     const { shown, change } = this.#create(phone);
     const removed = tables.phrases.list(byPhone(phone)).map(({ digest }) =>
       tables.phrases.change(digest, null)
@@ -114,12 +117,12 @@ export class PairingPhrases {
   /** Turns a phrase that was typed at a login into a pairing that waits for the phone's approval. */
   async redeem(typed: string, userName: string): Promise<TypedPhrase> {
     const user = userName.normalize("NFC").toLowerCase();
-    const waitMs = Math.max(waitOf(this.#wrongPerUser, user), waitOf(this.#wrongOverall, ""));
+    const waitMs = Math.max(await this.#wrongPerUser.waitMs(user), await this.#wrongOverall.waitMs(""));
     if (waitMs > 0) return { ok: false, reason: "too_many", waitMs };
     const pairing = await this.#pair(typed, userName);
     if (pairing !== null) return { ok: true, pairing };
-    this.#wrongPerUser.take(user);
-    this.#wrongOverall.take("");
+    await this.#wrongPerUser.take(user);
+    await this.#wrongOverall.take("");
     return { ok: false, reason: "unknown" };
   }
 
@@ -166,11 +169,6 @@ function phraseKey(digest: string): Deno.KvKey {
   return ["embedded", "phrase", digest];
 }
 
-/** How long a key that has used its window must wait; 0 if it need not wait. */
-function waitOf(limit: RateLimit, key: string): number {
-  return limit.isUsedUp(key) ? limit.waitMs(key) : 0;
-}
-
 /** Eight bits a word. */
 export const PHRASE_WORDS: readonly string[] = `
   acorn actor adobe album alley amber angle ankle apple apron arena arrow atlas attic autumn bacon
@@ -192,67 +190,3 @@ export const PHRASE_WORDS: readonly string[] = `
   sculptor shadow silver spinach spruce squirrel stable sunset tango teapot temple thimble thunder
   tiger timber tomato topaz trumpet tulip turtle umbrella valley
 `.trim().split(/\s+/);
-
-/** Counts per key. */
-export interface RateLimit {
-  /** Counts one; `false` if the key had used its window before. */
-  take(key: string): boolean;
-  /** Whether the key has used its window. Counts nothing. */
-  isUsedUp(key: string): boolean;
-  /** How long until the key's window ends, in milliseconds; 0 without one. */
-  waitMs(key: string): number;
-}
-
-interface Window {
-  readonly endsMs: number;
-  count: number;
-}
-
-const MAX_KEYS = 50_000;
-/** If there are too many keys, new ones share this number of windows. */
-const SHARED_WINDOWS = 256;
-
-/** @param options.count the number that is allowed in each window of `windowMs`. */
-export function createRateLimit(
-  nowMs: () => number,
-  { count, windowMs, maxKeys = MAX_KEYS }: { count: number; windowMs: number; maxKeys?: number },
-): RateLimit {
-  // In the order of their ends, because all windows are equally long.
-  const windows = new Map<string, Window>();
-  const shared = new Map<number, Window>();
-  const forgetEnded = (): void => {
-    for (const [key, { endsMs }] of windows) {
-      if (endsMs > nowMs()) return;
-      windows.delete(key);
-    }
-  };
-  const isOpen = (window: Window | undefined): window is Window =>
-    window !== undefined && window.endsMs > nowMs();
-  const current = (key: string): Window | undefined => {
-    const own = windows.get(key);
-    if (isOpen(own)) return own;
-    const overflow = shared.size === 0 || windows.size < maxKeys ? undefined : shared.get(sharedKey(key));
-    return isOpen(overflow) ? overflow : undefined;
-  };
-  return {
-    take(key) {
-      const window = current(key);
-      if (window !== undefined) return ++window.count <= count;
-      forgetEnded();
-      const opened = { endsMs: nowMs() + windowMs, count: 1 };
-      windows.delete(key);
-      if (windows.size < maxKeys) windows.set(key, opened);
-      else shared.set(sharedKey(key), opened);
-      return count >= 1;
-    },
-    isUsedUp: (key) => (current(key)?.count ?? 0) >= count,
-    waitMs: (key) => Math.max(0, (current(key)?.endsMs ?? 0) - nowMs()),
-  };
-}
-
-/** Which of the shared windows a key uses. */
-function sharedKey(key: string): number {
-  let hash = 0;
-  for (let at = 0; at < key.length; at++) hash = (hash * 31 + key.charCodeAt(at)) >>> 0;
-  return hash % SHARED_WINDOWS;
-}

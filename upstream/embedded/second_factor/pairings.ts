@@ -113,12 +113,14 @@ export class DevicePairings {
 
   /** Uses the passcode that the phone shows; `false` for a wrong or used one. */
   async usePasscode(pairingId: string, code: string): Promise<boolean> {
-    const pairing = this.find(pairingId);
-    const step = pairing === undefined ? null : matchPasscode(this.#context, pairing, code);
-    if (pairing === undefined || step === null) return false;
-    return await this.#context.tables.commit([
-      this.#table.change(pairing.id, { ...pairing, lastStep: step }),
-    ]);
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const pairing = this.find(pairingId);
+      const step = pairing === undefined ? null : matchPasscode(this.#context, pairing, code);
+      if (pairing === undefined || step === null) return false;
+      const used = this.#table.change(pairing.id, { ...pairing, lastStep: step });
+      if (await this.#context.tables.commit([used])) return true;
+    }
+    return false;
   }
 
   /** Ends a pairing, its pending requests, and with the last pairing the phone's token. Returns the ended pairing. */

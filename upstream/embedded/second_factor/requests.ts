@@ -1,5 +1,5 @@
 // Authentication requests of the embedded second-factor service: created, then decided once or expired. The first
-// committed decision wins; later callers receive that decision.
+// committed decision wins, on whichever node; later callers receive that decision.
 
 import { KeyedMutex } from "../../../platform/semaphore.ts";
 import { type Clock, type Random, timeOrderedUuid } from "../../../platform/runtime.ts";
@@ -45,6 +45,11 @@ export class ApprovalRequests {
     this.#expiry = new RequestExpiry(context.clock, {
       nextMs: () => this.#table.list(WAITING, 1)[0]?.deadlineMs ?? null,
       expire: () => this.#expire(),
+    });
+    context.foreignRequests.add(({ before, after }) => {
+      const request = after ?? before;
+      if (request !== undefined) this.#announce(request);
+      this.#expiry.arm();
     });
   }
 

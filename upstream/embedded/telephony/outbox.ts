@@ -88,6 +88,7 @@ export class TelephonyOutbox {
       name: "outbox",
       expiresMs: (record) => record.deadlineMs,
       index: () => [ALL],
+      onForeignChange: () => this.#events.emit(ALL),
     });
     const { lifetimeMs = DEFAULT_LIFETIME_MS } = deps;
     this.service = {

@@ -9,6 +9,7 @@ import { useInterval, useResource } from "../../app/resource.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { Alert, Fetched } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
+import { Icon } from "../../components/icons.tsx";
 import { DataTable, type TableColumn } from "../../components/data_table.tsx";
 import { PageBar } from "../../components/page_layout.tsx";
 import { StateText } from "../../components/status.tsx";
@@ -44,7 +45,12 @@ export default function HealthPage({ models }: PageProps) {
   useInterval(POLL_INTERVAL_MS, page.reload);
   return (
     <main class="page" id="page">
-      <PageBar title={t("shell.health")} />
+      <PageBar title={t("shell.health")}>
+        <a class="button" href="/nodes">
+          <Icon name="server" size={14} />
+          {t("shell.nodes")}
+        </a>
+      </PageBar>
       <Fetched resource={page}>
         {(report) => (
           <>

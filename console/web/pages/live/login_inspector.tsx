@@ -61,7 +61,7 @@ export function LoginInspector({ models, id, view, onUser }: InspectorProps) {
           ? <ExplanationText explanation={explanation} similar={similar} />
           : similar !== null && <SimilarUserText similar={similar} client={shown.client} />}
       </div>
-      <Facts models={models} view={shown} />
+      <Facts models={models} view={shown} node={value?.node ?? null} />
       <ReplayBar models={models} view={shown} packets={value?.packets ?? []} />
       <Steps view={shown} atMs={atMs} />
       {details.problem.value !== null && (
@@ -79,7 +79,14 @@ export function LoginInspector({ models, id, view, onUser }: InspectorProps) {
   );
 }
 
-function Facts({ models, view }: { models: Models; view: ConversationView }) {
+interface FactsProps {
+  readonly models: Models;
+  readonly view: ConversationView;
+  /** The node that handles the login; `null` while there is one node. */
+  readonly node: string | null;
+}
+
+function Facts({ models, view, node }: FactsProps) {
   const { user, client, source, place, factor, phone, startedMs, updatedMs, deadlineMs, outcome } = view;
   return (
     <dl class="facts">
@@ -100,6 +107,8 @@ function Facts({ models, view }: { models: Models; view: ConversationView }) {
         {t(`live.factor_${factor ?? (outcome === null ? "none" : "not_passed")}`)}
         {phone !== undefined && <bdi>{` · ${phone}`}</bdi>}
       </dd>
+      {node !== null && <dt>{t("live.node")}</dt>}
+      {node !== null && <dd class="mono">{node}</dd>}
       <dt>{t("live.started")}</dt>
       <dd class="mono">{fullTimeText(startedMs)}</dd>
       <dt>{t(outcome === null ? "live.time_left" : "live.took")}</dt>

@@ -1,0 +1,216 @@
+// `deno task backup`: writes the whole store into one file, with or without a running server.
+
+import { VERSION } from "../compose.ts";
+import { answerBackups, BACKUP_PATH } from "../platform/backup/backup_answer.ts";
+import { type BackupFile, createBackupFile, readUnfinished } from "../platform/backup/backup_file.ts";
+import {
+  BACKUP_FORMAT,
+  type BackupPart,
+  type BackupTotals,
+  BackupWriter,
+  readBackup,
+} from "../platform/backup/backup_format.ts";
+import { CommitObserver } from "../platform/backup/commit_capture.ts";
+import { lifetimesOf } from "../platform/backup/expiry.ts";
+import { BackupFault } from "../platform/backup/octets.ts";
+import { markVersion, readChanges } from "../platform/backup/second_reading.ts";
+import { readStore } from "../platform/backup/read_store.ts";
+import type { Config } from "../platform/config/config.ts";
+import { lockDataDir } from "../platform/data_dir.ts";
+import { createLog } from "../platform/log.ts";
+import { openKv } from "../platform/open_kv.ts";
+import { systemClock } from "../platform/runtime.ts";
+import { AdminUnreachable, openAdminConnection, readInTime } from "./admin_connection.ts";
+import type { CommandOutcome } from "./format_result.ts";
+import type { OfflineAdmin } from "./offline_admin.ts";
+import { runMain, runWithSettings, success } from "./run_admin_command.ts";
+import { checkNoRestore, sizeText, summaryText, supervised } from "./store_copy.ts";
+import { interruptSignal, parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts";
+
+const USAGE = `Back up the whole store into one file.
+
+Usage:
+  deno task backup <file>  Write the backup to a new file with mode 0600.
+
+The backup has all users, factors, settings of the console, logins and the audit log. It does not have master.key, the
+settings file and the TLS files: copy them separately. Without master.key, the secrets in the backup cannot be used.
+With a store in a file, the backup is the store at the moment when the command ends, also if the server runs. A backup
+of a KV Connect server (store.kv) is that only if no node writes meanwhile.
+`;
+
+interface BackupPlan {
+  readonly file: string;
+}
+
+/** Reads the arguments. A text is the problem with them. */
+export function planBackup(args: readonly string[]): BackupPlan | string {
+  const parsed = parseCommandArgs(args, {});
+  if (!parsed.ok) return parsed.problem;
+  const [file = "", second] = parsed.words;
+  if (file === "") return "the file is missing";
+  return second === undefined ? { file } : "there is more than one file";
+}
+
+interface BackupRun {
+  readonly config: Config;
+  readonly masterKeyHex: string;
+  readonly output: BackupFile;
+  readonly signal: AbortSignal;
+  readonly onProgress: () => void;
+}
+
+async function run({ file }: BackupPlan): Promise<CommandOutcome> {
+  const progress = terminalProgress();
+  const startedMs = performance.now();
+  try {
+    return await runWithSettings(async (config, masterKeyHex) => {
+      const output = await createBackupFile(file);
+      const signal = interruptSignal();
+      const backUp = config.store.kv === "" ? backUpServer : backUpEndpoint;
+      try {
+        const totals = await supervised((onProgress) =>
+          backUp({
+            ...{ config, masterKeyHex, output, signal },
+            onProgress() {
+              onProgress();
+              showSize(progress, output);
+            },
+          }), { signal });
+        await output.finish();
+        const seconds = (performance.now() - startedMs) / 1000;
+        const did = summaryText("Backed up", { entries: totals.records, octets: output.size(), seconds });
+        return success(`${did}${totals.isExact ? "" : NOT_EXACT}`);
+      } catch (fault) {
+        await output.abandon();
+        throw fault;
+      }
+    });
+  } finally {
+    progress.clear();
+  }
+}
+
+const NOT_EXACT =
+  "The store changed during the backup, so entries of different tables can be of different moments.\n";
+
+function showSize(progress: Progress, output: BackupFile): void {
+  progress.showText(`Backing up: ${sizeText(output.size())}`);
+}
+
+/** Copies the stream of the server, or of the store without a server. */
+async function backUpServer(
+  { config, masterKeyHex, output, signal, onProgress }: BackupRun,
+): Promise<BackupTotals> {
+  const connection = openAdminConnection(config, { masterKeyHex, openOffline: openStoppedStore });
+  try {
+    const { status, body } = await connection.get(BACKUP_PATH);
+    if (status === 409) {
+      throw new BackupFault("The server is writing another backup. Try again when it is complete.");
+    }
+    if (status !== 200 || body === null) {
+      throw new BackupFault(
+        `The server does not make backups (HTTP ${status}). It has another version: restart it with this one.`,
+      );
+    }
+    const writer = new BackupWriter(output.write, { deflate: true });
+    for await (const part of serverParts(body)) {
+      signal.throwIfAborted();
+      onProgress();
+      if (part.kind === "header") await writer.begin(part.header);
+      else if (part.kind === "records") await writer.addEncoded(part.octets);
+      else return await writer.end(part.totals);
+    }
+    throw new BackupFault(BROKEN_OFF);
+  } finally {
+    await connection.close();
+  }
+}
+
+const BROKEN_OFF = "Cannot complete the backup: the server closed the connection. Its log has the reason.";
+
+/** The parts of a response. @throws BackupFault if it is incomplete, AdminUnreachable if the server stops sending */
+async function* serverParts(body: ReadableStream<Uint8Array>): AsyncGenerator<BackupPart> {
+  try {
+    yield* readBackup(chunksInTime(body));
+  } catch (fault) {
+    throw fault instanceof AdminUnreachable ? fault : new BackupFault(BROKEN_OFF, { cause: fault });
+  }
+}
+
+async function* chunksInTime(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await readInTime(reader);
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Answers requests for a backup from the store in the data directory, which it locks. */
+async function openStoppedStore({ config }: { config: Config }): Promise<OfflineAdmin> {
+  const { dataDir } = config.server;
+  const lock = await lockDataDir(dataDir);
+  try {
+    const kv = await openKv(`${dataDir}/countersign.kv`, { mustExist: true });
+    await checkNoRestore(kv, dataDir);
+    const source = {
+      kv,
+      commits: new CommitObserver(kv, Date.now),
+      clock: systemClock,
+      settings: lifetimesOf(config),
+      version: VERSION,
+      log: createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined }),
+    };
+    return {
+      answer: answerBackups(source, () => Promise.resolve(new Response(null, { status: 404 }))),
+      close() {
+        kv.close();
+        lock.close();
+        return Promise.resolve();
+      },
+    };
+  } catch (fault) {
+    lock.close();
+    throw fault;
+  }
+}
+
+/** Reads the endpoint from here, twice, because other nodes can write to it meanwhile. */
+async function backUpEndpoint({ config, output, signal, onProgress }: BackupRun): Promise<BackupTotals> {
+  const kv = await openKv(config.store.kv);
+  try {
+    await checkNoRestore(kv, config.store.kv);
+    const writer = new BackupWriter(output.write, { deflate: true });
+    await writer.begin({ format: BACKUP_FORMAT, version: VERSION, createdMs: Date.now() });
+    const reading = { nowMs: Date.now, settings: lifetimesOf(config), signal };
+    const since = await markVersion(kv, Date.now());
+    for await (const batch of readStore(kv, reading)) {
+      for (const record of batch) await writer.add(record);
+      onProgress();
+    }
+    await writer.flush();
+    const middle = await markVersion(kv, Date.now());
+    let late = 0;
+    const firstKeys = keysOf(output.path);
+    for await (
+      const change of readChanges(kv, { ...reading, firstKeys, since, middle, onRead: onProgress })
+    ) {
+      await writer.add(change.record);
+      if (change.isLate) late++;
+    }
+    return await writer.end({ isExact: late === 0 });
+  } finally {
+    kv.close();
+  }
+}
+
+/** The keys in the unfinished file of a backup. */
+async function* keysOf(path: string): AsyncGenerator<Deno.KvKey> {
+  for await (const record of readUnfinished(path)) yield record.key;
+}
+
+if (import.meta.main) await runMain({ usage: USAGE, plan: planBackup, run });

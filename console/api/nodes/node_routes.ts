@@ -1,0 +1,52 @@
+// The nodes that share the store, as this node knows them.
+
+import { Hono } from "hono";
+import type { Cluster } from "../../../platform/cluster/cluster.ts";
+import type { KnownNode } from "../../../platform/cluster/nodes.ts";
+import type { Clock } from "../../../platform/runtime.ts";
+import { may } from "../auth/permissions.ts";
+import type { HttpEnv } from "../hono_env.ts";
+
+/** A node in the console. `figures` are those of its last report. */
+export interface NodeRow
+  extends
+    Pick<KnownNode, "name" | "version" | "startedMs" | "radius" | "http" | "figures" | "isSelf" | "isAlive"> {
+  readonly id: string;
+  /** Its clock minus the clock of this node. */
+  readonly clockOffsetMs: number;
+}
+
+export interface NodeList {
+  readonly nowMs: number;
+  /** Whether other nodes can use the store. */
+  readonly isShared: boolean;
+  /** This node first. Empty if no other node can use the store. */
+  readonly items: readonly NodeRow[];
+}
+
+export interface NodeRouteDeps {
+  /** Absent: no other node can use the store. */
+  readonly cluster?: Pick<Cluster, "isShared" | "list"> | undefined;
+  readonly clock: Clock;
+}
+
+export function createNodeRoutes({ cluster, clock }: NodeRouteDeps) {
+  return new Hono<HttpEnv>()
+    .get("/", may("viewer", { countsAsUse: false }), (c) => {
+      const items = (cluster?.list() ?? []).map(nodeRow);
+      return c.json({ nowMs: clock.nowMs(), isShared: cluster?.isShared ?? false, items } satisfies NodeList);
+    });
+}
+
+function nodeRow({ node: id, ...known }: KnownNode): NodeRow {
+  const { name, version, startedMs, radius, http, figures, isSelf, isAlive, clockOffsetMs } = known;
+  return { id, name, version, startedMs, radius, http, figures, isSelf, isAlive, clockOffsetMs };
+}
+
+/** The name of the node that handles a login; `null` while there is one node, or if the node is unknown. */
+export function nodeNameOf(cluster: NodeRouteDeps["cluster"], node: string | undefined): string | null {
+  const nodes = cluster?.list() ?? [];
+  if (nodes.length < 2 || node === undefined) return null;
+  const found = nodes.find((one) => one.node === node);
+  return found === undefined ? node : `${found.name} (${node})`;
+}

@@ -1,0 +1,180 @@
+// Captures the commits of this process while a backup reads the store. The entries as they were read, followed by these changes, are the
+// store at the moment when the capture ends: the reading needs no snapshot, which Deno KV does not have.
+
+import { BackupFault, OctetWriter } from "./octets.ts";
+import type { BackupRecord } from "./records.ts";
+import { isTransient } from "./transient.ts";
+import { writeKey, writeValue } from "./value_codec.ts";
+
+/** A change whose result is read from the store after its commit, such as a sum. It can include sums of later commits. */
+interface UnknownChange {
+  readonly kind: "changed";
+  readonly key: Deno.KvKey;
+}
+
+type Change = BackupRecord | UnknownChange;
+
+/** The changes that wait for a slow receiver have at most this size. Beyond it, the backup ends with an error. */
+const MAX_WAITING_OCTETS = 64 * 1024 * 1024;
+
+interface SizedChange {
+  readonly change: Change;
+  readonly octets: number;
+}
+
+/** The last change of each key since the last call of {@link CommitCapture.take}. */
+class Changes {
+  /** By the octets of the key. */
+  readonly #changes = new Map<string, SizedChange>();
+  readonly #maxOctets: number;
+  #octets = 0;
+  #problem: string | null = null;
+
+  constructor(maxOctets: number) {
+    this.#maxOctets = maxOctets;
+  }
+
+  fail(problem: string): void {
+    this.#problem = problem;
+    this.#changes.clear();
+  }
+
+  add(key: string, sized: SizedChange): void {
+    if (this.#problem !== null) return;
+    this.#octets += sized.octets - (this.#changes.get(key)?.octets ?? 0);
+    this.#changes.set(key, sized);
+    if (this.#octets > this.#maxOctets) this.fail("the store changes faster than the backup is written");
+  }
+
+  take(): readonly Change[] {
+    if (this.#problem !== null) throw new BackupFault(this.#problem);
+    const taken = [...this.#changes.values()].map(({ change }) => change);
+    this.#changes.clear();
+    this.#octets = 0;
+    return taken;
+  }
+}
+
+export interface CommitCapture {
+  /** Removes and returns the last change of each key since the last call. @throws BackupFault if there were too many */
+  take(): Promise<readonly BackupRecord[]>;
+  /** Waits for the commits in progress; {@link take} returns the last changes then. */
+  end(): Promise<void>;
+}
+
+/** The value of now, which the caller may change later. */
+function copyOf(value: unknown): unknown {
+  return value instanceof Deno.KvU64 ? value : structuredClone(value);
+}
+
+const NO_CAPTURES: readonly Changes[] = [];
+
+/** Observes the atomic operations of one open store. Without a capture, it costs one call per operation. */
+export class CommitObserver {
+  readonly #kv: Deno.Kv;
+  readonly #nowMs: () => number;
+  readonly #maxOctets: number;
+  readonly #inProgress = new Set<Promise<unknown>>();
+  readonly #captures = new Set<Changes>();
+  readonly #scale = new OctetWriter();
+
+  /** Replaces `kv.atomic`. */
+  constructor(kv: Deno.Kv, nowMs: () => number, { maxWaitingOctets = MAX_WAITING_OCTETS } = {}) {
+    this.#kv = kv;
+    this.#maxOctets = maxWaitingOctets;
+    this.#nowMs = nowMs;
+    const create = kv.atomic.bind(kv);
+    kv.atomic = () => this.#observe(create());
+  }
+
+  /** Starts a capture. It contains every commit that starts after this call resolves. */
+  async capture(): Promise<CommitCapture> {
+    const changes = new Changes(this.#maxOctets);
+    this.#captures.add(changes);
+    await this.#settle();
+    return {
+      take: async () => await this.#resolve(changes.take()),
+      end: async () => {
+        this.#captures.delete(changes);
+        await this.#settle();
+      },
+    };
+  }
+
+  async #settle(): Promise<void> {
+    await Promise.allSettled([...this.#inProgress]);
+  }
+
+  #observe(operation: Deno.AtomicOperation): Deno.AtomicOperation {
+    const captures = this.#captures.size === 0 ? NO_CAPTURES : [...this.#captures];
+    const changes: Change[] = [];
+    if (captures.length > 0) this.#record(operation, changes);
+    const commit = operation.commit.bind(operation);
+    operation.commit = () => {
+      for (const capture of this.#captures) {
+        // The store fills and commits an operation in one task. If that changes, a backup must not miss the operation.
+        if (!captures.includes(capture)) capture.fail("a commit began before the backup and ended during it");
+      }
+      const committing = commit().then((done) => {
+        if (done.ok) { for (const capture of captures) this.#keep(capture, changes); }
+        return done;
+      });
+      this.#inProgress.add(committing);
+      const remove = () => this.#inProgress.delete(committing);
+      committing.then(remove, remove);
+      return committing;
+    };
+    return operation;
+  }
+
+  #record(operation: Deno.AtomicOperation, changes: Change[]): void {
+    const set = operation.set.bind(operation);
+    operation.set = (key, value, options) => {
+      const expiresAtMs = options?.expireIn === undefined ? null : this.#nowMs() + options.expireIn;
+      changes.push({ kind: "set", key, value: copyOf(value), expiresAtMs });
+      set(key, value, options);
+      return operation;
+    };
+    const remove = operation.delete.bind(operation);
+    operation.delete = (key) => {
+      changes.push({ kind: "delete", key });
+      remove(key);
+      return operation;
+    };
+    for (const name of ["sum", "min", "max"] as const) {
+      const change = operation[name].bind(operation);
+      operation[name] = (key: Deno.KvKey, operand: bigint) => {
+        changes.push({ kind: "changed", key });
+        change(key, operand);
+        return operation;
+      };
+    }
+  }
+
+  #keep(capture: Changes, changes: readonly Change[]): void {
+    for (const change of changes) {
+      if (isTransient(change.key)) continue;
+      writeKey(this.#scale, change.key);
+      const key = this.#scale.take().toHex();
+      if (change.kind === "set") writeValue(this.#scale, change.value);
+      capture.add(key, { change, octets: key.length + this.#scale.length });
+      this.#scale.truncate(0);
+    }
+  }
+
+  async #resolve(changes: readonly Change[]): Promise<BackupRecord[]> {
+    const records: BackupRecord[] = [];
+    for (const change of changes) {
+      if (change.kind !== "changed") {
+        records.push(change);
+        continue;
+      }
+      const { key } = change;
+      const { value, versionstamp } = await this.#kv.get(key);
+      records.push(
+        versionstamp === null ? { kind: "delete", key } : { kind: "set", key, value, expiresAtMs: null },
+      );
+    }
+    return records;
+  }
+}

@@ -1,0 +1,105 @@
+// When entries expire. Deno KV expires them and does not say when, so a backup takes the time from the entry itself: from a field, from
+// the time in its key, or, if neither has it, from the longest lifetime of its table, counted from the backup.
+
+import { auditIdMs } from "../audit.ts";
+
+/** What the settings say about lifetimes. */
+export interface LifetimeSettings {
+  readonly auditRetentionMs: number;
+  readonly conversationTtlMs: number;
+}
+
+/** The lifetimes that the settings define. */
+export function lifetimesOf(
+  { console, radius }: { console: { auditRetentionMs: number }; radius: { conversationTtlMs: number } },
+): LifetimeSettings {
+  return { auditRetentionMs: console.auditRetentionMs, conversationTtlMs: radius.conversationTtlMs };
+}
+
+interface Entry {
+  readonly key: Deno.KvKey;
+  readonly value: unknown;
+}
+
+/** The moment an entry expires (milliseconds since the epoch), or `null` if it does not. */
+type ExpiryRule = (
+  entry: Entry,
+  now: { readonly nowMs: number; readonly settings: LifetimeSettings },
+) => number | null;
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A field of the value with a time in milliseconds, and what is added to it. */
+function field(name: string, plusMs = 0): ExpiryRule {
+  return ({ value }) => {
+    const found = memberOf(value, name);
+    return typeof found === "number" ? found + plusMs : null;
+  };
+}
+
+/** The longest lifetime of a table, for entries whose remaining lifetime cannot be read. */
+function atMost(lifetimeMs: number): ExpiryRule {
+  return (_entry, { nowMs }) => nowMs + lifetimeMs;
+}
+
+const afterAudit: ExpiryRule = ({ key }, { settings }) =>
+  auditIdMs(String(key.at(-1))) + settings.auditRetentionMs;
+/** A conversation contains its deadline, which the gateway checks. */
+const afterLogin: ExpiryRule = (_entry, { nowMs, settings }) =>
+  nowMs + settings.conversationTtlMs + MINUTE_MS;
+
+/** By the first part of the key, or by the first two. An entry of a table that is not listed does not expire. */
+const RULES: ReadonlyMap<string, ExpiryRule> = new Map<string, ExpiryRule>([
+  ["accounting", atMost(30 * DAY_MS)],
+  ["audit", afterAudit],
+  ["audit_by", afterAudit],
+  ["chart/minute", ({ key }) => Number(key[2]) + MINUTE_MS + 48 * HOUR_MS],
+  ["chart/hour", ({ key }) => Number(key[2]) + HOUR_MS + 90 * DAY_MS],
+  ["console_challenge_used", atMost(10 * MINUTE_MS)],
+  ["console_invitation", field("deadlineMs")],
+  ["console_notice", field("atMs", 90 * DAY_MS)],
+  ["console_session", field("deadlineMs")],
+  ["console_setup", field("deadlineMs")],
+  ["console_token", field("expiresMs")],
+  ["console_totp", atMost(15 * MINUTE_MS)],
+  ["conversation", afterLogin],
+  ["embedded/invitation", field("deadlineMs")],
+  ["embedded/outbox", field("deadlineMs")],
+  ["embedded/phone", field("deadlineMs")],
+  ["embedded/phrase", field("deadlineMs")],
+  [
+    "embedded/pairing",
+    (entry, now) => isEnabled(entry.value) ? null : field("modifiedMs", DAY_MS)(entry, now),
+  ],
+  ["embedded/request", field("deadlineMs", 10 * MINUTE_MS)],
+  ["history", atMost(90 * DAY_MS)],
+  ["journal", afterLogin],
+  ["limit/failures", ({ value }, { nowMs }) => isHardLocked(value) ? null : nowMs + 30 * DAY_MS],
+  ["limit", atMost(30 * DAY_MS)],
+  ["me_link", field("deadlineMs")],
+  ["me_link_of", atMost(DAY_MS)],
+  ["me_session", field("deadlineMs")],
+  ["me_session_of", atMost(HOUR_MS)],
+  ["me_totp", atMost(15 * MINUTE_MS)],
+  ["request_used", atMost(DAY_MS)],
+  ["shared_tuple", field("untilMs")],
+  ["unsigned_login", ({ value }) => typeof value === "number" ? value + 7 * DAY_MS : null],
+  ["user_notice", field("atMs", 30 * DAY_MS)],
+]);
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+const isHardLocked = (value: unknown) => memberOf(value, "hardLocked") === true;
+const isEnabled = (value: unknown) => memberOf(value, "state") === "enabled";
+
+/** When an entry expires, or `null` if it does not. Never before the store itself would remove it. */
+export function expiryOf(
+  entry: Entry,
+  now: { readonly nowMs: number; readonly settings: LifetimeSettings },
+): number | null {
+  const [table, second] = entry.key.map(String);
+  const rule = RULES.get(`${table}/${second}`) ?? RULES.get(String(table));
+  return rule?.(entry, now) ?? null;
+}

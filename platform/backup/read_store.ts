@@ -1,0 +1,64 @@
+// Reads all entries of a store as records of a backup, batch by batch.
+
+import type { BackupRecord } from "./records.ts";
+import { tableOf } from "./records.ts";
+import { expiryOf, type LifetimeSettings } from "./expiry.ts";
+import { isTransient } from "./transient.ts";
+
+/** Deno KV reads at most this many entries in one call. A remote store answers some 20 calls in a second. */
+export const MAX_BATCH_ENTRIES = 1000;
+
+export interface ReadStoreOptions {
+  readonly nowMs: () => number;
+  readonly settings: LifetimeSettings;
+  /** The entries of one batch; 1,000 unless given, which is the maximum. */
+  readonly batchEntries?: number;
+  /** Ends the reading with its reason. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * All entries, in the order of their keys. Each batch is read at one moment, after the caller has asked for it. Without {@link isTransient}
+ * ones, and without entries that expired.
+ */
+export async function* readStore(
+  kv: Deno.Kv,
+  { nowMs, settings, signal, batchEntries = MAX_BATCH_ENTRIES }: ReadStoreOptions,
+): AsyncGenerator<readonly BackupRecord[]> {
+  for (let cursor = "", count = batchEntries; count === batchEntries;) {
+    signal?.throwIfAborted();
+    const page = { limit: batchEntries, batchSize: batchEntries, ...(cursor === "" ? {} : { cursor }) };
+    const entries = kv.list({ prefix: [] }, page);
+    const records: BackupRecord[] = [];
+    count = 0;
+    const now = nowMs();
+    for await (const { key, value } of entries) {
+      count++;
+      if (isTransient(key)) continue;
+      const expiresAtMs = expiryOf({ key, value }, { nowMs: now, settings });
+      if (expiresAtMs === null || expiresAtMs > now) records.push({ kind: "set", key, value, expiresAtMs });
+    }
+    cursor = entries.cursor;
+    yield records;
+  }
+}
+
+/** The number of entries of each table (first part of the key). */
+export type TableCounts = ReadonlyMap<string, number>;
+
+/** Counts all entries. `onCount`: the count so far, once in 1,000 entries. */
+export async function countTables(
+  kv: Deno.Kv,
+  { signal, onCount = () => undefined }: { signal?: AbortSignal; onCount?: (entries: number) => void } = {},
+): Promise<TableCounts> {
+  const counts = new Map<string, number>();
+  let entries = 0;
+  for await (const { key } of kv.list({ prefix: [] }, { batchSize: MAX_BATCH_ENTRIES })) {
+    signal?.throwIfAborted();
+    if (isTransient(key)) continue;
+    const table = tableOf(key);
+    counts.set(table, (counts.get(table) ?? 0) + 1);
+    if (++entries % MAX_BATCH_ENTRIES === 0) onCount(entries);
+  }
+  return counts;
+}

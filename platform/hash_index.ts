@@ -1,0 +1,75 @@
+// An index from hashes to rows of a table, in typed arrays: unlike a Map with 100,000 keys, it costs the garbage collector nothing.
+
+const FIRST_ROWS = 1024;
+const NONE = -1;
+
+/**
+ * Rows by the hash of their key. It stores no keys: the caller compares the keys of the rows that it finds.
+ *
+ * @example
+ * for (let row = index.first(hash); row >= 0; row = index.next(row)) if (keyOf(row) === key) return row;
+ */
+export class HashIndex {
+  /** The first row of each bucket. The number of buckets is a power of two. */
+  #heads = new Int32Array(FIRST_ROWS).fill(NONE);
+  /** By row: the next row of its bucket, then its hash. Both are in the same line of the processor's cache. */
+  #links = new Int32Array(2 * FIRST_ROWS);
+
+  /** The newest row with this hash, or -1. */
+  first(hash: number): number {
+    return this.#sameHash(this.#heads[hash & (this.#heads.length - 1)] as number, hash | 0);
+  }
+
+  /** The next row with the hash of `row`, or -1. */
+  next(row: number): number {
+    return this.#sameHash(this.#links[2 * row] as number, this.#links[2 * row + 1] as number);
+  }
+
+  /** Adds a row that is not in the index. */
+  add(row: number, hash: number): void {
+    if (row >= this.#heads.length) this.#grow(row);
+    const bucket = hash & (this.#heads.length - 1);
+    this.#links[2 * row] = this.#heads[bucket] as number;
+    this.#links[2 * row + 1] = hash;
+    this.#heads[bucket] = row;
+  }
+
+  /** Removes a row. A row that is not in the index changes nothing. */
+  remove(row: number): void {
+    if (row >= this.#heads.length) return;
+    const bucket = (this.#links[2 * row + 1] as number) & (this.#heads.length - 1);
+    const next = this.#links[2 * row] as number;
+    let before = this.#heads[bucket] as number;
+    if (before === row) {
+      this.#heads[bucket] = next;
+      return;
+    }
+    while (before >= 0 && this.#links[2 * before] !== row) before = this.#links[2 * before] as number;
+    if (before >= 0) this.#links[2 * before] = next;
+  }
+
+  #sameHash(from: number, hash: number): number {
+    let row = from;
+    while (row >= 0 && this.#links[2 * row + 1] !== hash) row = this.#links[2 * row] as number;
+    return row;
+  }
+
+  /** Doubles the table. Rows keep their order within a bucket, so that the newest one is found first. */
+  #grow(row: number): void {
+    const links = this.#links;
+    // By bucket, newest first, so that adding them from the end keeps the order.
+    const rows = new Int32Array(this.#heads.length);
+    let count = 0;
+    for (const head of this.#heads) {
+      for (let at = head; at >= 0; at = links[2 * at] as number) rows[count++] = at;
+    }
+    let size = this.#heads.length;
+    while (size <= row) size *= 2;
+    this.#heads = new Int32Array(size).fill(NONE);
+    this.#links = new Int32Array(2 * size);
+    for (let i = count - 1; i >= 0; i--) {
+      const one = rows[i] as number;
+      this.add(one, links[2 * one + 1] as number);
+    }
+  }
+}

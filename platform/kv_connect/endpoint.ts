@@ -1,0 +1,208 @@
+// The data path of a KV Connect endpoint: metadata, connections that are reused, and which calls may be repeated.
+// https://github.com/denoland/denokv/blob/main/proto/kv-connect.md
+
+import { type Clock, withTimeout } from "../runtime.ts";
+import { StoreUnavailable } from "../store_fault.ts";
+import { type ConnectionAnswer, ConnectionEnded, HttpConnection } from "./http_connection.ts";
+
+export interface EndpointDeps {
+  readonly clock: Clock;
+  /** The access token. */
+  readonly token: string;
+}
+
+/** Requests in progress at the same time; further ones wait. denokv processes them one after another anyway. */
+const MAX_CONNECTIONS = 16;
+const RETRY_MS = 100;
+const METADATA_TIMEOUT_MS = 10_000;
+/** Metadata is renewed this long before it expires. */
+const RENEW_BEFORE_MS = 60_000;
+const VERSIONS = [2, 3];
+
+interface Metadata {
+  readonly base: URL;
+  readonly head: (method: string) => string;
+  readonly renewAtMs: number;
+}
+
+/** A call of the data path. A read may be repeated; a write is sent once. */
+export type KvMethod = "snapshot_read" | "atomic_write";
+
+export class KvEndpoint {
+  readonly #url: string;
+  readonly #deps: EndpointDeps;
+  readonly #idle: HttpConnection[] = [];
+  readonly #open = new Set<HttpConnection>();
+  readonly #waiting: (() => void)[] = [];
+  #metadata: Metadata | null = null;
+  #renewing: Promise<Metadata> | null = null;
+  #inUse = 0;
+  #isClosed = false;
+
+  constructor(url: string, deps: EndpointDeps) {
+    this.#url = url;
+    this.#deps = deps;
+  }
+
+  /** Makes the metadata exchange. @throws StoreUnavailable or Error */
+  async check(): Promise<void> {
+    await this.#currentMetadata();
+  }
+
+  /**
+   * Sends a request. Waits while the server refuses connections: the caller has a deadline, and ends the wait with `close()`.
+   *
+   * @throws StoreUnavailable if a write has no answer (`wasSent`), or the endpoint was closed
+   * @throws Error if the server refuses the request (HTTP 4xx): it was not carried out
+   */
+  async call(method: KvMethod, body: Uint8Array): Promise<Uint8Array> {
+    await this.#take();
+    try {
+      for (let isRenewed = false;; await this.#pause()) {
+        const metadata = await this.#currentMetadata();
+        const answer = await this.#send(metadata, { method, body });
+        if (answer === null) continue;
+        if (answer.status === 200) return answer.body;
+        const text = new TextDecoder().decode(answer.body).slice(0, 300);
+        if (answer.status >= 500) {
+          if (method === "atomic_write") {
+            throw new StoreUnavailable(`The store failed: ${text}`, { wasSent: true });
+          }
+          continue;
+        }
+        const isToken = answer.status === 401 || answer.status === 403;
+        if (!isToken || isRenewed) {
+          throw new Error(`The store refused the call (HTTP ${answer.status}): ${text}`);
+        }
+        isRenewed = true;
+        this.#metadata = null;
+      }
+    } finally {
+      this.#inUse--;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  /** Ends all connections. Calls in progress fail. */
+  close(): void {
+    this.#isClosed = true;
+    for (const connection of this.#open) connection.close();
+    for (const proceed of this.#waiting.splice(0)) proceed();
+  }
+
+  /** The answer; `null` if the request may be sent again. */
+  async #send(
+    { base, head }: Metadata,
+    { method, body }: { method: KvMethod; body: Uint8Array },
+  ): Promise<ConnectionAnswer | null> {
+    const connection = await this.#connect(base);
+    if (connection === null) return null;
+    try {
+      const answer = await connection.post(head(method), body);
+      if (connection.isUsable) this.#idle.push(connection);
+      else this.#open.delete(connection);
+      return answer;
+    } catch (fault) {
+      this.#open.delete(connection);
+      if (!(fault instanceof ConnectionEnded)) throw fault;
+      if (method === "snapshot_read" && !this.#isClosed) return null;
+      throw new StoreUnavailable("The connection to the store ended", { wasSent: true });
+    }
+  }
+
+  /** The connection that was used last, or a new one; `null` if the server cannot be reached. */
+  async #connect(base: URL): Promise<HttpConnection | null> {
+    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
+      if (idle.isUsable) return idle;
+      this.#open.delete(idle);
+    }
+    try {
+      const connection = await HttpConnection.open(base);
+      this.#open.add(connection);
+      if (this.#isClosed) connection.close();
+      return connection;
+    } catch (_unreachable) {
+      return null;
+    }
+  }
+
+  /** Waits for a free place. */
+  async #take(): Promise<void> {
+    if (this.#inUse >= MAX_CONNECTIONS) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#inUse++;
+    this.#requireOpen();
+  }
+
+  async #pause(): Promise<void> {
+    this.#requireOpen();
+    await new Promise<void>((resolve) => void this.#deps.clock.after(RETRY_MS, resolve));
+    this.#requireOpen();
+  }
+
+  #requireOpen(): void {
+    if (this.#isClosed) throw new StoreUnavailable("The connection to the store was closed");
+  }
+
+  async #currentMetadata(): Promise<Metadata> {
+    if (this.#metadata !== null && this.#deps.clock.nowMs() < this.#metadata.renewAtMs) return this.#metadata;
+    this.#renewing ??= this.#exchangeMetadata().finally(() => this.#renewing = null);
+    this.#metadata = await this.#renewing;
+    return this.#metadata;
+  }
+
+  async #exchangeMetadata(): Promise<Metadata> {
+    const { clock, token } = this.#deps;
+    const url = new URL(this.#url);
+    const head = `POST ${url.pathname}${url.search} HTTP/1.1\r\nhost: ${url.host}\r\n` +
+      `authorization: Bearer ${line(token)}\r\ncontent-type: application/json\r\nconnection: close\r\n`;
+    // A connection of its own: the others may be dead.
+    const exchange = HttpConnection.open(url).then((connection) => {
+      this.#open.add(connection);
+      if (this.#isClosed) connection.close();
+      return connection.post(head, new TextEncoder().encode(JSON.stringify({ supportedVersions: VERSIONS })))
+        .finally(() => {
+          this.#open.delete(connection);
+          connection.close();
+        });
+    }).catch(() => null);
+    const result = await withTimeout(exchange, { clock, timeoutMs: METADATA_TIMEOUT_MS });
+    const answer = result.inTime ? result.value : null;
+    if (answer === null || answer.status >= 500) {
+      // An old answer is still the best one while the server does not answer.
+      if (this.#metadata !== null) return this.#metadata;
+      throw new StoreUnavailable("The store does not answer");
+    }
+    if (answer.status !== 200) throw new Error(`The store refused the access token (HTTP ${answer.status})`);
+    return this.#parseMetadata(new TextDecoder().decode(answer.body));
+  }
+
+  #parseMetadata(text: string): Metadata {
+    const { version, databaseId, endpoints, token, expiresAt } = JSON.parse(text);
+    const strong = endpoints.find(({ consistency }: { consistency: string }) => consistency === "strong");
+    if (!VERSIONS.includes(version) || strong === undefined) {
+      throw new Error(
+        "Cannot use this store: its KV Connect metadata has no strong endpoint of version 2 or 3",
+      );
+    }
+    const base = new URL(strong.url, this.#url);
+    const path = base.pathname.replace(/\/$/, "");
+    const nowMs = this.#deps.clock.nowMs();
+    return {
+      base,
+      head: (method) =>
+        `POST ${path}/${method} HTTP/1.1\r\nhost: ${base.host}\r\nauthorization: Bearer ${line(token)}\r\n` +
+        `content-type: application/x-protobuf\r\nx-denokv-version: ${version}\r\n` +
+        `x-denokv-database-id: ${line(databaseId)}\r\nuser-agent: Countersign\r\n`,
+      // At most once a minute, also if the clock of the server is a day behind.
+      renewAtMs: Math.max(nowMs + RENEW_BEFORE_MS, Date.parse(expiresAt) - RENEW_BEFORE_MS),
+    };
+  }
+}
+
+/** A value of a header field. @throws Error if it contains a line end or anything else that is not printable */
+function line(value: string): string {
+  if (!/^[!-~]+$/.test(value)) {
+    throw new Error("Cannot use this store: the token or the id of its database is not text");
+  }
+  return value;
+}

@@ -1,0 +1,192 @@
+// Fields as octets: numbers and texts one after the other, without names. The writer reuses one buffer, so that a record needs no allocation.
+
+import { PrefixViews } from "./prefix_views.ts";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+/** The length of an absent text. */
+const ABSENT = 0xffff;
+const FIRST_OCTETS = 1024;
+/** UTF-8 has at most three octets for each UTF-16 code unit. */
+const MAX_OCTETS_PER_UNIT = 3;
+
+/** Writes fields into a buffer that grows. {@link begin} starts again. */
+export class FieldWriter {
+  octets: Uint8Array<ArrayBuffer> = new Uint8Array(FIRST_OCTETS);
+  lengthOctets = 0;
+  #views = new PrefixViews(this.octets);
+
+  begin(): void {
+    this.lengthOctets = 0;
+  }
+
+  /** An integer from 0 to 255. */
+  small(value: number): void {
+    this.#reserve(1);
+    this.octets[this.lengthOctets++] = value;
+  }
+
+  /** An integer from 0 to 65,535. */
+  count(value: number): void {
+    this.#reserve(2);
+    this.octets[this.lengthOctets++] = value >>> 8;
+    this.octets[this.lengthOctets++] = value;
+  }
+
+  /** A time in milliseconds: an integer from 0 to 2^48 - 1. @throws RangeError for another number */
+  timeMs(value: number): void {
+    if (!(value >= 0 && value < 2 ** 48)) throw new RangeError(`Cannot write ${value} as a time`);
+    this.count(Math.floor(value / 2 ** 32));
+    this.count(value >>> 16);
+    this.count(value);
+  }
+
+  /** @throws RangeError if the text has more than 65,534 octets */
+  text(text: string): void {
+    const units = text.length;
+    this.#reserve(2 + units * MAX_OCTETS_PER_UNIT);
+    const at = this.lengthOctets + 2;
+    const octets = this.octets;
+    let length = 0;
+    // Nearly every text is short ASCII, for which a call of the encoder would take longer.
+    while (length < units) {
+      const unit = text.charCodeAt(length);
+      if (unit >= 0x80) break;
+      octets[at + length++] = unit;
+    }
+    if (length < units) length = encoder.encodeInto(text, octets.subarray(at)).written;
+    if (length >= ABSENT) throw new RangeError("Cannot write a text of over 65,534 octets");
+    octets[at - 2] = length >>> 8;
+    octets[at - 1] = length;
+    this.lengthOctets = at + length;
+  }
+
+  textOrNull(text: string | null): void {
+    if (text === null) this.count(ABSENT);
+    else this.text(text);
+  }
+
+  /** A text of characters up to U+00FF, one octet for each. @throws RangeError if the text has another character */
+  octetText(text: string): void {
+    const length = text.length;
+    this.count(length);
+    this.#reserve(length);
+    for (let i = 0; i < length; i++) {
+      const unit = text.charCodeAt(i);
+      if (unit > 0xff) throw new RangeError("Cannot write a character above U+00FF as an octet");
+      this.octets[this.lengthOctets++] = unit;
+    }
+  }
+
+  /** Copies the written octets. For few octets, this is faster than a copy from a {@link view}. */
+  copyTo(target: Uint8Array, at: number): void {
+    for (let i = 0; i < this.lengthOctets; i++) target[at + i] = this.octets[i] as number;
+  }
+
+  /** The written octets, as a view that is valid until the next {@link begin}. */
+  view(): Uint8Array<ArrayBuffer> {
+    return this.#views.of(this.lengthOctets);
+  }
+
+  #reserve(more: number): void {
+    if (this.lengthOctets + more <= this.octets.length) return;
+    const larger = new Uint8Array(2 * (this.lengthOctets + more));
+    larger.set(this.octets);
+    this.octets = larger;
+    this.#views = new PrefixViews(larger);
+  }
+}
+
+/** The octets end before the field. */
+export class FieldsEndError extends Error {}
+
+/** Reads what {@link FieldWriter} wrote. A read beyond the end throws {@link FieldsEndError}, because stored octets are untrusted input. */
+export class FieldReader {
+  readonly #octets: Uint8Array;
+  readonly #end: number;
+  #at: number;
+
+  /** @param octets the fields from `at` to `end` */
+  constructor(octets: Uint8Array, at = 0, end: number = octets.length) {
+    this.#octets = octets;
+    this.#at = at;
+    this.#end = end;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at >= this.#end;
+  }
+
+  small(): number {
+    return this.#octets[this.#take(1)] as number;
+  }
+
+  count(): number {
+    const at = this.#take(2);
+    return ((this.#octets[at] as number) << 8) | (this.#octets[at + 1] as number);
+  }
+
+  timeMs(): number {
+    return this.count() * 2 ** 32 + this.count() * 2 ** 16 + this.count();
+  }
+
+  /** @throws FieldsEndError also for an absent text */
+  text(): string {
+    const text = this.textOrNull();
+    if (text === null) throw new FieldsEndError("Cannot read a text: it is absent");
+    return text;
+  }
+
+  textOrNull(): string | null {
+    const length = this.count();
+    if (length === ABSENT) return null;
+    const at = this.#take(length);
+    return decodeUtf8(this.#octets, at, length);
+  }
+
+  octetText(): string {
+    const length = this.count();
+    const at = this.#take(length);
+    let text = "";
+    for (let i = 0; i < length; i++) text += String.fromCharCode(this.#octets[at + i] as number);
+    return text;
+  }
+
+  #take(octets: number): number {
+    const at = this.#at;
+    if (at + octets > this.#end) throw new FieldsEndError("Cannot read a field: the octets end before it");
+    this.#at = at + octets;
+    return at;
+  }
+}
+
+/** The text of UTF-8 octets; invalid ones become U+FFFD. */
+export function decodeUtf8(octets: Uint8Array, at: number, lengthOctets: number): string {
+  return decoder.decode(octets.subarray(at, at + lengthOctets));
+}
+
+/** Whether octets are the UTF-8 of a text. Compares ASCII in place. */
+export function isTextAt(
+  octets: Uint8Array,
+  place: { at: number; lengthOctets: number },
+  text: string,
+): boolean {
+  const { at, lengthOctets } = place;
+  // A text has at least as many octets as UTF-16 code units.
+  if (lengthOctets < text.length) return false;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit >= 0x80) return decodeUtf8(octets, at, lengthOctets) === text;
+    if (octets[at + i] !== unit) return false;
+  }
+  return lengthOctets === text.length;
+}
+
+/** A hash of 32 bits. Equal texts have equal hashes; the caller compares the texts. @param seed differs between processes */
+export function hashText(text: string, seed: number): number {
+  let hash = seed;
+  for (let i = 0; i < text.length; i++) {
+    hash = Math.imul(hash ^ text.charCodeAt(i), 0x5bd1e995) + (hash >>> 15);
+  }
+  return hash ^ (hash >>> 13);
+}

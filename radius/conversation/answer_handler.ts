@@ -1,0 +1,103 @@
+// Handles an Access-Request with State: the answer to a challenge.
+
+import type { Clock } from "../../platform/runtime.ts";
+import { readAnswer } from "../protocol/login_input.ts";
+import { type Step, stepByName } from "../protocol/steps.ts";
+import { newLoginAttempt, type Request } from "../server/request.ts";
+import type { Responder } from "../server/responder.ts";
+import { mustChangeNothing } from "../server/unsigned_requests.ts";
+import { type Conversation, isLive, type TokenOf } from "./conversation.ts";
+import { type Tuple } from "./tuple.ts";
+import type { ConversationStore } from "./conversation_store.ts";
+import type { PasswordDigests, PeerNodes } from "./peers.ts";
+import type { Rejections } from "./rejections.ts";
+import type { RequestRunner } from "./request_runner.ts";
+import { findByState, isReissued, isSamePacket } from "./retransmissions.ts";
+import type { PacketWork, WorkQueue } from "./work_queue.ts";
+
+/** The password of a login, or an answer. */
+export interface TypedInput {
+  readonly tuple: Tuple;
+  readonly octets: Uint8Array;
+  readonly typed: PasswordDigests;
+}
+
+interface Answer extends TypedInput {
+  /** The text of the State attribute. */
+  readonly state: string;
+}
+
+export interface AnswerHandlerDeps {
+  readonly conversations: ConversationStore;
+  readonly tokenOf: TokenOf;
+  readonly clock: Clock;
+  readonly peers: PeerNodes;
+  readonly loginJoinWindowMs: number;
+  readonly works: WorkQueue;
+  readonly runner: RequestRunner;
+  readonly responder: Responder;
+  readonly rejections: Rejections;
+  /** Calls `resume` as soon as the directory has the user of the request. */
+  readonly whenUserIsKnown: (request: Request, resume: () => void) => void;
+}
+
+/** Different answers to one challenge that can wait. */
+const MAX_WAITING_ANSWERS = 4;
+
+export class AnswerHandler {
+  readonly #deps: AnswerHandlerDeps;
+
+  constructor(deps: AnswerHandlerDeps) {
+    this.#deps = deps;
+  }
+
+  handle(request: Request, answer: Answer): void {
+    const { works, runner, rejections, clock, peers, loginJoinWindowMs } = this.#deps;
+    const dot = answer.state.indexOf(".");
+    const step = stepByName(dot < 0 ? answer.state : answer.state.slice(0, dot));
+    if (step === null) return rejections.refuse(request, "unknown_state", { view: null, isLogged: true });
+    const token = dot < 0 ? null : answer.state.slice(dot + 1);
+    const conversation = findByState(this.#deps, request, { tuple: answer.tuple.key, step, token });
+    if (conversation === null) return rejections.gone(request, step);
+    const { typed, octets } = answer;
+    if (isSamePacket(conversation, request, { state: step, typed, node: peers.node })) {
+      return runner.repeat(request, conversation);
+    }
+    const work = works.find(conversation);
+    if (mustChangeNothing(request, conversation)) {
+      return this.#isRepeatable(request, conversation, { work, step })
+        ? runner.repeat(request, conversation)
+        : rejections.gone(request, step);
+    }
+    if (work !== undefined) return this.#answerInProgress(request, work, { ...answer, step });
+    if (!isLive(conversation, clock)) return rejections.gone(request, step);
+    if (conversation.at !== step) {
+      const sinceMs = request.receivedMs - loginJoinWindowMs;
+      return isReissued(conversation, { step, typed, sinceMs, node: peers.node })
+        ? runner.repeat(request, conversation)
+        : rejections.gone(request, step);
+    }
+    const attempt = newLoginAttempt(request, { answer: readAnswer(octets) });
+    const hasPassword = octets.length > 0;
+    runner.run([request], conversation, { attempt, state: step, typed, hasPassword, replaces: null });
+  }
+
+  #isRepeatable(
+    { source }: Request,
+    conversation: Conversation,
+    { work, step }: { work: PacketWork | undefined; step: Step },
+  ): boolean {
+    return work === undefined && isLive(conversation, this.#deps.clock) && conversation.at === step &&
+      source === conversation.source;
+  }
+
+  /** Handles an answer while another one is in progress. The same answer joins it; a different one waits. */
+  #answerInProgress(request: Request, work: PacketWork, answer: Answer & { step: Step }): void {
+    const { rejections, runner, responder, whenUserIsKnown } = this.#deps;
+    if (work.state !== answer.step) return rejections.gone(request, answer.step);
+    if (work.digest === answer.typed.digest) return runner.takeOver(request, work);
+    if (work.waiting >= MAX_WAITING_ANSWERS) return responder.drop(request, "too_busy");
+    const copy = { ...answer, octets: answer.octets.slice() };
+    work.wait(() => whenUserIsKnown(request, () => this.handle(request, copy)));
+  }
+}

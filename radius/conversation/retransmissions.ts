@@ -1,0 +1,109 @@
+// Finds the conversation of a packet, and detects retransmissions (RFC 5080 §2.2.2).
+
+import type { Step } from "../protocol/steps.ts";
+import type { Appended } from "../protocol/login_input.ts";
+import { AUTHENTICATOR_AT, sixteenOctetText } from "../protocol/packet.ts";
+import type { Request } from "../server/request.ts";
+import type { Conversation, TokenOf } from "./conversation.ts";
+import type { ConversationStore } from "./conversation_store.ts";
+import { hasPasswordDigest, isSamePassword, type PasswordDigests } from "./peers.ts";
+
+const DEVICE: Step = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+
+/** The Request Authenticator as it is stored. */
+export function authenticatorText(request: Request): string {
+  return sixteenOctetText(request.octets, AUTHENTICATOR_AT);
+}
+
+/** The values by which a retransmission is recognized. `node`: this run of this process. */
+interface ReceivedPacket {
+  readonly state: Step | null;
+  readonly typed: PasswordDigests;
+  readonly node: string;
+}
+
+/**
+ * Whether a packet is a retransmission of the last one: the same Request Authenticator, Identifier and State. Until a restart, the password is
+ * compared too, because some clients use one Authenticator twice.
+ */
+export function isSamePacket(
+  conversation: Conversation,
+  request: Request,
+  { state, typed, node }: ReceivedPacket,
+): boolean {
+  const { lastAnswer, signed } = conversation;
+  return lastAnswer !== null && lastAnswer.state === state &&
+    lastAnswer.authenticator === authenticatorText(request) &&
+    (lastAnswer.identifier === null || lastAnswer.identifier === request.octets[1]) &&
+    (!hasPasswordDigest(conversation, node) || isSamePassword(conversation, typed, node)) &&
+    (request.signed || !signed);
+}
+
+/** The conversation that this packet began, if it has not advanced since. @param newest of the packet's tuple */
+export function findSameLogin(
+  conversations: Pick<ConversationStore, "byLoginPacket">,
+  newest: Conversation | null,
+  { request, typed, node }: Omit<ReceivedPacket, "state"> & { request: Request },
+): Conversation | null {
+  if (newest === null) return null;
+  const packet = { state: null, typed, node };
+  if (isSamePacket(newest, request, packet)) return newest;
+  if (!newest.hasToken) return null;
+  const identifier = request.octets[1] as number;
+  const other = conversations.byLoginPacket({ authenticator: authenticatorText(request), identifier });
+  return other !== null && other.tuple === newest.tuple && isSamePacket(other, request, packet)
+    ? other
+    : null;
+}
+
+/** The conversation of a State. An unsigned packet never answers one that began signed. */
+export function findByState(
+  { conversations, tokenOf }: { conversations: ConversationStore; tokenOf: TokenOf },
+  { signed }: Request,
+  { tuple, step, token }: { tuple: string; step: Step; token: string | null },
+): Conversation | null {
+  const found = token === null ? conversations.bareOn(tuple) : conversations.byToken(token);
+  if (found === null || found.tuple !== tuple || (found.signed && !signed)) return null;
+  return token === null || tokenOf(found.orderedId, step) === token ? found : null;
+}
+
+/** Whether an answer is the last one, re-issued with another Identifier. After a restart, the result is always `false`. */
+export function isReissued(
+  conversation: Conversation,
+  { step, typed, sinceMs, node }: { step: Step; typed: PasswordDigests; sinceMs: number; node: string },
+): boolean {
+  const { lastAnswer } = conversation;
+  return lastAnswer !== null && lastAnswer.state === step && isSamePassword(conversation, typed, node) &&
+    lastAnswer.atMs >= sinceMs;
+}
+
+/** Whether a login is one that another node handles, re-issued to this node because its client did not get the answer. */
+export function isReissuedElsewhere(
+  conversation: Conversation,
+  { request, typed, node, joinWindowMs }: {
+    request: Request;
+    typed: PasswordDigests;
+    node: string;
+    joinWindowMs: number;
+  },
+): boolean {
+  const { lastAnswer, interrupted, startedMs, signed } = conversation;
+  return interrupted && lastAnswer?.state === null && conversation.node !== node &&
+    (request.signed || !signed) && request.receivedMs - startedMs <= joinWindowMs &&
+    isSamePassword(conversation, typed, node);
+}
+
+/** Whether a push or a pairing of the conversation was claimed, and its result is not recorded yet. */
+export function isBeingSent({ interrupted, requestId, passcode, newPairingId }: Conversation): boolean {
+  return interrupted && requestId === null && passcode === null && newPairingId === null;
+}
+
+/** Whether a restart or a store failure interrupted a held login. Its client cannot answer a challenge, so a retransmission waits again. */
+export function wasCutOff(
+  { outcome, at, lastAnswer }: Conversation,
+  appended: Appended | null,
+  { device }: Request["client"]["policy"],
+): boolean {
+  return outcome === null && at === DEVICE && lastAnswer?.state === null &&
+    (device === "hold" || appended?.kind === "push");
+}

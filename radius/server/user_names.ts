@@ -1,0 +1,63 @@
+// User-Names as text, with the names that the gateway derives from them. The last results are remembered, because the same users log in again,
+// and every packet of a login has the same name.
+
+import { canonicalName } from "../../platform/canonical_name.ts";
+import type { ClientPolicy } from "../../platform/config/config.ts";
+import { decodeText } from "../protocol/attributes.ts";
+import { isRefusedUserName, stripUserName } from "../protocol/login_input.ts";
+import type { PacketView } from "../protocol/packet.ts";
+
+/** A User-Name without the domain and the realm that its client strips. */
+export interface UserName {
+  /** As typed; invalid UTF-8 becomes U+FFFD. Empty if the packet has no User-Name. */
+  readonly shown: string;
+  readonly canonical: string;
+  /** Whether an Access-Request with this name is rejected. */
+  readonly isRefused: boolean;
+}
+
+interface RememberedName extends UserName {
+  /** The policy decides what is stripped. */
+  readonly policy: ClientPolicy;
+}
+
+/** A power of two. */
+const SLOTS = 8192;
+/** A place of the table of names: the length, then the octets. Longer names are not remembered. */
+const PLACE_OCTETS = 32;
+
+export class UserNames {
+  readonly #names: (RememberedName | undefined)[] = new Array(SLOTS).fill(undefined);
+  /** The octets of the names side by side, so that a comparison reads one line of the processor's cache. */
+  readonly #octets = new Uint8Array(SLOTS * PLACE_OCTETS);
+
+  /** The User-Name of a packet. */
+  read(view: PacketView, policy: ClientPolicy): UserName {
+    const { octets, slots: { userName: { at, count, lengthOctets } } } = view;
+    const length = count === 0 ? 0 : lengthOctets;
+    if (length >= PLACE_OCTETS) return nameOf(decodeText(octets, at, length), policy);
+    let hash = length;
+    for (let i = 0; i < length; i++) {
+      hash = Math.imul(hash ^ (octets[at + i] as number), 0x5bd1e995);
+      hash ^= hash >>> 15;
+    }
+    const slot = hash & (SLOTS - 1);
+    const place = slot * PLACE_OCTETS;
+    const known = this.#names[slot];
+    if (known !== undefined && known.policy === policy && this.#octets[place] === length) {
+      let i = 0;
+      while (i < length && this.#octets[place + 1 + i] === octets[at + i]) i++;
+      if (i === length) return known;
+    }
+    const name = nameOf(decodeText(octets, at, length), policy);
+    this.#names[slot] = name;
+    this.#octets[place] = length;
+    for (let i = 0; i < length; i++) this.#octets[place + 1 + i] = octets[at + i] as number;
+    return name;
+  }
+}
+
+function nameOf(given: string, policy: ClientPolicy): RememberedName {
+  const shown = stripUserName(given, policy);
+  return { shown, canonical: canonicalName(shown), isRefused: isRefusedUserName(shown), policy };
+}

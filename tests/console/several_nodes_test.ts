@@ -1,0 +1,261 @@
+// The console on two nodes that share a store: sessions, limits, the set-up link, streams, and a store that does not answer.
+
+import { assertEquals } from "@std/assert";
+import { createManualClock, startConsole } from "../fakes/console_app.ts";
+import { openComposition } from "../fakes/composition.ts";
+import { openNode } from "../fakes/shared_store.ts";
+import { createWorkRegistry } from "../../console/api/jobs/jobs.ts";
+import { createTargetRefreshes } from "../../console/api/targets/target_refreshes.ts";
+import { Refusal } from "../../console/api/errors.ts";
+import { AdminStore } from "../../console/api/auth/admin_store.ts";
+import { Sessions } from "../../console/api/auth/sessions.ts";
+import { createSystemRandom } from "../../platform/runtime.ts";
+import { createVault } from "../../platform/vault.ts";
+import type { RefreshReport, Target } from "../../scim/ports.ts";
+
+const SESSION = "/console/api/session";
+
+async function startTwo(options: Parameters<typeof startConsole>[0] = {}) {
+  const kv = await Deno.openKv(":memory:");
+  const clock = createManualClock();
+  const stores = [(await openNode(kv, "a")).store, (await openNode(kv, "b")).store] as const;
+  const a = await startConsole({ clock, ...options, store: stores[0] });
+  const b = await startConsole({ clock, ...options, store: stores[1] });
+  return {
+    ...{ a, b, clock, stores },
+    async [Symbol.asyncDispose]() {
+      await a[Symbol.asyncDispose]();
+      await b[Symbol.asyncDispose]();
+      kv.close();
+    },
+  };
+}
+
+Deno.test("a session that begins on one node is valid on the other, and ends on both", async () => {
+  await using two = await startTwo();
+  const cookie = await two.a.signIn("owner");
+  const status = async () => {
+    const response = await two.b.call("/console/api/administrators", { cookie });
+    await response.body?.cancel();
+    return response.status;
+  };
+  assertEquals(await status(), 200);
+  await (await two.a.call(SESSION, { method: "DELETE", cookie })).body?.cancel();
+  assertEquals(await status(), 401);
+});
+
+Deno.test("failed sign-ins on two nodes count together", async () => {
+  await using two = await startTwo();
+  const attempt = async (at: number) => {
+    const site = at % 2 === 0 ? two.a : two.b;
+    const response = await site.call(SESSION, { method: "POST", json: { name: "owner", password: "wrong" } });
+    await response.body?.cancel();
+    return response.status;
+  };
+  const statuses = await Promise.all(Array.from({ length: 8 }, (_, at) => attempt(at)));
+  assertEquals(statuses.toSorted(), [401, 401, 401, 401, 401, 429, 429, 429]);
+  two.clock.advance(60_001);
+  assertEquals(await attempt(1), 401);
+});
+
+Deno.test("the set-up link of each node is valid until one is used, and every node then removes its own", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = createManualClock();
+  const random = createSystemRandom();
+  const removed: string[] = [];
+  const open = async (name: string) => {
+    const { store } = await openNode(kv, name);
+    const onSetUp = () => Promise.resolve(void removed.push(name));
+    const log = { error: () => undefined, info: () => undefined, warn: () => undefined } as never;
+    const vault = createVault(new Uint8Array(32).fill(7), random);
+    const deps = { store, vault, clock, random, log, configAdmins: [], publicUrl: "http://gate" };
+    return { store, admins: new AdminStore({ ...deps, onSetUp }) };
+  };
+  const [a, b] = [await open("a"), await open("b")];
+  const links = [await a.admins.setupLink(), await b.admins.setupLink()];
+  const [first = "", second = ""] = links.map((link) => link?.split("#")[1]);
+  assertEquals((await b.admins.link(first)).kind, "set_up");
+  await b.admins.setUp({ token: second, name: "Ada", password: "a long enough one", source: "" });
+  await a.store.catchUp();
+  await a.admins.hasOwner();
+  await Promise.resolve();
+  assertEquals(removed, ["b", "a"]);
+  const outcome = await a.admins.link(first).catch((fault) => fault instanceof Refusal ? fault.code : fault);
+  assertEquals(outcome, "bad_set_up_link");
+});
+
+/** The API waits; static files and the liveness check do not. */
+const PATHS = [
+  [SESSION, 503],
+  ["/device/api/view", 503],
+  ["/me/api/session", 503],
+  ["/me/approve/1", 503],
+  ["/healthz", 200],
+  ["/assets/web.js", 200],
+] as const;
+for (
+  const [how, catchUp] of [
+    ["is silent", () => new Promise<void>(() => undefined)],
+    ["fails", () => Promise.reject(new Error("connection refused"))],
+  ] as const
+) {
+  Deno.test(`a store that ${how} gives 503 with a code, and only where state is read`, async () => {
+    const clock = createManualClock();
+    await using site = await startConsole({
+      clock,
+      change: (deps) => ({ ...deps, store: { ...deps.store, catchUp } }),
+    });
+    for (const [path, status] of PATHS) {
+      const asking = site.call(path);
+      // The deadline of the wait. The request reaches the server first.
+      const timer = setInterval(() => clock.advance(1000), 5);
+      const response = await asking;
+      clearInterval(timer);
+      const text = await response.text();
+      assertEquals(response.status, status, path);
+      if (status === 503) {
+        assertEquals([JSON.parse(text).error.code, response.headers.get("retry-after")], [
+          "store_silent",
+          "1",
+        ]);
+      }
+    }
+  });
+}
+
+Deno.test("the work of another node is named as such", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const deps = { clock: createManualClock(), random: createSystemRandom() };
+  const limits = { most: 2, mostEach: 2, idleMs: 1000 };
+  const [a, b] = [(await openNode(kv, "a")).store, (await openNode(kv, "b")).store]
+    .map((store) => createWorkRegistry({ ...deps, store }, limits));
+  const begun = a?.put((id) => ({ id, owner: "ada", isBusy: () => true }));
+  assertEquals(a?.take(begun?.id ?? "", "ada")?.id, begun?.id);
+  let code = "";
+  try {
+    b?.take(begun?.id ?? "", "ada");
+  } catch (fault) {
+    code = fault instanceof Refusal ? fault.code : "";
+  }
+  assertEquals([code, b?.take("0000.b", "ada"), b?.take("0000", "ada")], ["other_node", null, null]);
+});
+
+Deno.test("a refresh of one node shows on the other, and ends there if its node stops", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = createManualClock();
+  let living = ["a", "b"];
+  const cluster = { list: () => living.map((node) => ({ node, isAlive: true }) as never) };
+  const log = { error: () => undefined, warn: () => undefined } as never;
+  const [storeA, storeB] = [(await openNode(kv, "a")).store, (await openNode(kv, "b")).store];
+  const [a, b] = [storeA, storeB].map((store) => createTargetRefreshes({ store, clock, log, cluster }));
+  const { promise, resolve } = Promise.withResolvers<RefreshReport>();
+  const target = { name: "staff", refreshAll: () => promise } as unknown as Target;
+  a?.begin(target, { name: "ada", source: "" });
+  await storeA.get(["after the commit"]);
+  await storeB.catchUp();
+  assertEquals(b?.state("staff").running, true);
+  living = ["b"];
+  assertEquals([b?.state("staff").running, typeof b?.state("staff").problem], [false, "string"]);
+  living = ["a", "b"];
+  resolve({ tookMs: 5 } as RefreshReport);
+  await promise;
+  await storeA.commit({ mutations: [] });
+  await storeB.catchUp();
+  assertEquals([b?.state("staff").running, b?.state("staff").report?.tookMs], [false, 5]);
+});
+
+/** The text of a stream until it contains `mark`. */
+async function readUntil(stream: ReadableStreamDefaultReader<Uint8Array>, mark: string): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  while (!text.includes(mark)) {
+    const { done, value } = await stream.read();
+    if (done) return `${text}<end>`;
+    text += decoder.decode(value, { stream: true });
+  }
+  return text;
+}
+
+Deno.test("a phone whose stream is on one node sees the request of a login on the other, and decides it there", async () => {
+  using kv = await Deno.openKv(":memory:");
+  await using a = await openComposition("", { joins: { kv, node: "aaaaaaaa" } });
+  await using b = await openComposition("", { joins: { kv, node: "bbbbbbbb" } });
+  const ask = (
+    method: string,
+    path: string,
+    { json, cookie = "" }: { json?: unknown; cookie?: string } = {},
+  ) => {
+    const url = `${b.config.http.publicUrl}${path}`;
+    const headers = {
+      host: new URL(url).host,
+      origin: new URL(url).origin,
+      cookie,
+      "content-type": "application/json",
+    };
+    const body = json === undefined ? null : JSON.stringify(json);
+    return b.app(new Request(url, { method, headers, body }), { remoteAddress: "192.0.2.1" });
+  };
+  const { admin, service } = a.services.embedded ?? {};
+  const { invitation } = await admin?.invite("ada") ?? { invitation: "" };
+  const accepted = await ask("POST", "/device/api/invitation/accept", { json: { invitation } });
+  const { pairingId } = await accepted.json();
+  const cookie = (accepted.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  const stream = (await ask("GET", "/device/api/stream", { cookie })).body?.getReader();
+  if (stream === undefined || service === undefined) throw new Error("no stream");
+  await readUntil(stream, "event: view");
+  await a.store.catchUp();
+  const context = { client: "vpn-1", place: "", hasPrompt: false };
+  const opened = await service.initiate({ pairingId, terminalName: "VPN", context });
+  const id = opened.ok ? opened.value.id : "";
+  let decided = 0;
+  service.onDecision(id, () => void decided++);
+  await b.store.catchUp();
+  b.clock.advance(50);
+  await readUntil(stream, id);
+  const json = { approve: true, number: null };
+  assertEquals((await ask("POST", `/device/api/requests/${id}`, { cookie, json })).status, 200);
+  await a.store.catchUp();
+  const status = await service.status(id);
+  assertEquals([decided, status.ok && status.value.granted], [1, true]);
+  await stream.cancel();
+});
+
+Deno.test("each node lists both, also on the control socket, and forgets the one that ends", async () => {
+  using kv = await Deno.openKv(":memory:");
+  await using a = await openComposition("", { joins: { kv, node: "aaaaaaaa" } });
+  const listed = async () => {
+    const { items } = JSON.parse((await a.ask("GET", "/nodes")).text);
+    return items.map(({ id, isSelf, isAlive }: Record<string, unknown>) => [id, isSelf, isAlive]);
+  };
+  {
+    await using _b = await openComposition("", { joins: { kv, node: "bbbbbbbb" } });
+    assertEquals(await listed(), [["aaaaaaaa", true, true], ["bbbbbbbb", false, true]]);
+  }
+  assertEquals(await listed(), [["aaaaaaaa", true, true]]);
+});
+
+Deno.test("a factor is recorded although a request to the other node touches the session at the same moment", async () => {
+  await using two = await startTwo();
+  const cookie = await two.a.signIn("owner");
+  const [row] = await Array.fromAsync(two.stores[0].list<{ usedMs: number }>(["console_session"]));
+  if (row === undefined) throw new Error("no session");
+  let raced = 0;
+  const vault = createVault(new Uint8Array(32).fill(7), createSystemRandom());
+  const sessions = new Sessions({
+    ...{ vault, clock: two.clock, random: createSystemRandom(), admins: two.a.admins },
+    settings: { sessionMs: 3_600_000, idleMs: 900_000 },
+    store: {
+      ...two.stores[0],
+      async commit(transaction) {
+        if (raced++ === 0) {
+          await two.stores[1].commit({ mutations: [{ type: "set", key: row.key, value: row.value }] });
+        }
+        return await two.stores[0].commit(transaction);
+      },
+    },
+  });
+  assertEquals([cookie !== "", (await sessions.recordFactor(String(row.key[1])))?.admin.name], [
+    true,
+    "owner",
+  ]);
+});

@@ -1,0 +1,53 @@
+// The lifetimes that a backup assigns, compared with those that the product writes: an entry is never restored for a shorter time, and an
+// entry without an end gets none.
+
+import { assert, assertEquals } from "@std/assert";
+import { expiryOf, lifetimesOf } from "../../platform/backup/expiry.ts";
+import { auditIdAt, auditIndexKey, auditKey } from "../../platform/audit.ts";
+import { configOf } from "../platform/config/samples.ts";
+import { openScenario } from "./scenario.ts";
+import { SCENARIO } from "./store_scenario.ts";
+
+const settings = lifetimesOf(configOf(""));
+const DAY_MS = 24 * 3_600_000;
+const MAX_LIFETIME_MS = 91 * DAY_MS;
+/** Fields of a record and the commit are of slightly different moments. */
+const TOLERANCE_MS = 60_000;
+
+Deno.test("expiryOf() knows every key that expires, and no other", async (context) => {
+  const problems = new Set<string>();
+  const tables = new Set<string>();
+  let nowMs = () => 0;
+  await using scenario = await openScenario(({ mutations, journal }) => {
+    const sets = mutations.flatMap((one) => one.type === "set" ? [one] : []);
+    const line = journal === undefined
+      ? []
+      : [{ key: ["journal", 1, "node"], value: journal.octets, expireInMs: journal.expireInMs }];
+    for (const { key, value, expireInMs } of [...sets, ...line]) {
+      const now = nowMs();
+      const found = expiryOf({ key, value }, { nowMs: now, settings });
+      if (expireInMs !== undefined) tables.add(String(key[0]));
+      const isRight = expireInMs === undefined
+        ? found === null
+        : found !== null && found >= now + expireInMs - TOLERANCE_MS && found <= now + MAX_LIFETIME_MS;
+      if (!isRight) {
+        problems.add(
+          `${key.slice(0, 2).join(" / ")}: ${expireInMs} is ${found === null ? null : found - now}`,
+        );
+      }
+    }
+  });
+  nowMs = () => scenario.gateway.clock.nowMs();
+  for (const [name, step] of Object.entries(SCENARIO)) await context.step(name, () => step(scenario));
+  assertEquals([...problems], []);
+  assert(tables.size >= 15, `only ${[...tables].join()}`);
+});
+
+Deno.test("expiryOf() takes the time of audit records and their index from their ids", () => {
+  const atMs = Date.UTC(2026, 0, 1);
+  const id = `${auditIdAt(atMs)}ffffffff`;
+  const now = { nowMs: atMs + 5 * DAY_MS, settings: { ...settings, auditRetentionMs: 90 * DAY_MS } };
+  for (const key of [auditKey(id), [...auditIndexKey("object", "user:ada"), id]]) {
+    assertEquals(expiryOf({ key, value: true }, now), atMs + 90 * DAY_MS);
+  }
+});

@@ -1,0 +1,136 @@
+// Where a restore writes: a complete restore replaces the store, and an interrupted one leaves a clear state.
+
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { readStore } from "../../../platform/backup/read_store.ts";
+import { openRestoreTarget } from "../../../platform/backup/restore_target.ts";
+import { RESTORE_MARKER } from "../../../platform/backup/transient.ts";
+import { StoreWriter } from "../../../platform/backup/store_writer.ts";
+import { DataDirFault, openDataDir } from "../../../platform/data_dir.ts";
+import { openKv } from "../../../platform/open_kv.ts";
+import { createSystemRandom } from "../../../platform/runtime.ts";
+import { STORED_VALUES } from "./stored_values.ts";
+
+const KV_URL = "https://kv.example.com";
+const SETTINGS = { auditRetentionMs: 1, conversationTtlMs: 1 };
+const nowMs = () => Date.now();
+
+async function allOf(kv: Deno.Kv): Promise<Map<string, unknown>> {
+  const entries = new Map<string, unknown>();
+  for await (const { key, value } of kv.list({ prefix: [] })) entries.set(Deno.inspect(key), value);
+  return entries;
+}
+
+Deno.test("readStore() and StoreWriter copy 20,000 entries with every type of key and value", async () => {
+  using source = await Deno.openKv(":memory:");
+  using copy = await Deno.openKv(":memory:");
+  const filler = new StoreWriter(source, nowMs);
+  const put = (key: Deno.KvKey, value: unknown) => filler.add({ kind: "set", key, value, expiresAtMs: null });
+  for (let at = 0; at < 20_000; at++) {
+    await put(["user", "default", `name ${at}`], { at, text: "ä".repeat(at % 200) });
+  }
+  for (const part of [new Uint8Array([1, 2]), "text", -1.5, 10n ** 30n, true, ""]) {
+    await put(["part", part], 1);
+  }
+  for (const [name, value] of Object.entries(STORED_VALUES)) await put(["value", name], value);
+  for (let at = 0; at < 30; at++) await put(["large", at], new Uint8Array(65_000));
+  for (let at = 0; at < 30; at++) await put(["wide", at], "€".repeat(20_000));
+  await filler.flush();
+
+  const writer = new StoreWriter(copy, nowMs);
+  const batches: number[] = [];
+  for await (const batch of readStore(source, { nowMs, settings: SETTINGS })) {
+    batches.push(batch.length);
+    for (const record of batch) await writer.add(record);
+  }
+  await writer.flush();
+  const expected = await allOf(source);
+  assertEquals(writer.written, expected.size);
+  assertEquals(await allOf(copy), expected);
+  assert(Math.max(...batches) <= 1000);
+});
+
+Deno.test("StoreWriter keeps the lifetime of an entry, and leaves out what expired", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const lifetimes: unknown[] = [];
+  const observed = new Proxy(kv, {
+    get(target, name) {
+      if (name !== "atomic") return Reflect.get(target, name, target);
+      return () => {
+        const operation = target.atomic();
+        const set = operation.set.bind(operation);
+        operation.set = (
+          key,
+          value,
+          options,
+        ) => (lifetimes.push([key[0], options]), set(key, value, options));
+        return operation;
+      };
+    },
+  });
+  const writer = new StoreWriter(observed, () => 1000);
+  for (const [name, expiresAtMs] of [["stays", null], ["later", 61_000], ["now", 1000]] as const) {
+    await writer.add({ kind: "set", key: [name], value: 1, expiresAtMs });
+  }
+  await writer.flush();
+  assertEquals(lifetimes, [["stays", {}], ["later", { expireIn: 60_000 }]]);
+  assertEquals([writer.written, writer.expired], [2, 1]);
+  assertEquals((await kv.get(["now"])).value, null);
+});
+
+Deno.test("openRestoreTarget() replaces a file only when the restore is complete", async () => {
+  const home = await Deno.makeTempDir({ prefix: "countersign-restore-" });
+  const path = `${home}/countersign.kv`;
+  const old = await openKv(path);
+  await old.set(["old"], 1);
+  old.close();
+  const options = { open: openKv, nowMs };
+
+  const interrupted = await openRestoreTarget(path, options);
+  await interrupted.writer.add({ kind: "set", key: ["new"], value: 2, expiresAtMs: null });
+  assertEquals(await interrupted.abandon(), `The store "${path}" is unchanged.`);
+  const unchanged = await openKv(path);
+  assertEquals(await allOf(unchanged), new Map([['[ "old" ]', 1]]));
+  unchanged.close();
+
+  const complete = await openRestoreTarget(path, options);
+  await complete.writer.add({ kind: "set", key: ["new"], value: 2, expiresAtMs: null });
+  await complete.finish();
+  const replaced = await openKv(path);
+  assertEquals(await allOf(replaced), new Map([['[ "new" ]', 2]]));
+  replaced.close();
+  assertEquals([...Deno.readDirSync(home)].map(({ name }) => name), ["countersign.kv"]);
+  assertEquals(((await Deno.stat(path)).mode ?? 0) & 0o777, 0o600);
+  await Deno.remove(home, { recursive: true });
+});
+
+Deno.test("openRestoreTarget() marks an endpoint until the restore is complete, so that no node starts on it", async () => {
+  const home = await Deno.makeTempDir({ prefix: "countersign-restore-" });
+  const open = () => Deno.openKv(`${home}/endpoint`);
+  const endpoint = await open();
+  for (let at = 0; at < 2500; at++) await endpoint.set(["old", at], 1);
+  endpoint.close();
+  const start = () =>
+    openDataDir(`${home}/node`, {
+      random: createSystemRandom(),
+      masterKeyHex: "ab".repeat(32),
+      kvUrl: KV_URL,
+      open,
+    });
+
+  const interrupted = await openRestoreTarget(KV_URL, { open, nowMs });
+  await interrupted.writer.add({ kind: "set", key: ["new"], value: 2, expiresAtMs: null });
+  const state = await interrupted.abandon();
+  assert(state.includes("incomplete") && state.includes("--force"), state);
+  const { message } = await assertRejects(start, DataDirFault);
+  assert(message.includes("restore") && message.includes("--force"), message);
+
+  const complete = await openRestoreTarget(KV_URL, { open, nowMs });
+  await complete.writer.add({ kind: "set", key: ["new"], value: 2, expiresAtMs: null });
+  assert((await complete.kv.get(RESTORE_MARKER)).value !== null);
+  await complete.finish();
+  const kv = await open();
+  assertEquals(await allOf(kv), new Map([['[ "new" ]', 2]]));
+  kv.close();
+  await (await start()).close();
+  await Deno.remove(home, { recursive: true });
+});

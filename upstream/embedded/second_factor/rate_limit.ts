@@ -1,0 +1,67 @@
+// A number of tries for each key in a window of time. It holds for all nodes that share the store.
+
+import { LimitTable, type LimitTableDeps } from "../../../platform/limit_table.ts";
+
+/** Counts per key. */
+export interface RateLimit {
+  /** Counts one; `false` if the key had used its window before. */
+  take(key: string): Promise<boolean>;
+  /** How long a key that has used its window must wait, in milliseconds; 0 if it need not wait. */
+  waitMs(key: string): Promise<number>;
+}
+
+interface CountedWindow {
+  readonly endsMs: number;
+  readonly count: number;
+}
+
+const MAX_KEYS = 50_000;
+/** If there are too many keys, new ones share this number of windows. */
+const SHARED_WINDOWS = 256;
+
+/** @param options.count the number that is allowed in each window of `windowMs`. `name` differs for each limit. */
+export function createRateLimit(
+  deps: LimitTableDeps,
+  { name, count, windowMs, maxKeys = MAX_KEYS }: {
+    name: string;
+    count: number;
+    windowMs: number;
+    maxKeys?: number;
+  },
+): RateLimit {
+  const { clock } = deps;
+  // Windows of known keys are never forgotten early: new keys share the windows that are left.
+  const windows = new LimitTable<CountedWindow>(deps, {
+    name,
+    maxRows: maxKeys + SHARED_WINDOWS,
+    expiresMs: ({ endsMs }) => endsMs,
+  });
+  /** The window that a key uses. */
+  const find = async (key: string): Promise<{ used: string; window: CountedWindow | undefined }> => {
+    const [own] = await windows.read([key]);
+    if (own !== undefined || windows.size < maxKeys) return { used: key, window: own };
+    const used = sharedKey(key);
+    const [window] = await windows.read([used]);
+    return { used, window };
+  };
+  return {
+    async take(key) {
+      const { used } = await find(key);
+      return await windows.change([used], ([window]) => {
+        if (window === undefined) return count < 1 ? null : [{ endsMs: clock.nowMs() + windowMs, count: 1 }];
+        return window.count >= count ? null : [{ ...window, count: window.count + 1 }];
+      });
+    },
+    async waitMs(key) {
+      const { window } = await find(key);
+      return window === undefined || window.count < count ? 0 : window.endsMs - clock.nowMs();
+    },
+  };
+}
+
+/** The name of the window that a key shares with others. */
+function sharedKey(key: string): string {
+  let hash = 0;
+  for (let at = 0; at < key.length; at++) hash = (hash * 31 + key.charCodeAt(at)) >>> 0;
+  return `shared window ${hash % SHARED_WINDOWS}`;
+}
