@@ -32,11 +32,11 @@ Deno.test("median() returns the middle value, and the mean of two middle values"
 
 Deno.test("judgeFigure() compares medians, and inverts the ratio where less is better", () => {
   const rounds = {
-    countersign: [{ challenges: 79, p99: 10 }, { challenges: 80, p99: 20 }, { challenges: 81, p99: 30 }],
-    freeradius: [{ challenges: 100, p99: 10 }],
+    countersign: [{ challenges: 79, p99: 10 }, { challenges: 80, p99: 15 }, { challenges: 81, p99: 30 }],
+    freeradius: [{ challenges: 100, p99: 7.5 }],
   };
   assertEquals(judgeFigure("challenges", rounds), { ours: 80, theirs: 100, ratio: 0.8, met: true });
-  assertEquals(judgeFigure("p99", rounds), { ours: 20, theirs: 10, ratio: 0.5, met: true });
+  assertEquals(judgeFigure("p99", rounds), { ours: 15, theirs: 7.5, ratio: 0.5, met: true });
   const slower = { ...rounds, freeradius: [{ challenges: 101 }] };
   assertEquals(judgeFigure("challenges", slower).met, false);
 });
@@ -44,7 +44,7 @@ Deno.test("judgeFigure() compares medians, and inverts the ratio where less is b
 Deno.test("reportLines() reports a limit that is not met", () => {
   const lines = reportLines({ countersign: [{ garbage: 14 }], freeradius: [{ garbage: 10 }] });
   assertEquals(lines.length, 2);
-  assertMatch(lines[1] ?? "", /14 \/s +10 \/s +1\.40 +ratio ≥ 1\.5: not met$/);
+  assertMatch(lines[1] ?? "", /14 \/s +10 \/s +1\.40 +ratio ≥ 2: not met$/);
 });
 
 Deno.test("faultOf() gives the reason for a void run", () => {
