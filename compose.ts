@@ -36,6 +36,7 @@ import { createScim, type Scim } from "./scim/scim.ts";
 import { parseResource } from "./scim/schema/parse_resource.ts";
 import { createMapping, toFrontEnd } from "./scim/schema/mapping.ts";
 import { STORE_SILENT_MS } from "./platform/store.ts";
+import { createUnreadableLog } from "./platform/unreadable_log.ts";
 import { createServices, type Services } from "./upstream/services.ts";
 
 export const VERSION = "0.1.0";
@@ -76,13 +77,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   const { config, dataDir: { store, vault, shared: sharedLog }, clock, random, log } = deps;
   const gateway: { monitor: GatewayMonitor | null } = { monitor: null };
   const describe = createNodeDescription(deps, () => gateway.monitor);
-  if (sharedLog !== null) {
-    sharedLog.followers.onFault = (key, fault) =>
-      log.error("a record that another node wrote cannot be read", {
-        key: JSON.stringify(key.slice(0, 2)),
-        fault: String(fault),
-      });
-  }
+  store.onUnreadable(createUnreadableLog({ log, clock }));
   const secret = vault.deriveKey("peer keys", 32);
   const cluster = new Cluster({ store, shared: sharedLog, clock, log, describe, secret });
   await cluster.start();
@@ -267,8 +262,9 @@ function createNodeDescription(
       version: VERSION,
       startedMs,
       radius: radiusListeners,
-      http: config.http.publicUrl,
-      figures: { waiting: monitor?.alive() ?? 0, requestsPerS, rssOctets: Deno.memoryUsage().rss },
+      // All nodes have one public URL.
+      http: socketAddressText(config.http.listen),
+      figures: { waiting: monitor?.aliveHere() ?? 0, requestsPerS, rssOctets: Deno.memoryUsage().rss },
     };
   };
 }

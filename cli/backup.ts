@@ -64,8 +64,9 @@ async function run({ file }: BackupPlan): Promise<CommandOutcome> {
   const startedMs = performance.now();
   try {
     return await runWithSettings(async (config, masterKeyHex) => {
-      const output = await createBackupFile(file);
+      // First, so that an interruption does not leave the file.
       const signal = interruptSignal();
+      const output = await createBackupFile(file);
       const backUp = config.store.kv === "" ? backUpServer : backUpEndpoint;
       try {
         const totals = await supervised((onProgress) =>

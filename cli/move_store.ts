@@ -10,24 +10,18 @@ import type { Config } from "../platform/config/config.ts";
 import { lockDataDir } from "../platform/data_dir.ts";
 import { isKvUrl, openKv } from "../platform/open_kv.ts";
 import { type CommandOutcome, printable } from "./format_result.ts";
-import { refusal, runMain, runWithSettings } from "./run_admin_command.ts";
+import { runMain, runWithSettings } from "./run_admin_command.ts";
 import {
   abandonCopy,
   checkNoNodes,
   checkNoRestore,
-  contentOf,
   openCopyTarget,
+  refuseContent,
   summaryText,
   supervised,
   totalOf,
 } from "./store_copy.ts";
-import {
-  interruptSignal,
-  parseCommandArgs,
-  type Progress,
-  terminalProgress,
-  writeNotice,
-} from "./terminal.ts";
+import { interruptSignal, parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts";
 
 const USAGE = `Copy a store between a file and a KV Connect server.
 
@@ -53,6 +47,8 @@ export function planMove(args: readonly string[]): MovePlan | string {
   if (!parsed.ok) return parsed.problem;
   const { words: [from = "", to = "", third], values: { force = false } } = parsed;
   if (from === "" || to === "") return "the stores are missing: <from> <to>";
+  const foreign = [from, to].find((one) => /^[a-z][a-z0-9+.-]*:\/\//i.test(one) && !isKvUrl(one));
+  if (foreign !== undefined) return `"${foreign}" is neither a path nor an http or https URL`;
   if (from === to) return "<from> and <to> are the same store";
   return third === undefined ? { from, to, force } : "there are more than two stores";
 }
@@ -82,16 +78,8 @@ async function move(options: MoveRun): Promise<CommandOutcome> {
         await checkNoRestore(source, from);
         await checkNoNodes(source, { location: from });
       }, { signal });
-      const content = await contentOf(to, { progress, signal });
-      if (content !== null && !force) {
-        return refusal(
-          `Cannot copy to "${
-            printable(to)
-          }": it is not empty. It contains ${content}. Use --force to delete that.\n`,
-        );
-      }
-      progress.clear();
-      if (content !== null) writeNotice(`Deleting ${content}.\n`);
+      const refused = await refuseContent(to, { action: "copy to", force, progress, signal });
+      if (refused !== null) return refused;
       const target = await openCopyTarget(to, { progress, signal });
       const outcome = await supervised((onProgress) => copy(options, { source, target, onProgress }), {
         signal,
@@ -202,4 +190,4 @@ export function differencesOf(
   return lines.join("");
 }
 
-if (import.meta.main) await runMain({ usage: USAGE, plan: planMove, run });
+if (import.meta.main) await runMain({ usage: USAGE, plan: planMove, run, needsStop: true });

@@ -11,14 +11,8 @@ import { createSystemRandom } from "../platform/runtime.ts";
 import { createVault } from "../platform/vault.ts";
 import { type CommandOutcome, printable } from "./format_result.ts";
 import { refusal, runMain, runWithSettings, success } from "./run_admin_command.ts";
-import { abandonCopy, contentOf, openCopyTarget, summaryText, supervised } from "./store_copy.ts";
-import {
-  interruptSignal,
-  parseCommandArgs,
-  type Progress,
-  terminalProgress,
-  writeNotice,
-} from "./terminal.ts";
+import { abandonCopy, openCopyTarget, refuseContent, summaryText, supervised } from "./store_copy.ts";
+import { interruptSignal, parseCommandArgs, type Progress, terminalProgress } from "./terminal.ts";
 
 const USAGE = `Restore the store from a backup.
 
@@ -80,16 +74,8 @@ async function restore(options: RestoreRun): Promise<CommandOutcome> {
     }
   }
   const location = config.store.kv === "" ? `${dataDir}/countersign.kv` : config.store.kv;
-  const content = await contentOf(location, { progress, signal });
-  if (content !== null && !force) {
-    return refusal(
-      `Cannot restore into "${
-        printable(location)
-      }": it is not empty. It contains ${content}. Use --force to delete that.\n`,
-    );
-  }
-  progress.clear();
-  if (content !== null) writeNotice(`Deleting ${content}.\n`);
+  const refused = await refuseContent(location, { action: "restore into", force, progress, signal });
+  if (refused !== null) return refused;
   const outcome = await write(options, { location, checked });
   return key === null ? success(outcome + missingKey(dataDir)) : success(outcome);
 }
@@ -165,4 +151,4 @@ async function write(
   return summaryText("Restored", { entries: writer.written, octets: writer.octets, seconds }) + left;
 }
 
-if (import.meta.main) await runMain({ usage: USAGE, plan: planRestore, run });
+if (import.meta.main) await runMain({ usage: USAGE, plan: planRestore, run, needsStop: true });

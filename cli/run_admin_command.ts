@@ -12,8 +12,8 @@ import { CommandInterrupted, isHelpRequested } from "./terminal.ts";
 
 const ENVIRONMENT = "A command reads the same settings as the server. Use the same files and environment.\n";
 
-const USAGE_FOOTER = `
-Works with or without a running server. Reads the same settings as the server: the file in COUNTERSIGN_CONFIG, or
+const WITH_OR_WITHOUT_SERVER = "Works with or without a running server. ";
+const USAGE_FOOTER = `Reads the same settings as the server: the file in COUNTERSIGN_CONFIG, or
 countersign.toml in the working directory.
 Exit codes: 0 for success, 1 for failure, 2 for wrong usage.
 `;
@@ -24,13 +24,15 @@ export interface AdminCommand<Plan extends object> {
   /** Reads the arguments. A text is the problem with them. */
   readonly plan: (args: readonly string[]) => Plan | string;
   readonly run: (plan: Plan) => Promise<CommandOutcome>;
+  /** The command needs a stopped server, and its help text says so. */
+  readonly needsStop?: boolean;
 }
 
 /** Runs a command with the arguments of the process, prints its result, and ends the process with its exit code. */
 export async function runMain<Plan extends object>(
-  { usage, plan: planArgs, run }: AdminCommand<Plan>,
+  { usage, plan: planArgs, run, needsStop = false }: AdminCommand<Plan>,
 ): Promise<void> {
-  const help = `${usage}${USAGE_FOOTER}`;
+  const help = `${usage}\n${needsStop ? "" : WITH_OR_WITHOUT_SERVER}${USAGE_FOOTER}`;
   if (isHelpRequested(Deno.args)) return printOutcome(success(help));
   const plan = planArgs(Deno.args);
   printOutcome(

@@ -8,8 +8,9 @@ import { faultMessage } from "../platform/log_line.ts";
 import { hasContent, isKvUrl, openKv, StoreFault } from "../platform/open_kv.ts";
 import { type CancelTimer, type Clock, systemClock } from "../platform/runtime.ts";
 import { commandClock } from "./admin_connection.ts";
-import { firstOf, printable } from "./format_result.ts";
-import type { Progress } from "./terminal.ts";
+import { type CommandOutcome, firstOf, printable } from "./format_result.ts";
+import { refusal } from "./run_admin_command.ts";
+import { type Progress, writeNotice } from "./terminal.ts";
 
 /** After this time without progress, the store counts as unreachable. The runtime itself retries without an end. */
 const STALL_MS = 120_000;
@@ -122,8 +123,31 @@ interface CopyOptions {
   readonly signal: AbortSignal;
 }
 
+/**
+ * The refusal of a copy into a store that is not empty. With `force`, shows what the copy deletes, and returns `null`.
+ *
+ * @param options.action the copy, such as "copy to"
+ */
+export async function refuseContent(
+  location: string,
+  { action, force, progress, signal }: CopyOptions & { readonly action: string; readonly force: boolean },
+): Promise<CommandOutcome | null> {
+  const content = await contentOf(location, { progress, signal });
+  progress.clear();
+  if (content === null) return null;
+  if (!force) {
+    return refusal(
+      `Cannot ${action} "${
+        printable(location)
+      }": it is not empty. It contains ${content}. Use --force to delete that.\n`,
+    );
+  }
+  writeNotice(`Deleting ${content}.\n`);
+  return null;
+}
+
 /** What a store contains, or `null` if it is empty. Opening a file creates it, so a missing one is not opened. */
-export async function contentOf(
+async function contentOf(
   location: string,
   { progress, signal }: CopyOptions,
 ): Promise<string | null> {

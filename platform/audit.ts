@@ -106,24 +106,39 @@ export function auditKey(id: string): Deno.KvKey {
 /** How the index relates a name to a record. */
 export type AuditRole = "object" | "actor";
 
+/**
+ * Whether a text names one object or actor: `user:ada`. Only these are in the index. Other texts, such as `radius`, are found by comparing
+ * the records.
+ */
+export function isWholeName(text: string): boolean {
+  return /^[a-z][a-z-]*:./.test(text);
+}
+
 /** The key below which the index lists the ids of records about `name` (`user:ada`), or by it. */
 export function auditIndexKey(role: AuditRole, name: string): Deno.KvKey {
-  return ["audit_by", role, canonicalName(name).slice(0, MAX_NAME_CHARACTERS)];
+  return ["audit_by", role, indexedName(name)];
+}
+
+function indexedName(name: string): string {
+  return canonicalName(name).slice(0, MAX_NAME_CHARACTERS);
 }
 
 /** The objects of a record: `user:ada`. Earlier versions wrote `user: "ada"` instead of `object: "user:ada"`. */
 export function auditObjects(record: Readonly<Record<string, unknown>>): string[] {
-  const named = ["user", "group", "client"].flatMap((kind) =>
-    textsOf(record[kind]).map((name) => `${kind}:${name}`)
-  );
-  const objects = [...new Set([...textsOf(record.object), ...textsOf(record.objects), ...named])];
+  const objects = new Set<string>();
+  addTexts(objects, record.object);
+  addTexts(objects, record.objects);
+  for (const kind of OBJECT_KINDS) addTexts(objects, record[kind], `${kind}:`);
   // Each write of the directory has a target. The target is the object only if the record has no other.
-  return objects.length > 0 ? objects : textsOf(record.target).map((name) => `target:${name}`);
+  if (objects.size === 0) addTexts(objects, record.target, "target:");
+  return [...objects];
 }
 
-function textsOf(value: unknown): string[] {
-  const texts = Array.isArray(value) ? value.slice(0, MAX_OBJECTS) : [value];
-  return texts.filter((text) => typeof text === "string").filter((text) => text !== "");
+const OBJECT_KINDS = ["user", "group", "client"] as const;
+
+function addTexts(texts: Set<string>, value: unknown, before = ""): void {
+  const found: readonly unknown[] = Array.isArray(value) ? value.slice(0, MAX_OBJECTS) : [value];
+  for (const text of found) if (typeof text === "string" && text !== "") texts.add(before + text);
 }
 
 /** The actor of a record. The directory writes `console:ada` for the administrator `ada` of the console. */
@@ -149,37 +164,44 @@ export function createAuditWriter(
     const atMs = slot === undefined || slot.id === null ? nowMs() : slot.atMs;
     const id = slot?.id ?? nextId(atMs);
     if (slot !== undefined) Object.assign(slot, { id, atMs });
-    return { type: "set", key: auditKey(id), value: { atMs, ...definedOf(entry) }, expireInMs: retentionMs };
+    return { type: "set", key: auditKey(id), value: storedOf(entry, atMs), expireInMs: retentionMs };
   };
   return (mutations) => {
     const written = mutations.map((one) => one.type === "audit" ? recordOf(one) : one);
-    const index = written.flatMap((one) => one.type === "set" ? indexOf(one, retentionMs) : []);
-    return index.length === 0 ? written : [...written, ...index];
+    for (let at = 0; at < mutations.length; at++) {
+      const one = written[at];
+      if (one?.type === "set") addIndexEntries(written, retentionMs, one);
+    }
+    return written;
   };
 }
 
-/** Fields without a value are not stored. */
-function definedOf(entry: AuditEntry): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(entry).filter(([, value]) => value !== undefined && value !== null && value !== ""),
-  );
+/** The stored form of an event. Fields without a value are not stored. */
+function storedOf(entry: AuditEntry, atMs: number): Record<string, unknown> {
+  const record: Record<string, unknown> = { atMs };
+  for (const [name, value] of Object.entries(entry)) {
+    if (value !== undefined && value !== null && value !== "") record[name] = value;
+  }
+  return record;
 }
 
-function indexOf(
-  { key, value, expireInMs }: Extract<KvMutation, { type: "set" }>,
+/** The value of an index entry: everything is in its key. Deno KV stores octets without a conversion. */
+const NO_OCTETS = new Uint8Array(0);
+
+function addIndexEntries(
+  mutations: KvMutation[],
   retentionMs: number,
-): KvMutation[] {
+  { key, value, expireInMs = retentionMs }: Extract<KvMutation, { type: "set" }>,
+): void {
   const id = key[1];
-  if (key[0] !== "audit" || key.length !== 2 || typeof id !== "string") return [];
-  if (typeof value !== "object" || value === null) return [];
+  if (key[0] !== "audit" || key.length !== 2 || typeof id !== "string") return;
+  if (typeof value !== "object" || value === null) return;
   const record = value as Record<string, unknown>;
-  const actor = auditActor(record);
-  const places = auditObjects(record).map((name) => auditIndexKey("object", name));
-  if (actor !== "") places.push(auditIndexKey("actor", actor));
-  return places.map((place) => ({
-    type: "set",
-    key: [...place, id],
-    value: true,
-    expireInMs: expireInMs ?? retentionMs,
-  }));
+  const add = (role: AuditRole, text: string): void => {
+    const name = indexedName(text);
+    if (!isWholeName(name)) return;
+    mutations.push({ type: "set", key: ["audit_by", role, name, id], value: NO_OCTETS, expireInMs });
+  };
+  for (const object of auditObjects(record)) add("object", object);
+  add("actor", auditActor(record));
 }

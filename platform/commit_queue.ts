@@ -115,12 +115,12 @@ export class CommitQueue {
   }
 
   /** The versionstamp of a batch whose commit threw an error, if it was applied. If the store is silent, nothing else is accepted until it answers. */
-  async #findLate(started: StartedBatch | null, fault: unknown): Promise<string | null> {
+  async #findLate(started: StartedBatch | null): Promise<string | null> {
     if (started === null) return null;
     this.#inDoubt++;
-    if (fault instanceof StoreUnavailable) this.#refuseWaiting();
     try {
-      return await started.findOutcome({ mayArriveLate: true });
+      // The end of one connection is no outage.
+      return await started.findOutcome({ mayArriveLate: true }, () => this.#refuseWaiting());
     } catch (_closed) {
       return null;
     } finally {
@@ -163,7 +163,7 @@ export class CommitQueue {
       return applied === null ? RACED : noteApplied(batch, applied);
     } catch (fault) {
       const isKnown = fault instanceof LostHead || (fault instanceof StoreUnavailable && !fault.wasSent);
-      const applied = isKnown ? null : await this.#findLate(started, fault);
+      const applied = isKnown ? null : await this.#findLate(started);
       return applied === null ? { fault } : noteApplied(batch, applied);
     }
   }

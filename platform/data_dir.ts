@@ -214,7 +214,7 @@ async function readMasterKey(
   }
   if (hadStore) {
     throw new DataDirFault(
-      `Cannot find "${file}", the key of the store beside it. Restore it from a backup (or set COUNTERSIGN_MASTER_KEY); without it the sealed secrets are lost.`,
+      `Cannot find "${file}", the key of the store beside it. Copy it from where you keep it (a backup of the store does not contain it), or set COUNTERSIGN_MASTER_KEY. Without it, the sealed secrets are lost.`,
     );
   }
   const key = random.bytes(KEY_OCTETS);
@@ -225,25 +225,27 @@ async function readMasterKey(
 /** The master key of the environment or the directory, or `null`. @throws DataDirFault if it is invalid */
 export async function findMasterKey(path: string, masterKeyHex: string): Promise<Uint8Array | null> {
   if (masterKeyHex !== "") {
-    if (!/^[0-9a-fA-F]{64}$/.test(masterKeyHex)) {
+    if (!KEY_DIGITS.test(masterKeyHex)) {
       throw new DataDirFault("Cannot use COUNTERSIGN_MASTER_KEY: it must be 64 hexadecimal digits");
     }
     return Uint8Array.fromHex(masterKeyHex);
   }
   const file = masterKeyFile(path);
   try {
-    const key = Uint8Array.fromHex((await Deno.readTextFile(file)).trim());
-    if (key.length !== KEY_OCTETS) throw new SyntaxError("not 64 hexadecimal digits");
-    return key;
+    const text = (await Deno.readTextFile(file)).trim();
+    if (!KEY_DIGITS.test(text)) throw new SyntaxError("it must be 64 hexadecimal digits");
+    return Uint8Array.fromHex(text);
   } catch (fault) {
     if (fault instanceof Deno.errors.NotFound) return null;
     throw new DataDirFault(
       `Cannot read "${file}": ${
         faultMessage(fault)
-      }. Restore it from a backup; without it the sealed secrets are lost.`,
+      }. Copy it from where you keep it (a backup of the store does not contain it). Without it, the sealed secrets are lost.`,
     );
   }
 }
+
+const KEY_DIGITS = /^[0-9a-fA-F]{64}$/;
 
 /** All nodes of a store seal with one key. */
 function copyKeyText(path: string): string {
@@ -254,7 +256,7 @@ function copyKeyText(path: string): string {
 
 function wrongKeyMessage(path: string, { kvUrl = "" }: DataDirOptions): string {
   return kvUrl === ""
-    ? "Cannot open the store with this master key: it was created with another key. Restore master.key (or COUNTERSIGN_MASTER_KEY) from a backup."
+    ? "Cannot open the store with this master key: it was created with another key. Copy its master.key from where you keep it, or set COUNTERSIGN_MASTER_KEY."
     : `Cannot open the store "${kvUrl}" with this master key: it was created with another key. ${
       copyKeyText(path)
     }`;

@@ -2,7 +2,7 @@
 // callers who share an address do not block each other. Bounded.
 
 import { canonicalName } from "./canonical_name.ts";
-import { LimitTable, type LimitTableDeps } from "./limit_table.ts";
+import { LimitTable, type LimitTableDeps, readTimes } from "./limit_table.ts";
 import type { Clock } from "./runtime.ts";
 import { sourceKey } from "./addresses.ts";
 
@@ -24,55 +24,6 @@ interface CountedKey {
   readonly max: number;
 }
 
-/** The failures of one process, in memory. */
-export class FailureLimit {
-  readonly #clock: Clock;
-  /** Times of the failures of each key, the oldest first. The key that failed longest ago comes first. */
-  readonly #failures = new Map<string, number[]>();
-
-  constructor({ clock }: { clock: Clock }) {
-    this.#clock = clock;
-  }
-
-  /** Milliseconds until a further try; 0: now. */
-  waitMs(key: FailureKey): number {
-    return this.#failures.size === 0 ? 0 : Math.max(...countedKeys(key).map((one) => this.#waitOf(one)));
-  }
-
-  /** Counts a failure. The returned function removes it again. */
-  fail(key: FailureKey): () => void {
-    const atMs = this.#clock.nowMs();
-    const lists = countedKeys(key).map(({ key, max }) => {
-      const recent = this.#recent(key);
-      recent.push(atMs);
-      if (recent.length > max) recent.shift();
-      this.#failures.delete(key);
-      this.#failures.set(key, recent);
-      return recent;
-    });
-    deleteOldest(this.#failures, MAX_KEYS);
-    return () => {
-      for (const recent of lists) {
-        const at = recent.indexOf(atMs);
-        if (at >= 0) recent.splice(at, 1);
-      }
-    };
-  }
-
-  #recent(key: string): number[] {
-    const recent = this.#failures.get(key) ?? [];
-    const endMs = this.#clock.nowMs() - WINDOW_MS;
-    while (recent[0] !== undefined && recent[0] <= endMs) recent.shift();
-    return recent;
-  }
-
-  #waitOf({ key, max }: CountedKey): number {
-    const recent = this.#recent(key);
-    const decisive = recent[recent.length - max];
-    return decisive === undefined ? 0 : Math.max(1, decisive + WINDOW_MS - this.#clock.nowMs());
-  }
-}
-
 /** Names have no line break, so the key of each pair of source and name is unique. */
 function countedKeys({ source, name }: FailureKey): CountedKey[] {
   const own = {
@@ -92,7 +43,7 @@ function deleteOldest(map: Map<string, unknown>, max: number): void {
 /** The result of {@link SharedFailureLimit.take}. */
 export type FailureTaken = { readonly waitMs: number } | { readonly forgive: () => Promise<void> };
 
-/** The same limit over all nodes that share a store. */
+/** The limit of all nodes that share a store; with one node, in memory. */
 export class SharedFailureLimit {
   readonly #clock: Pick<Clock, "nowMs">;
   /** Times of the failures of each key, the oldest first. */
@@ -101,11 +52,22 @@ export class SharedFailureLimit {
   /** @param options.name differs for each limit */
   constructor(deps: LimitTableDeps, { name }: { name: string }) {
     this.#clock = deps.clock;
-    this.#failures = new LimitTable(deps, {
+    this.#failures = new LimitTable<readonly number[]>(deps, {
       name,
       maxRows: MAX_KEYS,
       expiresMs: (times) => (times.at(-1) ?? -Infinity) + WINDOW_MS,
+      read: readTimes,
     });
+  }
+
+  /** Milliseconds until a further try, as far as memory has the failures of other nodes; 0: now. */
+  waitMs(key: FailureKey): number {
+    const sinceMs = this.#clock.nowMs() - WINDOW_MS;
+    return Math.max(
+      ...countedKeys(key).map(({ key, max }) =>
+        this.#waitOf((this.#failures.inMemory(key) ?? []).filter((time) => time > sinceMs), max)
+      ),
+    );
   }
 
   /** Counts a failure before the try, so that concurrent tries do not exceed the limit. Returns the wait if there may be no try now. */

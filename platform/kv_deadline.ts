@@ -4,6 +4,7 @@
 
 import type { Clock } from "./runtime.ts";
 import { StoreUnavailable } from "./store_fault.ts";
+import { type WatchingKv, watchingKv } from "./watching_kv.ts";
 
 /** Limits of one call, in milliseconds. */
 export interface KvDeadlines {
@@ -56,7 +57,7 @@ interface PendingCall {
  * calls reject at once. A commit that rejects with `wasSent` has an UNKNOWN outcome: it may have been applied, and it may still be applied
  * later, also after the store answered other calls. The caller must prevent that with a check (platform/cluster/change_log.ts).
  */
-export class KvConnection implements Deno.Kv {
+export class KvConnection implements Deno.Kv, WatchingKv {
   readonly #deps: KvConnectionDeps;
   readonly #deadlines: KvDeadlines;
   readonly #pending = new Set<PendingCall>();
@@ -122,6 +123,13 @@ export class KvConnection implements Deno.Kv {
     options?: { raw?: boolean },
   ): ReadableStream<{ [K in keyof T]: Deno.KvEntryMaybe<T[K]> }> {
     return this.#kv.watch<T>(keys, options);
+  }
+
+  /** Has a deadline of its own. */
+  waitForChange(...[keys, options]: Parameters<WatchingKv["waitForChange"]>): Promise<void> {
+    const watching = this.#state === "open" ? watchingKv(this.#kv) : null;
+    return watching?.waitForChange(keys, options) ??
+      Promise.reject(new StoreUnavailable("The store cannot be watched"));
   }
 
   commitVersionstamp(): symbol {

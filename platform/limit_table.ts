@@ -22,6 +22,21 @@ export interface LimitTableOptions<Row> {
   readonly maxRows: number;
   /** When the row no longer limits anything. */
   readonly expiresMs: (row: Row) => number;
+  /**
+   * A row as stored by any node. Times after `nowMs` are of a node whose clock is ahead: they count as `nowMs`, so that they do not limit for
+   * longer. A value of another form, which a later version may have written, becomes a row that limits nothing.
+   */
+  readonly read: (value: unknown, nowMs: number) => Row;
+}
+
+/** A stored time for {@link LimitTableOptions.read}; 0 for a value of another form. */
+export function readTime(value: unknown, nowMs: number): number {
+  return typeof value === "number" && Number.isFinite(value) ? Math.min(value, nowMs) : 0;
+}
+
+/** Stored times for {@link LimitTableOptions.read}; none for a value of another form. */
+export function readTimes(value: unknown, nowMs: number): number[] {
+  return Array.isArray(value) ? value.map((time) => readTime(time, nowMs)) : [];
 }
 
 /** Receives the rows of the keys, and returns the new ones (`null`: no row), or `null` to change nothing. Runs again after a lost race. */
@@ -49,13 +64,18 @@ export class LimitTable<Row> {
     this.#deps = deps;
     this.#options = options;
     this.#shared?.store.follow(["tries", options.name], ({ key, value, versionstamp }) => {
-      this.#mirror(String(key[2]), value as Row | null, versionstamp);
+      this.#mirror(String(key[2]), this.#read(value), versionstamp);
     });
   }
 
   /** How many rows are in memory. */
   get size(): number {
     return this.#rows.size;
+  }
+
+  /** The row of a key as memory has it; `undefined` without one that is in force. */
+  inMemory(key: string): Row | undefined {
+    return this.#current(this.#idOf(key));
   }
 
   /** The rows of keys; `undefined` without one that is in force. */
@@ -144,8 +164,14 @@ export class LimitTable<Row> {
   }
 
   async #readAll(store: NonNullable<LimitTableDeps["store"]>): Promise<void> {
-    const rows = store.list<Row>(["tries", this.#options.name], { limit: this.#options.maxRows });
-    for await (const { key, value, versionstamp } of rows) this.#mirror(String(key[2]), value, versionstamp);
+    const rows = store.list(["tries", this.#options.name], { limit: this.#options.maxRows });
+    for await (const { key, value, versionstamp } of rows) {
+      this.#mirror(String(key[2]), this.#read(value), versionstamp);
+    }
+  }
+
+  #read(value: unknown): Row | null {
+    return value === null ? null : this.#options.read(value, this.#deps.clock.nowMs());
   }
 
   #mirror(id: string, row: Row | null, versionstamp: string | null): void {

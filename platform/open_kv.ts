@@ -142,9 +142,9 @@ async function openRemote(
 
 const SILENT = `the server did not answer within ${
   OPEN_TIMEOUT_MS / 1000
-} s. Check that it runs and can be reached, or correct store.kv.`;
+} s. Check that it runs and can be reached, and that the address is right.`;
 
-const NO_ENDPOINT = "its answer is not that of a KV Connect endpoint. Correct store.kv.";
+const NO_ENDPOINT = "its answer is not that of a KV Connect endpoint. Correct the address (store.kv).";
 
 /** The metadata exchange, sent before the runtime sends its own: it has a deadline, and its status tells the faults apart. */
 function exchangeMetadata(
@@ -164,7 +164,7 @@ function metadataProblem(answer: FetchResult): string | null {
   if (!answer.ok) {
     return answer.loss.detail === NO_ANSWER_IN_TIME.detail
       ? SILENT
-      : `${answer.loss.detail}. Check that the server runs and can be reached, or correct store.kv.`;
+      : `${answer.loss.detail}. Check that the server runs and can be reached, and that the address is right.`;
   }
   const { status, body } = answer;
   if (status === 401 || status === 403) {
@@ -174,7 +174,7 @@ function metadataProblem(answer: FetchResult): string | null {
     return `the server redirects to another address (HTTP ${status}). Set store.kv to that address.`;
   }
   if (status >= 400 && status < 500) {
-    return `it is not a KV Connect endpoint (HTTP ${status}). Correct store.kv.`;
+    return `it is not a KV Connect endpoint (HTTP ${status}). Correct the address (store.kv).`;
   }
   if (status !== 200) return `the server fails (HTTP ${status}). Check its log, and try again.`;
   if (body === null) return answer.flaw === "out_of_time" ? SILENT : NO_ENDPOINT;

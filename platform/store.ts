@@ -36,6 +36,10 @@ export interface Store {
   get<T>(key: Deno.KvKey): Promise<StoreEntry<T>>;
   /** All entries below `prefix`, in key order, read in batches of up to 500. */
   list<T>(prefix: Deno.KvKey, options?: { limit?: number; reverse?: boolean }): AsyncIterable<StoreEntry<T>>;
+  /** Hands all entries below `prefix` to `apply`. An entry that `apply` cannot read is reported ({@link onUnreadable}), and the others are loaded. */
+  load(prefix: Deno.KvKey, apply: ApplyEntry): Promise<void>;
+  /** `report` is called for each entry that cannot be read: of a load, or of a change of another node. */
+  onUnreadable(report: (key: Deno.KvKey, fault: unknown) => void): void;
   /** Entries from `start` (inclusive) to `end` (exclusive), in key order, or in `reverse`. */
   range<T>(
     selector: { start: Deno.KvKey; end: Deno.KvKey },
@@ -105,6 +109,10 @@ export function createStore(
     async *list<T>(prefix: Deno.KvKey, options: { limit?: number; reverse?: boolean } = {}) {
       yield* kv.list<T>({ prefix }, { ...options, batchSize: 500 });
     },
+    async load(prefix, apply) {
+      for await (const entry of kv.list({ prefix }, { batchSize: 500 })) followers.tryApply(entry, apply);
+    },
+    onUnreadable: (report) => void (followers.onUnreadable = report),
     async *range<T>(
       selector: { start: Deno.KvKey; end: Deno.KvKey },
       options: { limit?: number; reverse?: boolean } = {},
@@ -154,13 +162,14 @@ function commitOnBasis(queue: CommitQueue, transaction: KvTransaction): Promise<
   for (const mutation of transaction.mutations) {
     const { key, basis } = mutation;
     if (basis === undefined) continue;
+    const { before } = basis;
     const text = keyText(key);
     // The version is read when the batch is sent, because an earlier write of this process may be in progress.
-    if (!written.has(text)) {
+    if (before !== null && !written.has(text)) {
       checks.push({
         key,
         get versionstamp() {
-          return basis.before.versionstamp;
+          return before.versionstamp;
         },
       });
     }

@@ -4,7 +4,7 @@
 // change, and shown on the phone's page and on /me until the user confirms it.
 
 import { canonicalName } from "./canonical_name.ts";
-import type { Check, Mutation, Store } from "./store.ts";
+import type { Check, Store } from "./store.ts";
 import type { KvMutation } from "./commit_batch.ts";
 
 /** The record that a name belongs to at one time. */
@@ -29,15 +29,20 @@ export interface RecordDirectory {
   isDeleted(canonical: string): Promise<boolean>;
 }
 
+/** The prefix of the removals of all users. */
+export function departurePrefix(target: string): Deno.KvKey {
+  return ["user_departure", target];
+}
+
 /** The key of a user's last removal. */
 export function departureKey(target: string, canonical: string): Deno.KvKey {
-  return ["user_departure", target, canonical];
+  return [...departurePrefix(target), canonical];
 }
 
 /** Records the removal of a user. Add it to the commit that deletes or deactivates the user; `id` is new each time. */
 export function departureMutation(
   { target, user, id }: { target: string; user: string; id: string },
-): Mutation {
+): KvMutation {
   return { type: "set", key: departureKey(target, user), value: id };
 }
 

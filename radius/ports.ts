@@ -249,6 +249,8 @@ export interface GatewayMonitor {
   liveSteps(limit: number): Iterable<{ readonly id: string; readonly step: string }>;
   /** How many conversations are alive. */
   alive(): number;
+  /** Live conversations that this node handled last. */
+  aliveHere(): number;
   counters(): Readonly<Record<string, number>>;
   observe(observer: GatewayObserver): () => void;
   /** A live or recently ended conversation; `null` if it is not in memory. */

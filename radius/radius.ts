@@ -136,19 +136,20 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const acceptAttributes = new AcceptAttributes({ settings: radius, directory: deps.directory });
   const replies = new ReplyAttributeRegistry({ store, settings: radius, accept: acceptAttributes });
   await replies.load();
-  const changed = monitor.changed;
+  const { changed, followed } = monitor;
   const ending = { store, clock, log, target, conversations, counters, secondFactor, changed, peers };
   const offboarding = new Offboarding({
     ...ending,
     ...{ pairings, recoveryCodes, orderedId: state.orderedId },
     conversationTtlMs: radius.conversationTtlMs,
   });
+  await offboarding.load();
   const clientDiscovery = createClientDiscovery({ clock });
   const server = createServer(deps, {
     ...state,
     ...{ counters, packets, monitor, clients, clientDiscovery, firstFactor, acceptAttributes, offboarding },
   });
-  const stopSweeping = sweepEachSecond({ ...ending, sessions });
+  const stopSweeping = sweepEachSecond({ ...ending, followed, sessions });
   const dryRunDeps = { ...factorDeps(deps), pairings, limits, recoveryCodes };
   return {
     ...{
@@ -179,12 +180,14 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
 /** Tells the known tuples of a login at another node. */
 function noteTuple(
   sharedTuples: SharedTuples,
-  { hasToken, tuple, user, outcome }: Conversation,
+  { hasToken, tuple, user, outcome, signed, moments }: Conversation,
   isNew: boolean,
 ): void {
   if (hasToken) return;
   const place = placeOfTuple(tuple, user);
-  if (isNew) sharedTuples.distinguishes({ place, user, busy: false, proven: true });
+  // Without a signature, a packet without a password proves nothing: the menu was its answer, or it was rejected.
+  const proven = signed || (outcome !== "rejected" && moments[0]?.row !== "empty_password");
+  if (isNew) sharedTuples.distinguishes({ place, user, busy: false, proven });
   if (outcome !== null) sharedTuples.concluded(place, user);
 }
 
@@ -241,7 +244,7 @@ async function loadState({ config, store, vault, clock, random, log, peers }: Ra
   if (loaded.alive > 0) log.info("conversations of an earlier run continue", { conversations: loaded.alive });
   return {
     ...{ tokenOf, orderedId, conversations, sharedTuples, pairings, limits, recoveryCodes, signingClients },
-    sessions,
+    ...{ sessions, hashSeed },
     /** Adds a listener for conversations that other nodes changed. */
     onFollowed: (listener: (conversation: Conversation) => void) => void listeners.push(listener),
   };

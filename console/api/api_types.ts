@@ -44,6 +44,9 @@ export interface ApprovalList {
   readonly items: readonly PendingApproval[];
 }
 
+/** The names of the nodes, by id; empty while there is one node. */
+export type NodeNames = Readonly<Record<string, string>>;
+
 /** The current state. Later changes are in the stream after `at`. */
 export interface LiveSnapshot {
   readonly at: string;
@@ -56,6 +59,7 @@ export interface LiveSnapshot {
   readonly newestStray: number;
   readonly approvals: ApprovalList | null;
   readonly outbox: readonly OutboxItem[] | null;
+  readonly nodes: NodeNames;
 }
 
 /** One message of the live stream. Its id is `upTo`; ids are `<epoch>.<number>`, one number a conversation's change. */
@@ -70,6 +74,7 @@ export interface LiveMessage {
   readonly newestStray?: number;
   readonly approvals?: ApprovalList;
   readonly outbox?: readonly OutboxItem[];
+  readonly nodes?: NodeNames;
   /** The buffer was full: fetch the snapshot again. */
   readonly lost?: number;
 }

@@ -25,20 +25,20 @@ export async function* readStore(
   kv: Deno.Kv,
   { nowMs, settings, signal, batchEntries = MAX_BATCH_ENTRIES }: ReadStoreOptions,
 ): AsyncGenerator<readonly BackupRecord[]> {
-  for (let cursor = "", count = batchEntries; count === batchEntries;) {
+  const entries = kv.list({ prefix: [] }, { batchSize: batchEntries })[Symbol.asyncIterator]();
+  for (let count = batchEntries; count === batchEntries;) {
     signal?.throwIfAborted();
-    const page = { limit: batchEntries, batchSize: batchEntries, ...(cursor === "" ? {} : { cursor }) };
-    const entries = kv.list({ prefix: [] }, page);
     const records: BackupRecord[] = [];
-    count = 0;
     const now = nowMs();
-    for await (const { key, value } of entries) {
-      count++;
+    // The list reads as many entries in a call, so the first of them reads the batch. A client of KV Connect has no cursor for this.
+    for (count = 0; count < batchEntries; count++) {
+      const { value: entry, done } = await entries.next();
+      if (done === true) break;
+      const { key, value } = entry;
       if (isTransient(key)) continue;
       const expiresAtMs = expiryOf({ key, value }, { nowMs: now, settings });
       if (expiresAtMs === null || expiresAtMs > now) records.push({ kind: "set", key, value, expiresAtMs });
     }
-    cursor = entries.cursor;
     yield records;
   }
 }

@@ -87,7 +87,9 @@ export class StoreWriter {
         continue;
       }
       const { expiresAtMs } = record;
-      operation.set(record.key, record.value, expiresAtMs === null ? {} : { expireIn: expiresAtMs - nowMs });
+      // Deno KV takes whole milliseconds, and a time that was computed from an id has fractions.
+      const expireIn = expiresAtMs === null ? {} : { expireIn: Math.ceil(expiresAtMs - nowMs) };
+      operation.set(record.key, record.value, expireIn);
       written++;
     }
     try {

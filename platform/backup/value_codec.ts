@@ -1,7 +1,7 @@
 // The encoding of keys and values in a backup. Common values have a compact form that no runtime defines; every other value that Deno KV
 // accepts (errors, regular expressions, cycles) is in V8's format for structured clones.
 
-import { deserialize, serialize } from "node:v8";
+import { Deserializer, Serializer } from "node:v8";
 import { BackupFault, type OctetReader, type OctetWriter } from "./octets.ts";
 
 const TAGS = {
@@ -41,7 +41,11 @@ export function writeValue(writer: OctetWriter, value: unknown): void {
   } catch (fault) {
     if (!(fault instanceof NoCompactForm)) throw fault;
     writer.truncate(start);
-    const octets = serialize(value);
+    // Not serialize() of node:v8: what it writes of a typed array is read as a view of the whole block, and Deno KV would store that block.
+    const serializer = new Serializer();
+    serializer.writeHeader();
+    serializer.writeValue(value);
+    const octets = serializer.releaseBuffer();
     writer.octet(TAGS.clone);
     writer.count(octets.length);
     writer.octets(octets);
@@ -227,7 +231,9 @@ function readBigint(reader: OctetReader): bigint {
 function readClone(reader: OctetReader): unknown {
   const octets = reader.octets(reader.count());
   try {
-    return deserialize(octets);
+    const deserializer = new Deserializer(octets);
+    deserializer.readHeader();
+    return deserializer.readValue();
   } catch (fault) {
     throw new BackupFault("a value in V8's format cannot be read by this version of the runtime", {
       cause: fault,

@@ -1,9 +1,10 @@
 // This process as one of several nodes on a store: its record, the other nodes, and its leases.
 
 import type { Log } from "../log.ts";
-import type { CancelTimer, Clock } from "../runtime.ts";
+import type { Clock } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import { type LeaseDeps, NO_LEASE, NodeLease, type WriteLease } from "./lease.ts";
+import { LogFollower } from "./log_follower.ts";
 import { type KnownNode, type NodeRecord, Nodes } from "./nodes.ts";
 import { type PeerKey, PeerKeys } from "./peer_keys.ts";
 import type { SharedLog } from "./shared_log.ts";
@@ -53,18 +54,14 @@ export const ALONE: ClusterFigures = {
   leases: 0,
 };
 
-/** A change of another node is seen after at most this time, if no packet or request asks for it earlier. */
-const POLL_MS = 100;
-
 const NO_KEYS: readonly PeerKey[] = [];
 
 export class Cluster {
   readonly #deps: ClusterDeps;
   readonly #nodes: Nodes | null;
   readonly #leases = new Map<string, NodeLease>();
-  #cancelPoll: CancelTimer = () => undefined;
+  #follower: LogFollower | null = null;
   #keys: PeerKeys | null = null;
-  #isClosed = false;
 
   constructor(deps: ClusterDeps) {
     this.#deps = deps;
@@ -122,15 +119,21 @@ export class Cluster {
   /** Announces this node. Follows the other nodes from now on, and knows the clocks of those that are alive. */
   async start(): Promise<void> {
     const nodes = this.#nodes;
-    if (nodes === null) return;
+    const { shared, clock, log, store } = this.#deps;
+    if (nodes === null || shared === null) return;
     const keys = this.#keys = await PeerKeys.create(this.#deps.secret);
     await nodes.start();
-    const update = (): void =>
-      keys.update(nodes.list().filter(({ isSelf, isAlive }) => !isSelf && isAlive), this.#deps.clock.nowMs());
+    const peers = () => nodes.list().filter(({ isSelf, isAlive }) => !isSelf && isAlive);
+    const update = (): void => keys.update(peers(), clock.nowMs());
     nodes.onChange(update);
     await nodes.awaitClocks();
     update();
-    this.#pollLater();
+    this.#follower = new LogFollower({
+      ...{ kv: shared.watching, clock, log, catchUp: store.catchUp },
+      caughtUpMs: () => shared.reader.caughtUpMs,
+      peers: () => peers().map(({ node }) => node),
+    });
+    void this.#follower.run();
   }
 
   /** Everything is loaded into memory. Changes of other nodes that came during the load are applied again. */
@@ -150,8 +153,7 @@ export class Cluster {
 
   /** Releases the leases and removes the record of this node. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#cancelPoll();
+    this.#follower?.close();
     await Promise.all([...this.#leases.values()].map((lease) => lease.close()));
     await this.#nodes?.close();
   }
@@ -170,15 +172,5 @@ export class Cluster {
 
   #lagMs({ reader }: SharedLog): number {
     return Math.max(0, this.#deps.clock.nowMs() - reader.caughtUpMs);
-  }
-
-  #pollLater(): void {
-    const { clock, store, log } = this.#deps;
-    this.#cancelPoll = clock.after(POLL_MS, () => {
-      const caughtUp = store.catchUp() ?? Promise.resolve();
-      void caughtUp.catch((fault: unknown) =>
-        log.debug("the changes of other nodes cannot be read", { fault: String(fault) })
-      ).finally(() => this.#isClosed ? undefined : this.#pollLater());
-    });
   }
 }

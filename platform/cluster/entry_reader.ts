@@ -65,7 +65,7 @@ export class EntryReader {
         if (ownWrites.touched(entry.key, since)) again.push(entry.key);
         else followers.apply(entry);
       });
-      if (again.length > 0) await ownWrites.settled();
+      if (again.length > 0) await ownWrites.settled(again);
       left = again;
     }
   }
@@ -87,7 +87,7 @@ export class EntryReader {
 export class OwnWrites {
   readonly #running = new Map<string, number>();
   readonly #finished = new Map<string, number>();
-  #waiting: (() => void)[] = [];
+  readonly #waiting = new Set<Waiting>();
   #tick = 0;
 
   begin(keys: readonly Deno.KvKey[]): void {
@@ -106,14 +106,17 @@ export class OwnWrites {
       else this.#running.set(text, running);
       this.#finished.delete(text);
       this.#finished.set(text, this.#tick);
+      for (const { left } of this.#waiting) countDown(left, text);
     }
     for (const oldest of this.#finished.keys()) {
       if (this.#finished.size <= MAX_FINISHED) break;
       this.#finished.delete(oldest);
     }
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const resume of waiting) resume();
+    for (const waiting of this.#waiting) {
+      if (waiting.left.size > 0) continue;
+      this.#waiting.delete(waiting);
+      waiting.resume();
+    }
   }
 
   /** The present, for {@link touched}. */
@@ -127,11 +130,29 @@ export class OwnWrites {
     return this.#running.has(text) || (this.#finished.get(text) ?? 0) > mark;
   }
 
-  /** Resolves when one of the running writes has ended. */
-  settled(): Promise<void> {
-    if (this.#running.size === 0) return Promise.resolve();
-    return new Promise((resolve) => void this.#waiting.push(resolve));
+  /** Resolves when the writes of these keys that run now have ended. */
+  settled(keys: readonly Deno.KvKey[]): Promise<void> {
+    const left = new Map<string, number>();
+    for (const text of keys.map(keyText)) {
+      const running = this.#running.get(text);
+      if (running !== undefined) left.set(text, running);
+    }
+    if (left.size === 0) return Promise.resolve();
+    return new Promise((resume) => void this.#waiting.add({ left, resume }));
   }
+}
+
+interface Waiting {
+  /** How many writes of each key have not ended. */
+  readonly left: Map<string, number>;
+  readonly resume: () => void;
+}
+
+function countDown(left: Map<string, number>, text: string): void {
+  const count = left.get(text);
+  if (count === undefined) return;
+  if (count === 1) left.delete(text);
+  else left.set(text, count - 1);
 }
 
 /** More writes than this node finishes while a read is in progress. */

@@ -1,6 +1,9 @@
 // The parts of this process that mirror records of the store in memory. They learn what other nodes changed.
 
-/** Takes over the stored value of a key; `null`: the key was deleted. Synchronous, idempotent, and never throws. */
+/**
+ * Takes over the stored value of a key; `null`: the key was deleted. Synchronous and idempotent. It throws if it cannot read the value, for example
+ * because a later version wrote it; what it has then stays usable.
+ */
 export type ApplyEntry = (entry: Deno.KvEntryMaybe<unknown>) => void;
 
 /**
@@ -26,8 +29,8 @@ export class Followers {
   readonly #entries = new Map<Deno.KvKeyPart, EntryFollower[]>();
   readonly #groups = new Map<Deno.KvKeyPart, GroupFollower[]>();
   readonly #finishers: FinishRun[] = [];
-  /** Called if a follower throws. */
-  onFault: (key: Deno.KvKey, fault: unknown) => void = () => undefined;
+  /** Called if an entry cannot be read. */
+  onUnreadable: (key: Deno.KvKey, fault: unknown) => void = () => undefined;
 
   /** Calls `apply` with the entries below `prefix` that other nodes change. */
   follow(prefix: Deno.KvKey, apply: ApplyEntry): void {
@@ -68,12 +71,16 @@ export class Followers {
   /** An entry that a follower cannot read, for example one of a later version, must not keep the others from following. */
   apply(entry: Deno.KvEntryMaybe<unknown>): void {
     for (const { prefix, apply } of this.#entries.get(entry.key[0] as Deno.KvKeyPart) ?? []) {
-      if (!startsWith(entry.key, prefix)) continue;
-      try {
-        apply(entry);
-      } catch (fault) {
-        this.onFault(entry.key, fault);
-      }
+      if (startsWith(entry.key, prefix)) this.tryApply(entry, apply);
+    }
+  }
+
+  /** The same for an entry that is loaded. */
+  tryApply(entry: Deno.KvEntryMaybe<unknown>, apply: ApplyEntry): void {
+    try {
+      apply(entry);
+    } catch (fault) {
+      this.onUnreadable(entry.key, fault);
     }
   }
 

@@ -38,7 +38,7 @@ export interface NodeFigures {
 export interface KnownNode extends NodeRecord {
   readonly isSelf: boolean;
   readonly isAlive: boolean;
-  /** Its clock minus this node's clock, as far as a beat shows it. */
+  /** Its clock minus this node's clock, as far as its beats show it. */
   readonly clockOffsetMs: number;
 }
 
@@ -57,6 +57,8 @@ const RECORD_RETENTION_MS = 60_000;
 /** How long a start waits for the clocks of the other nodes. A node beats at once when it sees a new one. A dead node never does. */
 const CLOCKS_WAIT_MS = 1500;
 const CLOCKS_POLL_MS = 25;
+/** The difference of two clocks is the largest that so many beats showed, because a late beat only makes it smaller. */
+const CLOCK_BEATS = 5;
 /** A smaller difference may come from the time that a beat takes to arrive. */
 const SMALL_OFFSET_MS = 2000;
 
@@ -64,8 +66,8 @@ interface Peer {
   record: NodeRecord;
   /** Beats of this node since the record changed. */
   missed: number;
-  /** `null` until the node beats: a record that was found at the start may be old. */
-  clockOffsetMs: number | null;
+  /** The differences of the clocks at the last beats. None until the node beats: a record that was found at the start may be old. */
+  readonly offsetsMs: readonly number[];
 }
 
 export class Nodes {
@@ -78,16 +80,19 @@ export class Nodes {
 
   constructor(deps: NodesDeps) {
     this.#deps = deps;
-    deps.store.follow(["node"], ({ key, value }) => this.#apply(String(key[1]), value as NodeRecord | null));
+    deps.store.follow(["node"], ({ key, value }) => {
+      const node = String(key[1]);
+      this.#apply(node, value === null ? null : this.#read(node, value));
+    });
   }
 
   /** Loads the other nodes, and announces this one. */
   async start(): Promise<void> {
     const { store } = this.#deps;
-    for await (const { key, value: record } of store.list<NodeRecord>(["node"])) {
+    for await (const { key, value } of store.list(["node"])) {
       const node = String(key[1]);
-      if (record !== null && node !== store.node) {
-        this.#peers.set(node, { record, missed: 0, clockOffsetMs: null });
+      if (value !== null && node !== store.node) {
+        this.#peers.set(node, { record: this.#read(node, value), missed: 0, offsetsMs: [] });
       }
     }
     await this.#announce();
@@ -103,7 +108,7 @@ export class Nodes {
       name === own.name && http === own.http && radius.join() === own.radius.join();
     for (const endMs = clock.nowMs() + CLOCKS_WAIT_MS; clock.nowMs() < endMs;) {
       await store.catchUp();
-      const unknown = [...this.#peers.values()].filter(({ clockOffsetMs }) => clockOffsetMs === null);
+      const unknown = [...this.#peers.values()].filter(({ offsetsMs }) => offsetsMs.length === 0);
       if (unknown.every(({ record }) => isFormerSelf(record))) return;
       await new Promise<void>((resolve) => void clock.after(CLOCKS_POLL_MS, resolve));
     }
@@ -124,7 +129,7 @@ export class Nodes {
 
   /** The clock of a node minus the clock of this node; 0 if it is small or unknown. */
   clockOffsetMs(node: string): number {
-    const offsetMs = this.#peers.get(node)?.clockOffsetMs ?? 0;
+    const offsetMs = offsetOf(this.#peers.get(node));
     return Math.abs(offsetMs) < SMALL_OFFSET_MS ? 0 : offsetMs;
   }
 
@@ -139,11 +144,11 @@ export class Nodes {
   /** All known nodes, this one first, then the others by the time of their start. */
   list(): KnownNode[] {
     const self = { ...this.#describe(), isSelf: true, isAlive: true, clockOffsetMs: 0 };
-    const others = [...this.#peers.values()].map(({ record, missed, clockOffsetMs }) => ({
-      ...record,
+    const others = [...this.#peers.values()].map((peer) => ({
+      ...peer.record,
       isSelf: false,
-      isAlive: missed < DEAD_BEATS,
-      clockOffsetMs: clockOffsetMs ?? 0,
+      isAlive: peer.missed < DEAD_BEATS,
+      clockOffsetMs: offsetOf(peer),
     }));
     return [self, ...others.toSorted((a, b) => a.startedMs - b.startedMs)];
   }
@@ -152,6 +157,24 @@ export class Nodes {
   onChange(notify: () => void): () => void {
     this.#listeners.add(notify);
     return () => this.#listeners.delete(notify);
+  }
+
+  /** The record of another node. Fields that a node of another version lacks have neutral values, because every node needs the beats of all others. */
+  #read(node: string, value: unknown): NodeRecord {
+    const stored = (typeof value === "object" ? value : {}) as Readonly<Record<string, unknown>>;
+    const writtenMs = numberOf(stored.writtenMs, this.#deps.clock.nowMs());
+    return {
+      node,
+      name: textOf(stored.name, node),
+      version: textOf(stored.version, ""),
+      startedMs: numberOf(stored.startedMs, writtenMs),
+      radius: Array.isArray(stored.radius) ? stored.radius.map(String) : [],
+      http: textOf(stored.http, ""),
+      beat: numberOf(stored.beat),
+      writtenMs,
+      figures: readFigures(stored.figures),
+      publicKey: textOf(stored.publicKey, ""),
+    };
   }
 
   #describe(): NodeRecord {
@@ -164,11 +187,9 @@ export class Nodes {
     const known = this.#peers.get(node);
     if (record === null) this.#peers.delete(node);
     else if (known?.record.beat !== record.beat) {
-      this.#peers.set(node, {
-        record,
-        missed: 0,
-        clockOffsetMs: record.writtenMs - this.#deps.clock.nowMs(),
-      });
+      const offsetMs = record.writtenMs - this.#deps.clock.nowMs();
+      const offsetsMs = [...known?.offsetsMs ?? [], offsetMs].slice(-CLOCK_BEATS);
+      this.#peers.set(node, { record, missed: 0, offsetsMs });
       // The new node needs the clock of this one before it reads anything with a time.
       if (known === undefined && this.#beat > 0 && !this.#isClosed) {
         void this.#announce().catch((fault) => this.#unrecorded(fault));
@@ -213,6 +234,29 @@ export class Nodes {
   #notify(): void {
     for (const notify of [...this.#listeners]) notify();
   }
+}
+
+function textOf(field: unknown, other: string): string {
+  return typeof field === "string" ? field : other;
+}
+
+function numberOf(field: unknown, other = 0): number {
+  return typeof field === "number" && Number.isFinite(field) ? field : other;
+}
+
+function readFigures(value: unknown): NodeFigures {
+  const stored = (typeof value === "object" ? value : null) as Readonly<Record<string, unknown>> | null;
+  return {
+    waiting: numberOf(stored?.waiting),
+    requestsPerS: numberOf(stored?.requestsPerS),
+    rssOctets: numberOf(stored?.rssOctets),
+    lagMs: numberOf(stored?.lagMs),
+    leases: Array.isArray(stored?.leases) ? stored.leases.map(String) : [],
+  };
+}
+
+function offsetOf(peer: Peer | undefined): number {
+  return peer === undefined || peer.offsetsMs.length === 0 ? 0 : Math.max(...peer.offsetsMs);
 }
 
 function nameOf({ node, name, radius }: NodeRecord): Record<string, string> {

@@ -9,7 +9,8 @@ interface Version {
 
 /** What a mutation was computed from. The store checks `before` and fills `after`. */
 export interface Basis {
-  readonly before: Readonly<Version>;
+  /** `null`: the mutation depends on nothing. */
+  readonly before: Readonly<Version> | null;
   readonly after: Version;
 }
 
@@ -32,9 +33,12 @@ export class RecordVersions {
     if (!this.#isShared) return undefined;
     const text = keyText(key);
     const before = this.#versions.get(text) ?? { versionstamp: null };
-    const after: Version = { versionstamp: UNKNOWN };
-    this.#remember(text, after);
-    return { before, after };
+    return { before, after: this.#next(text) };
+  }
+
+  /** For a write that depends on nothing: only the version that it makes is remembered. */
+  overwriteOf(key: Deno.KvKey): Basis | undefined {
+    return this.#isShared ? { before: null, after: this.#next(keyText(key)) } : undefined;
   }
 
   /** The version of a record as this node knows it, for a check without a write. */
@@ -50,10 +54,11 @@ export class RecordVersions {
     else this.#remember(text, { versionstamp });
   }
 
-  /** The record was written without a basis. */
-  forget(key: Deno.KvKey): void {
-    if (!this.#isShared) return;
-    this.#remember(keyText(key), { versionstamp: UNKNOWN });
+  /** The version of a write that is not durable yet. */
+  #next(text: string): Version {
+    const version = { versionstamp: UNKNOWN };
+    this.#remember(text, version);
+    return version;
   }
 
   #remember(text: string, version: Version): void {

@@ -1,13 +1,15 @@
 // This node's part in a shared store: its change log in two lanes, its followers, and the reader of the logs of other nodes.
 
 import type { Clock } from "../runtime.ts";
+import { type WatchingKv, watchingKv } from "../watching_kv.ts";
 import { ChangeReader } from "./change_reader.ts";
 import { type LoggedBatch, LogLane, LostHead } from "./change_log.ts";
 import { EntryReader, OwnWrites } from "./entry_reader.ts";
 import { Followers } from "./followers.ts";
 
 /** The lanes of the commit queue, with a log each, because their batches overlap. */
-export type LaneName = "any" | "journal";
+export const LANES = ["any", "journal"] as const;
+export type LaneName = typeof LANES[number];
 
 export interface SharedLogDeps {
   readonly kv: Deno.Kv;
@@ -47,12 +49,18 @@ export class SharedLog {
     });
   }
 
+  /** `null` if the store does not say when a log changes. */
+  get watching(): WatchingKv | null {
+    return watchingKv(this.#deps.kv);
+  }
+
   /** Adds the changed keys of a batch to its atomic operation. */
   begin(lane: LaneName, atomic: Deno.AtomicOperation, keys: readonly Deno.KvKey[]): StartedBatch {
     const batch = this.#lanes[lane].add(atomic, this.#logged(keys));
     return {
       applied: (versionstamp) => this.#lanes[lane].applied(batch, versionstamp),
-      findOutcome: (options) => this.#findOutcome(this.#lanes[lane], batch, options),
+      findOutcome: (options, onSilent) =>
+        this.#findOutcome(this.#lanes[lane], batch, { ...options, onSilent }),
     };
   }
 
@@ -76,7 +84,10 @@ export class SharedLog {
   async #findOutcome(
     lane: LogLane,
     batch: LoggedBatch,
-    options: { mayArriveLate: boolean },
+    { onSilent = () => undefined, ...options }: {
+      mayArriveLate: boolean;
+      onSilent?: (() => void) | undefined;
+    },
   ): Promise<string | null> {
     for (let delayMs = FIRST_RETRY_MS;; delayMs = Math.min(MAX_RETRY_MS, delayMs * 2)) {
       try {
@@ -84,6 +95,7 @@ export class SharedLog {
       } catch (fault) {
         if (fault instanceof LostHead) this.#deps.onGap(lane.name);
         if (this.#isClosed || fault instanceof LostHead) throw fault;
+        onSilent();
         await new Promise<void>((resolve) => void this.#deps.clock.after(delayMs, resolve));
       }
     }
@@ -93,6 +105,10 @@ export class SharedLog {
 /** A batch that is being committed. */
 export interface StartedBatch {
   applied(versionstamp: string): void;
-  /** The versionstamp of a batch whose commit failed, or `null` if it was not applied. `mayArriveLate`: no answer came. */
-  findOutcome(options: { mayArriveLate: boolean }): Promise<string | null>;
+  /**
+   * The versionstamp of a batch whose commit failed, or `null` if it was not applied. `mayArriveLate`: no answer came.
+   *
+   * @param onSilent called each time when the store does not answer this question either
+   */
+  findOutcome(options: { mayArriveLate: boolean }, onSilent?: () => void): Promise<string | null>;
 }

@@ -2,6 +2,7 @@
 // write twice, ends its calls when it is closed, writes nothing to stderr, and sets TCP_NODELAY (http_connection.ts).
 
 import { StoreUnavailable } from "../store_fault.ts";
+import type { WatchingKv } from "../watching_kv.ts";
 import { type EndpointDeps, KvEndpoint } from "./endpoint.ts";
 import { decodeKey, encodeKey } from "./key_codec.ts";
 import {
@@ -10,6 +11,7 @@ import {
   encodeAtomicWrite,
   encodeSnapshotRead,
   encodeValue,
+  encodeWatch,
   type ReadRange,
   type WireCheck,
   type WireEntry,
@@ -32,7 +34,7 @@ export async function openKvConnect(url: string, deps: EndpointDeps): Promise<De
   }
 }
 
-class KvConnectClient implements Deno.Kv {
+class KvConnectClient implements Deno.Kv, WatchingKv {
   readonly #endpoint: KvEndpoint;
   readonly #deps: Pick<EndpointDeps, "clock">;
 
@@ -78,6 +80,10 @@ class KvConnectClient implements Deno.Kv {
 
   atomic(): Deno.AtomicOperation {
     return new AtomicWrite(this.#deps, (message) => this.#endpoint.call("atomic_write", message));
+  }
+
+  waitForChange(...[keys, options]: Parameters<WatchingKv["waitForChange"]>): Promise<void> {
+    return this.#endpoint.waitForChange(encodeWatch(keys.map(encodeKey)), options);
   }
 
   commitVersionstamp(): symbol {

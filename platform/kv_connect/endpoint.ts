@@ -13,7 +13,11 @@ export interface EndpointDeps {
 
 /** Requests in progress at the same time; further ones wait. denokv processes them one after another anyway. */
 const MAX_CONNECTIONS = 16;
+/** A NAT or a firewall may forget a connection that was idle for longer, without telling its ends. */
+const MAX_IDLE_MS = 30_000;
 const RETRY_MS = 100;
+/** A message of a watch begins with its length. A ping is a message without content. */
+const PING_OCTETS = 4;
 const METADATA_TIMEOUT_MS = 10_000;
 /** Metadata is renewed this long before it expires. */
 const RENEW_BEFORE_MS = 60_000;
@@ -25,13 +29,19 @@ interface Metadata {
   readonly renewAtMs: number;
 }
 
+interface IdleConnection {
+  readonly connection: HttpConnection;
+  readonly sinceMs: number;
+}
+
 /** A call of the data path. A read may be repeated; a write is sent once. */
 export type KvMethod = "snapshot_read" | "atomic_write";
 
 export class KvEndpoint {
   readonly #url: string;
   readonly #deps: EndpointDeps;
-  readonly #idle: HttpConnection[] = [];
+  /** The connection that was used last comes last. */
+  readonly #idle: IdleConnection[] = [];
   readonly #open = new Set<HttpConnection>();
   readonly #waiting: (() => void)[] = [];
   #metadata: Metadata | null = null;
@@ -83,6 +93,47 @@ export class KvEndpoint {
     }
   }
 
+  /**
+   * Watches keys until one of them changes, on a connection of its own, so that a server under load sends one message and not one for each
+   * commit.
+   *
+   * @param body a watch request
+   * @param options.onReady called when each later change is seen
+   * @throws an error if the server cannot watch, cannot be reached within `timeoutMs`, or sees no change within that time
+   */
+  async waitForChange(
+    body: Uint8Array,
+    { onReady, timeoutMs }: { onReady: () => void; timeoutMs: number },
+  ): Promise<void> {
+    const { base, head } = await this.#currentMetadata();
+    this.#requireOpen();
+    const connection = await this.#openInTime(base, timeoutMs);
+    this.#open.add(connection);
+    if (this.#isClosed) connection.close();
+    const cancel = this.#deps.clock.after(timeoutMs, () => connection.close());
+    let messages = 0;
+    try {
+      await connection.postStream(head("watch"), body, (chunkOctets) => {
+        if (chunkOctets <= PING_OCTETS) return false;
+        // The first message is the present state.
+        if (++messages === 1) onReady();
+        return messages > 1;
+      });
+    } finally {
+      cancel();
+      connection.close();
+      this.#open.delete(connection);
+    }
+  }
+
+  async #openInTime(base: URL, timeoutMs: number): Promise<HttpConnection> {
+    const opening = HttpConnection.open(base);
+    const opened = await withTimeout(opening, { clock: this.#deps.clock, timeoutMs });
+    if (opened.inTime) return opened.value;
+    void opening.then((late) => late.close(), () => undefined);
+    throw new ConnectionEnded("The store cannot be reached in time");
+  }
+
   /** Ends all connections. Calls in progress fail. */
   close(): void {
     this.#isClosed = true;
@@ -99,7 +150,7 @@ export class KvEndpoint {
     if (connection === null) return null;
     try {
       const answer = await connection.post(head(method), body);
-      if (connection.isUsable) this.#idle.push(connection);
+      if (connection.isUsable) this.#idle.push({ connection, sinceMs: this.#deps.clock.nowMs() });
       else this.#open.delete(connection);
       return answer;
     } catch (fault) {
@@ -112,9 +163,10 @@ export class KvEndpoint {
 
   /** The connection that was used last, or a new one; `null` if the server cannot be reached. */
   async #connect(base: URL): Promise<HttpConnection | null> {
+    this.#closeIdle();
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
-      if (idle.isUsable) return idle;
-      this.#open.delete(idle);
+      if (idle.connection.isUsable) return idle.connection;
+      this.#open.delete(idle.connection);
     }
     try {
       const connection = await HttpConnection.open(base);
@@ -123,6 +175,15 @@ export class KvEndpoint {
       return connection;
     } catch (_unreachable) {
       return null;
+    }
+  }
+
+  #closeIdle(): void {
+    const endMs = this.#deps.clock.nowMs() - MAX_IDLE_MS;
+    while (this.#idle[0] !== undefined && this.#idle[0].sinceMs < endMs) {
+      const { connection } = this.#idle.shift() as IdleConnection;
+      connection.close();
+      this.#open.delete(connection);
     }
   }
 

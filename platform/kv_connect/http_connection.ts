@@ -13,6 +13,8 @@ export class ConnectionEnded extends Error {}
 
 /** The largest answer is 1,000 entries of 64 KiB. */
 const MAX_ANSWER_OCTETS = 80_000_000;
+/** A stream is read up to the first change: some messages and pings. */
+const MAX_STREAM_OCTETS = 262_144;
 const MAX_HEAD_OCTETS = 16_384;
 const FIRST_BUFFER_OCTETS = 16_384;
 
@@ -31,6 +33,8 @@ export class HttpConnection {
   readonly #conn: Deno.Conn;
   #buffer = new Uint8Array(FIRST_BUFFER_OCTETS);
   #length = 0;
+  /** Of an answer with its head and the sizes of its chunks. */
+  #maxOctets = MAX_ANSWER_OCTETS + MAX_HEAD_OCTETS;
   #reading: Promise<boolean> | null = null;
   #isEnded = false;
   #isBusy = false;
@@ -57,7 +61,30 @@ export class HttpConnection {
   }
 
   /** Sends a POST request and reads the answer. One at a time. @throws ConnectionEnded */
-  async post(head: string, body: Uint8Array): Promise<ConnectionAnswer> {
+  post(head: string, body: Uint8Array): Promise<ConnectionAnswer> {
+    return this.#ask(head, body, () => this.#readAnswer());
+  }
+
+  /**
+   * Sends a POST request whose answer has no end, and reads chunks until `isLast` returns `true` for the size of one. Ends the connection.
+   *
+   * @throws ConnectionEnded also if the answer is an error, or has 256 KiB before that chunk
+   */
+  async postStream(
+    head: string,
+    body: Uint8Array,
+    isLast: (chunkOctets: number) => boolean,
+  ): Promise<void> {
+    this.#maxOctets = MAX_STREAM_OCTETS;
+    await this.#ask(head, body, async () => {
+      const { status, lengthOctets, bodyOctets } = await this.#readHead();
+      if (status !== 200 || bodyOctets !== null) throw new ConnectionEnded(`No stream: HTTP ${status}`);
+      await this.#readChunks(lengthOctets, isLast);
+    });
+    this.close();
+  }
+
+  async #ask<T>(head: string, body: Uint8Array, read: () => Promise<T>): Promise<T> {
     const headOctets = toUtf8.encode(`${head}content-length: ${body.length}\r\n\r\n`);
     const request = new Uint8Array(headOctets.length + body.length);
     request.set(headOctets);
@@ -65,7 +92,7 @@ export class HttpConnection {
     this.#isBusy = true;
     try {
       for (let sent = 0; sent < request.length;) sent += await this.#conn.write(request.subarray(sent));
-      return await this.#readAnswer();
+      return await read();
     } catch (fault) {
       this.close();
       throw fault instanceof ConnectionEnded ? fault : new ConnectionEnded(String(fault), { cause: fault });
@@ -86,9 +113,7 @@ export class HttpConnection {
   }
 
   async #readAnswer(): Promise<ConnectionAnswer> {
-    let head = this.#parseHead();
-    for (; head === null; head = this.#parseHead()) await this.#more();
-    const { status, lengthOctets, bodyOctets, isLast } = head;
+    const { status, lengthOctets, bodyOctets, isLast } = await this.#readHead();
     const end = bodyOctets === null ? null : lengthOctets + bodyOctets;
     const body = end === null ? await this.#readChunks(lengthOctets) : await this.#readTo(lengthOctets, end);
     // Octets after the answer belong to no request. They would be taken for the answer of the next one.
@@ -99,13 +124,22 @@ export class HttpConnection {
     return { status, body };
   }
 
+  async #readHead(): Promise<ResponseHead> {
+    let head = this.#parseHead();
+    for (; head === null; head = this.#parseHead()) await this.#more();
+    return head;
+  }
+
   async #readTo(start: number, end: number): Promise<Uint8Array> {
     while (this.#length < end) await this.#more();
     return this.#buffer.slice(start, end);
   }
 
-  /** RFC 9112 §7.1. */
-  async #readChunks(start: number): Promise<Uint8Array> {
+  /** RFC 9112 §7.1. @param isLast whether the rest of the chunks is not wanted */
+  async #readChunks(
+    start: number,
+    isLast: (chunkOctets: number) => boolean = () => false,
+  ): Promise<Uint8Array> {
     const chunks: Uint8Array[] = [];
     for (let at = start;;) {
       let lineEnd = this.#find("\r\n", at);
@@ -116,7 +150,7 @@ export class HttpConnection {
       }
       const from = lineEnd + 2;
       const chunk = await this.#readTo(from, from + size + 2);
-      if (size === 0) return await new Blob(chunks as Uint8Array<ArrayBuffer>[]).bytes();
+      if (size === 0 || isLast(size)) return await new Blob(chunks as Uint8Array<ArrayBuffer>[]).bytes();
       chunks.push(chunk.subarray(0, size));
       at = from + size + 2;
     }
@@ -157,8 +191,9 @@ export class HttpConnection {
     if (!await reading) throw new ConnectionEnded("The store closed the connection");
   }
 
-  /** Waits for more octets; `false` at the end of the connection. */
+  /** Waits for more octets; `false` at the end of the connection. @throws ConnectionEnded if the answer is too long */
   async #read(): Promise<boolean> {
+    if (this.#length >= this.#maxOctets) throw new ConnectionEnded("The answer is too long");
     if (this.#length === this.#buffer.length) {
       const larger = new Uint8Array(this.#buffer.length * 2);
       larger.set(this.#buffer);

@@ -142,6 +142,12 @@ export function encodeAtomicWrite(
   return message.finish();
 }
 
+export function encodeWatch(keys: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const message = new MessageWriter();
+  for (const key of keys) message.message(1, () => message.bytes(1, key));
+  return message.finish();
+}
+
 /** Reads fields. @throws TypeError if the octets are no message */
 function* fieldsOf(octets: Uint8Array): Iterable<{ field: number; number: number; bytes: Uint8Array }> {
   let at = 0;

@@ -122,9 +122,10 @@ export class SessionTable implements AccountingSessionList {
 
   /** Takes over a session that another node stored or deleted. */
   #applyStored(id: string, value: unknown): void {
-    const session = value === null ? null : decodeSession(id, value);
-    if (session !== null) this.#index.put(session);
-    else this.#index.removeById(id);
+    if (value === null) return this.#index.removeById(id);
+    const session = decodeSession(id, value);
+    if (session === null) throw new TypeError("it is no session of this version");
+    this.#index.put(session);
   }
 
   /** Removes sessions whose retention is over. Their records expire in the store by themselves. */

@@ -219,13 +219,13 @@ export function createStateTokens(vault: Vault): TokenOf {
 
 /** Ids that grow with time: 11 characters for time and count, 6 for the process. Random keys would cost the store three to six times as much. */
 export function createOrderedIds(clock: Clock, random: Random): () => string {
-  const node = random.bytes(3).toHex();
+  const node = random.bytes(PROCESS_CHARACTERS / 2).toHex();
   let last = 0;
   let high = -1;
   let highText = "";
   return () => {
     // Each millisecond has room for a thousand ids. If the clock is set back, ids continue from the last one.
-    last = Math.max(last + 1, clock.nowMs() * 1024);
+    last = Math.max(last + 1, clock.nowMs() * IDS_PER_MS);
     // The runtime converts large numbers slowly. The first characters change only once in a minute.
     const nextHigh = Math.floor(last / LOW_IDS);
     if (nextHigh !== high) {
@@ -235,6 +235,22 @@ export function createOrderedIds(clock: Clock, random: Random): () => string {
     return highText + fiveDigits(last - high * LOW_IDS) + node;
   };
 }
+
+/** The moment of an ordered id by the clock of its process; 0 if the text is not an id. */
+export function orderedIdMs(id: string): number {
+  const text = id.slice(0, TIME_CHARACTERS);
+  return /^[0-9a-z]{11}$/.test(text) ? Number.parseInt(text, 36) / IDS_PER_MS : 0;
+}
+
+/** Whether two ids are of one {@link createOrderedIds}, so that their order is the one in which they were made. */
+export function isOfOneProcess(a: string, b: string): boolean {
+  return a.endsWith(b.slice(-PROCESS_CHARACTERS));
+}
+
+const TIME_CHARACTERS = 11;
+const PROCESS_CHARACTERS = 6;
+/** The clock has milliseconds; many ids begin in one. */
+const IDS_PER_MS = 1024;
 
 /** The number of ids with the same first characters: five digits in base 36. */
 const LOW_IDS = 36 ** 5;

@@ -8,6 +8,8 @@ import {
   FieldWriter,
   isTextAt,
 } from "../../platform/octet_fields.ts";
+import type { JournalLine } from "../../platform/journal.ts";
+import type { Check, Mutation } from "../../platform/store.ts";
 import type { Prompt } from "../flow/prompts.ts";
 import { isStep, PASSAGES } from "../protocol/steps.ts";
 import type { Conversation, ConversationRecord, LastAnswer, SentPasscode } from "./conversation.ts";
@@ -34,6 +36,11 @@ const SEARCHED = { orderedId: 0, tuple: 1, user: 2 } as const;
 
 const writer = new FieldWriter();
 const decoder = new TextDecoder();
+
+/** How a record is written: first as a line of the journal, later under its own key with compare-and-set. */
+export type RecordWrite =
+  | { readonly journal: JournalLine }
+  | { readonly check: Check; readonly mutation: Mutation };
 
 /** The store's key of a conversation. */
 export function conversationKey(orderedId: string): Deno.KvKey {

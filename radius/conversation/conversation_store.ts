@@ -2,12 +2,12 @@
 // is full, it refuses new logins and never removes one in progress.
 
 import type { Clock } from "../../platform/runtime.ts";
-import type { Check, Mutation, Store } from "../../platform/store.ts";
+import type { Mutation, Store } from "../../platform/store.ts";
 import type { KvMutation } from "../../platform/commit_batch.ts";
-import type { JournalLine, JournalListener } from "../../platform/journal.ts";
+import type { JournalListener } from "../../platform/journal.ts";
 import type { ConversationOutcome } from "../ports.ts";
 import { addMoment, type Conversation, type TokenOf } from "./conversation.ts";
-import { conversationKey, decodeRecord, encodeConversation } from "./conversation_codec.ts";
+import { conversationKey, decodeRecord, encodeConversation, type RecordWrite } from "./conversation_codec.ts";
 import { ConversationIndex, loginPacketKey } from "./conversation_index.ts";
 import { ConversationTable } from "./conversation_table.ts";
 import { EndedQueue } from "./ended_queue.ts";
@@ -19,11 +19,6 @@ export const ENDED_RETENTION_MS = 60_000;
 export const MAX_ENDED = 4096;
 /** The maximum share of unsigned logins in the table. */
 const UNSIGNED_SHARE = 0.5;
-
-/** How a record is written: first as a line of the journal, later under its own key with compare-and-set. */
-export type RecordWrite =
-  | { readonly journal: JournalLine }
-  | { readonly check: Check; readonly mutation: Mutation };
 
 export interface ConversationStoreDeps {
   readonly store: Store;
@@ -42,9 +37,11 @@ export interface ConversationStoreDeps {
 /** A waiting conversation is parked as the octets of its record, because 100,000 objects would cost the garbage collector too much. */
 export class ConversationStore {
   readonly #deps: ConversationStoreDeps;
-  readonly #table = new ConversationTable();
+  readonly #table: ConversationTable;
   readonly #index: ConversationIndex;
-  readonly #ended = new EndedQueue(this.#table);
+  readonly #ended: EndedQueue;
+  /** Whether a conversation of another node was added, so that the order of the rows does not show their age. */
+  #hasAdopted = false;
   #alive = 0;
   #aliveUnsigned = 0;
   /** Whether a packet of a conversation is in progress in this process. */
@@ -52,6 +49,8 @@ export class ConversationStore {
 
   constructor(deps: ConversationStoreDeps) {
     this.#deps = deps;
+    this.#table = new ConversationTable({ node: deps.node ?? "" });
+    this.#ended = new EndedQueue(this.#table);
     this.#index = new ConversationIndex({
       tokenOf: deps.tokenOf,
       table: this.#table,
@@ -62,7 +61,9 @@ export class ConversationStore {
   get alive(): number {
     return this.#alive;
   }
-
+  get aliveHere(): number {
+    return this.#table.countAliveHere();
+  }
   get size(): number {
     return this.#table.size;
   }
@@ -138,7 +139,8 @@ export class ConversationStore {
     const known = this.#index.byId(orderedId);
     const found = known >= 0 && stored === "journal" ? null : decodeRecord(octets, { stored });
     if (found === null) return null;
-    if (known >= 0) this.#forget(known);
+    this.#forget(known);
+    this.#hasAdopted = true;
     this.add(found, { behind: true });
     const row = this.#index.byId(orderedId);
     this.#table.setRecord(row, found, octets);
@@ -155,8 +157,7 @@ export class ConversationStore {
 
   /** Removes a conversation whose first commit failed. */
   remove({ orderedId }: Conversation): void {
-    const row = this.#index.byId(orderedId);
-    if (row >= 0) this.#forget(row);
+    this.#forget(this.#index.byId(orderedId));
   }
 
   record(conversation: Conversation): RecordWrite {
@@ -214,8 +215,9 @@ export class ConversationStore {
     const now = this.#deps.clock.nowMs();
     const expired: Conversation[] = [];
     for (const row of table.fromOldest()) {
-      // All conversations have the same time to live, so no younger one is due.
-      if (table.startedMs(row) + ENDED_RETENTION_MS > now && table.deadlineMs(row) > now) break;
+      // All conversations of this node have the same time to live, so no younger one is due.
+      const isYoung = table.startedMs(row) + ENDED_RETENTION_MS > now && table.deadlineMs(row) > now;
+      if (isYoung && !this.#hasAdopted) break;
       if (!table.has(row)) continue;
       const isDue = table.isAlive(row) && table.deadlineMs(row) <= now;
       const conversation = isDue ? this.#unpark(row) : null;
@@ -231,8 +233,7 @@ export class ConversationStore {
 
   /** Loads the records of an earlier run. Returns how many are alive. */
   async load(): Promise<{ alive: number; unreadable: number }> {
-    const endedRetentionMs = ENDED_RETENTION_MS;
-    const { conversations, unreadable } = await readStoredConversations(this.#deps, { endedRetentionMs });
+    const { conversations, unreadable } = await readStoredConversations(this.#deps, ENDED_RETENTION_MS);
     // A record that another node wrote meanwhile is newer.
     for (const one of conversations) if (this.#index.byId(one.orderedId) < 0) this.add(one);
     return { alive: this.#alive, unreadable };
@@ -270,7 +271,7 @@ export class ConversationStore {
   }
 
   #forget(row: number): void {
-    if (!this.#table.has(row)) return;
+    if (row < 0 || !this.#table.has(row)) return;
     if (this.#table.isAlive(row)) this.#countEnd(row);
     this.#index.remove(row);
     this.#table.remove(row);

@@ -15,12 +15,15 @@ const SIGNED = 2;
 /** The record in the arena is that of an ended conversation. Only then may an ended one be parked. */
 const RECORD_ENDED = 4;
 const USED = 8;
+/** Another node handled the last packet. */
+const ELSEWHERE = 16;
 
 /**
  * A row holds a conversation in use (`conversation`), its last record (octets), or both. A parked conversation has only its record.
  * The digest of its last answer (base64url) follows the record in the arena, and is never stored.
  */
 export class ConversationTable {
+  readonly #node: string;
   readonly #arena = new OctetArena();
   readonly #inUse: (Conversation | null)[] = [];
   readonly #stored: Conversation["stored"][] = [];
@@ -43,8 +46,23 @@ export class ConversationTable {
   #oldest = NONE;
   #newest = NONE;
 
+  /** @param options.node this run of this process; "" if no other node can use the store */
+  constructor({ node }: { node: string }) {
+    this.#node = node;
+  }
+
   get size(): number {
     return this.#size;
+  }
+
+  /** How many conversations are alive that this node handled last, or that no other node handled yet. Reads all rows. */
+  countAliveHere(): number {
+    let count = 0;
+    for (let row = 0; row < this.#rows; row++) {
+      const flags = this.#flags[row] as number;
+      if ((flags & (USED | ELSEWHERE)) === USED && this.isAlive(row)) count++;
+    }
+    return count;
   }
 
   /** Adds a conversation as the newest one. Returns its row. */
@@ -54,7 +72,8 @@ export class ConversationTable {
     this.#inUse[row] = conversation;
     this.#stored[row] = conversation.stored;
     this.#places[row] = conversation.at;
-    this.#flags[row] = USED | (conversation.hasToken ? HAS_TOKEN : 0) | (conversation.signed ? SIGNED : 0);
+    this.#flags[row] = USED | (conversation.hasToken ? HAS_TOKEN : 0) | (conversation.signed ? SIGNED : 0) |
+      this.#elsewhere(conversation);
     this.#startedMs[row] = conversation.startedMs;
     this.#deadlineMs[row] = conversation.deadlineMs;
     this.#endedMs[row] = conversation.outcome === null ? ALIVE : conversation.updatedMs;
@@ -180,8 +199,13 @@ export class ConversationTable {
     this.#recordOctets[row] = record.length;
     this.#digestOctets[row] = digestOctets;
     this.#places[row] = conversation.at;
-    const flags = (this.#flags[row] as number) & ~RECORD_ENDED;
-    this.#flags[row] = flags | (conversation.outcome === null ? 0 : RECORD_ENDED);
+    const flags = (this.#flags[row] as number) & ~(RECORD_ENDED | ELSEWHERE);
+    this.#flags[row] = flags | (conversation.outcome === null ? 0 : RECORD_ENDED) |
+      this.#elsewhere(conversation);
+  }
+
+  #elsewhere({ node }: Conversation): number {
+    return node === "" || node === this.#node ? 0 : ELSEWHERE;
   }
 
   /** Releases the conversation in use, so that only its record stays. Its record must be committed. */

@@ -20,7 +20,8 @@ import type { LoginAttempt } from "../server/request.ts";
 import { ANY_ADDRESS_CLIENT } from "../server/clients.ts";
 import type { Conversation } from "./conversation.ts";
 import { passcodeDigest } from "./flow_context.ts";
-import { NOT_SENT_REASONS, type NotSentReason, spokenName, whyNotSent } from "../factors/limits.ts";
+import { NOT_SENT_REASONS, type NotSentReason, whyNotSent } from "../factors/limits.ts";
+import { spokenName } from "../factors/spoken_name.ts";
 import type { DevicePairing, Fault, Outcome } from "../ports.ts";
 
 /** Too many passwords wait. The request gets no answer, so that the client sends it again. */
@@ -131,11 +132,9 @@ function prepareMessage(
   // The row that led here allowed a typed number. The others are numbers of the user.
   const forbidden = whyNotSent(deps, { user, client, number, allowed: true });
   if (forbidden !== null) {
-    logNotSent(deps, effect, conversation, forbidden);
-    return calling(() => Promise.resolve());
+    return calling(() => Promise.resolve(logNotSent(deps, effect, conversation, forbidden)));
   }
   const mutations = deps.limits.countSend({ user, client, number });
-  deps.counters.count("sends");
   const { smsDigits, voiceDigits, lifetimeMs } = deps.settings.passcode;
   const passcode = randomDigits(deps.random, effect === "text" ? smsDigits : voiceDigits);
   const intro = spokenIntro(deps, spokenName(conversation.shownUser, { exists: facts.userExists }));
@@ -149,6 +148,7 @@ function prepareMessage(
   return {
     mutations,
     async perform() {
+      deps.counters.count("sends");
       const sent = effect === "text"
         ? await deps.telephony.text({
           to: number,
@@ -173,6 +173,7 @@ function spokenIntro({ settings }: UpstreamDeps, name: string): string {
 }
 
 async function checkFirstFactor(deps: UpstreamDeps, { conversation, attempt }: ServiceCall): Promise<void> {
+  if (attempt.checkedBefore !== null) return void Object.assign(attempt, attempt.checkedBefore);
   const verdict = await deps.firstFactor.verify({
     client: conversation.client,
     policy: attempt.client.policy,

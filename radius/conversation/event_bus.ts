@@ -63,6 +63,7 @@ export function createEventBus(
     conversations: (limit) => conversations.newestFirst(limit).map(shown),
     liveSteps: (limit) => conversations.liveSteps(limit),
     alive: () => conversations.alive,
+    aliveHere: () => conversations.aliveHere,
     counters: () => counters.all(),
     observe(observer) {
       observers.add(observer);

@@ -22,23 +22,30 @@ export interface ExpirySweepDeps {
   readonly target: string;
   readonly secondFactor: Pick<SecondFactorService, "cancel" | "denialOnExpiry">;
   readonly changed: (conversation: Conversation) => void;
+  /** Called for a login whose end another node records. */
+  readonly followed: (conversation: Conversation) => void;
   readonly peers: PeerNodes;
 }
 
 const SWEEP_MS = 1000;
+/** By then, the node that handled a login last has recorded its end, or another node is responsible for its work. */
+const MAX_SWEEPS = 15;
+const MAX_UNRECORDED = 4096;
 
 /** Returns a function that stops the sweep. */
 export function sweepEachSecond(deps: ExpirySweepDeps): () => void {
   const { clock } = deps;
+  /** Expired logins of other nodes, with the number of sweeps since then. */
+  const unrecorded = new Map<Conversation, number>();
   const later = (): void => void (cancel = clock.after(SWEEP_MS, again));
   const again = (): void => {
     const caughtUp = deps.store.catchUp();
     if (caughtUp === null) {
-      sweep(deps);
+      sweep(deps, unrecorded);
       return later();
     }
     // Another node may have accepted a login whose deadline is over here. While the store does not answer, no login ends.
-    caughtUp.then(() => isStopped ? undefined : sweep(deps), () => undefined).finally(() =>
+    caughtUp.then(() => isStopped ? undefined : sweep(deps, unrecorded), () => undefined).finally(() =>
       isStopped ? undefined : later()
     );
   };
@@ -50,27 +57,60 @@ export function sweepEachSecond(deps: ExpirySweepDeps): () => void {
   };
 }
 
-function sweep(
-  { sessions, conversations, store, log, counters, target, secondFactor, changed, peers }: ExpirySweepDeps,
-): void {
+function sweep(deps: ExpirySweepDeps, unrecorded: Map<Conversation, number>): void {
+  const { sessions, conversations, peers, followed } = deps;
   sessions.sweep();
-  // The node that handled a login last records its end.
-  const expired = conversations.sweep().filter(({ node }) => peers.isResponsibleFor(node));
-  /** The reason why a login that waited for a phone was not approved before it expired. */
-  const denialOf = ({ at, requestId }: Conversation) =>
+  const inherited: Conversation[] = [];
+  for (const [conversation, sweeps] of unrecorded) {
+    const isInherited = peers.isResponsibleFor(conversation.node);
+    if (isInherited) inherited.push(conversation);
+    if (isInherited || sweeps === MAX_SWEEPS) unrecorded.delete(conversation);
+    else unrecorded.set(conversation, sweeps + 1);
+  }
+  const own: Conversation[] = [];
+  for (const conversation of conversations.sweep()) {
+    // The node that handled the login last records its end.
+    if (conversation.node === peers.node) own.push(conversation);
+    else if (peers.isResponsibleFor(conversation.node)) inherited.push(conversation);
+    else {
+      unrecorded.set(conversation, 0);
+      followed(conversation);
+    }
+  }
+  for (const oldest of unrecorded.keys()) {
+    if (unrecorded.size <= MAX_UNRECORDED) break;
+    unrecorded.delete(oldest);
+  }
+  recordEndedLogins({ ...deps, denialOf: denialIn(deps) }, own);
+  for (const conversation of own) announceExpired(deps, conversation);
+  recordEndedLogins({
+    ...deps,
+    denialOf: denialIn(deps),
+    mayBeRecorded: true,
+    recorded: (conversation, { byOther }) =>
+      byOther ? followed(conversation) : announceExpired(deps, conversation),
+  }, inherited);
+}
+
+/** The reason why a login that waited for a phone was not approved before it expired. */
+function denialIn({ secondFactor }: Pick<ExpirySweepDeps, "secondFactor">) {
+  return ({ at, requestId }: Conversation) =>
     requestId === null || at !== "SECONDFACTOR_AWAIT_DEVICE_APPROVAL"
       ? undefined
       : secondFactor.denialOnExpiry?.(requestId);
-  recordEndedLogins({ store, log, target, denialOf }, expired);
-  for (const conversation of expired) {
-    counters.count("expired");
-    log.info("conversation expired", {
-      conversation: conversation.orderedId,
-      user: conversation.shownUser,
-      step: conversation.at,
-    });
-    changed(conversation);
-    // Otherwise the phone would continue to show a request whose approval has no effect.
-    if (conversation.requestId !== null) void secondFactor.cancel(conversation.requestId);
-  }
+}
+
+function announceExpired(
+  { log, counters, secondFactor, changed }: ExpirySweepDeps,
+  conversation: Conversation,
+): void {
+  counters.count("expired");
+  log.info("conversation expired", {
+    conversation: conversation.orderedId,
+    user: conversation.shownUser,
+    step: conversation.at,
+  });
+  changed(conversation);
+  // Otherwise the phone would continue to show a request whose approval has no effect.
+  if (conversation.requestId !== null) void secondFactor.cancel(conversation.requestId);
 }

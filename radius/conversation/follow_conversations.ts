@@ -21,7 +21,7 @@ export function followConversations(
 ): void {
   const adopt = (record: unknown, stored: Conversation["stored"]): void => {
     const local = localizeRecord(record, (node) => peers.clockOffsetMs(node));
-    if (local === null) return;
+    if (local === null) throw new TypeError("it is no login of this version");
     const isNew = conversations.storedOf(local.orderedId) === "not";
     const adopted = conversations.adopt(local, stored);
     if (adopted !== null) onFollowed(adopted, { isNew });
@@ -39,6 +39,14 @@ export function followConversations(
   };
   store.follow(["conversation"], applyRecord);
   store.follow(["journal"], ({ value }) => {
-    for (const line of readJournalValue(value)) adopt(line, "journal");
+    const faults: unknown[] = [];
+    for (const line of readJournalValue(value)) {
+      try {
+        adopt(line, "journal");
+      } catch (fault) {
+        faults.push(fault);
+      }
+    }
+    if (faults.length > 0) throw faults[0];
   });
 }

@@ -48,18 +48,27 @@ export function historyMutation(
  * Records logins that ended without a packet. If this fails, only their history entries are missing.
  *
  * @param deps.denialOf why the push of an expired login was not approved
+ * @param deps.mayBeRecorded whether another node may have recorded the ends; nothing is written for those
+ * @param deps.recorded called for each login when its end is in the store; `byOther`: another node recorded it
  */
 export function recordEndedLogins(
-  { store, log, target, denialOf = () => undefined }: {
+  { store, log, target, denialOf = () => undefined, mayBeRecorded = false, recorded = () => undefined }: {
     store: Store;
     log: Log;
     target: string;
     denialOf?: (conversation: Conversation) => Denial | undefined;
+    mayBeRecorded?: boolean;
+    recorded?: (conversation: Conversation, by: { byOther: boolean }) => void;
   },
   ended: readonly Conversation[],
 ): void {
-  for (let at = 0; at < ended.length; at += MAX_PER_COMMIT) {
-    const mutations = ended.slice(at, at + MAX_PER_COMMIT).flatMap((one) => {
+  const together = mayBeRecorded ? 1 : MAX_PER_COMMIT;
+  for (let at = 0; at < ended.length; at += together) {
+    const part = ended.slice(at, at + together);
+    const checks = mayBeRecorded
+      ? part.map(({ orderedId }) => ({ key: historyKey(orderedId), versionstamp: null }))
+      : [];
+    const mutations = part.flatMap((one) => {
       const denial = denialOf(one);
       return [
         historyMutation(one, { target, denial }),
@@ -72,7 +81,9 @@ export function recordEndedLogins(
         }),
       ];
     });
-    store.commit({ mutations }).catch((fault: unknown) =>
+    store.commit({ checks, mutations }).then(({ ok }) => {
+      for (const one of part) recorded(one, { byOther: !ok });
+    }).catch((fault: unknown) =>
       log.error("logins that ended could not be written into the history", { fault: String(fault) })
     );
   }

@@ -83,12 +83,21 @@ interface AnsweredPassword {
   readonly peerDigests: readonly PeerDigest[];
 }
 
-/** Whether a conversation tells this node the password of its last packet. After a restart, it does not. */
-export function hasPasswordDigest(
-  { answerDigest, peerDigests }: Omit<AnsweredPassword, "node">,
+/**
+ * Whether the last packet of a conversation may have had the same password: it had, or this node cannot tell. It cannot tell after a restart
+ * of the node that received the packet, and for a moment after its own start, until it has the keys of the others. In that moment, an
+ * Access-Accept is not given again, because the password may be wrong.
+ */
+export function maybeSamePassword(
+  answered: AnsweredPassword & { readonly outcome: string | null },
+  typed: PasswordDigests,
   ownNode: string,
 ): boolean {
-  return answerDigest !== null || peerDigests.some(({ node }) => node === ownNode);
+  const { node, answerDigest, peerDigests, outcome } = answered;
+  const isForThisNode = peerDigests.some((one) => one.node === ownNode);
+  if (answerDigest === null && !isForThisNode) return true;
+  const hasKey = answerDigest !== null || typed.peerDigests.some((one) => one.node === node);
+  return hasKey ? isSamePassword(answered, typed, ownNode) : outcome !== "accepted";
 }
 
 /** Whether the last packet of a conversation surely had the same password. `false` after a restart of the node that received it. */

@@ -13,11 +13,13 @@ import type { SecondFactorService } from "../ports.ts";
 /** A report in progress. The caller that commits it calls `done` or `undo`. */
 export interface NotMeReport {
   readonly mutations: readonly Mutation[];
+  /** The records to read again if the commit raced: another node counted a failure. Call `undo` before, and prepare the report again. */
+  readonly dependsOn: readonly Deno.KvKey[];
   /** Logins of the user are refused until then, unless an administrator unlocks the user. */
   readonly lockedUntilMs: number;
   /** Called when the commit is durable. Ends the waiting logins and returns their number. Does not throw or wait. */
   done(): number;
-  /** Called if the commit failed. */
+  /** Called if the commit failed or raced. */
   undo(): void;
 }
 
@@ -51,6 +53,7 @@ export function createNotMeReports(deps: NotMeReportDeps): (user: string) => Not
     const ends = waiting(user).map((conversation) => conversations.endMutation(conversation, NOT_ME_ROW));
     return {
       mutations: [lock.mutation, ...ends],
+      dependsOn: [lock.mutation.key],
       lockedUntilMs: lock.lockedUntilMs,
       done() {
         const ended = waiting(user);

@@ -10,6 +10,7 @@ import { isSamePassword, type PeerNodes } from "./peers.ts";
 import { findSameLogin, isBeingSent, isReissuedElsewhere, wasCutOff } from "./retransmissions.ts";
 import {
   callingStation,
+  type CheckedFirstFactor,
   findRefusal,
   type LoginAttempt,
   newLoginAttempt,
@@ -36,6 +37,8 @@ export interface RequestHandlerDeps extends Omit<StateMachineDeps, "startOver">,
   readonly stateForm: "auto" | "name" | "token";
   readonly conversationTtlMs: number;
   readonly loginJoinWindowMs: number;
+  /** Random, so that clients cannot predict the hashes of tuples. */
+  readonly hashSeed: number;
   readonly log: Log;
   readonly peers: PeerNodes;
 }
@@ -60,8 +63,11 @@ export class RequestHandler {
   readonly #runner: RequestRunner;
   readonly #passwords: PasswordReader;
   readonly #answers: AnswerHandler;
-  /** How often a request was handled again, because another packet changed what it depends on. */
-  readonly #retries = new WeakMap<Request, number>();
+  /** Requests that were handled again, because another packet changed what they depend on. */
+  readonly #retries = new WeakMap<
+    Request,
+    { readonly count: number; readonly checked: CheckedFirstFactor }
+  >();
 
   constructor(deps: RequestHandlerDeps) {
     this.#deps = deps;
@@ -70,14 +76,14 @@ export class RequestHandler {
     this.#waitQueue = new DirectoryWaitQueue(deps);
     this.#passwords = new PasswordReader(deps);
     this.#garbledPasswords = new GarbledPasswordCheck(deps);
-    this.#works = new WorkQueue({ joinWindowMs: deps.loginJoinWindowMs });
+    this.#works = new WorkQueue({ joinWindowMs: deps.loginJoinWindowMs, hashSeed: deps.hashSeed });
     deps.conversations.isRunning = (orderedId) => this.#works.has(orderedId);
     const { sharedTuples, packets, log } = deps;
     this.#runner = new RequestRunner({
       machine: { ...deps, startOver: (old) => this.#startOver(old) },
       responder: this.#responder,
       works: this.#works,
-      retry: (request) => this.#retry(request),
+      retry: (request, checked) => this.#retry(request, checked),
       ...{ sharedTuples, packets, log },
     });
     this.#answers = new AnswerHandler({
@@ -123,10 +129,10 @@ export class RequestHandler {
     else this.#wait(request, { user, pending }, resume);
   }
 
-  #retry(request: Request): void {
-    const retries = (this.#retries.get(request) ?? 0) + 1;
-    this.#retries.set(request, retries);
-    if (retries > MAX_RETRIES) return this.#responder.drop(request, "store_failed");
+  #retry(request: Request, { firstFactor, passwordChecked }: CheckedFirstFactor): void {
+    const count = (this.#retries.get(request)?.count ?? 0) + 1;
+    this.#retries.set(request, { count, checked: { firstFactor, passwordChecked } });
+    if (count > MAX_RETRIES) return this.#responder.drop(request, "store_failed");
     this.#prepare(request, readView(request));
   }
 
@@ -191,15 +197,16 @@ export class RequestHandler {
       ? login.octets
       : login.octets.slice();
     const appended = policy.appendMode ? readAppended(password, policy) : null;
-    const attempt = appended === null
-      ? newLoginAttempt(request, { answer: null, password })
-      : newLoginAttempt(request, { answer: null, ...appended });
+    const checked = this.#retries.get(request)?.checked;
+    const checkedBefore = checked === undefined || checked.firstFactor === null ? null : checked;
+    const attempt = newLoginAttempt(request, { answer: null, password, ...appended, checkedBefore });
     const newest = this.#deps.conversations.newestOn(tuple.key);
     const { peers: { node }, sharedTuples, clock, loginJoinWindowMs: joinWindowMs } = this.#deps;
     const known = findSameLogin(this.#deps.conversations, newest, { request, typed, node });
     if (known !== null) return this.#continue(request, known, { attempt, typed });
-    const mayJoin = tuple.distinct && attempt.password.length > 0 && !sharedTuples.isShared(tuple.place);
-    const isElsewhere = mayJoin && newest !== null && isLive(newest, clock) &&
+    const mayJoin = newest !== null && tuple.distinct && attempt.password.length > 0 &&
+      !sharedTuples.isShared(tuple.place);
+    const isElsewhere = mayJoin && isLive(newest, clock) &&
       isReissuedElsewhere(newest, { request, typed, node, joinWindowMs });
     if (!isElsewhere) return this.#newLogin(request, login, { attempt, newest, mayJoin });
     this.#deps.counters.count("logins_joined");

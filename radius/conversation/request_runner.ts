@@ -5,7 +5,7 @@ import { isStep, type Step } from "../protocol/steps.ts";
 import { type Conversation, type LastAnswer } from "./conversation.ts";
 import { placeOfTuple } from "./tuple.ts";
 import type { Responder } from "../server/responder.ts";
-import type { LoginAttempt, Request } from "../server/request.ts";
+import type { CheckedFirstFactor, LoginAttempt, Request } from "../server/request.ts";
 import { resumeInterrupted } from "./conversation_codec.ts";
 import { USER_LEFT } from "../factors/offboarding.ts";
 import { advanceConversation } from "./state_machine.ts";
@@ -32,7 +32,7 @@ export interface RequestRunnerDeps {
   readonly packets: PacketCapture;
   readonly log: Log;
   /** Handles a request again whose result was not recorded, because what it depended on changed. */
-  readonly retry: (request: Request) => void;
+  readonly retry: (request: Request, checked: CheckedFirstFactor) => void;
 }
 
 /** Records an answer and sends it. If it cannot be recorded, memory returns to the stored state, and the client sends the packet again. */
@@ -126,7 +126,7 @@ export class RequestRunner {
     this.#restore(conversation, before);
     if (before === null) this.#conclude(conversation);
     if (fault instanceof ConcurrentUpdateError && this.#deps.machine.store.isShared) {
-      return void this.#lostRace({ requests, conversation, known, isLogin: state === null }, fault);
+      return void this.#lostRace({ requests, conversation, known, attempt, isLogin: state === null }, fault);
     }
     if (fault instanceof ApprovalUsedError && !attempt.approvalUsed) {
       const again = this.#deps.machine.conversations.unpark(conversation.orderedId);
@@ -139,10 +139,11 @@ export class RequestRunner {
 
   /** Reads again what changed, and handles the requests again. */
   async #lostRace(
-    { requests, conversation, known, isLogin }: {
+    { requests, conversation, known, attempt, isLogin }: {
       requests: readonly Request[];
       conversation: Conversation;
       known: Conversation["stored"];
+      attempt: LoginAttempt;
       isLogin: boolean;
     },
     fault: ConcurrentUpdateError,
@@ -166,7 +167,7 @@ export class RequestRunner {
       void this.#deps.machine.secondFactor.cancel(requestId);
     }
     for (const request of requests) {
-      if (!isLogin || !isContinued) retry(request);
+      if (!isLogin || !isContinued) retry(request, attempt);
       // The client asked another node, which continues this login or has accepted it. A retransmission gets that Accept again.
       else if (now.outcome === null || now.outcome === "superseded" || now.outcome === "accepted") {
         this.#deps.responder.drop(request, "overtaken", { keepSlot: true });

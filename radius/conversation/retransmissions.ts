@@ -6,7 +6,7 @@ import { AUTHENTICATOR_AT, sixteenOctetText } from "../protocol/packet.ts";
 import type { Request } from "../server/request.ts";
 import type { Conversation, TokenOf } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
-import { hasPasswordDigest, isSamePassword, type PasswordDigests } from "./peers.ts";
+import { isSamePassword, maybeSamePassword, type PasswordDigests } from "./peers.ts";
 
 const DEVICE: Step = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
 
@@ -35,7 +35,7 @@ export function isSamePacket(
   return lastAnswer !== null && lastAnswer.state === state &&
     lastAnswer.authenticator === authenticatorText(request) &&
     (lastAnswer.identifier === null || lastAnswer.identifier === request.octets[1]) &&
-    (!hasPasswordDigest(conversation, node) || isSamePassword(conversation, typed, node)) &&
+    maybeSamePassword(conversation, typed, node) &&
     (request.signed || !signed);
 }
 

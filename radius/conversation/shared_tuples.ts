@@ -72,9 +72,7 @@ export class SharedTuples {
     const wasMarked = this.#isMarked(known);
     if (!proven) return !isShared && !wasMarked;
     const row = known >= 0 ? known : this.#add({ key, user, open: true, sharedUntilMs: 0 });
-    // Renewed at most every half day, so that not every login of a portal writes to the store.
-    const isToRenew = this.#current.sharedUntilMs(row) < this.#nowMs() + SHARED_MS / 2;
-    if (isShared && isToRenew && !this.#isFull()) this.#mark(key, row);
+    if (isShared && this.#isToRenew(row) && !this.#isFull()) this.#mark(key, row);
     if (known >= 0) {
       table.setUser(row, { key, user });
       table.setOpen(row, true);
@@ -154,16 +152,20 @@ export class SharedTuples {
 
   /** The count includes expired marks until it is computed again, when there is no room. */
   #isFull(): boolean {
+    if (this.#shared < this.#maxShared) return false;
     const now = this.#nowMs();
-    if (this.#shared < this.#maxShared || now - this.#countedMs < RECOUNT_MS) {
-      return this.#shared >= this.#maxShared;
-    }
+    if (now - this.#countedMs < RECOUNT_MS) return true;
     this.#countedMs = now;
     this.#shared = 0;
     for (const generation of [this.#previous, this.#current]) {
       for (const _row of generation.shared(now)) this.#shared++;
     }
     return this.#shared >= this.#maxShared;
+  }
+
+  /** At most every half day, so that not every login of a portal writes to the store. */
+  #isToRenew(row: number): boolean {
+    return this.#current.sharedUntilMs(row) < this.#nowMs() + SHARED_MS / 2;
   }
 
   #isMarked(row: number): boolean {

@@ -109,14 +109,21 @@ function countFailure(
   const stored = userExists ? limits.countFailure(user) : null;
   const { locked, failures }: { locked: boolean; failures: Failures } = stored ??
     limits.countStrangerFailure(user);
-  counters.count("failures");
   if (stored !== null) batch.mutations.push(stored.mutation);
-  if (!locked) return;
-  counters.count("locks");
-  log.warn("user locked after too many failures", {
-    user: shownUser,
-    until: failures.hardLocked ? "an administrator unlocks" : new Date(failures.lockedUntilMs).toISOString(),
+  // A packet that loses a race is handled again, and counts once.
+  batch.whenCommitted(() => {
+    limits.noteFailure({ locked });
+    counters.count("failures");
+    if (!locked) return;
+    counters.count("locks");
+    log.warn("user locked after too many failures", {
+      user: shownUser,
+      until: failures.hardLocked
+        ? "an administrator unlocks"
+        : new Date(failures.lockedUntilMs).toISOString(),
+    });
   });
+  if (!locked) return;
   const { hardLocked: hard, total } = failures;
   batch.mutations.push(auditLogin(conversation, { action: "user.locked", hard, failures: total }));
 }
@@ -128,7 +135,8 @@ function countRefusedSend(
   { userExists }: Facts,
 ): void {
   const reason = attempt.notSent ?? "not_a_number";
-  logNotSent(deps, conversation.at === "GET_VOICE_PHONE_NUMBER" ? "call" : "text", conversation, reason);
+  const call = conversation.at === "GET_VOICE_PHONE_NUMBER" ? "call" : "text";
+  batch.whenCommitted(() => logNotSent(deps, call, conversation, reason));
   // Another try does not extend a limit that is reached.
   if (!userExists || reason.endsWith("_limit")) return;
   batch.mutations.push(deps.limits.countRefusedSend(conversation.user));

@@ -19,7 +19,7 @@ export async function readStoredConversations(
     /** The clock of a node minus the clock of this node. */
     readonly clockOffsetMs?: ((node: string) => number) | undefined;
   },
-  { endedRetentionMs }: { readonly endedRetentionMs: number },
+  endedRetentionMs: number,
 ): Promise<{ conversations: Conversation[]; unreadable: number }> {
   const now = clock.nowMs();
   const found = new Map<string, Conversation>();

@@ -7,8 +7,8 @@ import type { AcceptAttributes } from "../factors/reply_attributes.ts";
 import type { LoginAttempt } from "../server/request.ts";
 import type { FlowContextDeps } from "./flow_context.ts";
 import { addMoment, type Conversation, type LastAnswer } from "./conversation.ts";
-import { conversationKey } from "./conversation_codec.ts";
-import type { ConversationStore, RecordWrite } from "./conversation_store.ts";
+import { conversationKey, type RecordWrite } from "./conversation_codec.ts";
+import type { ConversationStore } from "./conversation_store.ts";
 import { historyMutation } from "./login_history.ts";
 import type { Offboarding } from "../factors/offboarding.ts";
 import type { SecondFactorService } from "../ports.ts";
@@ -96,7 +96,8 @@ export function commitTurn(deps: StateMachineDeps, turn: Turn): Promise<void> {
   if (left !== null) return Promise.reject(left);
   const { mutations, checks } = turn.batch;
   if (conversation.overtaken) {
-    return Promise.reject(lostRace(conversation, [conversationKey(conversation.orderedId)]));
+    const keys = [conversationKey(conversation.orderedId), ...basisKeys({ checks, mutations })];
+    return Promise.reject(lostRace(conversation, keys));
   }
   const writing = deps.conversations.record(conversation);
   const journal = add(writing, { checks, mutations });

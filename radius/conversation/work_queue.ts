@@ -1,6 +1,7 @@
 // Packets in progress, by conversation, with the requests that wait for their answer. An unanswered login is also found by its tuple, so that
 // a re-issued one can join it.
 
+import { TextTable } from "../../platform/text_table.ts";
 import type { Step } from "../protocol/steps.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Request } from "../server/request.ts";
@@ -35,12 +36,15 @@ const MAX_REQUESTS = 8;
 
 export class WorkQueue {
   readonly #joinWindowMs: number;
-  readonly #works = new Map<string, PacketWork>();
+  readonly #works: TextTable<PacketWork>;
   /** The newest unanswered login of each tuple. */
-  readonly #logins = new Map<string, PacketWork>();
+  readonly #logins: TextTable<PacketWork>;
 
-  constructor({ joinWindowMs }: { joinWindowMs: number }) {
+  /** @param deps.hashSeed random, so that clients cannot predict the hashes of tuples */
+  constructor({ joinWindowMs, hashSeed }: { joinWindowMs: number; hashSeed: number }) {
     this.#joinWindowMs = joinWindowMs;
+    this.#works = new TextTable(hashSeed);
+    this.#logins = new TextTable(hashSeed);
   }
 
   get size(): number {
@@ -55,12 +59,12 @@ export class WorkQueue {
 
   remove(work: PacketWork): void {
     const { orderedId, tuple } = work.conversation;
-    if (this.#works.get(orderedId) === work) this.#works.delete(orderedId);
-    if (work.state === null && this.#logins.get(tuple) === work) this.#logins.delete(tuple);
+    this.#works.remove(orderedId, work);
+    if (work.state === null) this.#logins.remove(tuple, work);
   }
 
   has(orderedId: string): boolean {
-    return this.#works.has(orderedId);
+    return this.#works.get(orderedId) !== undefined;
   }
 
   find({ orderedId }: Conversation): PacketWork | undefined {

@@ -98,6 +98,8 @@ export class HourlyLimits {
 
   /** Takes over a stored record; `false` if it is not an hourly count. */
   load([, kind, client]: Deno.KvKey, value: unknown): boolean {
+    if (kind !== "sends" && kind !== "client_sends") return false;
+    if (value !== null && !Array.isArray(value)) throw new TypeError("it is no hourly count");
     if (kind === "sends") this.#sends = new HourlyCount(value);
     else if (kind === "client_sends" && typeof client === "string") {
       this.#sendsOfClients.set(client, new HourlyCount(value));

@@ -49,8 +49,7 @@ export class Limits {
     this.#deps = deps;
     const versions = this.#versions = new RecordVersions(deps.store);
     this.#hourly = new HourlyLimits({ clock, settings, onAlarm, versions });
-    const onFailure = (failure: { locked: boolean }) => this.#hourly.countFailure(failure);
-    this.#lockout = new Lockout({ clock, settings, maxStrangers, onFailure, versions });
+    this.#lockout = new Lockout({ clock, settings, maxStrangers, versions });
     deps.store.follow(["limit"], (entry) => this.#apply(entry));
   }
 
@@ -67,7 +66,10 @@ export class Limits {
     return this.#lockout.locked();
   }
 
-  /** Counts a failure of a user who is in the directory or has a factor. `locked`: this failure locked the user. */
+  /**
+   * Counts a failure of a user who is in the directory or has a factor. `locked`: this failure locked the user. Call {@link noteFailure} when it
+   * is durable.
+   */
   countFailure(user: string): { mutation: Mutation; locked: boolean; failures: Failures } {
     return this.#lockout.countFailure(user);
   }
@@ -75,6 +77,11 @@ export class Limits {
   /** Counts a failure of any other name: in memory, with a bound. */
   countStrangerFailure(user: string): { locked: boolean; failures: Failures } {
     return this.#lockout.countStrangerFailure(user);
+  }
+
+  /** Counts a recorded failure for the figures and alarms of the last hour. */
+  noteFailure(failure: { readonly locked: boolean }): void {
+    this.#hourly.countFailure(failure);
   }
 
   /** Clears the failures of a user; `null` if there are none. */
@@ -87,8 +94,8 @@ export class Limits {
     return this.#lockout.clear(user, { always: true });
   }
 
-  /** Locks a user for at least `lastsMs`. The lock applies at once. `undo` removes it if it could not be recorded. */
-  lockFor(user: string, lastsMs: number): { mutation: Mutation; lockedUntilMs: number; undo: () => void } {
+  /** Locks a user for at least `lastsMs`. The lock applies at once. `undo` removes it if it could not be recorded, or if its commit raced. */
+  lockFor(user: string, lastsMs: number): ReturnType<Lockout["lockFor"]> {
     return this.#lockout.lockFor(user, lastsMs);
   }
 
@@ -164,13 +171,13 @@ export class Limits {
         : [{ kind, subject, known, recent: this.#recent(kind, subject).length }];
     });
     if (counted.length === 0) return null;
-    for (const { kind, subject } of counted) {
-      this.#times[kind].delete(subject);
-      this.#versions.forget(["limit", kind, subject]);
-    }
+    for (const { kind, subject } of counted) this.#times[kind].delete(subject);
     const recentOf = (wanted: Kind) => counted.find(({ kind }) => kind === wanted)?.recent ?? 0;
     return {
-      mutations: counted.map(({ kind, subject }) => ({ type: "delete", key: ["limit", kind, subject] })),
+      mutations: counted.map(({ kind, subject }) => {
+        const key = ["limit", kind, subject];
+        return { type: "delete", key, basis: this.#versions.overwriteOf(key) };
+      }),
       pushes: recentOf("push"),
       sends: recentOf("user_send"),
       undo: () => {
@@ -192,7 +199,7 @@ export class Limits {
   }
 
   async load(): Promise<void> {
-    for await (const entry of this.#deps.store.list<unknown>(["limit"])) this.#apply(entry);
+    await this.#deps.store.load(["limit"], (entry) => this.#apply(entry));
   }
 
   /** Takes over a stored record: at the start, after a change of another node, or after a commit that raced. */
@@ -203,8 +210,9 @@ export class Limits {
     if (kind === "failures") this.#lockout.load(subject, value as Failures | null);
     else if (kind === "push" || kind === "user_send" || kind === "number_send") {
       if (value === null) this.#times[kind].delete(subject);
-      else this.#times[kind].set(subject, value as number[]);
-    }
+      else if (isTimes(value)) this.#times[kind].set(subject, value);
+      else throw new TypeError("it is no list of times");
+    } else throw new TypeError("its kind is unknown");
   }
 
   #windowMs(kind: Kind): number {
@@ -251,6 +259,10 @@ export class Limits {
 
 const NO_TIMES: number[] = [];
 
+function isTimes(value: unknown): value is number[] {
+  return Array.isArray(value) && value.every((one) => typeof one === "number");
+}
+
 /** The reasons why no message is sent, with the sentence for the log. The user sees the same text in every case. */
 export const NOT_SENT_REASONS = {
   not_a_number: "the answer is not a phone number",
@@ -273,20 +285,4 @@ export function whyNotSent(
   if (!send.allowed) return "number_not_allowed";
   if (!isCountryAllowed(send.number, settings.countryCodes)) return "country_not_allowed";
   return limits.limitOf(send);
-}
-
-/** Longer names of the directory are cut before they are spoken. */
-const MAX_SPOKEN_CHARACTERS = 64;
-/** A plain login name. Without blanks it is not a sentence, and with few digits it is not a phone number. */
-const PLAIN_NAME = /^[\p{L}\p{N}._@\\-]{1,32}$/u;
-const MAX_SPOKEN_DIGITS = 4;
-
-/**
- * The user's name for a voice call. Anyone can begin a login with an invented name. So a name that the directory does not have is only spoken if it
- * cannot contain a message.
- */
-export function spokenName(name: string, { exists }: { exists: boolean }): string {
-  if (exists) return [...name].slice(0, MAX_SPOKEN_CHARACTERS).join("");
-  const digits = name.match(/\p{N}/gu)?.length ?? 0;
-  return PLAIN_NAME.test(name) && digits <= MAX_SPOKEN_DIGITS ? name : "this user";
 }

@@ -31,6 +31,8 @@ const NO_FAILURES: StoredFailures = {
   hardLocked: false,
   lastMs: 0,
 };
+/** Stands for a record that this version cannot read. */
+const UNREADABLE: StoredFailures = { ...NO_FAILURES, hardLocked: true };
 /** Each lock is twice as long as the one before, up to this. */
 const MAX_LOCK_MS = 24 * 3600_000;
 /** Failures expire after this time, unless the user reached the hard limit. */
@@ -47,7 +49,6 @@ const MIN_SWEEP_SIZE = 1024;
 export interface LockoutDeps {
   readonly clock: Clock;
   readonly settings: Pick<FactorSettings, "lockout">;
-  readonly onFailure: (failure: { locked: boolean }) => void;
   /** Versions of the stored records. A failure that another node counts meanwhile makes the commit fail. */
   readonly versions: RecordVersions;
   readonly maxStrangers?: number | undefined;
@@ -101,20 +102,17 @@ export class Lockout {
     const key = failureKey(user);
     if (!this.#users.delete(user)) return null;
     if (!always) return { type: "delete", key, basis: this.#deps.versions.basisOf(key) };
-    this.#deps.versions.forget(key);
-    return { type: "delete", key };
+    return { type: "delete", key, basis: this.#deps.versions.overwriteOf(key) };
   }
 
-  lockFor(user: string, lastsMs: number): { mutation: Mutation; lockedUntilMs: number; undo: () => void } {
+  lockFor(user: string, lastsMs: number): { mutation: KvMutation; lockedUntilMs: number; undo: () => void } {
     const before = this.failures(user);
     const nowMs = this.#deps.clock.nowMs();
     const lockedUntilMs = Math.max(before.lockedUntilMs, nowMs + lastsMs);
     const after = { ...before, lockedUntilMs, lastMs: nowMs };
     this.#set(user, after);
-    // The lock must be stored, whatever another node writes meanwhile.
-    this.#deps.versions.forget(failureKey(user));
     return {
-      mutation: failureMutation(user, after),
+      mutation: this.#basedMutation(user, after),
       lockedUntilMs,
       undo: () => {
         const now = this.#users.get(user);
@@ -139,11 +137,16 @@ export class Lockout {
   /** Takes over a stored record; `null`: it was deleted. A record of version 0.1.0 has no date. */
   load(user: string, stored: Failures | null): void {
     if (stored === null) return void this.#users.delete(user);
+    if (!isFailures(stored)) {
+      // The user may be locked. A count from zero would give an attacker new tries, and overwrite the record.
+      this.#users.set(user, UNREADABLE);
+      throw new TypeError("it is no count of failures, so the user is locked on this node");
+    }
     const known = { lastMs: this.#deps.clock.nowMs(), ...stored };
     if (!this.#isExpired(known, FAILURE_RETENTION_MS)) this.#users.set(user, known);
   }
 
-  #basedMutation(user: string, value: StoredFailures): Mutation {
+  #basedMutation(user: string, value: StoredFailures): KvMutation {
     return { ...failureMutation(user, value), basis: this.#deps.versions.basisOf(failureKey(user)) };
   }
 
@@ -181,7 +184,6 @@ export class Lockout {
     const lastsMs = Math.min(lockMs * 2 ** Math.min(before.locks, 30), MAX_LOCK_MS);
     const hardLocked = before.hardLocked || total >= hardLimit;
     const locked = locks || (hardLocked && !before.hardLocked);
-    this.#deps.onFailure({ locked });
     return {
       after: {
         inRow: locks ? 0 : before.inRow + 1,
@@ -194,6 +196,11 @@ export class Lockout {
       locked,
     };
   }
+}
+
+function isFailures({ inRow, total, locks, lockedUntilMs, hardLocked }: Failures): boolean {
+  return [inRow, total, locks, lockedUntilMs].every((one) => typeof one === "number") &&
+    typeof hardLocked === "boolean";
 }
 
 function failureKey(user: string): Deno.KvKey {

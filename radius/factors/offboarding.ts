@@ -6,9 +6,10 @@ import type { PreparedChange } from "../../platform/write_batch.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
 import { RecordVersions } from "../../platform/cluster/record_versions.ts";
+import type { KvMutation } from "../../platform/commit_batch.ts";
 import type { Check, Mutation, Store } from "../../platform/store.ts";
-import { departureKey, departureMutation } from "../../platform/user_record.ts";
-import type { Conversation } from "../conversation/conversation.ts";
+import { departureKey, departureMutation, departurePrefix } from "../../platform/user_record.ts";
+import { type Conversation, isOfOneProcess, orderedIdMs } from "../conversation/conversation.ts";
 import type { ConversationStore } from "../conversation/conversation_store.ts";
 import { recordEndedLogins } from "../conversation/login_history.ts";
 import type { SecondFactorService } from "../ports.ts";
@@ -36,7 +37,16 @@ export interface OffboardingDeps {
   readonly conversationTtlMs: number;
 }
 
-type UserConversation = Pick<Conversation, "user" | "orderedId">;
+type UserConversation = Pick<Conversation, "user" | "orderedId" | "startedMs">;
+
+/** The last removal of a user. */
+interface Departure {
+  /** An ordered id of the moment. */
+  readonly id: string;
+  /** The moment by the clock of this node. */
+  readonly atMs: number;
+  readonly untilMs: number;
+}
 
 /** The row that ends a conversation whose user was removed. */
 export const USER_LEFT = "user_left";
@@ -46,13 +56,15 @@ const MAX_ENDS = 20;
 const NO_CHECKS: readonly Check[] = [];
 /** Removed users whose older conversations are refused. */
 const MAX_LEFT = 100_000;
+/** If clocks differ by more, the check of an Access-Accept still finds the removal. */
+const MAX_CLOCK_DIFFERENCE_MS = 600_000;
 
 export class Offboarding {
   readonly #deps: OffboardingDeps;
   /** Users whose removal is in progress, with the number of its commits. */
   readonly #leaving = new Map<string, number>();
-  /** Conversations of a removed user up to this id are refused. */
-  readonly #left = new Map<string, { readonly id: string; readonly untilMs: number }>();
+  /** Removed users. Their conversations that began before are refused. */
+  readonly #left = new Map<string, Departure>();
   readonly #listeners = new Set<OnPhoneRevoked>();
 
   readonly #departures: RecordVersions;
@@ -60,10 +72,22 @@ export class Offboarding {
   constructor(deps: OffboardingDeps) {
     this.#deps = deps;
     this.#departures = new RecordVersions(deps.store);
-    deps.store.follow(["user_departure", deps.target], ({ key, value, versionstamp }) => {
+    deps.store.follow(departurePrefix(deps.target), ({ key, value, versionstamp }) => {
+      const isKnown = versionstamp === this.#departures.known(key);
       this.#departures.apply(key, versionstamp);
-      if (typeof value === "string") this.#addLeft(String(key[2]), value);
+      // A removal that is read again is not a later one, and one that is long ago ended all logins of its time.
+      if (!isKnown && typeof value === "string" && this.#isRecent(value)) {
+        this.#addLeft(String(key[2]), value);
+      }
     });
+  }
+
+  /** Reads the versions of earlier removals, so that the first Accept of a user who was created again does not race. */
+  async load(): Promise<void> {
+    const { store, target } = this.#deps;
+    if (!store.isShared) return;
+    const entries = store.list(departurePrefix(target), { limit: MAX_LEFT });
+    for await (const { key, versionstamp } of entries) this.#departures.apply(key, versionstamp);
   }
 
   /** The check that fails if another node removes the user before an Access-Accept is recorded. */
@@ -74,9 +98,11 @@ export class Offboarding {
   }
 
   /** Whether the user was removed after the conversation began. */
-  hasLeft({ user, orderedId }: UserConversation): boolean {
+  hasLeft({ user, orderedId, startedMs }: UserConversation): boolean {
     const known = this.#left.size === 0 ? undefined : this.#left.get(user);
-    return known !== undefined && orderedId <= known.id;
+    if (known === undefined) return false;
+    // Ids of two processes were made from two clocks. Times in memory are by the clock of this node.
+    return isOfOneProcess(orderedId, known.id) ? orderedId <= known.id : startedMs <= known.atMs;
   }
 
   /** Whether a turn of this conversation may be recorded. During the removal of its user and after it, it may not. */
@@ -86,7 +112,7 @@ export class Offboarding {
 
   /** Prepares the removal of a user (canonical name). From now on, logins do not find their pairings. */
   prepare(user: string): PreparedChange {
-    const { pairings, recoveryCodes, conversations, counters, target, orderedId } = this.#deps;
+    const { pairings, recoveryCodes, conversations, counters } = this.#deps;
     this.#leaving.set(user, (this.#leaving.get(user) ?? 0) + 1);
     const removed = pairings.removeUser(user);
     const codes = recoveryCodes.removeUser(user);
@@ -94,7 +120,7 @@ export class Offboarding {
       .map((conversation) => conversations.endMutation(conversation, USER_LEFT));
     return {
       mutations: [
-        departureMutation({ target, user, id: orderedId() }),
+        this.#departureOf(user),
         ...removed.mutations,
         ...codes.mutations,
         ...removed.pairings.map(revokeEntry),
@@ -103,8 +129,6 @@ export class Offboarding {
       done: () => {
         this.#endLeaving(user);
         this.#addLeft(user, this.#deps.orderedId());
-        // The version of the departure is read again when the next login of the user is accepted.
-        this.#departures.forget(departureKey(target, user));
         counters.count("users_left");
         this.#endConversations(user);
         this.#notifyRevoked(removed.pairings);
@@ -123,21 +147,35 @@ export class Offboarding {
     return () => this.#listeners.delete(notify);
   }
 
+  #departureOf(user: string): KvMutation {
+    const { target, orderedId } = this.#deps;
+    const basis = this.#departures.overwriteOf(departureKey(target, user));
+    return { ...departureMutation({ target, user, id: orderedId() }), basis };
+  }
+
   #endLeaving(user: string): void {
     const count = (this.#leaving.get(user) ?? 1) - 1;
     if (count > 0) this.#leaving.set(user, count);
     else this.#leaving.delete(user);
   }
 
-  /** @param id conversations up to this id are refused */
+  /** Whether a login that began before the removal may be alive. */
+  #isRecent(id: string): boolean {
+    const { clock, conversationTtlMs } = this.#deps;
+    return orderedIdMs(id) > clock.nowMs() - conversationTtlMs - MAX_CLOCK_DIFFERENCE_MS;
+  }
+
+  /** @param id an ordered id of the moment of the removal */
   #addLeft(user: string, id: string): void {
     const nowMs = this.#deps.clock.nowMs();
+    const before = this.#left.get(user);
+    if (before !== undefined && isOfOneProcess(id, before.id) && id <= before.id) return;
     for (const [name, { untilMs }] of this.#left) {
       if (untilMs > nowMs && this.#left.size < MAX_LEFT) break;
       this.#left.delete(name);
     }
     this.#left.delete(user);
-    this.#left.set(user, { id, untilMs: nowMs + this.#deps.conversationTtlMs });
+    this.#left.set(user, { id, atMs: nowMs, untilMs: nowMs + this.#deps.conversationTtlMs });
   }
 
   /** Ends the live conversations in memory, including those that began while the commit was in progress. */

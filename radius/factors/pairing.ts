@@ -56,6 +56,33 @@ export type NewPairing =
     | { kind: "totp"; seed: Uint8Array; lastStep?: number }
   );
 
+/** A device pairing that the second-factor service enabled. */
+export interface NewDevice {
+  readonly id: string;
+  readonly userName: string;
+  readonly totpLength: number;
+  readonly name?: string | undefined;
+  readonly addedBy?: AddingPhone | undefined;
+}
+
+/** @param options.seal hides a seed @param options.knownName the name of the same phone, if it is paired already */
+export function pairingOf(
+  wanted: NewPairing,
+  head: Pick<Pairing, "id" | "user" | "shownUser" | "createdMs" | "addedBy">,
+  { seal, knownName }: { seal: (seed: Uint8Array) => Uint8Array; knownName: string | undefined },
+): Pairing {
+  switch (wanted.kind) {
+    case "device": {
+      const { kind, totpLength, name = knownName } = wanted;
+      return { ...head, kind, totpLength, ...nameField(name) };
+    }
+    case "totp":
+      return { ...head, kind: "totp", seed: seal(wanted.seed), lastStep: wanted.lastStep ?? -1 };
+    default:
+      return { ...head, kind: wanted.kind, number: wanted.number };
+  }
+}
+
 /** The same pairing with another `addedBy`, or with none. */
 export function withAddedBy<T extends Pairing>(pairing: T, addedBy: AddingPhone | undefined): T {
   const { addedBy: _addedBy, ...rest } = pairing;

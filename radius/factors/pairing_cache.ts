@@ -69,6 +69,10 @@ export class PairingCache {
     this.#byId.set(pairing.id, pairing);
   }
 
+  adoptAll(pairings: readonly Pairing[]): void {
+    for (const pairing of pairings) this.adopt(pairing);
+  }
+
   drop(id: string): void {
     const known = this.#byId.get(id);
     if (known === undefined) return;

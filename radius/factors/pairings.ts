@@ -3,29 +3,25 @@
 import { KeyedMutex } from "../../platform/semaphore.ts";
 import { RecordVersions } from "../../platform/cluster/record_versions.ts";
 import type { Check, Mutation, StoreEntry } from "../../platform/store.ts";
-import type { Factor } from "../flow/context.ts";
+import { StoreUnavailable } from "../../platform/store_fault.ts";
+import { checkFactor, type Factor } from "../flow/context.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import {
   type AddingPhone,
   deviceName,
   type DevicePairingRow,
   type FactorStoreDeps,
-  nameField,
+  type NewDevice,
   type NewPairing,
   type Pairing,
+  pairingOf,
   type TotpPairingRow,
   withAddedBy,
 } from "./pairing.ts";
 import { type CachedPairings, MAX_PER_USER, PairingCache } from "./pairing_cache.ts";
 
-/** A device pairing that the second-factor service enabled. */
-interface NewDevice {
-  readonly id: string;
-  readonly userName: string;
-  readonly totpLength: number;
-  readonly name?: string | undefined;
-  readonly addedBy?: AddingPhone | undefined;
-}
+/** Lost races of one removal. */
+const MAX_TRIES = 20;
 
 /** All names of users are canonical, unless stated otherwise. */
 export class Pairings {
@@ -45,11 +41,9 @@ export class Pairings {
   get size(): number {
     return this.#cache.size;
   }
-
   of(user: string): readonly Pairing[] {
     return this.#cache.of(user);
   }
-
   all(): Iterable<Pairing> {
     return this.#cache.all();
   }
@@ -112,24 +106,15 @@ export class Pairings {
     }
     const head = {
       id: this.#idFor(canonical, wanted),
-      user: canonical,
-      shownUser: shown,
-      createdMs: clock.nowMs(),
+      ...{ user: canonical, shownUser: shown, createdMs: clock.nowMs() },
       ...(wanted.addedBy === undefined ? {} : { addedBy: wanted.addedBy }),
     };
     const key = this.keyOf({ ...head, kind: wanted.kind });
-    const pairing: Pairing = wanted.kind === "device"
-      ? {
-        ...head,
-        kind: "device",
-        totpLength: wanted.totpLength,
-        ...nameField(wanted.name ?? deviceName(owner)),
-      }
-      : wanted.kind === "totp"
-      ? { ...head, kind: "totp", seed: vault.seal(key, wanted.seed), lastStep: wanted.lastStep ?? -1 }
-      : { ...head, kind: wanted.kind, number: wanted.number };
+    const seal = (seed: Uint8Array) => vault.seal(key, seed);
+    const pairing = pairingOf(wanted, head, { seal, knownName: deviceName(owner) });
     this.#cache.addPrepared(pairing);
-    return { mutation: { type: "set", key, value: pairing }, pairing };
+    const basis = this.#versions.overwriteOf(key);
+    return { mutation: { type: "set", key, value: pairing, basis }, pairing };
   }
 
   adopt(pairing: Pairing): void {
@@ -196,23 +181,34 @@ export class Pairings {
     also: readonly Mutation[] = [],
     { confirmsAdded = false }: { confirmsAdded?: boolean } = {},
   ): Promise<Pairing | null> {
-    const known = this.#cache.get(id);
-    if (known === undefined) return null;
-    const added = confirmsAdded ? this.of(known.user).filter((one) => one.addedBy?.id === id) : [];
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const known = this.#cache.get(id);
+      if (known === undefined) return null;
+      const added = confirmsAdded ? this.of(known.user).filter((one) => one.addedBy?.id === id) : [];
+      if (await this.#removeOne(known, added, also)) return known;
+      // Another node used a time step of an added factor. It must not become valid again.
+      await this.#deps.store.reread(added.map((one) => this.keyOf(one)));
+    }
+    throw new StoreUnavailable("Cannot remove a pairing: other nodes keep changing the factors of its user");
+  }
+
+  /** Removes a pairing and confirms those that it added. `false`: one of these changed meanwhile, and nothing was stored. */
+  async #removeOne(known: Pairing, added: readonly Pairing[], also: readonly Mutation[]): Promise<boolean> {
     const confirmed = added.map((one) => withAddedBy(one, known.addedBy));
     // Removed from memory first. Otherwise a login that uses it meanwhile would write its record again.
-    this.#cache.drop(id);
-    for (const pairing of confirmed) this.#cache.adopt(pairing);
-    const changes = confirmed.map((value): Mutation => ({ type: "set", key: this.keyOf(value), value }));
-    try {
-      const removal: Mutation = { type: "delete", key: this.keyOf(known) };
-      await this.#deps.store.commit({ mutations: [removal, ...changes, ...also] });
-    } catch (fault) {
-      this.#cache.adopt(known);
-      for (const pairing of added) this.#cache.adopt(pairing);
+    this.#cache.drop(known.id);
+    this.#cache.adoptAll(confirmed);
+    const changes = confirmed.map((value): Mutation => {
+      const key = this.keyOf(value);
+      return { type: "set", key, value, basis: this.#versions.basisOf(key) };
+    });
+    const mutations: Mutation[] = [{ type: "delete", key: this.keyOf(known) }, ...changes, ...also];
+    const { ok } = await this.#deps.store.commit({ mutations }).catch((fault: unknown) => {
+      this.#cache.adoptAll([known, ...added]);
       throw fault;
-    }
-    return known;
+    });
+    if (!ok) this.#cache.adoptAll([known, ...added]);
+    return ok;
   }
 
   /** The record of a TOTP pairing after the use of a time step. Its commit fails if another node changed the record. */
@@ -238,10 +234,7 @@ export class Pairings {
     this.#cache.setPreference(user, factor);
   }
 
-  /**
-   * Removes all pairings of a user from memory at once, including those whose commit is in progress, so that no login finds them. The mutations
-   * remove them from the store.
-   */
+  /** Removes all pairings of a user from memory at once, also those whose commit is in progress, so that no login finds them. */
   removeUser(user: string): Omit<CachedPairings, "preference"> & { readonly mutations: readonly Mutation[] } {
     const { pairings, preference, restore } = this.#cache.removeUser(user);
     const mutations: Mutation[] = pairings.map((pairing) => ({ type: "delete", key: this.keyOf(pairing) }));
@@ -251,19 +244,22 @@ export class Pairings {
 
   async load(): Promise<number> {
     const { store, target } = this.#deps;
-    for await (const entry of store.list(["pairing", target])) this.#apply(entry);
-    for await (const entry of store.list(["preference", target])) this.#applyPreference(entry);
+    await store.load(["pairing", target], (entry) => this.#apply(entry));
+    await store.load(["preference", target], (entry) => this.#applyPreference(entry));
     return this.size;
   }
 
   /** Takes over a stored pairing: at the start, after a change of another node, or after a commit that raced. */
   #apply({ key, value, versionstamp }: StoreEntry<unknown>): void {
     this.#versions.apply(key, versionstamp);
+    // One of an unknown kind is kept, too: its user must not pair another one at a login.
     if (value !== null) this.#cache.adopt(value as Pairing);
     else if (this.#cache.get(String(key[4]))?.user === key[2]) this.#cache.drop(String(key[4]));
+    checkFactor(key[3]);
   }
 
   #applyPreference({ key: [, , user], value }: StoreEntry<unknown>): void {
+    if (value !== null) checkFactor(value);
     if (typeof user === "string") this.#cache.setPreference(user, value as Factor | null);
   }
 
@@ -277,11 +273,11 @@ export class Pairings {
   }
 
   #idFor(user: string, wanted: NewPairing): string {
-    const { random } = this.#deps;
     if (wanted.kind === "device") return wanted.id;
-    if (wanted.kind === "totp") return `totp-${random.bytes(8).toHex()}`;
-    const same = this.of(user).find((known) => known.kind === wanted.kind && known.number === wanted.number);
-    return same?.id ?? `${wanted.kind}-${random.bytes(8).toHex()}`;
+    const same = this.of(user).find((known) =>
+      known.kind !== "totp" && known.kind === wanted.kind && known.number === wanted.number
+    );
+    return same?.id ?? `${wanted.kind}-${this.#deps.random.bytes(8).toHex()}`;
   }
 
   /** Replaces a record, unless it was revoked or changed meanwhile. */
@@ -291,9 +287,13 @@ export class Pairings {
     if (versionstamp === null || this.#cache.get(before.id) !== before) return null;
     // Another node used a time step meanwhile. It must not become valid again.
     if (before.kind === "totp" && value?.lastStep !== before.lastStep) return null;
-    const mutations = [{ type: "set", key, value: after } as const, ...also];
+    const basis = this.#versions.overwriteOf(key);
+    const mutations = [{ type: "set", key, value: after, basis } as const, ...also];
     const { ok } = await this.#deps.store.commit({ checks: [{ key, versionstamp }], mutations });
-    if (!ok) return null;
+    if (!ok) {
+      await this.#deps.store.reread([key]);
+      return null;
+    }
     if (this.#cache.get(before.id) === before) this.#cache.adopt(after);
     return after;
   }

@@ -157,8 +157,8 @@ export class RecoveryCodeStore {
 
   async load(): Promise<void> {
     const { store, target } = this.#deps;
-    for await (const entry of store.list(["recovery_set", target])) this.#applySet(entry);
-    for await (const entry of store.list(["recovery_code", target])) this.#applyCode(entry);
+    await store.load(["recovery_set", target], (entry) => this.#applySet(entry));
+    await store.load(["recovery_code", target], (entry) => this.#applyCode(entry));
   }
 
   /** Takes over a stored set: at the start, or after a change of another node. A set comes before its codes. */

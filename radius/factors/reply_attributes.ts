@@ -7,7 +7,7 @@ import { typeOf } from "../protocol/dictionary.ts";
 import { encodeReplyAttribute, readInteger } from "../protocol/attributes.ts";
 import type { LoginDirectory } from "../ports.ts";
 import type { PreparedChange } from "../../platform/write_batch.ts";
-import type { Mutation, Store } from "../../platform/store.ts";
+import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../protocol/packet.ts";
 
 /** Cached combinations of groups. */
@@ -161,19 +161,25 @@ export class ReplyAttributeRegistry {
     this.#ofSettings = new Map(
       deps.settings.replyGroups.map(({ group, attributes }) => [canonicalName(group), attributes]),
     );
-    deps.store.follow(["reply_group"], ({ key: [, canonical], value }) => {
-      if (value === null) this.#records.delete(String(canonical));
-      else this.#records.set(String(canonical), value as ReplyRecord);
+    deps.store.follow(["reply_group"], (entry) => {
+      this.#remember(entry);
       this.#apply();
     });
   }
 
   async load(): Promise<void> {
-    for await (const { key, value } of this.#deps.store.list<ReplyRecord>(["reply_group"])) {
-      const [, canonical] = key;
-      if (value !== null && typeof canonical === "string") this.#records.set(canonical, value);
-    }
+    await this.#deps.store.load(["reply_group"], (entry) => this.#remember(entry));
     if (this.#records.size > 0) this.#apply();
+  }
+
+  /** Takes over a stored record. */
+  #remember({ key: [, canonical], value }: StoreEntry<unknown>): void {
+    if (value === null) return void this.#records.delete(String(canonical));
+    const record = value as ReplyRecord;
+    if (typeof record.group !== "string" || typeof record.attributes !== "object") {
+      throw new TypeError("it has no attributes");
+    }
+    this.#records.set(String(canonical), record);
   }
 
   /** @param group in any spelling */

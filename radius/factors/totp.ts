@@ -6,6 +6,8 @@ import { decodeBase32 as decode, encodeBase32 as encode } from "@std/encoding/ba
 /** RFC 6238 §4.1: the time step X. */
 export const TOTP_STEP_MS = 30_000;
 
+const encoder = new TextEncoder();
+
 /** The code of a time step (RFC 4226 §5.3); leading zeros stay. */
 export function totpAt(seed: Uint8Array, stepNumber: number, digits: number): string {
   const counter = new Uint8Array(8);
@@ -17,7 +19,8 @@ export function totpAt(seed: Uint8Array, stepNumber: number, digits: number): st
 }
 
 /**
- * The time step that a typed code belongs to, or `null`. Every candidate is compared in constant time.
+ * The time step that a typed code belongs to, or `null`. Tries the current step first, because nearly every code belongs to it. A code is
+ * compared in constant time; how many steps were tried tells only which step a right code belongs to.
  *
  * @param lastStep the last accepted step. This step and older ones are refused, so that a code is accepted once (RFC 6238 §5.2).
  * @param toleranceSteps the number of steps before and after the current one that are tried.
@@ -34,16 +37,17 @@ export function matchTotp(
 ): number | null {
   const { seed, code, nowMs, digits, lastStep, toleranceSteps } = attempt;
   if (code.length !== digits) return null;
-  const now = Math.floor(nowMs / TOTP_STEP_MS);
-  const typed = new TextEncoder().encode(code);
+  const typed = encoder.encode(code);
   if (typed.length !== digits) return null;
-  let matched: number | null = null;
-  for (let step = now - toleranceSteps; step <= now + toleranceSteps; step++) {
-    if (step < 0) continue;
-    const same = timingSafeEqual(new TextEncoder().encode(totpAt(seed, step, digits)), typed);
-    if (same && step > lastStep && matched === null) matched = step;
+  const now = Math.floor(nowMs / TOTP_STEP_MS);
+  const isCodeOf = (step: number): boolean =>
+    step >= 0 && step > lastStep && timingSafeEqual(encoder.encode(totpAt(seed, step, digits)), typed);
+  if (isCodeOf(now)) return now;
+  for (let distance = 1; distance <= toleranceSteps; distance++) {
+    if (isCodeOf(now - distance)) return now - distance;
+    if (isCodeOf(now + distance)) return now + distance;
   }
-  return matched;
+  return null;
 }
 
 const MAX_CHARACTERS = 256;

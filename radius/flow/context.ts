@@ -11,6 +11,12 @@ export const FACTORS = {
 
 export type Factor = keyof typeof FACTORS;
 
+/** @throws TypeError if this version has no such factor */
+export function checkFactor(kind: unknown): void {
+  if (typeof kind === "string" && Object.hasOwn(FACTORS, kind)) return;
+  throw new TypeError("its kind of factor is unknown, so this node does not offer it");
+}
+
 /** The factor of a successful login, or a recovery code. */
 export type UsedFactor = Factor | "recovery";
 

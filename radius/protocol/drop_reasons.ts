@@ -97,7 +97,7 @@ export const DROP_REASONS = {
   },
   store_not_answering: {
     level: "warn",
-    sentence: "Status-Server is not answered while the store does not answer",
+    sentence: "no request is answered while the store does not answer",
     ref: "RFC 5997 §4.2",
   },
   duplicate_in_progress: {

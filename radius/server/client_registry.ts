@@ -4,7 +4,7 @@
 import type { ClientPolicy, ClientSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Log } from "../../platform/log.ts";
-import type { Mutation, Store } from "../../platform/store.ts";
+import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
 import type { ClientContent, FirstFactorServer } from "../../platform/client_values.ts";
 import {
@@ -57,22 +57,25 @@ export class ClientRegistry {
   readonly #deps: RegistryDeps;
   readonly #secrets: ClientSecrets;
   readonly #records = new Map<string, ClientRecord>();
+  /** Names of clients whose records this version cannot read. */
+  readonly #unreadable = new Set<string>();
 
   constructor(deps: RegistryDeps) {
     this.#deps = deps;
     this.#secrets = new ClientSecrets(deps.vault);
-    deps.store.follow(["client"], ({ key: [, name], value }) => {
-      this.#remember(String(name), value as StoredClientRecord | null);
-      this.#apply();
+    deps.store.follow(["client"], (entry) => {
+      try {
+        this.#remember(entry);
+      } finally {
+        this.#apply();
+      }
     });
   }
 
   /** Reads the stored clients. Call it once, before anything else. */
   async load(): Promise<void> {
-    for await (const { key, value } of this.#deps.store.list<StoredClientRecord>(["client"])) {
-      this.#remember(String(key[1]), value);
-    }
-    if (this.#records.size > 0) this.#apply();
+    await this.#deps.store.load(["client"], (entry) => this.#remember(entry));
+    if (this.#records.size + this.#unreadable.size > 0) this.#apply();
   }
 
   /** In order of name. */
@@ -192,10 +195,18 @@ export class ClientRegistry {
   }
 
   /** Takes over a stored record; `null`: it was deleted. */
-  #remember(name: string, record: StoredClientRecord | null): void {
+  #remember({ key, value }: StoreEntry<unknown>): void {
     const { log, anyClient } = this.#deps;
-    if (record === null) this.#records.delete(name);
-    else if (this.#settingsOf(name) === undefined) this.#records.set(name, completeRecord(record, anyClient));
+    const name = String(key[1]);
+    const record = value as StoredClientRecord | null;
+    this.#unreadable.delete(name);
+    this.#records.delete(name);
+    if (record === null) return;
+    if (!isClientRecord(record)) {
+      this.#unreadable.add(name);
+      throw new TypeError("it has no name, addresses and secret, so this client is not served");
+    }
+    if (this.#settingsOf(name) === undefined) this.#records.set(name, completeRecord(record, anyClient));
     else {
       log.warn("a client is defined in the console and in the settings file: the settings file is used", {
         client: name,
@@ -210,7 +221,8 @@ export class ClientRegistry {
       .map((record) => this.#secrets.toKnownClient(record, { settings: anyClient, nowMs: clock.nowMs() }))
       .filter((client) => client !== null);
     const known = [...settings, ...stored];
-    clients.replace(known.length === 0 && this.#records.size > 0 ? [{ ...anyClient, ...NO_CLIENT }] : known);
+    const isConfigured = this.#records.size + this.#unreadable.size > 0;
+    clients.replace(known.length === 0 && isConfigured ? [{ ...anyClient, ...NO_CLIENT }] : known);
   }
 
   #settingsOf(name: string): ClientSettings | undefined {
@@ -230,4 +242,8 @@ export class ClientRegistry {
   #refusal(name: string): RegistryResult {
     return { ok: false, reason: this.#settingsOf(name) === undefined ? "unknown" : "in_settings" };
   }
+}
+
+function isClientRecord({ name, address, sealed }: StoredClientRecord): boolean {
+  return typeof name === "string" && Array.isArray(address) && sealed instanceof Uint8Array;
 }

@@ -139,6 +139,8 @@ export interface LoginAttempt {
   readonly holdsAgain: boolean;
   /** Whether another login was accepted with the same approval first. */
   readonly approvalUsed: boolean;
+  /** The result for the same request before it was handled again. A server may count each wrong password. */
+  readonly checkedBefore: CheckedFirstFactor | null;
   firstFactor: "wrong" | "unavailable" | "right" | null;
   /** Whether the password was compared with the right one. */
   passwordChecked: boolean;
@@ -161,12 +163,17 @@ export interface LoginAttempt {
   recoveryCode: string | null | undefined;
 }
 
+/** The result of the first factor of a request. */
+export type CheckedFirstFactor = Pick<LoginAttempt, "firstFactor" | "passwordChecked">;
+
 const NO_OCTETS = new Uint8Array(0);
 
 /** The state of a new packet. */
 export function newLoginAttempt(
   request: Pick<Request, "client" | "receivedMs">,
-  typed: Pick<LoginAttempt, "answer"> & Partial<Pick<LoginAttempt, "password" | "appended">>,
+  typed:
+    & Pick<LoginAttempt, "answer">
+    & Partial<Pick<LoginAttempt, "password" | "appended" | "checkedBefore">>,
 ): LoginAttempt {
   return {
     answer: typed.answer,
@@ -176,6 +183,7 @@ export function newLoginAttempt(
     receivedMs: request.receivedMs,
     holdsAgain: false,
     approvalUsed: false,
+    checkedBefore: typed.checkedBefore ?? null,
     firstFactor: null,
     passwordChecked: false,
     refusedFor: null,

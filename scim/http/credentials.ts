@@ -2,7 +2,7 @@
 // is cached for a minute as a keyed hash, so that a request does not take half a second.
 
 import type { ScimCredentialSettings } from "../../platform/config/config.ts";
-import { type FailureKey, FailureLimit, ProvenDigests } from "../../platform/failure_limit.ts";
+import { ProvenDigests } from "../../platform/failure_limit.ts";
 import type { Log } from "../../platform/log.ts";
 import { HasherBusy } from "../../platform/password_hasher.ts";
 import { equalDigests, type Vault } from "../../platform/vault.ts";
@@ -18,8 +18,7 @@ import {
   MAX_PASSWORD_CHARACTERS,
   type RevokeCredentialOutcome,
 } from "./credential_records.ts";
-import type { Clock } from "../../platform/runtime.ts";
-import { sourceKey } from "../../platform/addresses.ts";
+import { type CredentialCaller, SourceLimit } from "./source_limit.ts";
 
 export type {
   AddCredentialOutcome,
@@ -90,18 +89,28 @@ export class Credentials {
     const given = { name, password, digest: this.#digestOf(name, password) };
     const isProven = this.#proven.has(given.digest);
     const waitMs = isProven ? 0 : this.#limit.waitMs({ source, name });
-    const limited = waitMs > 0;
-    if (limited && !this.#limit.takeLimitedCheck(source)) refuseWhenLimited(waitMs);
-    const known = limited ? null : this.#recall(given);
+    if (waitMs > 0) return this.#checkLimited(given, { source, waitMs });
+    const known = this.#recall(given);
     if (known !== null) {
       if (!isProven) this.#proven.add(given.digest);
       return known;
     }
     const checking = isProven
-      ? this.#checkInTurn(given, { source, limited })
-      : this.#limit.inTurn(source, () => this.#checkInTurn(given, { source, limited }));
+      ? this.#checkInTurn(given, { source, limited: false })
+      : this.#limit.inTurn(source, () => this.#checkInTurn(given, { source, limited: false }));
     if (checking === null) throw busy(1);
     return checking;
+  }
+
+  /** A check beyond the limit. */
+  async #checkLimited(
+    given: Given,
+    { source, waitMs }: { source: string; waitMs: number },
+  ): Promise<Credential | null> {
+    if (!await this.#limit.takeLimitedCheck(source)) throw tooManyFailures(waitMs);
+    const checking = this.#limit.inTurn(source, () => this.#checkInTurn(given, { source, limited: true }));
+    if (checking === null) throw busy(1);
+    return await checking;
   }
 
   /** Adds a credential. Without a password, one of 192 bits is generated. It is durable, with its audit entry, when the promise resolves. */
@@ -161,29 +170,39 @@ export class Credentials {
     { source, limited }: { source: string; limited: boolean },
   ): Promise<Credential | null> {
     const caller = { source, name: given.name };
-    if (!limited && !this.#proven.has(given.digest)) refuseWhenLimited(this.#limit.waitMs(caller));
-    const known = this.#recall(given);
-    if (known !== null) {
-      this.#proven.add(given.digest);
-      return known;
-    }
-    const found = await this.#verifyOnce(given).catch((fault: unknown) => {
+    const wasProven = this.#proven.has(given.digest);
+    // A check beyond the limit does not extend the limit.
+    const forgive = limited || wasProven ? () => Promise.resolve() : await this.#take(caller);
+    const found = await this.#find(given).catch(async (fault: unknown) => {
+      await forgive();
       throw fault instanceof HasherBusy ? busy(fault.retryAfterS) : fault;
     });
     if (found !== null) {
+      await forgive();
       this.#proven.add(given.digest);
       return found;
     }
     this.#proven.forget(given.digest);
-    // A check beyond the limit does not extend the limit.
-    if (!limited) this.#limit.fail(caller);
+    if (!limited && wasProven) await this.#limit.take(caller);
     this.#deps.log.warn("a SCIM credential was refused", {
       // An unknown name may be a password in the wrong field.
       credential: await this.#isKnown(given.name) ? given.name : "no such name",
       source,
     });
-    if (limited) refuseWhenLimited(this.#limit.waitMs(caller));
+    const waitMs = limited ? this.#limit.waitMs(caller) : 0;
+    if (waitMs > 0) throw tooManyFailures(waitMs);
     return null;
+  }
+
+  /** Counts a failure. Returns a function that removes it. @throws ScimRefusal if the limit is reached */
+  async #take(caller: CredentialCaller): Promise<() => Promise<void>> {
+    const taken = await this.#limit.take(caller);
+    if ("forgive" in taken) return taken.forgive;
+    throw tooManyFailures(taken.waitMs);
+  }
+
+  async #find(given: Given): Promise<Credential | null> {
+    return this.#recall(given) ?? await this.#verifyOnce(given);
   }
 
   /** Equal names and passwords at the same time are verified once. */
@@ -220,12 +239,10 @@ export class Credentials {
   }
 }
 
-function refuseWhenLimited(waitMs: number): void {
-  if (waitMs > 0) {
-    throw new ScimRefusal("too_many_failures", {
-      headers: { "retry-after": String(Math.ceil(waitMs / 1000)) },
-    });
-  }
+function tooManyFailures(waitMs: number): ScimRefusal {
+  return new ScimRefusal("too_many_failures", {
+    headers: { "retry-after": String(Math.ceil(waitMs / 1000)) },
+  });
 }
 
 function busy(retryAfterS: number): ScimRefusal {
@@ -233,67 +250,4 @@ function busy(retryAfterS: number): ScimRefusal {
     detail: "Too many credentials are being checked at once. Try again in a moment.",
     headers: { "retry-after": String(retryAfterS) },
   });
-}
-
-const MAX_SOURCES = 10_000;
-/** Checks of one source that can wait. */
-const MAX_WAITING = 64;
-/** A limited source gets one check in this time: a correct credential passes, and guessing is slow. */
-const LIMITED_CHECK_MS = 1000;
-
-interface Caller {
-  readonly source: string;
-  readonly name: string;
-}
-
-/** Limits the checks of credentials by source address. */
-export class SourceLimit {
-  readonly #clock: Clock;
-  readonly #failures: FailureLimit;
-  readonly #lastCheckMs = new Map<string, number>();
-  readonly #turns = new Map<string, { last: Promise<unknown>; waiting: number }>();
-
-  constructor({ clock }: { clock: Clock }) {
-    this.#clock = clock;
-    this.#failures = new FailureLimit({ clock });
-  }
-
-  /** Milliseconds until the limit ends; 0: not limited. */
-  waitMs(caller: Caller): number {
-    return this.#failures.waitMs(caller);
-  }
-
-  fail(caller: Caller): void {
-    this.#failures.fail(caller satisfies FailureKey);
-  }
-
-  /** Whether a limited source may have one credential checked now. `true` uses up the check. */
-  takeLimitedCheck(source: string): boolean {
-    const key = sourceKey(source);
-    const nowMs = this.#clock.nowMs();
-    if (nowMs - (this.#lastCheckMs.get(key) ?? 0) < LIMITED_CHECK_MS) return false;
-    this.#lastCheckMs.delete(key);
-    this.#lastCheckMs.set(key, nowMs);
-    for (const oldest of this.#lastCheckMs.keys()) {
-      if (this.#lastCheckMs.size <= MAX_SOURCES) break;
-      this.#lastCheckMs.delete(oldest);
-    }
-    return true;
-  }
-
-  /** Runs `work` after earlier work of the same source. `null` if too many calls wait. */
-  inTurn<T>(source: string, work: () => Promise<T>): Promise<T> | null {
-    const key = sourceKey(source);
-    const turn = this.#turns.get(key) ?? { last: Promise.resolve(), waiting: 0 };
-    if (turn.waiting >= MAX_WAITING) return null;
-    this.#turns.set(key, turn);
-    turn.waiting += 1;
-    const done = turn.last.then(work).finally(() => {
-      turn.waiting -= 1;
-      if (turn.waiting === 0) this.#turns.delete(key);
-    });
-    // The next call waits for the end of this one, whatever its result.
-    turn.last = done.catch(() => undefined);
-    return done;
-  }
 }

@@ -107,6 +107,11 @@ export class IntentLog {
     });
   }
 
+  /** Whether an intent is neither recorded nor undone. */
+  async isOpen({ id }: Intent): Promise<boolean> {
+    return (await this.#deps.store.get(this.#key(id))).value !== null;
+  }
+
   async hasAny(): Promise<boolean> {
     const { store, target } = this.#deps;
     for await (const _intent of store.list(["intent", target], { limit: 1 })) return true;

@@ -88,8 +88,6 @@ export class WriteCoordinator {
     this.#unfinished.set(key, intent.id);
     const outcome = await makeCalls(work, this.#deps.lease);
     if (!outcome.ok) {
-      // After a loss of the lease, its holder undoes the calls, because the intent is still in the store.
-      await this.#deps.lease.confirm();
       const left = await this.#undo({ work, touched: outcome.touched, intent });
       this.#unfinished.delete(key);
       throw this.#refuse(prepared, { ...outcome, left });
@@ -120,10 +118,18 @@ export class WriteCoordinator {
     return backendRefusal(name, { fault, receipt });
   }
 
-  /** Undoes the calls, queues what could not be undone, and returns it. */
+  /**
+   * Undoes the calls, queues what could not be undone, and returns it.
+   * @throws LeaseUnavailable if this node lost the lease. The new holder undoes the calls, because the intent is in the store, and may have
+   * written since.
+   */
   async #undo(
     { work, touched, intent }: { work: SyncWork; touched: readonly SyncCall[]; intent: Intent },
   ): Promise<SyncCall[]> {
+    await this.#deps.lease.confirm();
+    if (!await this.#deps.intents.isOpen(intent)) {
+      throw new LeaseUnavailable("Cannot undo a write: its intent has ended");
+    }
     const left = await undoCalls(work, touched);
     const changes: OutboxChange[] = [];
     for (const { backend, before } of left) {

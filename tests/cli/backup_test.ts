@@ -170,6 +170,7 @@ Deno.test("the commands of the store refuse wrong arguments and show their help"
   assertEquals(planRestore(["--force"]), "the file is missing");
   assertEquals(planMove(["a"]), "the stores are missing: <from> <to>");
   assertEquals(planMove(["a", "a"]), "<from> and <to> are the same store");
+  assertEquals(planMove(["a", "ftp://kv"]), `"ftp://kv" is neither a path nor an http or https URL`);
   await using operator = await openOperator();
   for (const command of ["backup", "restore", "move_store"]) {
     const { code, stdout } = await operator.run(command, "--help");

@@ -20,7 +20,9 @@ export interface Operator extends AsyncDisposable {
   readonly dataDir: string;
   /** Runs `cli/<name>.ts` like its task. */
   run(command: string, ...args: string[]): Promise<Ended>;
-  /** The same with text on standard input. */
+  /** Starts it, and sends SIGINT when `isTime` resolves. */
+  interrupt(isTime: () => Promise<void>, command: string, ...args: string[]): Promise<Ended>;
+  /** The same as `run` with text on standard input. */
   type(stdin: string, command: string, ...args: string[]): Promise<Ended>;
 }
 
@@ -35,17 +37,24 @@ export async function openOperator({ toml = "", env = {} }: Options = {}): Promi
   const dataDir = `${home}/data`;
   const file = `${home}/countersign.toml`;
   await Deno.writeTextFile(file, `${toml}\n[server]\ndata_dir = ${JSON.stringify(dataDir)}\n`);
-  const start = (stdin: string | undefined, command: string, args: readonly string[]) =>
+  const start = (
+    stdin: string | undefined,
+    command: string,
+    args: readonly string[],
+    interruptAfter?: () => Promise<void>,
+  ) =>
     runProgram(Deno.execPath(), {
       args: ["run", "--quiet", "--no-prompt", ...PERMISSIONS, `${ROOT}cli/${command}.ts`, ...args],
       cwd: home,
       env: { NO_COLOR: "1", COUNTERSIGN_CONFIG: file, COUNTERSIGN_MASTER_KEY: "", ...env },
       ...stdin === undefined ? {} : { stdin },
+      ...interruptAfter === undefined ? {} : { interruptAfter },
     });
   return {
     home,
     dataDir,
     run: (command, ...args) => start(undefined, command, args),
+    interrupt: (isTime, command, ...args) => start(undefined, command, args, isTime),
     type: (stdin, command, ...args) => start(stdin, command, args),
     [Symbol.asyncDispose]: () => Deno.remove(home, { recursive: true }),
   };

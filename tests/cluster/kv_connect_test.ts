@@ -5,6 +5,7 @@ import { openKvConnect } from "../../platform/kv_connect/client.ts";
 import { KvConnection } from "../../platform/kv_deadline.ts";
 import { systemClock } from "../../platform/runtime.ts";
 import { StoreUnavailable } from "../../platform/store_fault.ts";
+import { watchingKv } from "../../platform/watching_kv.ts";
 import { type Denokv, startDenokv } from "../support/denokv.ts";
 import { testNeeding } from "../support/skip_unless.ts";
 import { startTcpProxy } from "../support/tcp_proxy.ts";
@@ -160,6 +161,35 @@ testNeeding(
     await reopened;
     assertEquals((await kv.get(["a"])).value, 1);
     assert((await kv.set(["a"], 3)).ok);
+  },
+);
+
+testNeeding(
+  NEEDS,
+  "a watch ends with a change of one of its keys, and not with that of another key or a ping",
+  async () => {
+    await using server = await startDenokv();
+    using own = await connect(server);
+    using other = await connect(server);
+    const watching = watchingKv(own);
+    if (watching === null) throw new Error("The client cannot watch");
+    await other.set(["a"], 1);
+    const ready = Promise.withResolvers<void>();
+    let isChanged = false;
+    const changed = watching.waitForChange([["a"], ["b"]], { onReady: ready.resolve, timeoutMs: 20_000 })
+      .then(() => isChanged = true);
+    await ready.promise;
+    await other.set(["c"], 1);
+    await other.get(["c"]);
+    assertEquals(isChanged, false);
+    await other.set(["b"], 2);
+    await changed;
+    await assertRejects(() => watching.waitForChange([["a"]], { onReady: () => {}, timeoutMs: 50 }));
+    const gone = Promise.withResolvers<void>();
+    const ended = watching.waitForChange([["a"]], { onReady: gone.resolve, timeoutMs: 20_000 });
+    await gone.promise;
+    await Promise.all([assertRejects(() => ended), server.kill9()]);
+    await assertRejects(() => watching.waitForChange([["a"]], { onReady: () => {}, timeoutMs: 20_000 }));
   },
 );
 

@@ -14,6 +14,7 @@ import { ConversationList } from "../../console/web/pages/live/conversation_list
 import type { LiveModels } from "../../console/web/pages/live/live_context.tsx";
 import { InvitePhoneDialog } from "../../console/web/pages/users/factor_dialogs.tsx";
 import { createManualClock } from "../fakes/console_app.ts";
+import { conversation } from "../fakes/console_gateway.ts";
 import { openFakePage, rendered } from "../fakes/dom.ts";
 
 const session = { whileSignedIn: <T>(call: () => Promise<T>) => call() };
@@ -100,7 +101,7 @@ Deno.test("ConversationList reports that there are no logins only while it is co
   const connection = signal<{ kind: string }>({ kind: "reconnecting" });
   const models = {
     board: { rows: signal([]), newer: signal(0), total: signal(0), held: signal(false), hold: () => {} },
-    live: { connection },
+    live: { connection, nodes: signal({}) },
     router: { param: () => "" },
     session: { firstSteps: signal(null) },
   } as unknown as LiveModels;
@@ -111,6 +112,23 @@ Deno.test("ConversationList reports that there are no logins only while it is co
     await page.show(h(ConversationList, { models, chosenId: "" }));
     assertEquals(page.root.textContent.includes("live.none_yet"), expected, kind);
     assertEquals(page.root.textContent.includes("live.fetching"), !expected, kind);
+  }
+});
+
+Deno.test("ConversationList has a column for the node if there are several", async () => {
+  await using page = openFakePage();
+  const nodes = signal({});
+  const board = { rows: signal([conversation(1)]), newer: signal(0), total: signal(1), held: signal(false) };
+  const models = {
+    board: { ...board, hold: () => {} },
+    live: { connection: signal({ kind: "live" }), nodes },
+    router: { param: () => "" },
+    clock: { nowMs: signal(0) },
+  } as unknown as LiveModels;
+  for (const names of [{}, { a: "gate-1", b: "gate-2" }]) {
+    nodes.value = names;
+    await page.show(h(ConversationList, { models, chosenId: "" }));
+    assertEquals(page.root.textContent.includes("live.node"), "a" in names);
   }
 });
 

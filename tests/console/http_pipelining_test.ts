@@ -144,5 +144,6 @@ Deno.test("writeResponse() sends everything to a client that reads slowly", asyn
     passedMs += STALLED_MS - 1;
   });
   assert(octets > site.bodyOctets, `only ${octets} octets were sent`);
-  assert(passedMs > 10 * STALLED_MS, `only ${passedMs} ms passed`);
+  // How often the writer waits depends on the buffers of the host.
+  assert(passedMs > 3 * STALLED_MS, `only ${passedMs} ms passed`);
 });

@@ -37,6 +37,7 @@ function setUp({ probe = () => Promise.resolve(true) }: { probe?: () => Promise<
           newestStray: 0,
           approvals: null,
           outbox: null,
+          nodes: {},
         } satisfies LiveSnapshot,
       );
     },

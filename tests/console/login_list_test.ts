@@ -30,6 +30,7 @@ function snapshot(...conversations: ConversationView[]): LiveSnapshot {
     newestStray: 0,
     approvals: null,
     outbox: null,
+    nodes: {},
   };
 }
 

@@ -1,9 +1,11 @@
 // The nodes of a cluster in the API, in the details of a login, in /metrics and in /readyz.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import { apiValue } from "../../cli/admin_connection.ts";
 import { conversation } from "../fakes/console_gateway.ts";
 import { startConsole } from "../fakes/console_app.ts";
 import { createFakeCluster, knownNode, threeNodes } from "../fakes/console_cluster.ts";
+import { nodeParts } from "../../console/api/nodes/node_parts.ts";
 import { openComposition } from "../fakes/composition.ts";
 import { STORE_SILENT_MS } from "../../platform/store.ts";
 
@@ -48,6 +50,47 @@ Deno.test("GET /live/logins/:id names the node that handles the login, if there 
   ]);
   nodes = [knownNode("1a1b2c3d", { isSelf: true })];
   assertEquals(await nodeOf("1a1b2c3d"), null);
+});
+
+Deno.test("GET /live names the nodes, those of one host with their id, and none while there is one node", async () => {
+  let nodes = threeNodes();
+  await using site = await startConsole({
+    change: (deps) => ({ ...deps, cluster: createFakeCluster(() => nodes) }),
+  });
+  const cookie = await site.signIn("viewer");
+  const names = async () => (await (await site.call("/console/api/live", { cookie })).json()).nodes;
+  assertEquals((await names())["1a1b2c3d"], "gate-2");
+  nodes = nodes.map((node) => ({ ...node, name: node.isSelf ? "gate-1" : "gate-2" }));
+  assertEquals(await names(), {
+    "0a1b2c3d": "gate-1",
+    "1a1b2c3d": "gate-2 (1a1b2c3d)",
+    "2a1b2c3d": "gate-2 (2a1b2c3d)",
+  });
+  nodes = nodes.slice(0, 1);
+  assertEquals(await names(), {});
+});
+
+Deno.test("nodeParts() has a part for each node: silent, of another version, with another time; none while there is one node", () => {
+  let nodes = threeNodes();
+  const cluster = createFakeCluster(() => nodes);
+  const states = () => nodeParts(cluster).map(({ name, state, note }) => [name, state, note ?? ""]);
+  assertEquals(states(), [
+    ["gate-0a1b2c3d", "ok", ""],
+    ["gate-2", "warning", "node_version"],
+    ["gate-2a1b2c3d", "bad", "node_silent"],
+  ]);
+  nodes = nodes.map((node) => ({ ...node, version: "0.2.0" }));
+  assertEquals(states()[1], ["gate-2", "warning", "node_clock"]);
+  nodes = nodes.slice(0, 1);
+  assertEquals(states(), []);
+});
+
+Deno.test("a node says where it listens for HTTP, because all nodes have one public URL", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const toml = '[http]\nlisten = "127.0.0.1:18080"\npublic_url = "https://login.example.com"';
+  await using node = await openComposition(toml, { joins: { kv, node: "aaaaaaaa" } });
+  const { items } = await apiValue(node.api.nodes.$get());
+  assertEquals(items.map(({ http }) => http), ["127.0.0.1:18080"]);
 });
 
 Deno.test("/metrics counts the nodes, their leases, and the changes that were read", async () => {

@@ -105,7 +105,7 @@ Deno.test("GET /health shows the messages, failures and locks of the last hour, 
     ["locks", "ok", 0, 20],
   ]);
   const { limits } = site.people;
-  for (let at = 0; at < 21 * 10; at++) limits.countFailure(`user${at % 21}`);
+  for (let at = 0; at < 21 * 10; at++) limits.noteFailure(limits.countFailure(`user${at % 21}`));
   for (let at = 0; at < 200; at++) {
     limits.countSend({ user: `user${at}`, number: `+4915112${at}`, client: "vpn" });
   }

@@ -47,6 +47,8 @@ browserTest("the details of a sign-in name its node, if there are several", asyn
   site.watch.put({ ...view, node: "1a1b2c3d" } as typeof view);
   await enterAs(page, { site, role: "viewer", path: `/live?c=${view.id}`, heading: "Live" });
   await page.getByText("gate-1a1b2c3d (1a1b2c3d)").waitFor();
+  await page.getByRole("columnheader", { name: "Node", exact: true }).waitFor();
+  await page.getByRole("cell", { name: "gate-1a1b2c3d", exact: true }).waitFor();
   nodes.pop();
   const fetched = page.waitForResponse((response) => response.url().includes("/live/logins/"));
   await page.reload();

@@ -32,7 +32,7 @@ export function threeNodes(name = "gate-2"): KnownNode[] {
   return [
     knownNode("0a1b2c3d", {
       isSelf: true,
-      figures: { ...knownNode("").figures, leases: ["charts", "target default"] },
+      figures: { ...knownNode("").figures, leases: ["charts", "target:default"] },
     }),
     knownNode("1a1b2c3d", {
       name,

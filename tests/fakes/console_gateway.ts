@@ -45,6 +45,7 @@ export function createFakeWatch(): FakeWatch {
     liveSteps: (limit) =>
       [...views.values()].filter(({ outcome }) => outcome === null).toReversed().slice(0, limit),
     alive: () => [...views.values()].filter(({ outcome }) => outcome === null).length,
+    aliveHere: () => 0,
     counters: () => counters,
     observe(observer) {
       observers.add(observer);

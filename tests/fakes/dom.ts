@@ -155,9 +155,23 @@ export interface FakePage extends AsyncDisposable {
 /** A page to render one component at a time into. The globals of the browser exist until it is disposed. */
 export function openFakePage(): FakePage {
   const globals = globalThis as Record<string, unknown>;
-  const before = { document: globals.document, SPRITE_URL: globals.SPRITE_URL };
+  const before = {
+    document: globals.document,
+    SPRITE_URL: globals.SPRITE_URL,
+    ResizeObserver: globals.ResizeObserver,
+    getComputedStyle: globals.getComputedStyle,
+  };
   const { requestAnimationFrame } = options as { requestAnimationFrame?: unknown };
-  Object.assign(globals, { document: fakeDocument, SPRITE_URL: "" });
+  Object.assign(globals, {
+    document: fakeDocument,
+    SPRITE_URL: "",
+    // Elements have no size and no style.
+    ResizeObserver: class {
+      observe(): void {}
+      disconnect(): void {}
+    },
+    getComputedStyle: () => ({ getPropertyValue: () => "" }),
+  });
   Object.assign(options, { requestAnimationFrame: (task: () => void) => void queueMicrotask(task) });
   const root = new FakeElement("body");
   const put = (component: ComponentChild) => render(component, root as unknown as Element);

@@ -2,6 +2,7 @@
 
 import { SharedLog } from "../../platform/cluster/shared_log.ts";
 import { type Clock, systemClock } from "../../platform/runtime.ts";
+import { StoreUnavailable } from "../../platform/store_fault.ts";
 import { createStore, type Store } from "../../platform/store.ts";
 
 export interface SharedNode {
@@ -35,6 +36,8 @@ export type LostCommit =
   | "not sent"
   /** The store gets it after the next commit. */
   | "late"
+  /** It does not reach the store, because its connection ended. */
+  | "connection ended"
   /** The client repeats it, because the first answer got lost. */
   | "repeated";
 
@@ -47,6 +50,7 @@ export function losingKv(kv: Deno.Kv, plan: LostCommit[]): Deno.Kv {
     if (lost === undefined) return await atomic.commit();
     if (lost === "late") late.push(() => atomic.commit());
     if (lost === "answer lost") await atomic.commit();
+    if (lost === "connection ended") throw new StoreUnavailable("the connection ended", { wasSent: true });
     if (lost === "repeated") {
       await atomic.commit();
       return await copy.commit();

@@ -10,8 +10,15 @@ export interface WireWrite {
   readonly dn: string;
 }
 
-/** The treatment of a write: passed on, held back with the connection closed, or passed on and its answer lost. */
-export type Fate = "pass" | "cut_before" | "cut_after";
+/** The treatment of a write: passed on, held back with the connection closed, passed on and its answer lost, or passed on and its answer held. */
+export type Fate = "pass" | "cut_before" | "cut_after" | HeldAnswer;
+
+/** An answer that waits. */
+export interface HeldAnswer {
+  /** Reports that the answer waits. */
+  held(): void;
+  readonly free: Promise<void>;
+}
 
 export interface LdapWire extends AsyncDisposable {
   readonly url: string;
@@ -95,18 +102,15 @@ export function startLdapWire(to: string): LdapWire {
   };
 }
 
-interface Hold {
+interface Hold extends HeldAnswer {
   readonly baseDn: string;
-  /** Reports that an answer waits. */
-  held(): void;
-  readonly free: Promise<void>;
 }
 
 /** The treatment of the answers on one connection. */
 interface Answers {
   /** Whether the next answer is dropped, with the connection. */
   lost: boolean;
-  hold: Hold | null;
+  hold: HeldAnswer | null;
 }
 
 /** RFC 2696: the control of a paged search. */
@@ -146,7 +150,7 @@ async function requests(
       if (decided === "cut_before") return;
       if (write !== null) writes.push(write);
       answers.lost = decided === "cut_after";
-      answers.hold = holdOf(message);
+      answers.hold = typeof decided === "object" ? decided : holdOf(message);
       await writeAll(far, message);
     }
   }

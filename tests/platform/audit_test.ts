@@ -61,7 +61,7 @@ Deno.test("createAuditWriter() indexes objects and actor once, for as long as th
   const mutations = write([
     auditEntry({
       action: "pairing.add",
-      actor: "console:Bob",
+      actor: "scim:HR",
       object: "user:Ada",
       objects: ["user:Ada"],
       client: "vpn-1",
@@ -72,9 +72,17 @@ Deno.test("createAuditWriter() indexes objects and actor once, for as long as th
     ["audit", id],
     ["audit_by", "object", "user:ada", id],
     ["audit_by", "object", "client:vpn-1", id],
-    ["audit_by", "actor", "bob", id],
+    ["audit_by", "actor", "scim:hr", id],
   ]);
   assertEquals(mutations.every((one) => one.type === "set" && one.expireInMs === 5000), true);
+});
+
+Deno.test("createAuditWriter() does not index an actor or an object that no link names", () => {
+  const write = createAuditWriter({ nowMs: () => START_MS, node: "1" });
+  const keysOf = (actor: string, object: string) =>
+    write([auditEntry({ action: "pairing.add", actor, object })]).slice(1).map(({ key }) => key.slice(0, 3));
+  assertEquals(keysOf("radius", "everything"), []);
+  assertEquals(keysOf("console:Bob", "Ops:Night"), [["audit_by", "object", "ops:night"]]);
 });
 
 Deno.test("createAuditWriter() ignores mutations that are no event, and indexes records of earlier versions", () => {
@@ -89,7 +97,7 @@ Deno.test("createAuditWriter() ignores mutations that are no event, and indexes 
   assertEquals(index, {
     type: "set",
     key: ["audit_by", "object", "user:ada", "2"],
-    value: true,
+    value: new Uint8Array(0),
     expireInMs: DEFAULT_AUDIT_RETENTION_MS,
   });
 });

@@ -10,10 +10,11 @@ import { createManualClock } from "../upstream/manual_clock.ts";
 
 const vault = createVault(new Uint8Array(32).fill(7), createSystemRandom());
 const expiresMs = (row: number): number => row;
+const read = (value: unknown): number => Number(value);
 
 Deno.test("LimitTable forgets ended rows, and the row that ends first when it is full", async () => {
   const clock = createManualClock();
-  const table = new LimitTable<number>({ clock }, { name: "n", maxRows: 3, expiresMs });
+  const table = new LimitTable<number>({ clock }, { name: "n", maxRows: 3, expiresMs, read });
   const endMs = clock.nowMs() + 1000;
   for (let at = 0; at < 5; at++) await table.change([`key ${at}`], () => [endMs + at]);
   assertEquals(await table.read(["key 1", "key 2", "key 4"]), [undefined, endMs + 2, endMs + 4]);
@@ -29,7 +30,7 @@ Deno.test("LimitTable stores nothing while one node uses the store", async () =>
   const { store } = await openNode(kv, "a");
   const alone = { ...store, isShared: false };
   const deps = { clock: createManualClock(), store: alone, vault };
-  const table = new LimitTable<number>(deps, { name: "n", maxRows: 3, expiresMs });
+  const table = new LimitTable<number>(deps, { name: "n", maxRows: 3, expiresMs, read });
   await table.change(["ada"], () => [Number.MAX_SAFE_INTEGER]);
   assertEquals(await Array.fromAsync(store.list([])), []);
 });
@@ -39,7 +40,7 @@ Deno.test("LimitTable on two nodes counts each of 40 concurrent changes, and sto
   const clock = createManualClock();
   const open = async (name: string) => {
     const { store } = await openNode(kv, name);
-    const options = { name: "n", maxRows: 100, expiresMs: () => clock.nowMs() + 60_000 };
+    const options = { name: "n", maxRows: 100, expiresMs: () => clock.nowMs() + 60_000, read };
     return { store, table: new LimitTable<number>({ clock, store, vault }, options) };
   };
   const [a, b] = [await open("a"), await open("b")];
@@ -78,3 +79,47 @@ Deno.test("SharedFailureLimit allows five tries a minute on two nodes together, 
   clock.advance(60_000);
   assertEquals("forgive" in await nodes[1].limit.take(key), true);
 });
+
+Deno.test("SharedFailureLimit limits for a minute although the other node's clock is ten minutes ahead", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = createManualClock();
+  const ahead = { nowMs: () => clock.nowMs() + 600_000 };
+  const open = async (name: string, time: { nowMs: () => number }) => {
+    const { store } = await openNode(kv, name);
+    return { store, limit: new SharedFailureLimit({ clock: time, store, vault }, { name: "sign_in" }) };
+  };
+  const [a, b] = [await open("a", ahead), await open("b", clock)];
+  const key = { source: "192.0.2.1", name: "ada" };
+  for (let tries = 0; tries < 5; tries++) await a.limit.take(key);
+  await b.store.catchUp();
+  assertEquals([b.limit.waitMs(key), await b.limit.take(key)], [60_000, { waitMs: 60_000 }]);
+  const late = await open("c", clock);
+  assertEquals(await late.limit.take(key), { waitMs: 60_000 });
+  clock.advance(60_000);
+  assertEquals([b.limit.waitMs(key), "forgive" in await b.limit.take(key)], [0, true]);
+});
+
+for (const value of ["a text", 7, { times: [1] }, [null, "x"], true]) {
+  Deno.test(`SharedFailureLimit counts from zero after a row of another form: ${JSON.stringify(value)}`, async () => {
+    using kv = await Deno.openKv(":memory:");
+    const clock = createManualClock();
+    const key = { source: "192.0.2.1", name: "ada" };
+    const open = async (name: string) => {
+      const { store } = await openNode(kv, name);
+      return { store, limit: new SharedFailureLimit({ clock, store, vault }, { name: "sign_in" }) };
+    };
+    const a = await open("a");
+    await a.limit.take(key);
+    const rows = await Array.fromAsync(a.store.list(["tries"]));
+    const other = await openNode(kv, "later");
+    for (const row of rows) {
+      await other.store.commit({ mutations: [{ type: "set", key: row.key, value }] });
+    }
+    await a.store.catchUp();
+    // The other node read the rows at its start.
+    for (const { limit } of [a, await open("b")]) {
+      const taken = await limit.take(key);
+      assertEquals("forgive" in taken, true);
+    }
+  });
+}

@@ -52,15 +52,19 @@ const FAULTS: readonly Fault[] = [
     says: ["refuses the access token", "Set DENO_KV_ACCESS_TOKEN"],
   },
   { name: "a forbidden database", deps: answering(403), says: ["refuses the access token", "Set DENO_KV"] },
-  { name: "another path", deps: answering(404), says: ["not a KV Connect endpoint", "Correct store.kv"] },
+  { name: "another path", deps: answering(404), says: ["not a KV Connect endpoint", "Correct the address"] },
   { name: "a redirect", deps: answering(301), says: ["redirects", "Set store.kv to that address"] },
   { name: "a server that fails", deps: answering(503), says: ["fails (HTTP 503)", "try again"] },
   {
     name: "a web page",
     deps: answering(200, "<html>"),
-    says: ["not that of a KV Connect", "Correct store.kv"],
+    says: ["not that of a KV Connect", "Correct the address"],
   },
-  { name: "other JSON", deps: answering(200, "[1]"), says: ["not that of a KV Connect", "Correct store.kv"] },
+  {
+    name: "other JSON",
+    deps: answering(200, "[1]"),
+    says: ["not that of a KV Connect", "Correct the address"],
+  },
   {
     name: "a host that refuses the connection",
     deps: { fetch: () => Promise.reject(new TypeError("tcp connect error: Connection refused")) },

@@ -1,6 +1,7 @@
 // The conversations in memory: lookup, limits, and their end at the deadline.
 
 import { assert, assertEquals } from "@std/assert";
+import { encodeConversation } from "../../radius/conversation/conversation_codec.ts";
 import { ENDED_RETENTION_MS, MAX_ENDED } from "../../radius/conversation/conversation_store.ts";
 import { ids, openConversations, tokenOf, TTL_MS } from "./conversation_sample.ts";
 
@@ -210,4 +211,17 @@ Deno.test("sweep() removes a conversation a minute after its early end, although
   at.clock.advance(ENDED_RETENTION_MS);
   assertEquals(ids(at.conversations.sweep()), []);
   assertEquals([at.conversations.alive, at.conversations.size], [1, 1]);
+});
+
+Deno.test("sweep() ends a conversation of another node at its deadline, although younger ones were added before it", async () => {
+  await using at = await openConversations();
+  const { conversations, clock } = at;
+  const older = at.make("older", { node: "b" });
+  clock.advance(TTL_MS - 30_000);
+  conversations.add(at.make("younger"));
+  conversations.adopt({ octets: encodeConversation(older).slice(), orderedId: "older" }, {
+    versionstamp: "0001",
+  });
+  clock.advance(30_001);
+  assertEquals(ids(conversations.sweep()), ["older"]);
 });

@@ -18,6 +18,8 @@ export interface RunOptions {
   readonly stdin?: string;
   /** The program is killed after this time; 60 s by default. */
   readonly timeoutMs?: number;
+  /** The program gets SIGINT when this resolves. */
+  readonly interruptAfter?: () => Promise<void>;
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -34,9 +36,11 @@ export async function runProgram(program: string, options: RunOptions = {}): Pro
     stderr: "piped",
   }).spawn();
   const deadline = killAfter(child, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  const interrupted = options.interruptAfter?.().then(() => signal(child, "SIGINT"));
   try {
     if (options.stdin !== undefined) await writeAll(child.stdin, options.stdin);
     const { code, stdout, stderr } = await child.output();
+    await interrupted;
     return {
       code: deadline.passed() ? -1 : code,
       stdout: new TextDecoder().decode(stdout),

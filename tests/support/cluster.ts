@@ -23,7 +23,7 @@ export interface ClusterOptions {
   readonly clockOffsetsMs?: readonly number[];
   readonly denokv?: DenokvOptions;
   /** Called before the first gateway starts, to write records. */
-  readonly fill?: (location: { kvUrl: string; masterKeyHex: string }) => Promise<void>;
+  readonly fill?: (location: { store: Denokv; kvUrl: string; masterKeyHex: string }) => Promise<void>;
 }
 
 /** A gateway of a cluster. Its data directory contains no store. */
@@ -89,7 +89,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     await store.dispose();
   };
   try {
-    await options.fill?.({ kvUrl: store.url, masterKeyHex: MASTER_KEY_HEX });
+    await options.fill?.({ store, kvUrl: store.url, masterKeyHex: MASTER_KEY_HEX });
     for (let at = 0; at < (options.nodes ?? 2); at++) {
       await join({ clockOffsetMs: options.clockOffsetsMs?.[at] ?? 0 });
     }

@@ -55,7 +55,7 @@ export interface RunningProgram extends AsyncDisposable {
 const ROOT = new URL("../../", import.meta.url).pathname;
 /** The permissions of `deno task start`, and no more. */
 export const PROGRAM_FLAGS = [
-  "--v8-flags=--heap-growing-percent=30,--max-semi-space-size=8",
+  "--v8-flags=--heap-growing-percent=30,--min-semi-space-size=8,--max-semi-space-size=8",
   "--allow-net",
   "--allow-read",
   "--allow-write",

@@ -32,8 +32,11 @@ let current: { users: Map<string, Held>; groups: Map<string, Held> } = {
   groups: new Map(),
 };
 let isDeclared = false;
+let isUnique = true;
 
-export async function startScimmy(): Promise<ScimmyServer> {
+/** @param options.uniqueNames `false`: like services that accept a second resource of the same name. */
+export async function startScimmy({ uniqueNames = true } = {}): Promise<ScimmyServer> {
+  isUnique = uniqueNames;
   const users = new Map<string, Held>();
   const groups = new Map<string, Held>();
   const requests: string[] = [];
@@ -91,7 +94,9 @@ function declare(): void {
       ingress: ({ id }: Egress, data: Record<string, unknown>) => {
         const name = String(data[naming]).toLowerCase();
         const other = [...store().values()].find((one) => String(one[naming]).toLowerCase() === name);
-        if (other !== undefined && other.id !== id) throw new SCIMMY.Types.Error(409, "uniqueness", "taken");
+        if (isUnique && other !== undefined && other.id !== id) {
+          throw new SCIMMY.Types.Error(409, "uniqueness", "taken");
+        }
         const held = { ...JSON.parse(JSON.stringify(data)), id: id ?? crypto.randomUUID() };
         store().set(held.id, held);
         return held;

@@ -5,6 +5,7 @@ import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { GatewayMonitor } from "../../../radius/ports.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
+import { StoreUnavailable } from "../../../platform/store_fault.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import { createHistoryReader, type HistoryItem } from "../history/history.ts";
 import type { AccountOwner, AccountSessions } from "./account_sessions.ts";
@@ -18,6 +19,7 @@ import type {
 import type { Log } from "../../../platform/log.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import { createNoticeStore } from "../notices/notices.ts";
+import type { NotMeReport } from "../../../radius/conversation/report_not_me.ts";
 import type { People } from "../deps.ts";
 
 export interface AccountLoginsDeps {
@@ -170,13 +172,13 @@ export function createAccountHistory({ store, clock }: { store: Store; clock: Cl
 }
 
 export interface NotMeDeps {
-  readonly people: People;
+  readonly people: Pick<People, "prepareNotMeReport">;
   readonly secondFactorAdmin: SecondFactorAdmin | null;
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly sessions: AccountSessions;
+  readonly sessions: Pick<AccountSessions, "deleteMutationsOf">;
 }
 
 /** A user's report. */
@@ -194,34 +196,54 @@ export interface NotMeRequest {
  * the notice and the audit record are one commit.
  */
 export async function reportNotMe(deps: NotMeDeps, request: NotMeRequest): Promise<NotMeResult> {
-  const { people, store, log, sessions } = deps;
-  const { user, source, keepSessionId, about } = request;
+  const { user, source, about } = request;
+  const report = await recordReport(deps, request);
+  const { lockedUntilMs } = report;
+  const denied = await denyAll(deps, canonicalName(user));
+  const ended = report.done();
+  deps.log.warn("a user says that a login was not theirs", {
+    ...{ reason: "not_me", user, source },
+    conversation: about?.conversationId ?? "",
+    until: new Date(lockedUntilMs).toISOString(),
+  });
+  return { lockedUntilMs, ended, denied };
+}
+
+/** Lost races of one report. */
+const MAX_TRIES = 20;
+
+/** Commits the report. If another node counts a failure of the user meanwhile, the lock is computed again. */
+async function recordReport(
+  { people, store, sessions, ...deps }: NotMeDeps,
+  { user, source, keepSessionId, about }: NotMeRequest,
+): Promise<NotMeReport> {
   const canonical = canonicalName(user);
   const { conversationId = "", client = "", place = "" } = about ?? {};
-  const ending = await sessions.deleteMutationsOf(canonical, { exceptId: keepSessionId });
-  const report = people.prepareNotMeReport(canonical);
-  const { lockedUntilMs } = report;
-  const until = new Date(lockedUntilMs).toISOString();
-  const record = auditEntry({
-    actor: `user:${user}`,
-    source,
-    action: "user.not_me",
-    object: `user:${user}`,
-    ...(conversationId === "" ? {} : { before: `login ${conversationId}` }),
-    after: `locked until ${until}`,
-  });
   const login = { conversationId, client, place };
-  const notice = createNoticeStore(deps).prepare({ kind: "not_me", user, source, ...login, lockedUntilMs });
-  await store.commit({ mutations: [...report.mutations, notice, record, ...ending] })
-    .catch((fault: unknown) => {
-      report.undo();
-      throw fault;
+  const ending = await sessions.deleteMutationsOf(canonical, { exceptId: keepSessionId });
+  const notices = createNoticeStore({ store, ...deps });
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const report = people.prepareNotMeReport(canonical);
+    const { lockedUntilMs } = report;
+    const record = auditEntry({
+      actor: `user:${user}`,
+      source,
+      action: "user.not_me",
+      object: `user:${user}`,
+      ...(conversationId === "" ? {} : { before: `login ${conversationId}` }),
+      after: `locked until ${new Date(lockedUntilMs).toISOString()}`,
     });
-  const denied = await denyAll(deps, canonical);
-  const ended = report.done();
-  const fields = { reason: "not_me", user, source, conversation: conversationId, until };
-  log.warn("a user says that a login was not theirs", fields);
-  return { lockedUntilMs, ended, denied };
+    const notice = notices.prepare({ kind: "not_me", user, source, ...login, lockedUntilMs });
+    const done = await store.commit({ mutations: [...report.mutations, notice, record, ...ending] })
+      .catch((fault: unknown) => {
+        report.undo();
+        throw fault;
+      });
+    if (done.ok) return report;
+    report.undo();
+    await store.reread(report.dependsOn);
+  }
+  throw new StoreUnavailable("Cannot lock a user: other nodes keep counting failures of the user");
 }
 
 /** Denies the requests that wait for the user's phones. The lock already applies, so a missed request cannot lead to an accept. */

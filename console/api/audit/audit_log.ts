@@ -8,6 +8,7 @@ import {
   auditIndexKey,
   auditKey,
   auditObjects,
+  isWholeName,
 } from "../../../platform/audit.ts";
 import { auditActionOf } from "../../../platform/audit_actions.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
@@ -115,9 +116,9 @@ export async function* auditRecords(
   const until = toMs === null ? LAST_ID : auditIdAt(toMs + 1);
   const end = before !== null && before < until ? before : until;
   if (start >= end) return;
-  const index = isWholeObject(object)
+  const index = isWholeName(object)
     ? auditIndexKey("object", object)
-    : isWholeObject(actor)
+    : isWholeName(actor)
     ? auditIndexKey("actor", actor)
     : null;
   const prefix = index ?? ["audit"];
@@ -128,11 +129,6 @@ export async function* auditRecords(
     const id = String(key.at(-1));
     yield { id, value: index === null ? value : (await store.get<AuditValue>(auditKey(id))).value };
   }
-}
-
-/** `user:ada`, as links write it; a part of a name has no kind. */
-function isWholeObject(text: string): boolean {
-  return /^[a-z][a-z-]*:./.test(text);
 }
 
 function matcherOf(filter: AuditFilter): (value: AuditValue) => boolean {
@@ -146,7 +142,7 @@ function matcherOf(filter: AuditFilter): (value: AuditValue) => boolean {
   const isObject = (value: AuditValue): boolean => {
     if (object === undefined || object === "") return true;
     const objects = auditObjects(value).map(canonicalName);
-    return isWholeObject(object) ? objects.includes(object) : objects.some((one) => one.includes(object));
+    return isWholeName(object) ? objects.includes(object) : objects.some((one) => one.includes(object));
   };
   return (value) =>
     (action === "" || currentAction(value) === action) && isObject(value) &&

@@ -6,7 +6,7 @@ import {
   MAX_FAILURES_PER_NAME,
   SharedFailureLimit,
 } from "../../../platform/failure_limit.ts";
-import { LimitTable, type LimitTableDeps } from "../../../platform/limit_table.ts";
+import { LimitTable, type LimitTableDeps, readTime, readTimes } from "../../../platform/limit_table.ts";
 import { Refusal } from "../errors.ts";
 import { sourceKey } from "../../../platform/addresses.ts";
 import { adminKeyName } from "./admin_records.ts";
@@ -101,12 +101,23 @@ export function createAccountRateLimit(deps: LimitTableDeps): AccountRateLimit {
     name: "account",
     maxRows: MAX_ACCOUNTS,
     expiresMs: ({ known, changedMs }) => changedMs + (known.length > 0 ? KNOWN_MS : ACCOUNT_WINDOW_MS),
+    read(value, nowMs) {
+      const { failures, known, changedMs } = (value ?? NO_SIGN_INS) as Partial<
+        Record<keyof AccountSignIns, unknown>
+      >;
+      return {
+        failures: readTimes(failures, nowMs),
+        known: Array.isArray(known) ? known.map(String) : [],
+        changedMs: readTime(changedMs, nowMs),
+      };
+    },
   });
   /** The last wrong sign-in of a source to an account. */
   const wrong = new LimitTable<number>(deps, {
     name: "account_source",
     maxRows: MAX_SOURCES,
     expiresMs: (atMs) => atMs + ATTACKED_WAIT_MS,
+    read: readTime,
   });
   const wrongKey = ({ name, source }: SignInOf): string => `${adminKeyName(name)}\n${sourceKey(source)}`;
   const change = async (name: string, next: (account: AccountSignIns) => Partial<AccountSignIns>) => {

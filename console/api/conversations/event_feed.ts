@@ -6,6 +6,7 @@ import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor
 import type { OutboxMessages } from "../../../upstream/embedded/telephony/outbox.ts";
 import type { LiveMessage, LiveSnapshot } from "../api_types.ts";
 import { approvalList } from "../approvals/approval_routes.ts";
+import { nodeNames, type NodeRouteDeps } from "../nodes/node_routes.ts";
 import { maskedItems } from "../outbox/outbox_routes.ts";
 import { eventChunk } from "./event_stream.ts";
 
@@ -15,6 +16,7 @@ export interface LiveFeedDeps {
   readonly outbox: OutboxMessages | null;
   readonly clock: Clock;
   readonly random: Random;
+  readonly cluster?: NodeRouteDeps["cluster"];
 }
 
 type SendChunk = (chunk: Uint8Array<ArrayBuffer>) => void;
@@ -54,13 +56,14 @@ export class LiveFeed {
 
   snapshot(): LiveSnapshot {
     this.#attach();
-    const { watch, secondFactorAdmin, outbox } = this.#deps;
+    const { watch, secondFactorAdmin, outbox, cluster } = this.#deps;
     return {
       at: this.#history.head(),
       ...this.#state(),
       conversations: watch.conversations(SNAPSHOT_LIMIT).map(shortened),
       approvals: approvalList(secondFactorAdmin),
       outbox: outbox === null ? null : maskedItems(outbox),
+      nodes: nodeNames(cluster),
     };
   }
 
@@ -175,7 +178,7 @@ export class LiveFeed {
   }
 
   #slowParts(): Partial<LiveMessage> | null {
-    const { watch, secondFactorAdmin, outbox, clock } = this.#deps;
+    const { watch, secondFactorAdmin, outbox, clock, cluster } = this.#deps;
     const nowMs = clock.nowMs();
     if (nowMs - this.#slowSentMs < SLOW_INTERVAL_MS && nowMs >= this.#slowSentMs) return null;
     this.#slowSentMs = nowMs;
@@ -185,6 +188,7 @@ export class LiveFeed {
     return {
       counters: watch.counters(),
       newestStray: newestStray(watch),
+      nodes: nodeNames(cluster),
       ...(approvals === null ? {} : { approvals }),
       ...(messages === null ? {} : { outbox: messages }),
     };

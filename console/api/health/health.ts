@@ -7,13 +7,15 @@ import type { Store } from "../../../platform/store.ts";
 import { type Connect, type People, requireGateway } from "../deps.ts";
 import type { HealthPart, HealthReport } from "../targets/target_types.ts";
 import { targetSummary } from "../targets/target_routes.ts";
+import { nodeParts } from "../nodes/node_parts.ts";
+import type { NodeRouteDeps } from "../nodes/node_routes.ts";
 import { Hono } from "hono";
 import * as v from "valibot";
 import { type HttpEnv, jsonBody } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 import { Refusal } from "../errors.ts";
 
-export interface HealthDeps {
+export interface HealthDeps extends Pick<NodeRouteDeps, "cluster"> {
   readonly store: Store;
   readonly clock: Clock;
   /** Absent where the console runs without a directory. */
@@ -52,6 +54,7 @@ export class Health {
       this.#listener("http", { kind: "http", name: listening.http }),
       ...this.#certificate(),
       await this.#storePart(),
+      ...nodeParts(this.#deps.cluster),
       ...this.#backends(),
       ...this.#outboxes(),
       this.#service("second_factor", config.secondFactor.url),

@@ -4,6 +4,7 @@ import { Hono } from "hono";
 import type { Cluster } from "../../../platform/cluster/cluster.ts";
 import type { KnownNode } from "../../../platform/cluster/nodes.ts";
 import type { Clock } from "../../../platform/runtime.ts";
+import type { NodeNames } from "../api_types.ts";
 import { may } from "../auth/permissions.ts";
 import type { HttpEnv } from "../hono_env.ts";
 
@@ -41,6 +42,16 @@ export function createNodeRoutes({ cluster, clock }: NodeRouteDeps) {
 function nodeRow({ node: id, ...known }: KnownNode): NodeRow {
   const { name, version, startedMs, radius, http, figures, isSelf, isAlive, clockOffsetMs } = known;
   return { id, name, version, startedMs, radius, http, figures, isSelf, isAlive, clockOffsetMs };
+}
+
+/** The names of the nodes, by id. Nodes of one host have their id behind the name. Empty while there is one node. */
+export function nodeNames(cluster: NodeRouteDeps["cluster"]): NodeNames {
+  const nodes = cluster?.list() ?? [];
+  if (nodes.length < 2) return {};
+  const isUnique = ({ name }: KnownNode) => nodes.filter((one) => one.name === name).length === 1;
+  return Object.fromEntries(
+    nodes.map((one) => [one.node, isUnique(one) ? one.name : `${one.name} (${one.node})`]),
+  );
 }
 
 /** The name of the node that handles a login; `null` while there is one node, or if the node is unknown. */

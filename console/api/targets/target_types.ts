@@ -65,6 +65,7 @@ export const HEALTH_KINDS = [
   "http",
   "certificate",
   "store",
+  "node",
   "backend",
   "outbox",
   "second_factor",
@@ -90,8 +91,8 @@ export interface HealthPart {
   readonly limit?: number;
   /** The message of a problem, or "". */
   readonly detail: string;
-  /** A warning: nothing is sent, or no phone reaches `name`. */
-  readonly note?: "not_sent" | "loopback_url";
+  /** A problem: nothing is sent, no phone reaches `name`, or the node `name` is silent, has another version, or another time. */
+  readonly note?: "not_sent" | "loopback_url" | "node_silent" | "node_version" | "node_clock";
   readonly testable: boolean;
 }
 

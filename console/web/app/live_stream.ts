@@ -2,7 +2,7 @@
 
 import { batch, type ReadonlySignal, signal } from "@preact/signals";
 import type { OutboxItem } from "../../../upstream/embedded/telephony/outbox.ts";
-import type { ApprovalList, LiveMessage, LiveSnapshot } from "../../api/api_types.ts";
+import type { ApprovalList, LiveMessage, LiveSnapshot, NodeNames } from "../../api/api_types.ts";
 import type { LoginList } from "../pages/live/login_list.ts";
 import type { RunLater } from "./clock_model.ts";
 import type { SessionModel } from "./session_model.ts";
@@ -46,6 +46,7 @@ export class LiveStream {
   readonly #newestDropped = signal(0);
   readonly #approvals = signal<ApprovalList | null>(null);
   readonly #outbox = signal<readonly OutboxItem[] | null>(null);
+  readonly #nodes = signal<NodeNames>({});
   readonly #rate = signal(0);
   readonly #missed = signal<number | null>(null);
   /** Messages arrive a dozen times a second. The page shows their steps together with the list. */
@@ -69,6 +70,7 @@ export class LiveStream {
   readonly newestDropped: ReadonlySignal<number> = this.#newestDropped;
   readonly approvals: ReadonlySignal<ApprovalList | null> = this.#approvals;
   readonly outbox: ReadonlySignal<readonly OutboxItem[] | null> = this.#outbox;
+  readonly nodes: ReadonlySignal<NodeNames> = this.#nodes;
   /** How many changes arrived at once after a lost connection; `null` when none was lost, or after `clearMissed`. */
   readonly missed: ReadonlySignal<number | null> = this.#missed;
   /** Changes per second, over the last few seconds. */
@@ -162,6 +164,7 @@ export class LiveStream {
       this.#newestDropped.value = snapshot.newestStray;
       this.#approvals.value = snapshot.approvals;
       this.#outbox.value = snapshot.outbox;
+      this.#nameNodes(snapshot.nodes);
     });
     this.#deps.onServerTime(snapshot.nowMs);
     this.#lastId = snapshot.at;
@@ -187,8 +190,14 @@ export class LiveStream {
       if (message.newestStray !== undefined) this.#newestDropped.value = message.newestStray;
       if (message.approvals !== undefined) this.#approvals.value = message.approvals;
       if (message.outbox !== undefined) this.#outbox.value = message.outbox;
+      if (message.nodes !== undefined) this.#nameNodes(message.nodes);
     });
     if (message.lost !== undefined || hasGap(before, message)) this.#restart();
+  }
+
+  /** Equal names keep their object, so that the list is not drawn again. */
+  #nameNodes(nodes: NodeNames): void {
+    if (JSON.stringify(nodes) !== JSON.stringify(this.#nodes.peek())) this.#nodes.value = nodes;
   }
 
   #noteSign(): void {

@@ -59,6 +59,16 @@ const anyValue = fc.anything({
   ...{ withTypedArray: true, withUnicodeString: true, withNullPrototype: false, withBoxedValues: false },
 });
 
+Deno.test("readValue() returns typed arrays that do not share the octets of their block", () => {
+  const writer = new OctetWriter();
+  for (let at = 0; at < 3; at++) writeValue(writer, { keys: ["a"], depths: new Int8Array(5) });
+  const block = new OctetReader(writer.take());
+  for (let at = 0; at < 3; at++) {
+    const { depths } = readValue(block) as { depths: Int8Array };
+    assertEquals([depths.length, depths.buffer.byteLength], [5, 5]);
+  }
+});
+
 Deno.test("readKey() returns every key that writeKey() wrote", () => {
   fc.assert(fc.property(fc.array(keyPart, { maxLength: 8 }), (key) => {
     const writer = new OctetWriter();

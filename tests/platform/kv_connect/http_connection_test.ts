@@ -17,7 +17,8 @@ function serve(answers: readonly string[], { pieceOctets = 65_536 }: { pieceOcte
         requests.push(new TextDecoder().decode(buffer.subarray(0, length ?? 0)));
         const octets = new TextEncoder().encode(answer);
         for (let at = 0; at < octets.length; at += pieceOctets) {
-          await conn.write(octets.subarray(at, at + pieceOctets));
+          // The client closes the connection in the middle of an answer that is too long.
+          if (await conn.write(octets.subarray(at, at + pieceOctets)).catch(() => 0) === 0) break;
         }
       }
       conn.close();
@@ -58,6 +59,24 @@ for (const [form, answer] of Object.entries(FORMS)) {
   }
 }
 
+Deno.test("postStream() ends the connection if the stream is too long, in small chunks or in one", async () => {
+  const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+  const pings = `${head}${"4\r\nping\r\n".repeat(60_000)}`;
+  const large = `${head}4c4b40\r\n${"x".repeat(5_000_000)}\r\n`;
+  for (const answer of [pings, large]) {
+    await using server = serve([answer]);
+    const connection = await HttpConnection.open(server.url);
+    let octets = 0;
+    const isLast = (chunkOctets: number) => (octets += chunkOctets) > 10_000_000;
+    await assertRejects(
+      () => connection.postStream(HEAD, new Uint8Array(), isLast),
+      ConnectionEnded,
+      "The answer is too long",
+    );
+    assertEquals([octets <= 262_144, connection.isUsable], [true, false]);
+  }
+});
+
 const BROKEN: Readonly<Record<string, string>> = {
   "that ends before its head": "HTTP/1.1 200",
   "that ends before its body": "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhe",
@@ -75,6 +94,29 @@ for (const [what, answer] of Object.entries(BROKEN)) {
     const connection = await HttpConnection.open(server.url);
     await assertRejects(() => connection.post(HEAD, new Uint8Array()), ConnectionEnded);
     assertEquals(connection.isUsable, false);
+  });
+}
+
+const STREAM =
+  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n\0\0\0\0\r\n5\r\nfirst\r\n6\r\nsecond\r\n";
+
+for (const pieceOctets of [1, 65_536]) {
+  Deno.test(`postStream() reads chunks until one is the last, in pieces of ${pieceOctets}, and ends the connection`, async () => {
+    await using server = serve([STREAM], { pieceOctets });
+    const connection = await HttpConnection.open(server.url);
+    const sizes: number[] = [];
+    await connection.postStream(HEAD, new Uint8Array(), (octets) => sizes.push(octets) === 3);
+    assertEquals([sizes, connection.isUsable], [[4, 5, 6], false]);
+  });
+}
+
+for (
+  const answer of ["HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", FORMS["a length"] ?? "", STREAM]
+) {
+  Deno.test(`postStream() rejects after an answer that is no stream or ends: ${answer.slice(0, 16)} ${answer.length}`, async () => {
+    await using server = serve([answer]);
+    const connection = await HttpConnection.open(server.url);
+    await assertRejects(() => connection.postStream(HEAD, new Uint8Array(), () => false), ConnectionEnded);
   });
 }
 

@@ -40,6 +40,17 @@ export function beforeInitiate(gate: Gate) {
   });
 }
 
+/** A code reaches the service only when the gate is open. */
+export function beforeCode(gate: Gate) {
+  return (service: SecondFactorService): SecondFactorService => ({
+    ...service,
+    async otpAuth(requestId, code) {
+      await gate.wait();
+      return await service.otpAuth(requestId, code);
+    },
+  });
+}
+
 /** The answer to a status check comes back only when the gate is open. */
 export function afterStatus(gate: Gate) {
   return (service: SecondFactorService): SecondFactorService => ({

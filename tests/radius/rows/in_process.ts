@@ -1,7 +1,7 @@
 // The real gateway in the process of the test: real sockets and HTTP, a store in memory, a fake clock, and fakes of
 // both external services or the embedded ones.
 
-import { NO_PEERS } from "../../../radius/conversation/peers.ts";
+import { NO_PEERS, type PeerNodes } from "../../../radius/conversation/peers.ts";
 import { createFakeUserRecords } from "../../fakes/user_records.ts";
 import { parse, stringify } from "smol-toml";
 import type { Config } from "../../../platform/config/config.ts";
@@ -37,6 +37,8 @@ export interface InProcessOptions {
   readonly passwords?: Passwords;
   /** Clock, people and fakes of an earlier gateway, which are reused. */
   readonly after?: InProcess;
+  /** The other nodes, if several share the store. */
+  readonly peers?: PeerNodes;
   /** Wraps a service or the store. */
   readonly between?: {
     readonly secondFactor?: (service: SecondFactorService) => SecondFactorService;
@@ -120,7 +122,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
 /** The parts, connected as in main.ts. */
 async function assemble(
   parts: { config: Config; store: Store; vault: Vault; clock: ManualClock; random: Random },
-  { between = {}, passwords, after, users = ["anna"] }: InProcessOptions,
+  { between = {}, passwords, after, peers = NO_PEERS, users = ["anna"] }: InProcessOptions,
 ) {
   const { config, clock } = parts;
   const written: string[] = [];
@@ -152,7 +154,7 @@ async function assemble(
     ...parts,
     log,
     directory: people.directory,
-    peers: NO_PEERS,
+    peers,
     ...(passwords === undefined ? {} : { passwords }),
     secondFactor: between.secondFactor?.(services.secondFactor) ?? services.secondFactor,
     telephony: between.telephony?.(services.telephony) ?? services.telephony,

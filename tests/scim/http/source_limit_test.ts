@@ -1,16 +1,19 @@
 // Counting of failures by source.
 
 import { assertEquals } from "@std/assert";
-import { SourceLimit } from "../../../scim/http/credentials.ts";
+import { SourceLimit } from "../../../scim/http/source_limit.ts";
 import { createManualClock } from "../../upstream/manual_clock.ts";
 
-Deno.test("SourceLimit() allows a limited source one check a second", () => {
+Deno.test("SourceLimit() allows a limited source one check a second", async () => {
   const clock = createManualClock();
   const limit = new SourceLimit({ clock });
-  assertEquals([limit.takeLimitedCheck("2001:db8::1"), limit.takeLimitedCheck("2001:db8::2")], [true, false]);
-  assertEquals(limit.takeLimitedCheck("192.0.2.1"), true);
+  assertEquals([await limit.takeLimitedCheck("2001:db8::1"), await limit.takeLimitedCheck("2001:db8::2")], [
+    true,
+    false,
+  ]);
+  assertEquals(await limit.takeLimitedCheck("192.0.2.1"), true);
   clock.advance(1000);
-  assertEquals(limit.takeLimitedCheck("2001:db8::1"), true);
+  assertEquals(await limit.takeLimitedCheck("2001:db8::1"), true);
 });
 
 Deno.test("SourceLimit() runs the work of one source in order and of others in parallel, and 64 may wait", async () => {

@@ -1,6 +1,6 @@
 // A number of tries for each key in a window of time. It holds for all nodes that share the store.
 
-import { LimitTable, type LimitTableDeps } from "../../../platform/limit_table.ts";
+import { LimitTable, type LimitTableDeps, readTime } from "../../../platform/limit_table.ts";
 
 /** Counts per key. */
 export interface RateLimit {
@@ -35,6 +35,10 @@ export function createRateLimit(
     name,
     maxRows: maxKeys + SHARED_WINDOWS,
     expiresMs: ({ endsMs }) => endsMs,
+    read(value, nowMs) {
+      const { endsMs, count } = value as Partial<Record<keyof CountedWindow, unknown>>;
+      return { endsMs: readTime(endsMs, nowMs + windowMs), count: typeof count === "number" ? count : 0 };
+    },
   });
   /** The window that a key uses. */
   const find = async (key: string): Promise<{ used: string; window: CountedWindow | undefined }> => {

@@ -10,24 +10,35 @@ import { Button } from "../../components/button.tsx";
 import { InlineIcon } from "../../components/inline_icon.tsx";
 import { ShareBar } from "../../components/time.tsx";
 import { type RowPosition, VirtualList } from "../../components/virtual_list.tsx";
+import type { MessageKey } from "../../i18n/catalogue.ts";
 import { t } from "../../i18n/translate.ts";
 import { LiveStatus } from "./flow_diagram.tsx";
 import type { LiveModels as Models } from "./live_context.tsx";
 import { stateName } from "./login_list.ts";
 
-const COLUMNS = [
+interface Column {
+  readonly label: MessageKey;
+  readonly name: string;
+}
+
+const COLUMNS: readonly Column[] = [
   { label: "live.started", name: "c-time" },
   { label: "live.user", name: "c-user" },
   { label: "live.client", name: "c-client" },
   { label: "live.caller", name: "c-place" },
   { label: "live.state", name: "c-step" },
   { label: "live.age", name: "c-age number" },
-] as const;
+];
+const NODE_COLUMN: Column = { label: "live.node", name: "c-node" };
+/** The state and the age come last. */
+const COLUMNS_OF_NODES = COLUMNS.toSpliced(-2, 0, NODE_COLUMN);
 
 export function ConversationList({ models, chosenId }: { models: Models; chosenId: string }) {
   const { board, live } = models;
   const rows = board.rows.value;
   const newer = board.newer.value;
+  const nodes = live.nodes.value;
+  const hasNodes = Object.keys(nodes).length > 0;
   const hrefOf = loginHrefs(models);
   return (
     // The button for newer logins covers the list, so the whole panel holds the list. Otherwise the button would release it.
@@ -58,14 +69,14 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
       )}
       {rows.length === 0 ? <NoRows models={models} /> : (
         <div
-          class="list"
+          class={`list ${hasNodes ? "with-nodes" : ""}`}
           role="table"
           aria-label={t("live.logins")}
           aria-rowcount={rows.length + 1}
           style={{ flex: "1" }}
         >
           <div class="list-head" role="row">
-            {COLUMNS.map(({ label, name }) => (
+            {(hasNodes ? COLUMNS_OF_NODES : COLUMNS).map(({ label, name }) => (
               <span key={name} role="columnheader" class={name}>{t(label)}</span>
             ))}
           </div>
@@ -74,12 +85,13 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
             keyOf={(view) => view.id}
             label={t("live.newest_first")}
             reuse={!board.held.value}
-            drawnWith={[chosenId, hrefOf("")]}
+            drawnWith={[chosenId, hrefOf(""), nodes]}
             renderRow={(view, place) => (
               <ConversationRow
                 models={models}
                 view={view}
                 place={place}
+                node={hasNodes ? nodes[view.node ?? ""] ?? view.node ?? "" : null}
                 chosen={view.id === chosenId}
                 href={hrefOf(view.id)}
               />
@@ -109,11 +121,13 @@ interface RowProps {
   readonly models: Models;
   readonly view: ConversationView;
   readonly place: RowPosition;
+  /** The node that handled the last packet; `null` while there is one node. */
+  readonly node: string | null;
   readonly chosen: boolean;
   readonly href: string;
 }
 
-function ConversationRow({ models, view, place, chosen, href }: RowProps) {
+function ConversationRow({ models, view, place, node, chosen, href }: RowProps) {
   const { router, clock } = models;
   const ended = view.outcome !== null;
   const state = stateLabel(view);
@@ -150,6 +164,7 @@ function ConversationRow({ models, view, place, chosen, href }: RowProps) {
         </FilterButton>
       </span>
       <span class="mono cut quiet c-place" role="cell">{view.place}</span>
+      {node !== null && <span class="mono cut c-node" role="cell" title={node}>{node}</span>}
       <span class="c-step" role="cell">
         <FilterButton router={router} filter={{ state: stateName(view) }} value={state.label}>
           <LiveStatus words={state} />

@@ -111,7 +111,7 @@ function identityFacts(models: Models, { id, version, radius, http, startedMs }:
 function currentFacts(node: NodeRow): readonly Fact[] {
   const { waiting, requestsPerS, rssOctets, lagMs, leases } = node.figures;
   return [
-    ["nodes.leases", leases.join(", ") || t("nodes.no_leases"), leases.length === 0],
+    ["nodes.role", roleText(leases), true],
     ["nodes.waiting", countText(waiting)],
     ["nodes.requests", t("nodes.per_second", { rate: countText(requestsPerS) })],
     ["nodes.memory", octetsText(rssOctets)],
@@ -119,6 +119,20 @@ function currentFacts(node: NodeRow): readonly Fact[] {
     ["nodes.clock", clockText(node), true],
   ];
 }
+
+/** Every node handles sign-ins. A lease adds a job that only one node does. */
+function roleText(leases: readonly string[]): string {
+  const jobs = leases.map((lease) =>
+    lease.startsWith(TARGET_LEASE)
+      ? t("nodes.role_writer", { target: lease.slice(TARGET_LEASE.length) })
+      : lease === "charts"
+      ? t("nodes.role_charts")
+      : lease
+  );
+  return [t("nodes.role_sign_ins"), ...jobs].join("; ");
+}
+
+const TARGET_LEASE = "target:";
 
 function clockText({ isSelf, clockOffsetMs }: NodeRow): string {
   if (isSelf) return t("nodes.clock_self");

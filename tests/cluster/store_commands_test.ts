@@ -1,0 +1,252 @@
+// `deno task backup`, `restore` and `move-store` with a real denokv, as an operator runs them: also beside running gateways, with a wrong token,
+// without a server, and interrupted by Ctrl-C.
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { isTransient, RESTORE_MARKER } from "../../platform/backup/transient.ts";
+import { openOperator, type Operator } from "../cli/operator.ts";
+import { writeStoreOf010 } from "../fakes/store_of_0_1_0.ts";
+import { createCaller } from "../scim/rows/caller.ts";
+import { credentialsToml, WRITER } from "../scim/rows/rows_world.ts";
+import { startCluster } from "../support/cluster.ts";
+import { type Denokv, DENOKV_TOKEN, DENOKV_TOKEN_VARIABLE, startDenokv } from "../support/denokv.ts";
+import { testNeeding } from "../support/skip_unless.ts";
+import { eventually } from "../upstream/manual_clock.ts";
+
+const NEEDS = { peers: [], denokv: true } as const;
+const MASTER_KEY_HEX = "c1".repeat(32);
+
+const openOn = ({ url }: Pick<Denokv, "url">, { token = DENOKV_TOKEN } = {}) =>
+  openOperator({
+    toml: `store.kv = "${url}"`,
+    env: { [DENOKV_TOKEN_VARIABLE]: token, COUNTERSIGN_MASTER_KEY: MASTER_KEY_HEX },
+  });
+
+/** An operator whose store is a file. */
+const openOnFile = () =>
+  openOperator({ env: { [DENOKV_TOKEN_VARIABLE]: DENOKV_TOKEN, COUNTERSIGN_MASTER_KEY: MASTER_KEY_HEX } });
+
+const fileOf = ({ dataDir }: Operator): string => `${dataDir}/countersign.kv`;
+
+const filesOf = async ({ home }: Operator): Promise<string[]> =>
+  (await Array.fromAsync(Deno.readDir(home), ({ name }) => name)).filter((name) => name !== "data").sort();
+
+/** All entries but those of running nodes. */
+async function entriesOf(kv: Deno.Kv): Promise<(readonly [Deno.KvKey, unknown])[]> {
+  const entries = await Array.fromAsync(kv.list({ prefix: [] }), ({ key, value }) => [key, value] as const);
+  return entries.filter(([key]) => !isTransient(key));
+}
+
+async function entriesIn(store: Denokv | string): Promise<(readonly [Deno.KvKey, unknown])[]> {
+  using kv = typeof store === "string" ? await Deno.openKv(store) : await store.open();
+  return await entriesOf(kv);
+}
+
+async function fill(store: Denokv | string, write: (kv: Deno.Kv) => Promise<void>): Promise<void> {
+  using kv = typeof store === "string" ? await Deno.openKv(store) : await store.open();
+  await write(kv);
+}
+
+/** So many entries that a copy takes about a second. */
+async function writeMany(kv: Deno.Kv): Promise<void> {
+  for (let from = 0; from < 10_000; from += 1000) {
+    const atomic = kv.atomic();
+    for (let at = from; at < from + 1000; at++) {
+      atomic.set(["word", "default", "user", `w${at}`, `u${at}`], 0);
+    }
+    await atomic.commit();
+  }
+}
+
+/** Resolves when a copy into the endpoint has begun. */
+async function copyBegun({ open }: Denokv): Promise<void> {
+  using kv = await open();
+  await eventually("the marker", async () => (await kv.get(RESTORE_MARKER)).value !== null);
+}
+
+type Command = readonly [command: string, ...args: string[]];
+
+async function success(operator: Operator, ...[command, ...args]: Command): Promise<string> {
+  const { code, stdout, stderr } = await operator.run(command, ...args);
+  assertEquals([code, stderr.replace(/^Deleting .*\n/, "")], [0, ""]);
+  return stdout;
+}
+
+async function failure(operator: Operator, ...[command, ...args]: Command): Promise<string> {
+  const { code, stdout, stderr } = await operator.run(command, ...args);
+  assertEquals([code, stdout], [1, ""], stderr);
+  assertEquals(stderr.trim().split("\n").length, 1, stderr);
+  assert(!stderr.includes(DENOKV_TOKEN));
+  return stderr;
+}
+
+testNeeding(
+  NEEDS,
+  "move-store copies from a file to denokv, to another denokv, and back to a file, entry by entry",
+  async () => {
+    await using first = await startDenokv();
+    await using second = await startDenokv();
+    await using operator = await openOnFile();
+    await using other = await openOnFile();
+    await Deno.mkdir(operator.dataDir);
+    await Deno.mkdir(other.dataDir);
+    await fill(fileOf(operator), writeStoreOf010);
+    const entries = await entriesIn(fileOf(operator));
+    const users = entries.filter(([[table]]) => table === "user").length;
+    for (
+      const [from, to, target] of [
+        [fileOf(operator), first.url, first],
+        [first.url, second.url, second],
+        [second.url, fileOf(other), fileOf(other)],
+      ] as const
+    ) {
+      const out = await success(operator, "move_store", from, to);
+      assertStringIncludes(out, `  user ${users}\n`);
+      assertStringIncludes(out, "The counts of both stores are equal.");
+      assertEquals(await entriesIn(target), entries);
+    }
+  },
+);
+
+testNeeding(
+  NEEDS,
+  "backup, restore and move-store refuse a store with content or a running gateway, a wrong token, and no server",
+  async () => {
+    await using cluster = await startCluster({ nodes: 1 });
+    await using empty = await startDenokv();
+    await using operator = await openOn(cluster.store);
+    await using files = await openOnFile();
+    const backup = `${operator.home}/a.backup`;
+    await success(operator, "backup", backup);
+    const refusals = (one: Operator, says: string, commands: readonly Command[]) =>
+      Promise.all(commands.map(async (command) => {
+        assertStringIncludes(await failure(one, ...command), says, command.join(" "));
+      }));
+    await refusals(operator, "Stop all nodes first.", [
+      ["restore", backup, "--force"],
+      ["move_store", cluster.store.url, empty.url],
+      ["move_store", empty.url, cluster.store.url, "--force"],
+    ]);
+    await cluster.node(0).stop();
+    const before = await entriesIn(cluster.store);
+    await refusals(operator, "it is not empty. It contains ", [
+      ["restore", backup],
+      ["move_store", empty.url, cluster.store.url],
+    ]);
+    await Deno.mkdir(operator.dataDir, { recursive: true });
+    await fill(fileOf(operator), writeStoreOf010);
+    await using stranger = await openOn(cluster.store, { token: "a wrong token" });
+    await empty.stop();
+    await using distant = await openOn(empty);
+    for (
+      const [one, says, { url }] of [
+        [stranger, "refuses the access token", cluster.store],
+        [distant, "Cannot open the store", empty],
+      ] as const
+    ) {
+      // One after another, because they lock the data directory.
+      for (
+        const command of [
+          ["backup", `${operator.home}/b.backup`],
+          ["restore", backup, "--force"],
+          ["move_store", url, fileOf(files)],
+          ["move_store", fileOf(operator), url],
+        ] as const
+      ) {
+        await refusals(one, says, [command]);
+      }
+    }
+    assertEquals(await filesOf(operator), ["a.backup", "countersign.toml"]);
+    assertEquals([await filesOf(files), await entriesIn(cluster.store)], [["countersign.toml"], before]);
+  },
+);
+
+testNeeding(
+  NEEDS,
+  "a backup beside writing gateways has every write that was acknowledged before it, and can be restored",
+  async () => {
+    await using cluster = await startCluster({
+      toml: `${credentialsToml(["default"])}[targets.default]\npage_size = 1000`,
+    });
+    const callers = cluster.nodes.map((node) => createCaller(node, { account: WRITER, target: "default" }));
+    const acknowledged: string[] = [];
+    let isEnded = false;
+    const writing = Promise.all(callers.map(async (scim, node) => {
+      for (let at = 0; !isEnded; at++) {
+        const userName = `user${node}x${at}`;
+        const { status, text } = await scim.post("/Users", { userName });
+        assert(status === 201 || status === 503, text);
+        if (status === 201) acknowledged.push(userName);
+      }
+    }));
+    // Its fault is reported where it is awaited.
+    writing.catch(() => undefined);
+    await using operator = await openOn(cluster.store);
+    await eventually("users", () => acknowledged.length >= 100);
+    const early = [...acknowledged];
+    const [moving, still] = [`${operator.home}/moving.backup`, `${operator.home}/still.backup`];
+    assertStringIncludes(await success(operator, "backup", moving), "The store changed during the backup");
+    isEnded = true;
+    await writing;
+    assert(!(await success(operator, "backup", still)).includes("changed during the backup"));
+    const entries = await entriesIn(cluster.store);
+
+    await using files = await openOnFile();
+    assertStringIncludes(
+      await success(files, "restore", still),
+      `Restored ${entries.length.toLocaleString("en-US")} entries`,
+    );
+    assertEquals(await entriesIn(fileOf(files)), entries);
+
+    await Promise.all(cluster.nodes.map((node) => node.stop()));
+    await success(operator, "restore", moving, "--force");
+    await cluster.node(0).restart();
+    const { json } = await (callers[0] as typeof callers[number]).get("/Users");
+    const restored = new Set((json.Resources as { id: string }[]).map(({ id }) => id));
+    assertEquals(early.filter((name) => !restored.has(name)), []);
+  },
+);
+
+testNeeding(
+  NEEDS,
+  "a copy that is interrupted by Ctrl-C leaves no half store that a gateway uses, and succeeds when it is repeated",
+  async () => {
+    await using store = await startDenokv();
+    await using source = await startDenokv();
+    await fill(source, writeMany);
+    const entries = await entriesIn(source);
+    await using operator = await openOn(store);
+    await using origin = await openOn(source);
+    const backup = `${origin.home}/a.backup`;
+    // A server that does not answer keeps each command in the middle of its work.
+    const frozenWhen = (server: Denokv, isTime: () => Promise<void>) => async () => {
+      await isTime();
+      server.freeze();
+    };
+    const begun = () => eventually("the file", async () => (await filesOf(origin)).length > 1);
+    const broken = await origin.interrupt(frozenWhen(source, begun), "backup", backup);
+    source.thaw();
+    assertEquals([broken.code, broken.stderr.trim()], [1, "Interrupted."]);
+    assertEquals(await filesOf(origin), ["countersign.toml"]);
+    await success(origin, "backup", backup);
+    const commands: readonly Command[] = [
+      ["restore", backup],
+      ["move_store", source.url, store.url, "--force"],
+    ];
+    for (const [command, ...args] of commands) {
+      const { code, stderr } = await operator.interrupt(
+        frozenWhen(store, () => copyBegun(store)),
+        command,
+        ...args,
+      );
+      store.thaw();
+      assertEquals(code, 1, stderr);
+      assertStringIncludes(stderr, "Interrupted. The store");
+      assertStringIncludes(stderr, "Run the command again with --force.");
+      assertStringIncludes(await failure(operator, "pair", "--list"), "was interrupted");
+      const again = args.filter((one) => one !== "--force");
+      assertStringIncludes(await failure(operator, command, ...again), "an interrupted restore with");
+      await success(operator, command, ...again, "--force");
+      assertEquals(await entriesIn(store), entries);
+    }
+  },
+);
