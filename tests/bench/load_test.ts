@@ -10,8 +10,8 @@ import { compileLoad, countLoad, type LoadTarget, LOGINS, runLoad, VoidMeasureme
 
 const SECRET = "shared with the generator";
 /** The server shares its processor with other tests, so an answer may be late; late is not lost. */
-const PATIENCE = { "give-up": 20 };
-const TEST_LOGINS = { ...LOGINS, seconds: 20, ...PATIENCE };
+const LATE_REPLIES = { "give-up": 20 };
+const TEST_LOGINS = { ...LOGINS, seconds: 20, ...LATE_REPLIES };
 /** RFC 6238, appendix B. */
 const TOTP = "3132333435363738393031323334353637383930";
 const NEEDS = { peers: ["gcc", "libc", "openssl"] } as const;
@@ -46,7 +46,7 @@ testNeeding(
         count: 500,
         seconds: 20,
         "in-flight": 16,
-        ...PATIENCE,
+        ...LATE_REPLIES,
       });
       assertEquals([result.sent, result.answered, result.challenges, result.lost], [500, 500, 500, 0]);
       const authenticators = new Set(server.received.map((packet) => packet.slice(4, 20).toHex()));
@@ -153,7 +153,7 @@ testNeeding(
     withGenerator(async (generator) => {
       using server = startChallengeServer({ secret: SECRET, code: "1" });
       const target = targetOf(server);
-      const result = await runLoad(generator, target, { rate: 200, seconds: 1, ...PATIENCE });
+      const result = await runLoad(generator, target, { rate: 200, seconds: 1, ...LATE_REPLIES });
       assert(result.sent > 100 && result.sent <= 201, String(result.sent));
       assertEquals(result.answered, result.sent);
       assert(result.p50Us > 0 && result.p50Us <= result.p99Us && result.p99Us <= result.maxUs);

@@ -34,7 +34,7 @@ const CASES = FAULTS.flatMap((fault, part) =>
   REQUESTS.map((row, at) => ({ ...row, fault, user: `user${part * REQUESTS.length + at}` }))
 );
 /** A held login lasts until the approval. */
-const PATIENCE = { timeoutMs: 10_000, tries: 3 } as const;
+const CLIENT_RETRIES = { timeoutMs: 10_000, tries: 3 } as const;
 /** Longer than the interval in which a gateway asks the service for the decision. */
 const LATE_MS = 1500;
 
@@ -69,7 +69,7 @@ async function failOver(
       if (pending) world.secondFactor.decide(id, { granted: true });
     }
   };
-  const asked = clients.at(1).exchange(isSamePacket ? packet : clients.at(1).build(login), PATIENCE);
+  const asked = clients.at(1).exchange(isSamePacket ? packet : clients.at(1).build(login), CLIENT_RETRIES);
   if (client === "held") {
     const begun = performance.now();
     await eventually("node 1 waits for the decision", () => performance.now() - begun > 300);
@@ -83,7 +83,7 @@ async function failOver(
     ...attributes,
     password: "",
     state: challenge.state ?? new Uint8Array(),
-  }, PATIENCE);
+  }, CLIENT_RETRIES);
   return { codes: [challenge.code, last.code], problems: [...challenge.problems, ...last.problems] };
 }
 

@@ -11,7 +11,7 @@ import { type BuiltRequest, CODES, type Reply } from "../support/radius_packets.
 import { testNeeding } from "../support/skip_unless.ts";
 import { eventually } from "../upstream/manual_clock.ts";
 
-const PATIENCE = { timeoutMs: 4000, tries: 3 } as const;
+const CLIENT_RETRIES = { timeoutMs: 4000, tries: 3 } as const;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** One login at the gateway `dying`, which the test kills; the client then asks `other`. */
@@ -85,37 +85,37 @@ const afterAnswer = (factor: Moment["factor"], afterMs: number): Moment => ({
   },
 });
 
+/** Kills the gateway during the call of a service; the client then sends the packet `next` to the other one. */
+const duringCall = (
+  { next, ...moment }: Pick<Moment, "title" | "factor"> & { next: (scene: Scene) => BuiltRequest },
+): Moment => ({
+  ...moment,
+  isSure: false,
+  async play(scene) {
+    const release = scene.hold();
+    await scene.send(scene.login);
+    await scene.reached();
+    await scene.kill();
+    release();
+    return await finish(scene, await scene.askOther(next(scene)));
+  },
+});
+
 const MOMENTS: readonly Moment[] = [
   afterLogin("device", 0),
   afterLogin("device", 3),
   afterLogin("device", 8),
   afterLogin("sms", 5),
-  {
+  duringCall({
     title: "while the push is being sent, and the client begins a new login",
     factor: "device",
-    isSure: false,
-    async play(scene) {
-      const release = scene.hold();
-      await scene.send(scene.login);
-      await scene.reached();
-      await scene.kill();
-      release();
-      return await finish(scene, await scene.askOther(scene.loginAgain()));
-    },
-  },
-  {
+    next: (scene) => scene.loginAgain(),
+  }),
+  duringCall({
     title: "while the text message is being sent",
     factor: "sms",
-    isSure: false,
-    async play(scene) {
-      const release = scene.hold();
-      await scene.send(scene.login);
-      await scene.reached();
-      await scene.kill();
-      release();
-      return await finish(scene, await scene.askOther(scene.login));
-    },
-  },
+    next: (scene) => scene.login,
+  }),
   {
     title: "after the challenge of a push",
     factor: "device",
@@ -190,8 +190,8 @@ function createScene(world: ClusterWithServices, at: number, clients: ReturnType
   return {
     ...{ world, dying, other },
     send: ({ bytes }) => clients.at(dying).sendRaw(bytes),
-    ask: (request) => clients.at(dying).exchange(request, PATIENCE),
-    askOther: (request) => clients.at(other).exchange(request, PATIENCE),
+    ask: (request) => clients.at(dying).exchange(request, CLIENT_RETRIES),
+    askOther: (request) => clients.at(other).exchange(request, CLIENT_RETRIES),
     login: build({ password: "first" }),
     loginAgain: () => build({ password: "first" }),
     answer: ({ state }, typed = "") => build({ password: typed, ...(state === null ? {} : { state }) }),

@@ -16,7 +16,7 @@ const NEEDS = { peers: [], denokv: true } as const;
 const SEED = new TextEncoder().encode("12345678901234567890");
 const FAILURES = 10;
 const PER_USER = 3;
-const PATIENCE = { timeoutMs: 10_000, tries: 1 } as const;
+const CLIENT_RETRIES = { timeoutMs: 10_000, tries: 1 } as const;
 const RACERS = ["ada", "bea", "cleo", "dora", "emma", "fay", "gina", "hope"] as const;
 
 const PAIRINGS: readonly (readonly [string, NewPairing])[] = [
@@ -60,11 +60,11 @@ let places = 0;
 function createLogins(clients: ReturnType<typeof openClients>, userName: string) {
   return async (node: number): Promise<Login> => {
     const attributes = { ...fromClient("vpn"), userName, callingStationId: `place ${++places}` };
-    const challenge = await clients.at(node).ask({ ...attributes, password: "first" }, PATIENCE);
+    const challenge = await clients.at(node).ask({ ...attributes, password: "first" }, CLIENT_RETRIES);
     const state = challenge.state ?? new Uint8Array();
     return {
       challenge,
-      answer: (at, password) => clients.at(at).ask({ ...attributes, password, state }, PATIENCE),
+      answer: (at, password) => clients.at(at).ask({ ...attributes, password, state }, CLIENT_RETRIES),
     };
   };
 }

@@ -15,7 +15,7 @@ import { totpCode } from "../support/totp.ts";
 const SEED = new TextEncoder().encode("12345678901234567890");
 /** State without a token. */
 const STEP_NAME = /^[A-Z_]+$/;
-const PATIENCE = { timeoutMs: 5000, tries: 2 } as const;
+const CLIENT_RETRIES = { timeoutMs: 5000, tries: 2 } as const;
 
 interface Person {
   readonly name: string;
@@ -92,12 +92,12 @@ async function play(
     userName: person.name,
     ...(hasStation ? { callingStationId: `station of ${person.name}` } : {}),
   };
-  const challenge = await clients.at(first).ask({ ...attributes, password: "first" }, PATIENCE);
+  const challenge = await clients.at(first).ask({ ...attributes, password: "first" }, CLIENT_RETRIES);
   const state = challenge.state ?? new Uint8Array();
   const answer = { ...attributes, password: factor.type(world, person), state };
-  const accept = await clients.at(1 - first).ask(answer, PATIENCE);
+  const accept = await clients.at(1 - first).ask(answer, CLIENT_RETRIES);
   // Another packet with the same State, at the node where the login began.
-  const again = await clients.at(first).ask({ ...answer, password: "another" }, PATIENCE);
+  const again = await clients.at(first).ask({ ...answer, password: "another" }, CLIENT_RETRIES);
   return {
     state: STEP_NAME.test(new TextDecoder().decode(state)) ? "name" : "token",
     replies: [challenge, accept, again].map(({ code }) => code),

@@ -11,7 +11,7 @@ import { totpCode } from "../support/totp.ts";
 import { eventually } from "../upstream/manual_clock.ts";
 
 const SEED = new TextEncoder().encode("12345678901234567890");
-const PATIENCE = { timeoutMs: 1000, tries: 30 } as const;
+const CLIENT_RETRIES = { timeoutMs: 1000, tries: 30 } as const;
 
 const OUTAGES: readonly { title: string; begin(store: Denokv): unknown; end(store: Denokv): unknown }[] = [
   { title: "stops", begin: (store) => store.stop(), end: (store) => store.start() },
@@ -40,7 +40,7 @@ async function beginLogins(
 ): Promise<Answered[]> {
   return await Promise.all(users.map(async ({ user, node }) => {
     const attributes = { ...fromClient("vpn"), userName: user, callingStationId: `station of ${user}` };
-    const challenge = await clients.at(node).ask({ ...attributes, password: "first" }, PATIENCE);
+    const challenge = await clients.at(node).ask({ ...attributes, password: "first" }, CLIENT_RETRIES);
     assertEquals(challenge.code, CODES.accessChallenge);
     const password = totpCode(SEED, Date.now());
     return { node, parts: { ...attributes, password, state: challenge.state ?? new Uint8Array() } };
@@ -77,14 +77,14 @@ testNeeding(
         await outage.end(cluster.store);
         // The clients send the same packets again.
         const replies = await Promise.all(
-          answers.map(({ node, packet }) => clients.at(node).exchange(packet, PATIENCE)),
+          answers.map(({ node, packet }) => clients.at(node).exchange(packet, CLIENT_RETRIES)),
         );
         assertEquals(replies.map(({ code }) => code), [CODES.accessAccept, CODES.accessAccept]);
         // Each accept was recorded with its passcode, so the other gateway refuses that passcode.
         const again = await beginLogins(clients, cases.map(({ user, node }) => ({ user, node: 1 - node })));
         const refused = await Promise.all(
           again.map(({ node, parts }, at) =>
-            clients.at(node).ask({ ...parts, password: logins[at]?.parts.password ?? "" }, PATIENCE)
+            clients.at(node).ask({ ...parts, password: logins[at]?.parts.password ?? "" }, CLIENT_RETRIES)
           ),
         );
         assertEquals(refused.map(({ code }) => code), [CODES.accessReject, CODES.accessReject]);

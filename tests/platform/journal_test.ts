@@ -10,7 +10,7 @@ import {
 } from "../../platform/journal.ts";
 import { createStore } from "../../platform/store.ts";
 
-const nobody: JournalListener = { recorded: () => undefined, notRecorded: () => undefined };
+const NO_LISTENER: JournalListener = { recorded: () => undefined, notRecorded: () => undefined };
 
 Deno.test("readJournalValue() returns every line that JournalBuffer wrote, in order", () => {
   const line = fc.oneof(
@@ -22,7 +22,7 @@ Deno.test("readJournalValue() returns every line that JournalBuffer wrote, in or
   );
   fc.assert(fc.property(fc.array(line, { maxLength: 40 }), (lines) => {
     const buffer = new JournalBuffer();
-    for (const octets of lines) buffer.append({ octets, expireInMs: 5 }, nobody);
+    for (const octets of lines) buffer.append({ octets, expireInMs: 5 }, NO_LISTENER);
     assertEquals(buffer.lines, lines.length);
     const values = buffer.take(Infinity);
     assert(values.every(({ octets }) => octets.length <= 65_536));
@@ -35,21 +35,25 @@ Deno.test("readJournalValue() returns every line that JournalBuffer wrote, in or
 Deno.test("JournalBuffer take() returns the oldest values first, with the longest life of their lines", () => {
   const buffer = new JournalBuffer();
   const line = (expireInMs: number) => ({ octets: new Uint8Array(40_000), expireInMs });
-  for (const expireInMs of [10, 30, 20]) buffer.append(line(expireInMs), nobody);
+  for (const expireInMs of [10, 30, 20]) buffer.append(line(expireInMs), NO_LISTENER);
   assertEquals(buffer.take(1).map(({ expireInMs }) => expireInMs), [10]);
-  buffer.append({ octets: new Uint8Array(1), expireInMs: 90 }, nobody);
+  buffer.append({ octets: new Uint8Array(1), expireInMs: 90 }, NO_LISTENER);
   assertEquals(buffer.take(5).map(({ expireInMs }) => expireInMs), [30, 90]);
 });
 
 Deno.test("JournalBuffer refuses a line of over 60,000 octets", () => {
   const octets = new Uint8Array(MAX_LINE_OCTETS + 1);
-  assertThrows(() => new JournalBuffer().append({ octets, expireInMs: 1 }, nobody), RangeError, "60,000");
+  assertThrows(
+    () => new JournalBuffer().append({ octets, expireInMs: 1 }, NO_LISTENER),
+    RangeError,
+    "60,000",
+  );
 });
 
 Deno.test("readJournalValue() skips the rest of a damaged value", () => {
   const buffer = new JournalBuffer();
   for (const text of ["one", "two"]) {
-    buffer.append({ octets: new TextEncoder().encode(text), expireInMs: 1 }, nobody);
+    buffer.append({ octets: new TextEncoder().encode(text), expireInMs: 1 }, NO_LISTENER);
   }
   const [value] = buffer.take(1);
   const octets = value?.octets ?? new Uint8Array();
@@ -82,7 +86,7 @@ Deno.test("append() tells each listener the result once, also after a listener t
   addEventListener("error", onError);
   sound.append(line, listener("a"));
   sound.append(line, {
-    ...nobody,
+    ...NO_LISTENER,
     recorded() {
       throw new Error("a listener failed");
     },

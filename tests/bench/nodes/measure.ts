@@ -50,8 +50,8 @@ export type NodesMeasurement = (site: Site, measuring: NodesMeasuring) => Promis
 /** The gateway drops new logins at 100,000 open ones. */
 const MAX_REQUESTS = 60_000;
 /** A usual VPN: two tries of one second, then the second server. */
-const CLIENT_PATIENCE = { timeoutMs: 1000, tries: 2 };
-const CLIENT_TIMEOUTS_MS = CLIENT_PATIENCE.timeoutMs * CLIENT_PATIENCE.tries;
+const CLIENT_RETRIES = { timeoutMs: 1000, tries: 2 };
+const CLIENT_TIMEOUTS_MS = CLIENT_RETRIES.timeoutMs * CLIENT_RETRIES.tries;
 const LONE_LOGINS = 30;
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
@@ -165,8 +165,8 @@ async function begin(client: RadiusClient, user: string): Promise<BegunLogin> {
   return { user, state };
 }
 
-const answer = (client: RadiusClient, { user, state }: BegunLogin, patience: typeof CLIENT_PATIENCE) =>
-  client.ask({ ...partsOf(user, presentCode()), state }, patience);
+const answer = (client: RadiusClient, { user, state }: BegunLogin, retries: typeof CLIENT_RETRIES) =>
+  client.ask({ ...partsOf(user, presentCode()), state }, retries);
 
 /** A client whose server is killed between the challenge and the answer. */
 async function measureFailover(site: Site): Promise<NodesFigures> {
@@ -177,7 +177,7 @@ async function measureFailover(site: Site): Promise<NodesFigures> {
   const login = await begin(old, "user00001");
   await first.kill9();
   const killedMs = performance.now();
-  await answer(old, login, CLIENT_PATIENCE).catch(() => "the node is dead");
+  await answer(old, login, CLIENT_RETRIES).catch(() => "the node is dead");
   const reply = await answer(other, login, { timeoutMs: 1000, tries: 20 });
   const isContinued = reply.code === CODES.accessAccept;
   // Otherwise the user begins again, at the second server.
