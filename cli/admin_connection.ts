@@ -6,7 +6,7 @@ import type { Config } from "../platform/config/config.ts";
 import { controlSocketPath } from "../platform/config/validate.ts";
 import { CONSOLE_API_PATH, type ConsoleApi } from "../console/api/console_api.ts";
 import type { RefusalBody } from "../console/api/errors.ts";
-import { DataDirFault } from "../platform/data_dir.ts";
+import { DataDirInUse } from "../platform/data_dir.ts";
 import type { Clock } from "../platform/runtime.ts";
 import { printable } from "./format_result.ts";
 import { type OfflineAdmin, openOfflineAdmin } from "./offline_admin.ts";
@@ -105,7 +105,8 @@ export function openAdminConnection(
           const admin = await openOffline();
           return await admin.answer(new Request(input, init));
         } catch (fault) {
-          if (!(fault instanceof DataDirFault) || !await isLocked(dataDir)) throw fault;
+          // The other process may end before this one looks at the lock again, so the fault itself has to name the cause.
+          if (!(fault instanceof DataDirInUse)) throw fault;
         }
         if (isLate) throw new AdminUnreachable(lockedText(dataDir));
         await new Promise<void>((resolve) => void clock.after(RETRY_MS, resolve));
@@ -236,16 +237,6 @@ function lockedText(dataDir: string): string {
     printable(dataDir)
   }": another process has locked it and does not answer ` +
     "at control.sock. If the server is starting or stopping, try again. Otherwise, stop that process.";
-}
-
-async function isLocked(dataDir: string): Promise<boolean> {
-  try {
-    using file = await Deno.open(`${dataDir}/lock`, { read: true });
-    return !await file.tryLock(false);
-  } catch (fault) {
-    if (fault instanceof Deno.errors.NotFound || fault instanceof Deno.errors.PermissionDenied) return false;
-    throw fault;
-  }
 }
 
 /**

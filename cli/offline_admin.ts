@@ -17,7 +17,7 @@ export interface OfflineAdmin {
  * Locks the data directory and builds the application on it.
  *
  * @param options.masterKeyHex see {@link openDataDir}.
- * @throws DataDirFault if another process has the lock, or a file in the directory cannot be used.
+ * @throws DataDirInUse if another process has the lock, DataDirFault if a file in the directory cannot be used.
  */
 export async function openOfflineAdmin(
   { config, masterKeyHex }: { config: Config; masterKeyHex: string },

@@ -15,6 +15,9 @@ import { createVault, type Vault } from "./vault.ts";
 /** The data directory cannot be used; `message` contains the remedy. */
 export class DataDirFault extends Error {}
 
+/** Another process has the lock of the data directory. */
+export class DataDirInUse extends DataDirFault {}
+
 export interface DataDir {
   readonly path: string;
   readonly store: Store;
@@ -157,7 +160,7 @@ async function openWithKey(
 /**
  * Creates the data directory, if necessary, and locks it for this process. Closing the file unlocks it.
  *
- * @throws DataDirFault if another process uses it
+ * @throws DataDirInUse if another process uses it
  */
 export async function lockDataDir(path: string): Promise<Deno.FsFile> {
   await makePrivate(path);
@@ -186,7 +189,7 @@ async function takeLock(path: string): Promise<Deno.FsFile> {
   }
   if (await file.tryLock(true)) return file;
   file.close();
-  throw new DataDirFault(
+  throw new DataDirInUse(
     `Cannot use the data directory "${path}": another process uses it. Stop that process, or set server.data_dir to another directory.`,
   );
 }
