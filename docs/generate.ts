@@ -114,10 +114,13 @@ export const PAGES: Readonly<Record<string, () => string>> = {
 const HELP = `Writes the pages under docs/ that are generated from tables.
 
   deno task docs [--check | --images]
+  deno task docs --screens <directory> [page ...]
 
-  --check   write nothing; exit 1 when a page is not what the tables say
-  --images  also write the screenshots, with Chromium
-  --help    show this help`;
+  --check    write nothing; exit 1 when a page is not what the tables say
+  --images   also write the screenshots of docs/images, with Chromium
+  --screens  write screenshots of every page of the console, at five widths, light and dark, with 10,000 users;
+             index.html shows them. Pages are named as in console/web/app/routes.ts
+  --help     show this help`;
 
 const HERE = new URL("./", import.meta.url);
 
@@ -131,6 +134,7 @@ async function isCurrent(name: string, page: string): Promise<boolean> {
 }
 
 async function main(args: readonly string[]): Promise<number> {
+  if (args[0] === "--screens") return await runScreenshots("screens.ts", args.slice(1));
   const unknown = args.find((arg) => !["--check", "--help", "--images"].includes(arg));
   if (unknown !== undefined || args.includes("--help")) {
     console.log(HELP);
@@ -148,14 +152,14 @@ async function main(args: readonly string[]): Promise<number> {
     await Deno.writeTextFile(new URL(name, HERE), page);
     console.log(`docs/${name} is written`);
   }
-  if (args.includes("--images")) return await writeImages();
+  if (args.includes("--images")) return await runScreenshots("write.ts");
   return args.includes("--check") && stale > 0 ? 1 : 0;
 }
 
 /** Runs the screenshots in a process of their own: the packages of the tests have another lock file. */
-async function writeImages(): Promise<number> {
-  const script = new URL("../tests/screenshots/write.ts", HERE).pathname;
-  const args = ["run", "--quiet", "-A", "--lock=tests/deno.lock", script];
+async function runScreenshots(name: string, rest: readonly string[] = []): Promise<number> {
+  const script = new URL(`../tests/screenshots/${name}`, HERE).pathname;
+  const args = ["run", "--quiet", "-A", "--lock=tests/deno.lock", script, ...rest];
   const { code } = await new Deno.Command("deno", { args, cwd: new URL("..", HERE) }).spawn().status;
   return code;
 }

@@ -42,6 +42,8 @@ export interface RunningProgram extends AsyncDisposable {
   client(): RadiusClient;
   /** Runs `cli/pair.ts` with the same settings. */
   pair(...args: string[]): Promise<Ended>;
+  /** Runs another command of `cli/`, such as `cli/import.ts`, with the same settings. */
+  command(path: string, ...args: string[]): Promise<Ended>;
   /** Sends SIGTERM, and SIGKILL after 10 s. The data stays. */
   stop(): Promise<Deno.CommandStatus>;
   /** Sends SIGKILL. The data stays. */
@@ -124,6 +126,7 @@ export async function startProgram(options: ProgramOptions = {}): Promise<Runnin
     metric: (name) => readMetric(told.http.port, name),
     client: () => openRadiusClient({ port: told.radius[0]?.port ?? 0, secret: prepared.secret }),
     pair: (...args) => runCommand("cli/pair.ts", { args, paths, env: options.env }),
+    command: (path, ...args) => runCommand(path, { args, paths, env: options.env }),
     stop,
     async kill9() {
       signal(process.child, "SIGKILL");
