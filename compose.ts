@@ -1,50 +1,51 @@
 // Builds all services on an opened store and connects them. It opens no listener: `main.ts` adds the sockets, and commands
 // without a server use the result as it is.
 
-import { Cluster, type NodeDescription } from "./platform/cluster/cluster.ts";
+import { Cluster } from "./platform/cluster/cluster.ts";
 import { canonicalName } from "./platform/canonical_name.ts";
-import type { Config } from "./platform/config/config.ts";
 import {
   canonicalRange,
   createRangeCheck,
   parseSocketAddress,
   socketAddressText,
 } from "./platform/addresses.ts";
-import type { LoadedSettings } from "./platform/config/settings_view.ts";
+import type { LiveSettings } from "./platform/config/live_settings.ts";
 import { AdminStore } from "./console/api/auth/admin_store.ts";
 import type { Dist } from "./console/assets.ts";
 import { createHttpApp } from "./console/app.ts";
-import type { Readiness } from "./console/api/health/metrics.ts";
+import { readinessOf } from "./console/api/health/readiness.ts";
+import { createNodeDescription } from "./console/api/nodes/node_description.ts";
 import type { HttpApp } from "./platform/http/http_server.ts";
 import { removeSetUpLink } from "./platform/banner.ts";
 import type { DataDir } from "./platform/data_dir.ts";
 import { syncPhonePairings } from "./radius/factors/pairing_sync.ts";
 import type { GatewayMonitor, LoginDirectory } from "./radius/ports.ts";
 import { reducePhoneNumber } from "./platform/phone_number.ts";
+import { type GeoIp, startGeoIp } from "./platform/geoip/geoip.ts";
 import type { Log } from "./platform/log.ts";
-import { hostName } from "./platform/process.ts";
 import { createPasswordHasher, REQUEST_COST } from "./platform/password_hasher.ts";
 import { openHttpClient } from "./platform/fetch_with_deadline.ts";
 import { createOrderedIds } from "./radius/conversation/conversation.ts";
 import { createRadius, type Radius } from "./radius/radius.ts";
+import { type LastSignIns, startLastSignIns } from "./radius/factors/last_sign_ins.ts";
 import { matchTotp, totpAt } from "./radius/factors/totp.ts";
 import type { Clock, Random } from "./platform/runtime.ts";
 import { createTransfer } from "./scim/transfer/import_export.ts";
 import { findUserRecordIn } from "./scim/directory/directory.ts";
 import { openApiText } from "./scim/http/openapi.ts";
+import { type DirectoryFollower, followDirectories } from "./scim/follow_directories.ts";
 import { createScim, type Scim } from "./scim/scim.ts";
+import { ldapAttributeNames } from "./scim/backends/ldap/ldap_schemas.ts";
 import { parseResource } from "./scim/schema/parse_resource.ts";
 import { createMapping, toFrontEnd } from "./scim/schema/mapping.ts";
-import { STORE_SILENT_MS } from "./platform/store.ts";
 import { createUnreadableLog } from "./platform/unreadable_log.ts";
 import { createServices, type Services } from "./upstream/services.ts";
 
 export const VERSION = "0.1.0";
 
 export interface CompositionDeps {
-  readonly config: Config;
-  /** The settings as the console shows them. */
-  readonly settings: LoadedSettings["settings"];
+  /** Loaded. */
+  readonly settings: LiveSettings;
   readonly dataDir: Pick<DataDir, "store" | "vault" | "shared">;
   /** The built console. */
   readonly dist: Dist;
@@ -52,8 +53,8 @@ export interface CompositionDeps {
   readonly random: Random;
   readonly log: Log;
   readonly startedMs: number;
-  /** The shared secret for any client address while no client is configured. */
-  readonly anySecret: string;
+  /** The shared secret for any client address, while no client and no `radius.secret` is configured. */
+  readonly generatedSecret: string;
   /** The addresses of the RADIUS listeners, as text. */
   readonly radiusListeners: readonly string[];
   /** Whether the HTTP listener accepts connections. */
@@ -74,9 +75,10 @@ export interface Composition {
 
 /** Loads the stored state and builds the services. No listener is opened. */
 export async function compose(deps: CompositionDeps): Promise<Composition> {
-  const { config, dataDir: { store, vault, shared: sharedLog }, clock, random, log } = deps;
+  const { settings, dataDir: { store, vault, shared: sharedLog }, clock, random, log } = deps;
+  const { config } = settings;
   const gateway: { monitor: GatewayMonitor | null } = { monitor: null };
-  const describe = createNodeDescription(deps, () => gateway.monitor);
+  const describe = createNodeDescription({ ...deps, version: VERSION, vault }, () => gateway.monitor);
   store.onUnreadable(createUnreadableLog({ log, clock }));
   const secret = vault.deriveKey("peer keys", 32);
   const cluster = new Cluster({ store, shared: sharedLog, clock, log, describe, secret });
@@ -111,31 +113,38 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
     },
     secondFactor: services.secondFactor,
     telephony: services.telephony,
-    anySecret: deps.anySecret,
+    generatedSecret: deps.generatedSecret,
+    onSettingsChange: (listener) => settings.onChange(listener),
     openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
   });
   gateway.monitor = radius.monitor;
   await cluster.finishLoading();
-  if (services.embedded !== null) syncPhonePairings({ ...services.embedded, radius, findUserRecord, log });
-  identity.logins.directory.observe(({ kind, name }) => {
+  settings.onChange(() => services.applySettings());
+  // Settings that other nodes changed meanwhile.
+  services.applySettings();
+  syncPhonePairings({ ...services.embeddedService, radius, findUserRecord, log });
+  identity.observeLogins(({ kind, name }) => {
     if (kind === "user") radius.forgetPassword(canonicalName(name));
   });
+  const { prepareDirectory } = radius;
+  const directories = followDirectories({ settings, store, clock, log, identity, prepareDirectory });
   const admins = new AdminStore({
     ...shared,
     configAdmins: config.console.admins,
-    publicUrl: config.http.publicUrl,
+    http: config.http,
     onSetUp: () => removeSetUpLink(config),
   });
-  const app = createApp(deps, { cluster, radius, identity, services, admins, identityClient });
+  const { geoIp, lastSignIns } = startReportSources(deps, { identity, radius });
+  const parts = { cluster, radius, identity, services, admins };
+  const app = createApp(deps, { ...parts, identityClient, directories, geoIp, lastSignIns });
   return {
-    cluster,
-    radius,
-    identity,
-    services,
-    admins,
+    ...parts,
     app,
     async close() {
       app.close();
+      geoIp.stop();
+      directories.close();
+      lastSignIns.stop();
       radius.close();
       await identity.close();
       identityClient.close();
@@ -145,17 +154,50 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   };
 }
 
+/** Where addresses are, and when users signed in last. */
+function startReportSources(
+  { settings: { config }, dataDir: { store }, clock, log }: CompositionDeps,
+  { identity, radius: { monitor } }: Pick<Composition, "identity" | "radius">,
+): { geoIp: GeoIp; lastSignIns: LastSignIns } {
+  return {
+    geoIp: startGeoIp({ settings: config.geoip, clock, log }),
+    lastSignIns: startLastSignIns({
+      ...{ store, clock, log, monitor },
+      target: () => identity.logins.name,
+      longestLoginMs: config.radius.conversationTtlMs,
+    }),
+  };
+}
+
+/** Whether an address is a trusted proxy, as the settings say now. */
+export function followRanges(
+  settings: Pick<LiveSettings, "config" | "onChange">,
+): (address: string) => boolean {
+  const { http } = settings.config;
+  let isProxy = createRangeCheck(http.trustedProxies);
+  settings.onChange((changed) => {
+    if (changed.has("http.trusted_proxies")) isProxy = createRangeCheck(http.trustedProxies);
+  });
+  return (address) => isProxy(address);
+}
+
 interface Parts extends Omit<Composition, "app" | "close"> {
   readonly identityClient: ReturnType<typeof openHttpClient>;
+  readonly directories: DirectoryFollower;
+  readonly geoIp: GeoIp;
+  readonly lastSignIns: LastSignIns;
 }
 
 function createApp(
-  { config, settings, dataDir: { store, vault }, dist, clock, random, log, ...deps }: CompositionDeps,
-  { cluster, radius, identity, services, admins, identityClient }: Parts,
+  { settings, dataDir: { store, vault }, dist, clock, random, log, ...deps }: CompositionDeps,
+  { cluster, radius, identity, services, admins, identityClient, directories, geoIp, lastSignIns }: Parts,
 ): HttpApp {
+  const { config } = settings;
   return createHttpApp({
     http: config.http,
-    isProxy: createRangeCheck(config.http.trustedProxies),
+    settings,
+    serviceTrial: services.trial,
+    isProxy: followRanges(settings),
     console: config.console,
     fetch: identityClient.fetch,
     log,
@@ -166,30 +208,32 @@ function createApp(
     cluster,
     admins,
     watch: radius.monitor,
+    geoIp,
     vpnSessions: radius.sessions,
-    phone: services.embedded?.phone ?? null,
-    secondFactorAdmin: services.embedded?.admin ?? null,
-    outbox: services.outbox?.messages ?? null,
+    phone: () => services.embedded?.phone ?? null,
+    secondFactorAdmin: () => services.embedded?.admin ?? null,
+    outbox: () => services.outbox?.messages ?? null,
     people: {
       targets: identity.targets,
-      loginTarget: identity.logins.name,
+      loginTarget: () => identity.logins.name,
       pairings: radius.pairings,
       limits: radius.limits,
       recoveryCodes: radius.recoveryCodes,
+      policies: radius.policies,
+      lastSignIns,
       prepareNotMeReport: radius.prepareNotMeReport,
       findUserRecord: findUserRecordIn(identity.logins, store),
       factors: config.factors,
       readContent: parseResource,
       trials: radius.loginDryRun,
     },
-    transfer: createTransfer({ clock, publicUrl: config.http.publicUrl }),
+    transfer: createTransfer({ clock, http: config.http }),
     replies: radius.replies,
     installation: {
       version: VERSION,
       runtime: Deno.version.deno,
       startedMs: deps.startedMs,
       file: config.file,
-      settings,
     },
     connect: {
       register: radius.register,
@@ -200,81 +244,40 @@ function createApp(
       config,
       listening: { radius: deps.radiusListeners, http: socketAddressText(config.http.listen) },
       secondFactor: services.secondFactor,
-      probeTelephony: services.probeTelephony,
+      probeTelephony: () => services.probeTelephony?.() ?? null,
       canonicalRange,
       serverAddress: parseSocketAddress,
       probeFirstFactor: radius.probeFirstFactor,
       backendHealth: identity.backendHealth,
       probe: identity.probeBackend,
+      tryBackend: identity.tryBackend,
+      targetsApplied: directories.apply,
+      ldapAttributes: ldapAttributeNames(),
       previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
     },
     ready: () => readinessOf(deps, { store, clock, cluster }),
     dist,
     scim: identity.app,
-    openApi: () => openApiText(config.http.publicUrl),
+    openApi: rememberOpenApi(config.http),
   });
 }
 
-/** A store that does not answer, or changes of other nodes that cannot be read: no login can be answered. */
-function readinessOf(
-  { isHttpServing }: Pick<CompositionDeps, "isHttpServing">,
-  { store, clock, cluster }: Pick<CompositionDeps["dataDir"], "store"> & { clock: Clock; cluster: Cluster },
-): Readiness {
-  const silentMs = clock.nowMs() - store.lastAnswerMs();
-  const { lagMs } = cluster.figures();
-  const [isSilent, isBehind] = [silentMs > STORE_SILENT_MS, lagMs > STORE_SILENT_MS];
-  const isServing = isHttpServing();
-  const changes = isBehind ? `not read for ${secondsOf(lagMs)}` : "read";
-  return {
-    ok: !isSilent && !isBehind && isServing,
-    parts: {
-      radius: "listening",
-      store: isSilent ? `does not answer for ${secondsOf(silentMs)}` : "answers",
-      ...(cluster.isShared ? { changes } : {}),
-      http: isServing ? "listening" : "does not accept connections",
-    },
-  };
-}
-
-function secondsOf(spanMs: number): string {
-  return `${Math.round(spanMs / 1000)} s`;
-}
-
-const MIN_RATE_MS = 900;
-
-/** What this node says about itself to the others. */
-function createNodeDescription(
-  { config, clock, startedMs, radiusListeners }: CompositionDeps,
-  monitorOf: () => GatewayMonitor | null,
-): () => NodeDescription {
-  let last = { requests: 0, atMs: clock.nowMs() };
-  let requestsPerS = 0;
+/** The text is made once for each public URL, because anyone can ask for it. */
+function rememberOpenApi(http: { readonly publicUrl: string }): () => string {
+  let known = { publicUrl: "", text: "" };
   return () => {
-    const monitor = monitorOf();
-    const now = { requests: monitor?.counters().requests ?? 0, atMs: clock.nowMs() };
-    // The pages ask more often than the heartbeat. A shorter time gives no useful rate.
-    if (now.atMs - last.atMs >= MIN_RATE_MS) {
-      requestsPerS = Math.round((now.requests - last.requests) * 1000 / (now.atMs - last.atMs));
-      last = now;
-    }
-    return {
-      name: hostName(),
-      version: VERSION,
-      startedMs,
-      radius: radiusListeners,
-      // All nodes have one public URL.
-      http: socketAddressText(config.http.listen),
-      figures: { waiting: monitor?.aliveHere() ?? 0, requestsPerS, rssOctets: Deno.memoryUsage().rss },
-    };
+    const { publicUrl } = http;
+    if (known.publicUrl !== publicUrl) known = { publicUrl, text: openApiText(publicUrl) };
+    return known.text;
   };
 }
 
 /** The directory in the form that the RADIUS gateway needs. */
-function directoryOf({ logins: { directory } }: Scim): LoginDirectory {
+function directoryOf({ logins }: Scim): LoginDirectory {
   return {
-    prepare: directory.prepareLogin,
+    prepare: (name) => logins.directory.prepareLogin(name),
     lookUp(name) {
-      const user = directory.login(name);
+      const user = logins.directory.login(name);
       if (user.phoneNumbers.length === 0) return user;
       return { ...user, phoneNumbers: user.phoneNumbers.flatMap((given) => reducePhoneNumber(given) ?? []) };
     },

@@ -1,9 +1,9 @@
 // The server: settings → store → listeners → services → shutdown. `compose.ts` builds the services.
 
 import { printFaults, replyAttributeProblem } from "./cli/check_config.ts";
-import { compose, type Composition, VERSION } from "./compose.ts";
-import { type LoadedSettings, withBoundPort } from "./platform/config/settings_view.ts";
-import { createRangeCheck, socketAddressText } from "./platform/addresses.ts";
+import { compose, type Composition, followRanges, VERSION } from "./compose.ts";
+import { LiveSettings } from "./platform/config/live_settings.ts";
+import { socketAddressText } from "./platform/addresses.ts";
 import { controlSocketPath } from "./platform/config/validate.ts";
 import { loadConfig } from "./platform/config/load.ts";
 import { loadDist } from "./console/assets.ts";
@@ -46,13 +46,12 @@ const loaded = loadConfig({
   checkReplyAttribute: replyAttributeProblem,
 });
 if (!loaded.ok) fail(printFaults(loaded.faults));
-const { warnings } = loaded;
-let { config, settings }: LoadedSettings = loaded;
+const { config: startConfig, settingsFile } = loaded;
 const startedMs = clock.nowMs();
 
 const log = createLog({
-  format: config.server.logFormat,
-  level: config.server.logLevel,
+  format: startConfig.server.logFormat,
+  level: startConfig.server.logLevel,
   clock,
   write: wholeWrites(Deno.stderr),
 });
@@ -72,37 +71,44 @@ function fail(message: string): never {
 /** Starts everything in order, serves until a stop signal, and stops everything. */
 async function start(): Promise<void> {
   const dist = await loadDist(new URL("console/dist", import.meta.url));
-  const dataDir = await openDataDir(config.server.dataDir, {
+  let auditRetentionMs = () => startConfig.console.auditRetentionMs;
+  const dataDir = await openDataDir(startConfig.server.dataDir, {
     random,
     clock,
     onLost: () => log.error("the store does not answer: RADIUS stays silent until it does"),
     onReopened: () => log.info("the store answers again"),
     onGap: () => void log.flush().finally(() => fail(GAP)),
     masterKeyHex: Deno.env.get("COUNTERSIGN_MASTER_KEY") ?? "",
-    auditRetentionMs: config.console.auditRetentionMs,
-    kvUrl: config.store.kv,
+    auditRetentionMs: () => auditRetentionMs(),
+    kvUrl: startConfig.store.kv,
   });
+  const settings = new LiveSettings({ file: settingsFile, ...dataDir, clock, log });
+  const { config } = settings;
+  auditRetentionMs = () => config.console.auditRetentionMs;
+  const adjustLog = () => log.adjust({ format: config.server.logFormat, level: config.server.logLevel });
+  settings.onChange(adjustLog);
+  await settings.load();
   const sockets = listenRadius(config.radius, log);
   const releaseInspector = reserveInspectorPort({ clock, log });
   const app = Promise.withResolvers<HttpApp>();
   const listener = await serveHttp({
     ...config.http,
-    ...{ app: app.promise, log, clock, isProxy: createRangeCheck(config.http.trustedProxies) },
+    ...{ app: app.promise, log, clock, isProxy: followRanges(settings) },
     onGiveUp: (message) => void log.flush().finally(() => fail(message)),
   });
   // Links contain the port, so nothing may create one before the port is known.
-  ({ config, settings } = withBoundPort({ config, settings }, listener.address.port));
-  const generated = config.radius.clients.length === 0 && config.radius.secret === ""
-    ? await loadSharedSecret(dataDir, random)
-    : null;
+  settings.bindPort(listener.address.port);
+  // Also with a secret in the settings, because the console may remove it.
+  const generated = config.radius.clients.length === 0 ? await loadSharedSecret(dataDir, random) : null;
   const composition = await compose({
-    ...{ config, settings, dataDir, dist, clock, random, log, startedMs },
-    anySecret: config.radius.secret || generated?.secret || "unused",
+    ...{ settings, dataDir, dist, clock, random, log, startedMs },
+    generatedSecret: generated?.secret ?? "unused",
     radiusListeners: sockets.authentication.map(({ address }) => socketAddressText(address)),
     isHttpServing: () => listener.isServing(),
   });
   const stopHeartbeat = startStoreHeartbeat({ store: dataDir.store, clock, log });
-  await serve({ composition, dataDir, sockets, app, listener, generatedSecret: generated?.secret ?? null });
+  const generatedSecret = config.radius.secret === "" ? generated?.secret ?? null : null;
+  await serve({ settings, composition, dataDir, sockets, app, listener, generatedSecret });
   stopHeartbeat();
   releaseInspector();
   // The requests in progress are finished. What a store that does not answer has not committed was not answered either.
@@ -115,6 +121,7 @@ async function start(): Promise<void> {
 }
 
 interface Serving {
+  readonly settings: LiveSettings;
   readonly composition: Composition;
   readonly dataDir: DataDir;
   readonly sockets: ReturnType<typeof listenRadius>;
@@ -125,8 +132,9 @@ interface Serving {
 
 /** Serves RADIUS, HTTP and the control socket until a stop signal, then finishes the requests in progress. */
 async function serve(
-  { composition, dataDir, sockets, app, listener, generatedSecret }: Serving,
+  { settings, composition, dataDir, sockets, app, listener, generatedSecret }: Serving,
 ): Promise<void> {
+  const { config, warnings } = settings;
   const { radius, admins } = composition;
   const control = await listenControl({
     path: controlSocketPath(config),

@@ -9,7 +9,8 @@ import type { RefusalBody } from "../console/api/errors.ts";
 import { DataDirInUse } from "../platform/data_dir.ts";
 import type { Clock } from "../platform/runtime.ts";
 import { printable } from "./format_result.ts";
-import { type OfflineAdmin, openOfflineAdmin } from "./offline_admin.ts";
+import type { SettingsFile } from "../platform/config/load.ts";
+import { type OfflineAdmin, type OfflineAdminOptions, openOfflineAdmin } from "./offline_admin.ts";
 
 export type AdminApi = ReturnType<typeof hc<ConsoleApi>>;
 
@@ -66,14 +67,16 @@ const BROKEN_OFF =
 
 interface ConnectionOptions {
   readonly masterKeyHex: string;
+  readonly settingsFile: SettingsFile;
   readonly clock?: Clock;
   /** What answers if no server runs; {@link openOfflineAdmin} unless given. */
-  readonly openOffline?: (options: { config: Config; masterKeyHex: string }) => Promise<OfflineAdmin>;
+  readonly openOffline?: (options: OfflineAdminOptions) => Promise<OfflineAdmin>;
 }
 
 export function openAdminConnection(
   config: Config,
-  { masterKeyHex, clock = commandClock, openOffline: open = openOfflineAdmin }: ConnectionOptions,
+  { masterKeyHex, settingsFile, clock = commandClock, openOffline: open = openOfflineAdmin }:
+    ConnectionOptions,
 ): AdminConnection {
   const path = controlSocketPath(config);
   const { dataDir } = config.server;
@@ -85,7 +88,7 @@ export function openAdminConnection(
 
   /** Concurrent calls share one application. */
   const openOffline = (): Promise<OfflineAdmin> =>
-    offline ??= open({ config, masterKeyHex }).catch((fault: unknown) => {
+    offline ??= open({ config, settingsFile, masterKeyHex }).catch((fault: unknown) => {
       offline = null;
       throw fault;
     });

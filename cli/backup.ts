@@ -16,6 +16,7 @@ import { BackupFault } from "../platform/backup/octets.ts";
 import { markVersion, readChanges } from "../platform/backup/second_reading.ts";
 import { readStore } from "../platform/backup/read_store.ts";
 import type { Config } from "../platform/config/config.ts";
+import type { SettingsFile } from "../platform/config/load.ts";
 import { lockDataDir } from "../platform/data_dir.ts";
 import { createLog } from "../platform/log.ts";
 import { openKv } from "../platform/open_kv.ts";
@@ -54,6 +55,7 @@ export function planBackup(args: readonly string[]): BackupPlan | string {
 interface BackupRun {
   readonly config: Config;
   readonly masterKeyHex: string;
+  readonly settingsFile: SettingsFile;
   readonly output: BackupFile;
   readonly signal: AbortSignal;
   readonly onProgress: () => void;
@@ -63,7 +65,7 @@ async function run({ file }: BackupPlan): Promise<CommandOutcome> {
   const progress = terminalProgress();
   const startedMs = performance.now();
   try {
-    return await runWithSettings(async (config, masterKeyHex) => {
+    return await runWithSettings(async (config, source) => {
       // First, so that an interruption does not leave the file.
       const signal = interruptSignal();
       const output = await createBackupFile(file);
@@ -71,7 +73,7 @@ async function run({ file }: BackupPlan): Promise<CommandOutcome> {
       try {
         const totals = await supervised((onProgress) =>
           backUp({
-            ...{ config, masterKeyHex, output, signal },
+            ...{ ...source, config, output, signal },
             onProgress() {
               onProgress();
               showSize(progress, output);
@@ -100,9 +102,12 @@ function showSize(progress: Progress, output: BackupFile): void {
 
 /** Copies the stream of the server, or of the store without a server. */
 async function backUpServer(
-  { config, masterKeyHex, output, signal, onProgress }: BackupRun,
+  { config, masterKeyHex, settingsFile, output, signal, onProgress }: BackupRun,
 ): Promise<BackupTotals> {
-  const connection = openAdminConnection(config, { masterKeyHex, openOffline: openStoppedStore });
+  const connection = openAdminConnection(config, {
+    ...{ masterKeyHex, settingsFile },
+    openOffline: openStoppedStore,
+  });
   try {
     const { status, body } = await connection.get(BACKUP_PATH);
     if (status === 409) {

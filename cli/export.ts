@@ -55,7 +55,7 @@ async function run(plan: ExportPlan): Promise<CommandOutcome> {
     return await runCommand((api, config) => {
       const mapping = createMapping(checkTarget(plan.target, config).mapping);
       return exportTarget(plan, { api, mapping, progress });
-    });
+    }, { targets: [plan.target] });
   } finally {
     progress.clear();
   }

@@ -146,7 +146,7 @@ export function pendingWritesTable(writes: OneTarget["owed"]): string {
 }
 
 /** Aligns cells in columns, with two spaces between them and before them. */
-function table(rows: readonly (readonly string[])[]): string {
+export function table(rows: readonly (readonly string[])[]): string {
   const cells = rows.map((row) => row.map(printable));
   const widths: number[] = [];
   for (const row of cells) row.forEach((cell, at) => widths[at] = Math.max(widths[at] ?? 0, cell.length));

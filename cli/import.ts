@@ -80,7 +80,12 @@ export function planImport(args: readonly string[]): ImportPlan | string {
 async function run(plan: ImportPlan): Promise<CommandOutcome> {
   const progress = terminalProgress();
   try {
-    return await runCommand((api, config) => importFile(plan, { write: writeRowsOf(api), config, progress }));
+    return await runCommand(
+      (api, config) => importFile(plan, { write: writeRowsOf(api), config, progress }),
+      {
+        targets: [plan.target],
+      },
+    );
   } finally {
     progress.clear();
   }

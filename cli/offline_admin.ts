@@ -2,6 +2,8 @@
 
 import { compose } from "../compose.ts";
 import type { Config } from "../platform/config/config.ts";
+import { LiveSettings } from "../platform/config/live_settings.ts";
+import type { SettingsFile } from "../platform/config/load.ts";
 import { NO_DIST } from "../console/assets.ts";
 import { openDataDir } from "../platform/data_dir.ts";
 import { createLog, wholeWrites } from "../platform/log.ts";
@@ -13,6 +15,12 @@ export interface OfflineAdmin {
   close(): Promise<void>;
 }
 
+export interface OfflineAdminOptions {
+  readonly config: Config;
+  readonly settingsFile: SettingsFile;
+  readonly masterKeyHex: string;
+}
+
 /**
  * Locks the data directory and builds the application on it.
  *
@@ -20,14 +28,14 @@ export interface OfflineAdmin {
  * @throws DataDirInUse if another process has the lock, DataDirFault if a file in the directory cannot be used.
  */
 export async function openOfflineAdmin(
-  { config, masterKeyHex }: { config: Config; masterKeyHex: string },
+  { config, settingsFile, masterKeyHex }: OfflineAdminOptions,
 ): Promise<OfflineAdmin> {
   const clock = systemClock;
   const random = createSystemRandom();
   const dataDir = await openDataDir(config.server.dataDir, {
     random,
     masterKeyHex,
-    auditRetentionMs: config.console.auditRetentionMs,
+    auditRetentionMs: () => config.console.auditRetentionMs,
     kvUrl: config.store.kv,
   });
   const log = createLog({
@@ -41,16 +49,17 @@ export async function openOfflineAdmin(
     await dataDir.close();
   };
   try {
+    const settings = new LiveSettings({ file: settingsFile, ...dataDir, clock, log });
+    await settings.load();
     const composition = await compose({
-      config,
-      settings: [],
+      settings,
       dataDir,
       dist: NO_DIST,
       clock,
       random,
       log,
       startedMs: clock.nowMs(),
-      anySecret: "unused",
+      generatedSecret: "unused",
       radiusListeners: [],
       isHttpServing: () => false,
     });

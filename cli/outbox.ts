@@ -102,6 +102,6 @@ if (import.meta.main) {
       runCommand((api, config) => {
         checkTarget(plan.target, config);
         return outbox(api, plan);
-      }),
+      }, { targets: [plan.target] }),
   });
 }

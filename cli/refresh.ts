@@ -34,7 +34,7 @@ async function run({ target }: { target: string }): Promise<CommandOutcome> {
     return await runCommand(async (api, config) => {
       checkTarget(target, config);
       return await runRefresh(api, { target, progress, wait });
-    });
+    }, { targets: [target] });
   } finally {
     progress.clear();
   }

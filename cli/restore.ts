@@ -50,7 +50,7 @@ interface RestoreRun extends RestorePlan {
 async function run(plan: RestorePlan): Promise<CommandOutcome> {
   const progress = terminalProgress();
   try {
-    return await runWithSettings((config, masterKeyHex) =>
+    return await runWithSettings((config, { masterKeyHex }) =>
       restore({ ...plan, config, masterKeyHex, progress, signal: interruptSignal() })
     );
   } finally {

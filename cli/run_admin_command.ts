@@ -1,10 +1,17 @@
 // The frame of every administration command: arguments, settings, connection, result and exit code.
 
 import type { Config, TargetSettings } from "../platform/config/config.ts";
-import { loadConfig } from "../platform/config/load.ts";
+import { loadConfig, type SettingsFile } from "../platform/config/load.ts";
 import { DataDirFault } from "../platform/data_dir.ts";
-import { type AdminApi, AdminRefusal, AdminUnreachable, openAdminConnection } from "./admin_connection.ts";
-import { printFaults } from "./check_config.ts";
+import type { OneTargetSetting } from "../console/api/target_settings/target_setting_types.ts";
+import {
+  type AdminApi,
+  AdminRefusal,
+  AdminUnreachable,
+  apiValue,
+  openAdminConnection,
+} from "./admin_connection.ts";
+import { printFaults, replyAttributeProblem } from "./check_config.ts";
 import { type CommandOutcome, firstOf, printable, quoted } from "./format_result.ts";
 import { BackupFault } from "../platform/backup/octets.ts";
 import { StoreFault } from "../platform/open_kv.ts";
@@ -48,31 +55,62 @@ export async function runMain<Plan extends object>(
 const SENTENCES = [DataDirFault, StoreFault, BackupFault, CommandInterrupted, AdminUnreachable, AdminRefusal];
 
 /**
- * Reads the settings, and calls `work` with the administration API.
+ * Reads the settings, and calls `work` with the administration API. Named targets that are not in the settings file are read from the
+ * gateway.
  *
  * @returns what `work` returns, or a failure whose text contains no secret.
  */
 export async function runCommand(
   work: (api: AdminApi, config: Config) => Promise<CommandOutcome>,
+  { targets = [] }: { targets?: readonly string[] } = {},
 ): Promise<CommandOutcome> {
-  return await runWithSettings(async (config, masterKeyHex) => {
-    const connection = openAdminConnection(config, { masterKeyHex });
+  return await runWithSettings(async (config, source) => {
+    const connection = openAdminConnection(config, source);
     try {
-      return await work(connection.api, config);
+      const named = targets.filter((name) => !isInFile(source, name));
+      const others = await Promise.all(named.map((name) => readTarget(connection.api, name)));
+      const known = config.targets.filter(({ name }) => !named.includes(name));
+      const all = [...known, ...others.filter((target) => target !== null)];
+      return await work(connection.api, { ...config, targets: all });
     } finally {
       await connection.close();
     }
   });
 }
 
+function isInFile({ settingsFile }: CommandSource, target: string): boolean {
+  return Object.hasOwn(settingsFile.found.maps.get("targets") ?? {}, target);
+}
+
+/** A target that is not in the settings file, with its mapping; `null`: there is none. */
+async function readTarget(api: AdminApi, name: string): Promise<TargetSettings | null> {
+  const response = await api["target-settings"][":name"].$get({ param: { name: encodeURIComponent(name) } });
+  if (response.status === 404) return null;
+  const { item: { table: { mapping } } } = await apiValue(Promise.resolve(response)) as OneTargetSetting;
+  const { user = {}, group = {} } = (mapping ?? {}) as Partial<TargetSettings["mapping"]>;
+  return { name, pageSize: 100, maxDropPercent: 20, mapping: { user, group }, backends: [] };
+}
+
+/** Where a command finds the settings and the store. */
+export interface CommandSource {
+  readonly settingsFile: SettingsFile;
+  readonly masterKeyHex: string;
+}
+
 /** Reads the settings, and calls `work` with them and with the master key of the environment. Fails like {@link runCommand}. */
 export async function runWithSettings(
-  work: (config: Config, masterKeyHex: string) => Promise<CommandOutcome>,
+  work: (config: Config, source: CommandSource) => Promise<CommandOutcome>,
 ): Promise<CommandOutcome> {
-  const loaded = loadConfig({ env: Deno.env.get, readTextFile: Deno.readTextFileSync, cwd: Deno.cwd() });
+  const loaded = loadConfig({
+    env: Deno.env.get,
+    readTextFile: Deno.readTextFileSync,
+    cwd: Deno.cwd(),
+    checkReplyAttribute: replyAttributeProblem,
+  });
   if (!loaded.ok) return refusal(`${printFaults(loaded.faults)}${ENVIRONMENT}`);
   try {
-    return await work(loaded.config, Deno.env.get("COUNTERSIGN_MASTER_KEY") ?? "");
+    const { config, settingsFile } = loaded;
+    return await work(config, { settingsFile, masterKeyHex: Deno.env.get("COUNTERSIGN_MASTER_KEY") ?? "" });
   } catch (fault) {
     if (fault instanceof Error && SENTENCES.some((one) => fault instanceof one)) {
       return refusal(`${printable(fault.message)}\n`);

@@ -82,7 +82,9 @@ async function run(plan: CredentialPlan): Promise<CommandOutcome> {
       return refusal("Cannot create the credential: no password was entered.\n");
     }
   }
-  return await runCommand((api, config) => add(api, config, { ...plan, password }));
+  return await runCommand((api, config) => add(api, config, { ...plan, password }), {
+    targets: (plan.targets ?? "").split(",").map((name) => name.trim()).filter((name) => name !== ""),
+  });
 }
 
 type AddPlan = Extract<CredentialPlan, { kind: "add" }> & { readonly password: string | null };

@@ -3,6 +3,7 @@
 
 import { Hono, type MiddlewareHandler } from "hono";
 import type { Log } from "../platform/log.ts";
+import type { GeoIp } from "../platform/geoip/geoip.ts";
 import type { AccountingSessionList } from "../radius/accounting/session_table.ts";
 import type { Cluster } from "../platform/cluster/cluster.ts";
 import type { GatewayMonitor } from "../radius/ports.ts";
@@ -11,6 +12,7 @@ import type { ScimApp, ScimEnv } from "../scim/http/app.ts";
 import type { Store } from "../platform/store.ts";
 import type { DeviceService, SecondFactorAdmin } from "../upstream/embedded/second_factor/interfaces.ts";
 import type { OutboxMessages } from "../upstream/embedded/telephony/outbox.ts";
+import type { ServiceTrial } from "../upstream/service_trial.ts";
 import type { Vault } from "../platform/vault.ts";
 import type { AdminStore } from "./api/auth/admin_store.ts";
 import { type AuthServiceDeps, createAuthServices } from "./api/auth/auth_services.ts";
@@ -29,11 +31,13 @@ import { createAccountApi, createLazyAccountAuth } from "./api/account/account_a
 import { createMonitoringRoutes, type Readiness } from "./api/health/metrics.ts";
 import { ERROR_CODES, type ErrorCode } from "./api/error_codes.ts";
 import { Refusal, type RefusalBody, refusalResponse } from "./api/errors.ts";
-import type { Installation } from "./api/settings/setting_routes.ts";
+import type { LiveSettings } from "../platform/config/live_settings.ts";
+import type { Installation } from "./api/settings/setting_types.ts";
 import { assetResponse, type Dist } from "./assets.ts";
 import { clientAddress, createRequestLimit } from "../platform/http/request_limit.ts";
 import { consolePreload, messagePreload, pageResponse } from "./html_shell.ts";
-import { PAGE_ROUTES } from "./web/app/routes.ts";
+import { REDIRECT_PATTERNS, redirectedPath } from "./web/app/redirects.ts";
+import { HOME_PATH, PAGE_ROUTES } from "./web/app/routes.ts";
 import { createRequestGate, type HttpSettings } from "./request_gate.ts";
 import { createStoreCatchUp } from "./store_catch_up.ts";
 import { createApproveRoutes } from "./approval/approve_routes.ts";
@@ -42,6 +46,9 @@ import { securityHeaders } from "../platform/http/security_headers.ts";
 
 export interface HttpAppDeps {
   readonly http: HttpSettings;
+  readonly settings: LiveSettings;
+  /** Tests settings of services before they are saved. Absent: the console runs without services. */
+  readonly serviceTrial?: ServiceTrial;
   readonly console: AuthServiceDeps["console"];
   /** Calls the sign-in provider. Default: the global `fetch`. */
   readonly fetch?: AuthServiceDeps["fetch"];
@@ -54,12 +61,14 @@ export interface HttpAppDeps {
   readonly cluster?: Pick<Cluster, "isShared" | "list" | "openLease" | "figures"> | undefined;
   readonly admins: AdminStore;
   readonly watch: GatewayMonitor;
+  /** Country and network of addresses. Absent: no GeoIP database. */
+  readonly geoIp?: Pick<GeoIp, "isConfigured" | "locate" | "files"> | undefined;
   /** VPN sessions from accounting. Absent: the console runs without a gateway. */
   readonly vpnSessions?: AccountingSessionList;
-  /** `null`: an external service is used. */
-  readonly phone: DeviceService | null;
-  readonly secondFactorAdmin: SecondFactorAdmin | null;
-  readonly outbox: OutboxMessages | null;
+  /** These three return `null` while an external service is used. */
+  readonly phone: () => DeviceService | null;
+  readonly secondFactorAdmin: () => SecondFactorAdmin | null;
+  readonly outbox: () => OutboxMessages | null;
   /** Users of the directory with their factors. Absent: the console runs without a directory. */
   readonly people?: People;
   /** Services for clients, targets, credentials and health. Absent: the console runs without a gateway. */
@@ -83,7 +92,7 @@ export interface HttpAppDeps {
 }
 
 /** All pages of the console have the same HTML. The script reads the address. */
-const CONSOLE_PAGES = ["/", ...Object.values(PAGE_ROUTES).map(({ pattern }) => pattern)];
+const CONSOLE_PAGES = Object.values(PAGE_ROUTES).map(({ pattern }) => pattern);
 const JSON_TYPE = { "content-type": "application/json" };
 /** Requests in progress. Open streams do not count. */
 const MAX_IN_PROGRESS = 512;
@@ -95,27 +104,27 @@ const MAX_STREAMS_EACH = { console: 12, phones: 6, unpaired: 20 };
 
 export function createHttpApp(deps: HttpAppDeps): HttpApp {
   const isProxy = deps.isProxy ?? (() => false);
-  const publicUrl = new URL(deps.http.publicUrl);
   const streams = createStreams(deps.clock);
   const charts = new ChartStore({
     ...deps,
-    target: deps.connect?.config.radius.directory,
-    longestLoginMs: deps.connect?.config.radius.conversationTtlMs,
+    target: () => deps.connect?.config.radius.directory,
   });
   charts.start();
+  const feed = new LiveFeed(deps);
+  deps.settings.onChange(() => feed.followServices());
   const consoleApi = createConsoleApi({
     ...deps,
     ...createAuthServices(deps),
     streams: streams.console,
-    feed: new LiveFeed(deps),
+    feed,
     firstSteps: createOnboarding(deps),
     refreshes: createTargetRefreshes(deps),
     charts,
-    features: {
-      approvals: deps.secondFactorAdmin !== null,
-      outbox: deps.outbox !== null,
-      phone: deps.phone !== null,
-    },
+    features: () => ({
+      approvals: deps.secondFactorAdmin() !== null,
+      outbox: deps.outbox() !== null,
+      phone: deps.phone() !== null,
+    }),
   });
   const checks: Checks = {
     limit: createConcurrencyLimit(),
@@ -133,7 +142,7 @@ export function createHttpApp(deps: HttpAppDeps): HttpApp {
       forwarded: request.headers.get("x-forwarded-for"),
       isProxy,
     });
-    const secure = isSecure(request.url, publicUrl);
+    const secure = isSecure(request.url, new URL(deps.http.publicUrl));
     return await site.fetch(request, { remoteAddress, secure, viaControlSocket: false });
   };
   return Object.assign(app, {
@@ -243,19 +252,25 @@ function createSite(
   const accountAuth = createLazyAccountAuth(deps);
   app.route("/me/approve", createApproveRoutes({ ...deps, accountAuth }));
   app.route("/me/api", createAccountApi({ ...deps, accountAuth }));
+  for (const path of ["/", ...REDIRECT_PATTERNS]) {
+    app.get(path, (c) => {
+      const { pathname, search } = new URL(c.req.url);
+      return c.redirect((redirectedPath(pathname) ?? HOME_PATH) + search);
+    });
+  }
   for (const path of CONSOLE_PAGES) {
     app.get(path, (c) => pageResponse("console", dist, { preload: consolePreload(c.req.raw) }));
   }
   app.get(
     "/device",
-    phone === null
-      ? () => sentence("no_phone_page")
-      : (c) => pageResponse("device", dist, { preload: messagePreload(c.req.raw) }),
+    (c) =>
+      phone() === null
+        ? sentence("no_phone_page")
+        : pageResponse("device", dist, { preload: messagePreload(c.req.raw) }),
   );
   app.get("/me", (c) => pageResponse("me", dist, { preload: messagePreload(c.req.raw) }));
   if (openApi !== undefined) {
-    let octets: Uint8Array<ArrayBuffer> | null = null;
-    app.get("/openapi.json", (c) => c.body(octets ??= new TextEncoder().encode(openApi()), 200, JSON_TYPE));
+    app.get("/openapi.json", (c) => c.body(new TextEncoder().encode(openApi()), 200, JSON_TYPE));
   }
   app.get("/assets/:name", (c) => {
     const asset = dist.read(c.req.param("name"));

@@ -14,7 +14,7 @@ import type { RequestLimit } from "../platform/http/request_limit.ts";
 export interface HttpSettings {
   /** The address of the listener. A wildcard (`0.0.0.0`, `::`) accepts every numeric address as Host. */
   readonly listen: SocketAddress;
-  /** The public URL, for example `https://gate.example.org`. */
+  /** The public URL, for example `https://gate.example.org`. It can change. */
   readonly publicUrl: string;
 }
 
@@ -80,8 +80,9 @@ function checkHost(request: Request, isOurs: (host: string) => boolean): void {
  * Tests whether a host (`name:port`, as in a URL) belongs to this server. The port is ignored: forwarded ports are common, and
  * DNS rebinding needs another name, not another port.
  */
-export function createHostCheck({ listen, publicUrl }: HttpSettings): (host: string) => boolean {
-  const names = new Set<string>([new URL(publicUrl).hostname, ...LOOPBACK_NAMES]);
+export function createHostCheck(settings: HttpSettings): (host: string) => boolean {
+  const { listen } = settings;
+  const names = new Set<string>(LOOPBACK_NAMES);
   const wildcard = WILDCARDS.has(listen.hostname);
   if (!wildcard) {
     const own = hostOf(bracketed(listen.hostname), "http:");
@@ -90,7 +91,8 @@ export function createHostCheck({ listen, publicUrl }: HttpSettings): (host: str
   return (host) => {
     const name = host.replace(/:\d{1,5}$/, "");
     // DNS rebinding cannot change a numeric address, so on a wildcard listener every numeric address is one of ours.
-    return names.has(name) || (wildcard && isNumberAddress(name));
+    return names.has(name) || name === new URL(settings.publicUrl).hostname ||
+      (wildcard && isNumberAddress(name));
   };
 }
 

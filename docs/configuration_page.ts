@@ -148,6 +148,39 @@ function tableOf({ header, rows }: Section): string {
   return `\n### \`${header}\`\n\n| key | default | meaning | must be |\n|---|---|---|---|\n${lines.join("")}`;
 }
 
+/** Settings that are saved in the console. */
+const CONSOLE_SETTINGS = `## Settings in the console
+
+Owners can change most settings in the console or with \`deno task settings\`. A change applies to the next packet, on every node,
+and is stored with the data. These keys are read only from the settings file, at the start: ${lockedKeys()}.
+
+- The settings file wins over the console, key by key. A target of the file is locked as a whole. The file must be valid without
+  the console's values.
+- \`env:\` and \`file:\` work only in the settings file. \`ca_cert\` of a connector of the console is the text of a PEM file.
+- A stored value that is not valid any more is not used: the default applies. The log, the console and
+  \`deno task settings list\` name the key and the reason. It never stops the start.
+- If an address of a service changes, its secret must be entered again: a stored secret is never sent to a new address.
+- Each save is one audit record with the values before and after. It can be undone for 30 days, while nothing else changed the keys.
+- Use the same settings file on all nodes. System status warns if the settings of two nodes differ.
+
+Effects that are not at once:
+
+- \`conversation_ttl_s\` applies to sign-ins that begin later, \`audit_days\` to records that are written later, \`session_hours\` to
+  sessions that begin later.
+- \`radius.directory\` changes when the gateway has loaded the factors of the other directory. Sign-ins in progress end.
+- A change between the embedded and an external service: each request ends at the service that it was sent to. Phones that are
+  paired with one service are not known to the other.
+- A changed directory waits until writes in progress have ended, at most 70 s. Pending writes of a connector that stays are delivered.
+- A removed directory: its workers end at once. Its users, groups, factors and pending writes stay in the store for 30 days. Create
+  it again, or undo the removal, to get them back. An owner can delete the data at once after confirming the number of users and
+  groups. Pending writes of a removed connector stay, and are delivered if a connector with its name returns.
+`;
+
+function lockedKeys(): string {
+  const locked = Object.entries(GENERAL_ROWS).filter(([, row]) => row.editable === false);
+  return locked.map(([key]) => `\`${key}\``).join(", ");
+}
+
 /** The page of settings, in Markdown. */
 export function configurationPage(): string {
   const sections = generalSections().flatMap((section) =>
@@ -180,6 +213,7 @@ A target is a directory of users and groups.
 \`radius.reply.group\` takes the same attributes as \`radius.reply.default\`. The gateway adds them to every Access-Accept for a
 member of the group. The default and all groups together must fit into one packet.
 
+${CONSOLE_SETTINGS}
 ## Every key
 ${sections.map(tableOf).join("")}`;
 }

@@ -1,5 +1,6 @@
 // Writes the pages under docs/ that are generated from tables (`deno task docs`), or with --check only compares them.
 
+import { clientGuidesPage } from "./client_guides_page.ts";
 import { configurationPage } from "./configuration_page.ts";
 import { conversationPage } from "./conversation_page.ts";
 import { scimPage } from "./scim_page.ts";
@@ -105,6 +106,7 @@ function tableText(head: readonly string[], rows: readonly (readonly string[])[]
 /** File names, and what belongs into them. */
 export const PAGES: Readonly<Record<string, () => string>> = {
   "audit.md": auditPage,
+  "client-guides.md": clientGuidesPage,
   "configuration.md": configurationPage,
   "conversation.md": conversationPage,
   "drops.md": dropsPage,

@@ -83,6 +83,14 @@ export function canonicalIp(text: string): string | null {
   return bits === null ? null : textOf(unmapped(bits));
 }
 
+/** The 4 or 16 octets of an IP address, IPv4-mapped ones as IPv4; `null` for anything else. */
+export function ipOctets(text: string): Uint8Array | null {
+  const bits = bitsOf(text);
+  if (bits === null) return null;
+  const { parts, partBits } = unmapped(bits);
+  return Uint8Array.from(partBits === 8 ? parts : parts.flatMap((group) => [group >> 8, group & 255]));
+}
+
 function cleared({ parts, partBits }: Bits, prefix: number): Bits {
   const masked = parts.map((part, at) => {
     const bits = Math.max(0, Math.min(partBits, prefix - at * partBits));

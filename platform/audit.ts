@@ -152,25 +152,26 @@ export interface AuditWriterOptions {
   readonly node: string;
   /** The newest id in the store. */
   readonly newest?: string;
-  readonly retentionMs?: number;
+  /** How long a record is kept. Asked for each record. */
+  readonly retentionMs?: () => number;
 }
 
 /** Turns the events of a transaction into records with ids, index entries and an expiry. Only the store calls it. */
 export function createAuditWriter(
-  { nowMs, node, newest = "", retentionMs = DEFAULT_AUDIT_RETENTION_MS }: AuditWriterOptions,
+  { nowMs, node, newest = "", retentionMs = () => DEFAULT_AUDIT_RETENTION_MS }: AuditWriterOptions,
 ): (mutations: readonly (KvMutation | AuditMutation)[]) => readonly KvMutation[] {
   const nextId = createAuditIds({ node, newest });
   const recordOf = ({ entry, slot }: AuditMutation): KvMutation => {
     const atMs = slot === undefined || slot.id === null ? nowMs() : slot.atMs;
     const id = slot?.id ?? nextId(atMs);
     if (slot !== undefined) Object.assign(slot, { id, atMs });
-    return { type: "set", key: auditKey(id), value: storedOf(entry, atMs), expireInMs: retentionMs };
+    return { type: "set", key: auditKey(id), value: storedOf(entry, atMs), expireInMs: retentionMs() };
   };
   return (mutations) => {
     const written = mutations.map((one) => one.type === "audit" ? recordOf(one) : one);
     for (let at = 0; at < mutations.length; at++) {
       const one = written[at];
-      if (one?.type === "set") addIndexEntries(written, retentionMs, one);
+      if (one?.type === "set") addIndexEntries(written, retentionMs(), one);
     }
     return written;
   };

@@ -14,6 +14,8 @@ export type AuditObjectKind =
   | "group"
   | "message"
   | "notice"
+  | "policy"
+  | "setting"
   | "sign-in"
   | "target"
   | "token"
@@ -54,6 +56,8 @@ export const AUDIT_ACTIONS = {
   "client.remove": { about: "client" },
   "client.rotate": { about: "client" },
   "factor.confirm": { about: "user" },
+  "filter.remove": { about: "administrator" },
+  "filter.save": { about: "administrator" },
   "first_step.skip": { about: "first-step" },
   "first_step.take_up": { about: "first-step" },
   "group.created": { about: "group" },
@@ -79,6 +83,10 @@ export const AUDIT_ACTIONS = {
   "pairing.add": { about: "user", formerly: ["pairing.added"] },
   "pairing.rename": { about: "user" },
   "pairing.revoke": { about: "user", formerly: ["pairing.revoked"] },
+  "policy.change": { about: "policy" },
+  "policy.create": { about: "policy" },
+  "policy.order": { about: "policy" },
+  "policy.remove": { about: "policy" },
   "preference.set": { about: "user" },
   "recovery_codes.make": { about: "user" },
   "recovery_codes.remove": { about: "user" },
@@ -88,10 +96,16 @@ export const AUDIT_ACTIONS = {
   "session.end_all": { about: "administrator" },
   "session.replace": { about: "administrator" },
   "session.run_out": { about: "administrator" },
+  "settings.change": { about: "setting" },
+  "settings.undo": { about: "setting" },
+  "target.change": { about: "target" },
+  "target.create": { about: "target" },
+  "target.delete_data": { about: "target" },
   "target.export": { about: "target", formerly: ["target.exported"] },
   "target.refresh": { about: "target" },
   "target.refresh_failed": { about: "target" },
   "target.refreshed": { about: "target" },
+  "target.remove": { about: "target" },
   "token.create": { about: "token" },
   "token.revoke": { about: "token" },
   "user.created": { about: "user" },
@@ -101,11 +115,14 @@ export const AUDIT_ACTIONS = {
   "user.me_entered": { about: "user" },
   "user.me_link": { about: "user" },
   "user.not_me": { about: "user" },
+  "user.purged": { about: "user" },
   "user.refresh": { about: "user" },
   "user.refreshed": { about: "user" },
   "user.replaced": { about: "user" },
+  "user.restored": { about: "user" },
   "user.retry": { about: "user" },
   "user.reset_limits": { about: "user" },
+  "user.forget_devices": { about: "user" },
   "user.unlock": { about: "user", formerly: ["user.unlocked"] },
 } as const satisfies Record<string, ActionRow>;
 
@@ -134,6 +151,7 @@ export const AUDIT_DETAILS = {
   factor: "code",
   failures: "count",
   faults: "text",
+  groups: "text",
   hard: "yes",
   how: "code",
   kind: "code",
@@ -141,7 +159,9 @@ export const AUDIT_DETAILS = {
   number: "text",
   pairing: "identifier",
   phone: "text",
+  policy: "text",
   removed: "text",
+  revision: "identifier",
   row: "row",
   sources: "text",
   tookMs: "count",

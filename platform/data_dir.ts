@@ -39,7 +39,8 @@ export interface DataDirOptions {
   readonly random: Random;
   /** 64 hexadecimal digits from the environment; "" to use the file `master.key`. */
   readonly masterKeyHex: string;
-  readonly auditRetentionMs?: number;
+  /** Asked for each audit record. */
+  readonly auditRetentionMs?: () => number;
   /** The URL of a KV Connect endpoint; "" for the file `countersign.kv` in the directory. */
   readonly kvUrl?: string;
   readonly open?: KvOpener;

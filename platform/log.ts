@@ -16,10 +16,19 @@ export interface Log {
   losses(): LogLosses;
 }
 
-/** `write` takes a batch of whole lines in UTF-8. */
-export interface LogOptions {
+/** How events are written, and which. */
+export interface LogForm {
   readonly format: "text" | "json";
   readonly level: LogLevel;
+}
+
+/** A log whose form can change while it is used. */
+export interface AdjustableLog extends Log {
+  adjust(form: LogForm): void;
+}
+
+/** `write` takes a batch of whole lines in UTF-8. */
+export interface LogOptions extends LogForm {
   readonly clock: Clock;
   readonly write: (lines: Uint8Array) => Promise<void> | void;
 }
@@ -27,9 +36,10 @@ export interface LogOptions {
 const LEVELS: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
 /** Creates the log. Lines are written after the current task. */
-export function createLog(options: LogOptions): Log {
-  const { level: minLevel, clock } = options;
-  const lineOf = createLineFormatter(options.format);
+export function createLog(options: LogOptions): AdjustableLog {
+  const { clock } = options;
+  let minLevel = LEVELS[options.level];
+  let lineOf = createLineFormatter(options.format);
   let lastMs = NaN;
   let lastTime = "";
   const timeText = (): string => {
@@ -48,16 +58,19 @@ export function createLog(options: LogOptions): Log {
       fields: { dropped, unwritten, lastFailure },
     });
   const batcher = new LogBatcher({ clock, write: options.write, noticeOf });
-  const writerOf = (level: LogLevel): (message: string, fields?: LogFields) => void => {
-    if (LEVELS[level] < LEVELS[minLevel]) return () => {};
-    return (message, fields) => batcher.add(lineOf({ time: timeText(), level, message, fields }));
+  const writerOf = (level: LogLevel) => (message: string, fields?: LogFields): void => {
+    if (LEVELS[level] >= minLevel) batcher.add(lineOf({ time: timeText(), level, message, fields }));
   };
   return {
     debug: writerOf("debug"),
     info: writerOf("info"),
     warn: writerOf("warn"),
     error: writerOf("error"),
-    enabled: (level) => LEVELS[level] >= LEVELS[minLevel],
+    enabled: (level) => LEVELS[level] >= minLevel,
+    adjust({ format, level }) {
+      minLevel = LEVELS[level];
+      lineOf = createLineFormatter(format);
+    },
     flush: () => batcher.flush(),
     losses: () => batcher.losses(),
   };

@@ -7,6 +7,9 @@ import { canonicalName } from "./canonical_name.ts";
 import type { Check, Store } from "./store.ts";
 import type { KvMutation } from "./commit_batch.ts";
 
+/** How long the data of a deleted user is kept, so that an administrator can restore it. */
+export const DELETED_USER_DAYS = 30;
+
 /** The record that a name belongs to at one time. */
 export interface UserRecord {
   /** Changes when the user is removed, and when the name gets another record. */

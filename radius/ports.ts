@@ -178,6 +178,8 @@ export interface ConversationView {
   readonly phone?: string;
   /** The node that handled the last packet; absent if no other node can use the store. */
   readonly node?: string;
+  /** The policy that applied to the last packet, by name; absent if the settings applied. */
+  readonly policy?: string;
 }
 
 /** An event of the gateway. Observers must not throw and must not wait. */
@@ -193,6 +195,14 @@ export type GatewayEvent =
 
 /** Receives events. It runs on the hot path, so it only records them. */
 export type GatewayObserver = (event: GatewayEvent) => void;
+
+/** Learns of each login that this node accepted. It runs on the hot path: it must not throw and must not wait. `user` is canonical. */
+export type AcceptListener = (login: AcceptedLogin) => void;
+export interface AcceptedLogin {
+  readonly user: string;
+  readonly factor: UsedFactor | null;
+  readonly updatedMs: number;
+}
 
 /** A packet for display. Its secrets were zeroed when it was captured. */
 export interface PacketRecord {
@@ -253,6 +263,8 @@ export interface GatewayMonitor {
   aliveHere(): number;
   counters(): Readonly<Record<string, number>>;
   observe(observer: GatewayObserver): () => void;
+  /** Reports the logins that this node accepts. Returns a function that removes the listener. */
+  onAccepted(listener: AcceptListener): () => void;
   /** A live or recently ended conversation; `null` if it is not in memory. */
   conversation(id: string): ConversationView | null;
   /** The packets of a conversation, oldest first; `null` if there are none. */

@@ -8,27 +8,26 @@ import type { Store } from "../platform/store.ts";
 import type { Vault } from "../platform/vault.ts";
 import type { PreparedChange } from "../platform/write_batch.ts";
 import { createAccountingHandler } from "./accounting/accounting_handler.ts";
-import { type AccountingSessionList, SessionTable } from "./accounting/session_table.ts";
-import { ConversationStore } from "./conversation/conversation_store.ts";
+import type { AccountingSessionList } from "./accounting/session_table.ts";
 import { createEventBus } from "./conversation/event_bus.ts";
 import { sweepEachSecond } from "./conversation/expiry_sweep.ts";
 import { createLoginDryRun, type LoginDryRun } from "./conversation/login_dry_run.ts";
 import { NullStatusCheck } from "./conversation/rejections.ts";
+import { menuOfLogin } from "./conversation/login_policy.ts";
 import { createNotMeReports, type NotMeReport } from "./conversation/report_not_me.ts";
 import { RequestHandler } from "./conversation/request_handler.ts";
-import { type Conversation, createOrderedIds, createStateTokens } from "./conversation/conversation.ts";
-import { followConversations } from "./conversation/follow_conversations.ts";
 import type { PeerNodes } from "./conversation/peers.ts";
-import { placeOfTuple } from "./conversation/tuple.ts";
-import { SharedTuples } from "./conversation/shared_tuples.ts";
 import { AcceptAttributes, ReplyAttributeRegistry } from "./factors/reply_attributes.ts";
 import { PolicyFirstFactor } from "./factors/first_factor.ts";
-import { LIMIT_ALARMS } from "./factors/hourly_limits.ts";
-import { Limits } from "./factors/limits.ts";
-import { Offboarding, type OnPhoneRevoked } from "./factors/offboarding.ts";
-import { Pairings } from "./factors/pairings.ts";
+import type { Limits } from "./factors/limits.ts";
+import type { Offboarding, OnPhoneRevoked } from "./factors/offboarding.ts";
+import type { Pairings } from "./factors/pairings.ts";
 import { RadiusAuthClient } from "./factors/radius_auth_client.ts";
-import { RecoveryCodeStore } from "./factors/recovery_codes.ts";
+import type { RecoveryCodeStore } from "./factors/recovery_codes.ts";
+import { PolicyPreview } from "./policy/policy_preview.ts";
+import type { PolicyRegistry } from "./policy/policy_registry.ts";
+import type { RememberedDevices } from "./policy/remembered_devices.ts";
+import { anySecretOf, followEnabled, followSettings, type SettingSource } from "./follow_settings.ts";
 import type {
   FirstFactorVerdict,
   GatewayMonitor,
@@ -45,10 +44,11 @@ import { Counters } from "./server/counters.ts";
 import { FoldedLog } from "./server/folded_log.ts";
 import { PacketCapture } from "./server/packet_capture.ts";
 import { type DatagramSocket, RadiusServer } from "./server/server.ts";
-import { SigningClients } from "./server/signing_clients.ts";
+import type { SigningClients } from "./server/signing_clients.ts";
+import { loadState, type StoredState } from "./stored_state.ts";
 import { UnsignedLimits } from "./server/unsigned_requests.ts";
 
-export interface RadiusDeps {
+export interface RadiusDeps extends SettingSource {
   readonly config: Config;
   readonly store: Store;
   readonly vault: Vault;
@@ -62,8 +62,6 @@ export interface RadiusDeps {
   readonly passwords?: Passwords;
   readonly secondFactor: SecondFactorService;
   readonly telephony: TelephonyService;
-  /** The secret for any client address while no client is configured. */
-  readonly anySecret: string;
   /** Opens a datagram socket on a free port, for the first factor at another RADIUS server. */
   readonly openSocket: (hostname: string) => DatagramSocket;
 }
@@ -82,6 +80,12 @@ export interface Radius {
   readonly clientDiscovery: ClientDiscovery;
   /** Reply attributes of groups, of the settings and of the console. */
   readonly replies: ReplyAttributeRegistry;
+  /** The policies of logins, and the devices that they remember. */
+  readonly policies: {
+    readonly registry: PolicyRegistry;
+    readonly remembered: RememberedDevices;
+    readonly preview: PolicyPreview;
+  };
   /** Tests whether another RADIUS server answers, and with this secret. */
   probeFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
   /** Prepares the removal or deactivation of a user: from now on, logins do not find their pairings. The caller commits the mutations. */
@@ -93,33 +97,29 @@ export interface Radius {
   readonly loginDryRun: LoginDryRun;
   /** Forgets that a user's password was right. Call it when the user's record changes. */
   forgetPassword(canonicalName: string): void;
+  /** Loads what is stored for the users of another target. The returned function makes it the target whose users log in. */
+  prepareDirectory(target: string): Promise<() => void>;
   /** Stops timers and sockets, except those of the server. */
   close(): void;
 }
-
-/** Conversations in memory, alive and ended together. */
-const MAX_CONVERSATIONS = 100_000;
 
 /** Loads the stored state and wires the gateway. Nothing is served before `server.serve`. */
 export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const { config: { radius }, store, clock, log, secondFactor } = deps;
   const state = await loadState(deps);
-  const { conversations, pairings, limits, recoveryCodes, signingClients, sessions } = state;
+  const { conversations, pairings, limits, recoveryCodes, signingClients, sessions, policies } = state;
   const counters = new Counters();
   const packets = new PacketCapture({ clock });
-  const target = radius.directory;
+  const { stores } = state;
+  const target = () => stores.target;
   const { peers } = deps;
   const monitor = createEventBus({ conversations, counters, packets, clock, log, target });
   state.onFollowed(monitor.followed);
-  const clients = createClients({
-    settings: radius.clients,
-    anyClient: radius.anyClient,
-    anySecret: deps.anySecret,
-  });
+  const configured = { settings: radius.clients, anyClient: radius.anyClient };
+  const clients = createClients({ ...configured, anySecret: anySecretOf(deps) });
   const register = new ClientRegistry({
     ...{ store, vault: deps.vault, clock, log, clients, signing: signingClients },
-    settings: radius.clients,
-    anyClient: radius.anyClient,
+    ...configured,
   });
   await register.load();
   const authClient = new RadiusAuthClient({
@@ -136,39 +136,40 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   const acceptAttributes = new AcceptAttributes({ settings: radius, directory: deps.directory });
   const replies = new ReplyAttributeRegistry({ store, settings: radius, accept: acceptAttributes });
   await replies.load();
+  followSettings(deps, { clients, register, acceptAttributes });
   const { changed, followed } = monitor;
   const ending = { store, clock, log, target, conversations, counters, secondFactor, changed, peers };
-  const offboarding = new Offboarding({
-    ...ending,
-    ...{ pairings, recoveryCodes, orderedId: state.orderedId },
-    conversationTtlMs: radius.conversationTtlMs,
+  const { remembered } = policies;
+  const offboarding = await stores.openOffboarding({
+    ...{ ...ending, remembered, orderedId: state.orderedId },
+    logins: radius,
   });
-  await offboarding.load();
   const clientDiscovery = createClientDiscovery({ clock });
   const server = createServer(deps, {
     ...state,
     ...{ counters, packets, monitor, clients, clientDiscovery, firstFactor, acceptAttributes, offboarding },
   });
   const stopSweeping = sweepEachSecond({ ...ending, followed, sessions });
-  const dryRunDeps = { ...factorDeps(deps), pairings, limits, recoveryCodes };
+  const dryRunDeps = { ...factorDeps(deps), pairings, limits, recoveryCodes, policies };
   return {
-    ...{
-      server,
-      monitor,
-      pairings,
-      limits,
-      recoveryCodes,
-      sessions,
-      signingClients,
-      register,
-      clientDiscovery,
-      replies,
+    ...{ server, monitor, pairings, limits, recoveryCodes, sessions, signingClients },
+    ...{ register, clientDiscovery, replies },
+    policies: {
+      ...policies,
+      preview: new PolicyPreview({ ...dryRunDeps, ...policies, clients: () => clients.all }),
     },
     probeFirstFactor: (server) => authClient.probe(server),
     loginDryRun: createLoginDryRun(dryRunDeps, () => clients.all),
-    prepareNotMeReport: createNotMeReports({ ...ending, limits }),
+    prepareNotMeReport: createNotMeReports({ ...ending, limits, remembered }),
     prepareOffboarding: (user) => offboarding.prepare(user),
-    onRevoked: (notify) => offboarding.onRevoked(notify),
+    onRevoked: (notify) => stores.onRevoked(offboarding, notify),
+    async prepareDirectory(name) {
+      const change = await stores.prepare(name);
+      return () => {
+        change();
+        firstFactor.forgetAll();
+      };
+    },
     forgetPassword: (user) => firstFactor.forget(user),
     close() {
       stopSweeping();
@@ -177,82 +178,9 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
   };
 }
 
-/** Tells the known tuples of a login at another node. */
-function noteTuple(
-  sharedTuples: SharedTuples,
-  { hasToken, tuple, user, outcome, signed, moments }: Conversation,
-  isNew: boolean,
-): void {
-  if (hasToken) return;
-  const place = placeOfTuple(tuple, user);
-  // Without a signature, a packet without a password proves nothing: the menu was its answer, or it was rejected.
-  const proven = signed || (outcome !== "rejected" && moments[0]?.row !== "empty_password");
-  if (isNew) sharedTuples.distinguishes({ place, user, busy: false, proven });
-  if (outcome !== null) sharedTuples.concluded(place, user);
-}
-
-type StoredState = Awaited<ReturnType<typeof loadState>>;
-
-/** Loads everything that logins read from memory. */
-async function loadState({ config, store, vault, clock, random, log, peers }: RadiusDeps) {
-  const target = config.radius.directory;
-  const tokenOf = createStateTokens(vault);
-  const orderedId = createOrderedIds(clock, random);
-  const hashSeed = random.bytes(4).reduce((seed, octet) => (seed << 8) | octet, 0);
-  const conversations = new ConversationStore({
-    ...{ store, clock, tokenOf, node: peers.node },
-    clockOffsetMs: (node) => peers.clockOffsetMs(node),
-    maxConversations: MAX_CONVERSATIONS,
-    hashSeed,
-  });
-  const sharedTuples = new SharedTuples({ store, clock, log, vault, hashSeed });
-  const listeners: ((conversation: Conversation) => void)[] = [];
-  followConversations({
-    ...{ store, conversations, peers },
-    onFollowed(conversation, { isNew }) {
-      noteTuple(sharedTuples, conversation, isNew);
-      for (const listener of listeners) listener(conversation);
-    },
-  });
-  const pairings = new Pairings({ store, vault, clock, random, target });
-  const limits = new Limits({
-    store,
-    clock,
-    settings: config.factors,
-    onAlarm: (alarm) => log.warn(LIMIT_ALARMS[alarm.kind], { ...alarm }),
-  });
-  const recoveryCodes = new RecoveryCodeStore({ store, vault, clock, random, target });
-  const signingClients = new SigningClients({ store, log, clock });
-  const sessions = new SessionTable({ store, nowMs: clock.nowMs, orderedId });
-  const [loaded, loadedSessions] = await Promise.all([
-    conversations.load(),
-    sessions.load(),
-    sharedTuples.load(),
-    pairings.load(),
-    limits.load(),
-    signingClients.load(),
-    recoveryCodes.load(),
-  ]);
-  if (loaded.unreadable > 0) {
-    log.warn("records of conversations could not be read and were skipped", { records: loaded.unreadable });
-  }
-  if (loadedSessions.unreadable > 0) {
-    log.warn("accounting sessions could not be read and were skipped", {
-      records: loadedSessions.unreadable,
-    });
-  }
-  if (loaded.alive > 0) log.info("conversations of an earlier run continue", { conversations: loaded.alive });
-  return {
-    ...{ tokenOf, orderedId, conversations, sharedTuples, pairings, limits, recoveryCodes, signingClients },
-    ...{ sessions, hashSeed },
-    /** Adds a listener for conversations that other nodes changed. */
-    onFollowed: (listener: (conversation: Conversation) => void) => void listeners.push(listener),
-  };
-}
-
 /** Dependencies of all code that reads or uses factors. */
 function factorDeps({ config: { factors }, directory, clock, vault }: RadiusDeps) {
-  return { settings: factors, enabled: new Set(factors.enabled), directory, clock, vault };
+  return { settings: factors, enabled: followEnabled(factors), directory, clock, vault };
 }
 
 interface ServerParts extends StoredState {
@@ -272,6 +200,7 @@ function createServer(
 ): RadiusServer {
   const { config: { radius }, store, clock, random, log, secondFactor, telephony } = deps;
   const { counters, packets } = parts;
+  const factors = factorDeps(deps);
   const folded = new FoldedLog({ log, clock });
   const unsignedLimits = new UnsignedLimits(clock);
   const { emit, changed } = monitor;
@@ -285,15 +214,14 @@ function createServer(
       createAccountingHandler({ sessions, store, log, counters, ...callbacks }),
     createRequestHandler: (callbacks) =>
       new RequestHandler({
-        ...factorDeps(deps),
+        ...factors,
         ...parts,
         ...callbacks,
         ...{ store, random, log, secondFactor, telephony, folded, unsignedLimits, emit, changed },
         peers: deps.peers,
-        target: radius.directory,
-        stateForm: radius.state,
-        conversationTtlMs: radius.conversationTtlMs,
-        loginJoinWindowMs: radius.loginJoinWindowMs,
+        menuOf: ({ policy }) => menuOfLogin({ ...factors, policies: parts.policies }, policy),
+        target: () => parts.stores.target,
+        logins: radius,
         nullStatusCheck: new NullStatusCheck({ clock, secondFactor }),
       }),
   });

@@ -7,6 +7,7 @@ import type { PasswordHash } from "../platform/password_hasher.ts";
 import type { PreparedChange } from "../platform/write_batch.ts";
 import type { Mutation } from "../platform/store.ts";
 import type { BackendFault } from "./backend_port.ts";
+import type { Deletion, UserTrash } from "./trash_port.ts";
 import type {
   BackendStates,
   Content,
@@ -27,6 +28,8 @@ export interface PageOptions {
   /** From 1. */
   readonly page: number;
   readonly size: number;
+  /** The last name first. A search ignores this. */
+  readonly isReverse?: boolean;
 }
 
 /** Why a search returns no page. */
@@ -75,11 +78,20 @@ export interface DirectoryWrite {
   readonly password?: PasswordHash;
   /** More mutations for the same commit: audit, outbox, copies. */
   readonly also?: readonly Mutation[];
+  /** With `next: null` for a user: who deletes it, for the trash. */
+  readonly deletion?: Deletion;
+  /** The write creates this user of the trash again: the entry is removed, and the user joins the groups that exist. */
+  readonly restores?: { readonly id: string; readonly groups: readonly string[] };
 }
 
 /** `changed`: another request wrote the resource after `expected` was read, so this write did nothing. */
 export type WriteResult =
-  | { readonly ok: true; readonly stored: Stored | null }
+  | {
+    readonly ok: true;
+    readonly stored: Stored | null;
+    /** The id of the deleted user in the trash. */
+    readonly trashed?: string;
+  }
   | { readonly ok: false; readonly reason: "changed" };
 
 /** Called when a user is deleted or deactivated. The changes for pairings and conversations join the commit. */
@@ -100,6 +112,7 @@ export interface ResourceChange {
 /** The resources of one target in the store. Parameters named `canonical` take a canonical name (platform/canonical_name.ts). */
 export interface TargetDirectory {
   readonly target: string;
+  readonly trash: UserTrash;
   read(kind: ResourceKind, canonical: string): Promise<Stored | null>;
   readPassword(canonical: string): Promise<PasswordHash | null>;
   page(kind: ResourceKind, options: PageOptions): Promise<Page>;
@@ -150,6 +163,17 @@ export interface ReceiptEntry {
 export interface Written {
   readonly stored: Stored | null;
   readonly receipt: Receipt;
+  /** The id of a deleted user in the trash. */
+  readonly trashed?: string;
+}
+
+/** A user who was restored from the trash. */
+export interface RestoredUser extends Written {
+  readonly groups: readonly string[];
+  /** Groups that no longer exist, or were created after the deletion. */
+  readonly missingGroups: readonly string[];
+  /** Groups that refused the user. */
+  readonly failedGroups: readonly string[];
 }
 
 export interface WriteOptions {
@@ -185,6 +209,10 @@ export interface Target {
   /** `content.name` names the resource. Its spelling may change, but its canonical form may not. */
   replace(content: Content, options: WriteOptions): Promise<Written>;
   remove(kind: ResourceKind, name: string, options: WriteOptions): Promise<Written>;
+  /** Creates a user of the trash again, in the backends that had it. @throws ScimRefusal `not_found`, `taken` or that of a backend */
+  restoreUser(id: string, options: { readonly actor: Actor }): Promise<RestoredUser>;
+  /** Removes a user from the trash for ever. @returns whether it was there. */
+  purgeUser(id: string, actor: Actor): Promise<boolean>;
   changeMembers(
     group: string,
     change: { readonly add: readonly string[]; readonly remove: readonly string[] },

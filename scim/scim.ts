@@ -20,10 +20,13 @@ import { type BackendHealth, guardBackend, type GuardedBackend } from "./backend
 import { createDirectory } from "./directory/directory.ts";
 import { createScimApp, type ScimApp } from "./http/app.ts";
 import { Credentials } from "./http/credentials.ts";
-import type { PrepareGroupCleanup, PrepareOffboarding, Target, Targets } from "./ports.ts";
-import type { Backend, BackendOutcome } from "./backend_port.ts";
-import { createMapping } from "./schema/mapping.ts";
-import { createTargets } from "./provisioning/target.ts";
+import type { PrepareGroupCleanup, PrepareOffboarding, ResourceChange, Target } from "./ports.ts";
+import { LoginTarget } from "./login_target.ts";
+import type { Backend, BackendFault, BackendOutcome } from "./backend_port.ts";
+import { BackendListError } from "./backends/backend_error.ts";
+import { createMapping, toFrontEnd } from "./schema/mapping.ts";
+import type { Mapping } from "./schema/resource.ts";
+import { createTargets, type LiveTargets } from "./provisioning/target_set.ts";
 
 export interface ScimDeps {
   readonly config: Pick<Config, "targets" | "scim" | "http" | "radius">;
@@ -48,12 +51,30 @@ export interface ScimDeps {
 /** The result of a password check. `unchecked`: the user has no password, or the given one is not UTF-8. */
 export type PasswordVerdict = "right" | "wrong" | "unchecked" | "unavailable" | "busy";
 
+/** The result of {@link Scim.tryBackend}. */
+export interface BackendTrial {
+  readonly ok: boolean;
+  /** With `ok: false`. */
+  readonly fault?: BackendFault;
+  /** The first users, mapped. */
+  readonly users: readonly {
+    readonly user: string;
+    readonly rows: readonly { readonly name: string; readonly values: readonly string[] }[];
+  }[];
+}
+
 export interface Scim {
-  readonly targets: Targets;
+  readonly targets: LiveTargets;
   readonly credentials: Credentials;
   readonly app: ScimApp;
   /** The login target: the target whose users log in. */
-  readonly logins: Target;
+  readonly logins: Pick<Target, "name" | "directory">;
+  /** Calls the observer after each change of a resource of {@link logins}. */
+  observeLogins(observer: (change: ResourceChange) => void): void;
+  /** Opens, changes and closes targets as the settings say now. */
+  applySettings(): Promise<void>;
+  /** Users log in from this target from now on. It must be open. */
+  changeLogins(target: string): void;
   /** Whether the directory has a password hash of this user. */
   hasPassword(canonicalName: string): Promise<boolean>;
   /** Checks a password against the hash in the directory. */
@@ -62,6 +83,8 @@ export interface Scim {
   verifyAtBackend(backend: string, userName: string, password: Uint8Array): Promise<PasswordVerdict>;
   /** The health of a backend since the start; `null` for an unknown backend and for the embedded store. */
   backendHealth(target: string, backend: string): BackendHealth | null;
+  /** Tests settings of a backend that are not saved: connects, signs in, and reads the first users. */
+  tryBackend(target: TargetSettings, backend: string): Promise<BackendTrial>;
   /** Probes a backend; `null` as for {@link backendHealth}. */
   probeBackend(target: string, backend: string): Promise<BackendOutcome<null> | null>;
   close(): Promise<void>;
@@ -72,19 +95,8 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
   const { config, store, vault, clock, random, log } = deps;
   const newPasswordHasher = deps.createHasher();
   const backends = new Map<string, GuardedBackend>();
-  const mappings = new Map(config.targets.map(({ name, mapping }) => [name, createMapping(mapping)]));
-  const openBackend = (
-    target: TargetSettings,
-    settings: LdapBackendSettings | ScimBackendSettings,
-  ): Backend => {
-    const shared = { mapping: mappings.get(target.name) ?? createMapping(target.mapping), clock, log };
-    const opened = settings.kind === "ldap"
-      ? createLdapBackend({ ...shared, settings, random })
-      : createScimBackend({ ...shared, settings, fetch: deps.fetch });
-    const guarded = guardBackend(opened, { connections: settings.connections, clock, random, log });
-    backends.set(`${target.name} ${settings.name}`, guarded);
-    return guarded.backend;
-  };
+  const mappingOf = followMappings(config);
+  const logins = new LoginTarget(config.radius.directory);
   const targets = await createTargets({
     settings: config.targets,
     store,
@@ -94,25 +106,23 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
     random,
     log,
     hashPassword: (password) => newPasswordHasher.make(password),
-    openDirectory: (target, lease) =>
-      createDirectory({
-        store,
-        lease,
-        clock,
-        random,
-        log,
-        target,
-        mapping: mappings.get(target),
-        ...(target === config.radius.directory
-          ? { prepareOffboarding: deps.prepareOffboarding, prepareGroupCleanup: deps.prepareGroupCleanup }
-          : { prepareOffboarding: () => NO_CHANGE }),
-      }),
-    openBackend,
+    async openDirectory(target, lease) {
+      const isLogin = () => target === logins.name;
+      const directory = await createDirectory({
+        ...{ store, lease, clock, random, log, target },
+        mapping: () => mappingOf(target),
+        prepareOffboarding: (user) => isLogin() ? deps.prepareOffboarding(user) : NO_CHANGE,
+        prepareGroupCleanup: (group) => isLogin() ? deps.prepareGroupCleanup(group) : NO_CHANGE,
+      });
+      directory.observe((change) => logins.notify(target, change));
+      return directory;
+    },
+    openBackend: (target, settings) =>
+      openRemote(deps, { target: target.name, mapping: createMapping(target.mapping), settings, backends }),
     orderedId: deps.orderedId,
-    loginTarget: config.radius.directory,
+    loginTarget: () => logins.name,
   });
-  const logins = targets.get(config.radius.directory);
-  if (logins === null) throw new Error(`Cannot find the target "${config.radius.directory}"`);
+  logins.use(targets);
   const credentials = new Credentials({
     store,
     vault,
@@ -125,28 +135,100 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
   return {
     targets,
     credentials,
-    logins,
-    app: createScimApp({ targets, credentials, publicUrl: config.http.publicUrl, store, clock, log, random }),
-    ...passwordChecks({ logins, hasher: deps.createHasher(), backends }),
+    applySettings: () => targets.apply(config.targets),
+    changeLogins: (name) => logins.change(name),
+    logins: logins.target,
+    observeLogins: (observer) => logins.observe(observer),
+    app: createScimApp({ targets, credentials, http: config.http, store, clock, log, random }),
+    ...passwordChecks({ logins: logins.target, hasher: deps.createHasher(), backends }),
     backendHealth: (target, backend) => backends.get(`${target} ${backend}`)?.health() ?? null,
+    tryBackend: (target, backend) => tryBackend(deps, target, backend),
     probeBackend: async (target, backend) =>
       await backends.get(`${target} ${backend}`)?.backend.probe() ?? null,
     close: () => targets.close(),
   };
 }
 
+/** The mapping of each target, made once for each change. */
+function followMappings(config: Pick<Config, "targets">): (target: string) => Mapping {
+  const known = new Map<string, { readonly of: TargetSettings["mapping"]; readonly mapping: Mapping }>();
+  const preset = createMapping({ user: {}, group: {} });
+  return (target) => {
+    const of = config.targets.find(({ name }) => name === target)?.mapping;
+    if (of === undefined) return preset;
+    let found = known.get(target);
+    if (found?.of !== of) known.set(target, found = { of, mapping: createMapping(of) });
+    return found.mapping;
+  };
+}
+
+interface RemoteBackend {
+  readonly target: string;
+  readonly mapping: Mapping;
+  readonly settings: LdapBackendSettings | ScimBackendSettings;
+  /** The open backends. */
+  readonly backends: Map<string, GuardedBackend>;
+}
+
+/** Opens a backend. It is in `backends` until it is closed or replaced. */
+function openRemote(
+  { clock, random, log, fetch }: ScimDeps,
+  { target, mapping, settings, backends }: RemoteBackend,
+): Backend {
+  const shared = { mapping, clock, log };
+  const opened = settings.kind === "ldap"
+    ? createLdapBackend({ ...shared, settings, random })
+    : createScimBackend({ ...shared, settings, fetch });
+  const guarded = guardBackend(opened, { connections: settings.connections, clock, random, log });
+  const key = `${target} ${settings.name}`;
+  backends.set(key, guarded);
+  return {
+    ...guarded.backend,
+    close() {
+      if (backends.get(key) === guarded) backends.delete(key);
+      return guarded.backend.close();
+    },
+  };
+}
+
+const TRIAL_USERS = 3;
+
+async function tryBackend(deps: ScimDeps, target: TargetSettings, name: string): Promise<BackendTrial> {
+  const settings = target.backends.find((backend) => backend.name === name);
+  if (settings === undefined || settings.kind === "store") return { ok: true, users: [] };
+  const mapping = createMapping(target.mapping);
+  const backend = openRemote(deps, { target: "trial", mapping, settings, backends: new Map() });
+  try {
+    const probe = await backend.probe();
+    if (!probe.ok) return { ok: false, users: [], fault: probe.fault };
+    const users: BackendTrial["users"][number][] = [];
+    for await (const page of backend.list("user")) {
+      for (const { content } of page.slice(0, TRIAL_USERS - users.length)) {
+        const rows = [...toFrontEnd(content, mapping)].map(([name, values]) => ({ name, values }));
+        users.push({ user: content.name, rows });
+      }
+      if (users.length >= TRIAL_USERS) break;
+    }
+    return { ok: true, users };
+  } catch (thrown) {
+    if (!(thrown instanceof BackendListError)) throw thrown;
+    return { ok: false, users: [], fault: thrown.fault };
+  } finally {
+    await backend.close();
+  }
+}
+
 function passwordChecks(
   { logins, hasher, backends }: {
-    logins: Target;
+    logins: Scim["logins"];
     hasher: PasswordHasher;
     backends: ReadonlyMap<string, GuardedBackend>;
   },
 ): Pick<Scim, "hasPassword" | "verifyPassword" | "verifyAtBackend"> {
-  const { directory } = logins;
   return {
-    hasPassword: async (canonicalName) => await directory.readPassword(canonicalName) !== null,
+    hasPassword: async (canonicalName) => await logins.directory.readPassword(canonicalName) !== null,
     async verifyPassword(canonicalName, password) {
-      const hash = await directory.readPassword(canonicalName);
+      const hash = await logins.directory.readPassword(canonicalName);
       const text = decodeUtf8(password);
       // The reply is delayed by a second in any case, so a name without a password needs no decoy.
       if (hash === null || text === null) return "unchecked";

@@ -1,5 +1,5 @@
-// Creates the second-factor and the telephony service that the settings name: a client of an external service by URL,
-// else the embedded service.
+// The second-factor and the telephony service that the settings name: a client of an external service by URL, else the
+// embedded service. Both can change while requests are in progress.
 
 import type { Config } from "../platform/config/config.ts";
 import { type Fetch, openHttpClient } from "../platform/fetch_with_deadline.ts";
@@ -8,7 +8,7 @@ import type { Clock, Random } from "../platform/runtime.ts";
 import type { Store } from "../platform/store.ts";
 import type { Vault } from "../platform/vault.ts";
 import type { FindUserRecord } from "../platform/user_record.ts";
-import type { Totp } from "./embedded/second_factor/context.ts";
+import type { EmbeddedSecondFactorSettings, Totp } from "./embedded/second_factor/context.ts";
 import {
   createEmbeddedSecondFactor,
   type EmbeddedSecondFactor,
@@ -16,21 +16,30 @@ import {
 import { TelephonyOutbox } from "./embedded/telephony/outbox.ts";
 import { createHttpCaller } from "./http/service_caller.ts";
 import { createSecondFactorClient } from "./second_factor.ts";
+import { createServiceTrial, type ServiceTrial } from "./service_trial.ts";
+import { type ExternalSecondFactor, SwitchableSecondFactor } from "./switchable_second_factor.ts";
 import { createReachabilityProbe, createTelephonyClient, type Reachability } from "./telephony.ts";
 
 export interface Services {
   readonly secondFactor: SecondFactorService;
   readonly telephony: TelephonyService;
-  /** `null` where an external service is configured. */
+  /** `null` while an external service is configured. */
   readonly embedded: EmbeddedSecondFactor | null;
   readonly outbox: TelephonyOutbox | null;
-  /** Whether the external telephony service answers; `null` for the embedded outbox. */
+  /** The embedded service, also while an external one is configured. */
+  readonly embeddedService: EmbeddedSecondFactor;
+  /** Tests whether the external telephony service answers; `null` for the embedded outbox. */
   readonly probeTelephony: (() => Promise<Reachability>) | null;
+  /** Tests settings that are not saved. Sends no message without `to`. */
+  readonly trial: ServiceTrial;
+  /** Applies changed settings of `deps.config`. Calls in progress end at the service that they were sent to. */
+  applySettings(): void;
   /** Waits for the calls in progress. */
   close(): Promise<void>;
 }
 
-interface ServiceDeps {
+export interface ServiceDeps {
+  /** Can change; see {@link Services.applySettings}. */
   readonly config: Config;
   readonly store: Store;
   readonly vault: Vault;
@@ -43,84 +52,154 @@ interface ServiceDeps {
   readonly onBug: (fault: unknown) => void;
 }
 
-/** Creates both services. An embedded one reads its records from the store. */
+type ServiceConfig = Pick<Config, "secondFactor" | "telephony">;
+
+interface ExternalTelephony {
+  readonly service: TelephonyService;
+  readonly probe: () => Promise<Reachability>;
+  close(): Promise<void>;
+}
+
+/** Creates both services. The embedded ones read their records from the store, and wait while external ones are configured. */
 export async function createServices(deps: ServiceDeps): Promise<Services> {
+  const { config } = deps;
   const pool = openHttpClient();
-  const second = await createSecondFactor(deps, { fetch: pool.fetch });
-  const phone = await createTelephony(deps, { fetch: pool.fetch });
+  const embedded = createEmbeddedSecondFactor({ ...deps, settings: embeddedSettings(config) });
+  const outbox = new TelephonyOutbox({ ...deps, lifetimeMs: () => config.factors.passcode.lifetimeMs });
+  await Promise.all([embedded.load(), outbox.load()]);
+  const second = new SwitchableSecondFactor(embedded);
+  let external: ExternalTelephony | null = null;
+  let usedSettings = "";
+  const retired = new RetiredServices(deps);
+  const applySettings = (): void => {
+    const wanted = settingsText(config);
+    if (wanted === usedSettings) return;
+    usedSettings = wanted;
+    retired.add(second.use(openSecondFactor(deps, config, pool.fetch)));
+    retired.add(external);
+    external = openTelephony(deps, config, pool.fetch);
+  };
+  applySettings();
+  const telephony = (): TelephonyService => external?.service ?? outbox.service;
   return {
     secondFactor: second.service,
-    telephony: phone.service,
-    embedded: second.embedded,
-    outbox: phone.outbox,
-    probeTelephony: phone.probe,
+    telephony: {
+      get embedded() {
+        return telephony().embedded;
+      },
+      text: (message) => telephony().text(message),
+      call: (call) => telephony().call(call),
+    },
+    get embedded() {
+      return second.isEmbedded ? embedded : null;
+    },
+    get outbox() {
+      return external === null ? outbox : null;
+    },
+    embeddedService: embedded,
+    get probeTelephony() {
+      return external?.probe ?? null;
+    },
+    trial: createServiceTrial({
+      ...deps,
+      fetch: pool.fetch,
+      openSecondFactor: (config) => openSecondFactor(deps, config, pool.fetch),
+      openTelephony: (config) => openTelephony(deps, config, pool.fetch),
+    }),
+    applySettings,
     async close() {
-      await Promise.all([second.close(), phone.close()]);
+      retired.add(second.use(null));
+      retired.add(external);
+      await Promise.all([embedded.close(), outbox.close(), retired.close()]);
       pool.close();
     },
   };
 }
 
-interface SecondFactorParts {
-  readonly service: SecondFactorService;
-  readonly embedded: EmbeddedSecondFactor | null;
+interface Closable {
   close(): Promise<void>;
 }
 
-interface TelephonyParts {
-  readonly service: TelephonyService;
-  readonly outbox: TelephonyOutbox | null;
-  readonly probe: Services["probeTelephony"];
-  close(): Promise<void>;
-}
+const MAX_RETIRED = 8;
 
-async function createSecondFactor(
-  deps: ServiceDeps,
-  { fetch }: { fetch: Fetch },
-): Promise<SecondFactorParts> {
-  const { config, clock, random, userAgent } = deps;
-  if (config.secondFactor.url !== "") {
-    const { connectionsPerRoute, connectionsTotal } = config.telephony;
-    // The total bounds the connections of both services together.
-    const connections = Math.max(1, connectionsTotal - connectionsPerRoute);
-    const caller = createHttpCaller({ fetch, clock, random, connections });
-    const service = createSecondFactorClient({
-      caller,
-      settings: config.secondFactor,
-      clock,
-      random,
-      userAgent,
-    });
-    return { service, embedded: null, close: () => caller.close() };
+/** Services of earlier settings. They answer for the requests that were sent to them until these expire. */
+class RetiredServices {
+  readonly #deps: Pick<ServiceDeps, "clock" | "config" | "onBug">;
+  readonly #services = new Map<Closable, () => void>();
+  readonly #closing = new Set<Promise<void>>();
+
+  constructor(deps: Pick<ServiceDeps, "clock" | "config" | "onBug">) {
+    this.#deps = deps;
   }
-  const embedded = createEmbeddedSecondFactor({
-    ...deps,
-    settings: {
-      requesterName: config.factors.requesterName,
-      numberMatching: config.factors.device.numberMatching,
-      requestTtlMs: config.radius.conversationTtlMs,
+
+  add(service: Closable | null): void {
+    if (service === null) return;
+    const { clock, config } = this.#deps;
+    const [oldest] = this.#services.keys();
+    if (this.#services.size >= MAX_RETIRED && oldest !== undefined) this.#end(oldest);
+    this.#services.set(service, clock.after(config.radius.conversationTtlMs, () => this.#end(service)));
+  }
+
+  async close(): Promise<void> {
+    for (const service of [...this.#services.keys()]) this.#end(service);
+    await Promise.all(this.#closing);
+  }
+
+  #end(service: Closable): void {
+    this.#services.get(service)?.();
+    this.#services.delete(service);
+    const closing = service.close().catch(this.#deps.onBug);
+    this.#closing.add(closing);
+    void closing.finally(() => this.#closing.delete(closing));
+  }
+}
+
+/** The settings that need new clients, with secrets, for comparison only. */
+function settingsText({ secondFactor, telephony }: ServiceConfig): string {
+  return JSON.stringify([Object.entries(secondFactor), Object.entries(telephony)]);
+}
+
+function embeddedSettings({ factors, radius }: Config): EmbeddedSecondFactorSettings {
+  return {
+    get requesterName() {
+      return factors.requesterName;
     },
-  });
-  await embedded.load();
-  return { service: embedded.service, embedded, close: () => embedded.close() };
+    get numberMatching() {
+      return factors.device.numberMatching;
+    },
+    get requestTtlMs() {
+      return radius.conversationTtlMs;
+    },
+  };
 }
 
-async function createTelephony(
-  deps: ServiceDeps,
-  { fetch }: { fetch: Fetch },
-): Promise<TelephonyParts> {
-  const { config, clock, random, userAgent } = deps;
-  if (config.telephony.url !== "") {
-    const connections = config.telephony.connectionsPerRoute;
-    const caller = createHttpCaller({ fetch, clock, random, connections });
-    return {
-      service: createTelephonyClient({ caller, settings: config.telephony, userAgent }),
-      outbox: null,
-      probe: createReachabilityProbe(config.telephony, { fetch, clock }),
-      close: () => caller.close(),
-    };
-  }
-  const outbox = new TelephonyOutbox({ ...deps, lifetimeMs: config.factors.passcode.lifetimeMs });
-  await outbox.load();
-  return { service: outbox.service, outbox, probe: null, close: () => outbox.close() };
+/** A client of the external second-factor service; `null`: the settings have none. */
+function openSecondFactor(
+  { clock, random, userAgent }: ServiceDeps,
+  { secondFactor, telephony: { connectionsPerRoute, connectionsTotal } }: ServiceConfig,
+  fetch: Fetch,
+): ExternalSecondFactor | null {
+  if (secondFactor.url === "") return null;
+  // The total bounds the connections of both services together.
+  const connections = Math.max(1, connectionsTotal - connectionsPerRoute);
+  const caller = createHttpCaller({ fetch, clock, random, connections });
+  const settings = { ...secondFactor };
+  const service = createSecondFactorClient({ caller, settings, clock, random, userAgent });
+  return { service, close: () => caller.close() };
+}
+
+/** A client of the external telephony service; `null`: the settings have none. */
+function openTelephony(
+  { clock, random, userAgent }: ServiceDeps,
+  { telephony }: ServiceConfig,
+  fetch: Fetch,
+): ExternalTelephony | null {
+  if (telephony.url === "") return null;
+  const settings = { ...telephony };
+  const caller = createHttpCaller({ fetch, clock, random, connections: settings.connectionsPerRoute });
+  return {
+    service: createTelephonyClient({ caller, settings, userAgent }),
+    probe: createReachabilityProbe(settings, { fetch, clock }),
+    close: () => caller.close(),
+  };
 }

@@ -125,6 +125,8 @@ export interface FactorSummary {
 
 export const BULK_ACTIONS = ["activate", "deactivate", "delete", "join", "leave"] as const;
 export type BulkAction = typeof BULK_ACTIONS[number];
+/** `restore` undoes `delete`. */
+export type JobAction = BulkAction | "restore";
 
 /** The result of one user. `same`: no change was needed. */
 export interface JobItem {
@@ -139,7 +141,7 @@ export interface JobItem {
 /** A bulk operation, until some time after its end. */
 export interface JobView {
   readonly id: string;
-  readonly action: BulkAction;
+  readonly action: JobAction;
   /** The group of `join` and `leave`. */
   readonly group: string | null;
   readonly total: number;

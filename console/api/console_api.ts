@@ -5,7 +5,7 @@ import { type AdminRouteDeps, createAdminRoutes, createInvitationRoutes } from "
 import { createAuditRoutes } from "./audit/audit_log.ts";
 import { type ApprovalRouteDeps, createApprovalRoutes } from "./approvals/approval_routes.ts";
 import { createLiveRoutes, type LiveRouteDeps } from "./conversations/live_routes.ts";
-import { type ChartRouteDeps, createChartRoutes } from "./charts/chart_store.ts";
+import { type ChartRouteDeps, createChartRoutes } from "./charts/chart_routes.ts";
 import { type ClientRouteDeps, createClientRoutes } from "./clients/client_routes.ts";
 import { type ConnectedRouteDeps, createConnectedRoutes } from "./accounting_sessions/session_routes.ts";
 import { createCredentialRoutes, type CredentialRouteDeps } from "./credentials/credential_routes.ts";
@@ -41,9 +41,18 @@ import {
   type SessionListDeps,
   type SetUpRouteDeps,
 } from "./auth/session_routes.ts";
+import { createOverviewRoutes, type OverviewRouteDeps } from "./overview/overview_routes.ts";
+import { createReportRoutes, type ReportRouteDeps } from "./reports/report_routes.ts";
+import { createSavedFilterRoutes, type SavedFilterRouteDeps } from "./saved_filters/saved_filters.ts";
+import { createPolicyRoutes, type PolicyRouteDeps } from "./policies/policy_routes.ts";
 import { createSettingRoutes, type SettingRouteDeps } from "./settings/setting_routes.ts";
 import { createTargetRoutes, type TargetRouteDeps } from "./targets/target_routes.ts";
+import {
+  createTargetSettingRoutes,
+  type TargetSettingDeps,
+} from "./target_settings/target_setting_routes.ts";
 import { createTokenRoutes, type TokenRouteDeps } from "./auth/api_tokens.ts";
+import { createTrashRoutes, type TrashRouteDeps } from "./trash/trash_routes.ts";
 import { createUserRoutes, type UserRouteDeps } from "./users/user_routes.ts";
 
 export type ConsoleApiDeps =
@@ -60,11 +69,16 @@ export type ConsoleApiDeps =
   & ConnectedRouteDeps
   & SettingRouteDeps
   & ChartRouteDeps
+  & OverviewRouteDeps
+  & ReportRouteDeps
   & ApprovalRouteDeps
   & OutboxRouteDeps
+  & SavedFilterRouteDeps
   & NoticeRouteDeps
   & ClientRouteDeps
+  & PolicyRouteDeps
   & TargetRouteDeps
+  & TargetSettingDeps
   & CredentialRouteDeps
   & HealthRouteDeps
   & NodeRouteDeps
@@ -74,6 +88,7 @@ export type ConsoleApiDeps =
   & BulkRouteDeps
   & ImportRouteDeps
   & ExportRouteDeps
+  & TrashRouteDeps
   & UserRouteDeps;
 
 export const CONSOLE_API_PATH = "/console/api";
@@ -98,11 +113,16 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/audit", createAuditRoutes(deps))
     .route("/settings", createSettingRoutes(deps))
     .route("/charts", createChartRoutes(deps))
+    .route("/overview", createOverviewRoutes(deps))
+    .route("/reports", createReportRoutes(deps))
     .route("/approvals", createApprovalRoutes(deps))
     .route("/users", createUserRoutes(deps))
+    .route("/trash", createTrashRoutes(deps))
     .route("/group-names", createGroupNameRoutes(deps))
     .route("/clients", createClientRoutes(deps))
+    .route("/policies", createPolicyRoutes(deps))
     .route("/targets", createTargetRoutes(deps))
+    .route("/target-settings", createTargetSettingRoutes(deps))
     .route("/credentials", createCredentialRoutes(deps))
     .route("/health", createHealthRoutes(deps))
     .route("/nodes", createNodeRoutes(deps))
@@ -113,5 +133,6 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/imports", createImportRoutes(deps))
     .route("/export", createExportRoutes(deps))
     .route("/notices", createNoticeRoutes(deps))
-    .route("/outbox", createOutboxRoutes(deps));
+    .route("/outbox", createOutboxRoutes(deps))
+    .route("/saved-filters", createSavedFilterRoutes(deps));
 }

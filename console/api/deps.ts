@@ -1,12 +1,19 @@
 // The services of the gateway, the directory and SCIM that the console's routes need. The composition root provides
 // them.
 
-import type { Config, FactorSettings, SocketAddress } from "../../platform/config/config.ts";
+import type {
+  Config,
+  FactorSettings,
+  LdapBackendSettings,
+  SocketAddress,
+  TargetSettings,
+} from "../../platform/config/config.ts";
 import type { ClientRegistry } from "../../radius/server/client_registry.ts";
 import type { FirstFactorServer } from "../../platform/client_values.ts";
 import type { ClientDiscovery } from "../../radius/server/client_discovery.ts";
 import type { SigningClients } from "../../radius/server/signing_clients.ts";
 import type { FirstFactorVerdict, SecondFactorService } from "../../radius/ports.ts";
+import type { BackendTrial } from "../../scim/scim.ts";
 import type { BackendHealth } from "../../scim/backends/guarded_backend.ts";
 import type { Credentials } from "../../scim/http/credentials.ts";
 import type { Target, Targets } from "../../scim/ports.ts";
@@ -21,9 +28,13 @@ import type {
 } from "../../scim/schema/resource.ts";
 import { Refusal } from "./errors.ts";
 import type { NotMeReport } from "../../radius/conversation/report_not_me.ts";
+import type { PolicyPreview } from "../../radius/policy/policy_preview.ts";
+import type { PolicyRegistry } from "../../radius/policy/policy_registry.ts";
+import type { RememberedDevices } from "../../radius/policy/remembered_devices.ts";
 import type { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
 import type { LoginDryRun } from "../../radius/conversation/login_dry_run.ts";
 import type { Limits } from "../../radius/factors/limits.ts";
+import type { LastSignIns } from "../../radius/factors/last_sign_ins.ts";
 import type { Pairings } from "../../radius/factors/pairings.ts";
 import type { ParseResourceOutcome } from "../../scim/schema/parse_resource.ts";
 import type { FindUserRecord } from "../../platform/user_record.ts";
@@ -44,7 +55,7 @@ export interface Connect {
   readonly listening: { readonly radius: readonly string[]; readonly http: string };
   readonly secondFactor: Pick<SecondFactorService, "embedded" | "status">;
   /** Tests the telephony service; `null` for the embedded outbox. */
-  readonly probeTelephony: (() => Promise<{ ok: boolean; detail: string }>) | null;
+  probeTelephony(): Promise<{ ok: boolean; detail: string }> | null;
   /** An IP address or range in canonical form; `null` for anything else. */
   canonicalRange(text: string): string | null;
   /** `host:port` or `[IPv6]:port`; `null` for anything else. */
@@ -53,6 +64,12 @@ export interface Connect {
   probeFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
   backendHealth(target: string, backend: string): BackendHealth | null;
   probe(target: string, backend: string): Promise<BackendOutcome<null> | null>;
+  /** Tests settings of a backend that are not saved. */
+  tryBackend(target: TargetSettings, backend: string): Promise<BackendTrial>;
+  /** Resolves when the targets are those of the settings. */
+  targetsApplied(): Promise<void>;
+  /** The attributes of users of each LDAP schema, by their front-end names. */
+  readonly ldapAttributes: Readonly<Record<LdapBackendSettings["schema"], Readonly<Record<string, string>>>>;
   /** The content for backends by a mapping that is not saved. Throws RangeError for an invalid mapping. */
   previewMapping(
     content: Content,
@@ -72,10 +89,16 @@ export function requireGateway(connect: Connect | undefined): Connect {
 export interface People {
   readonly targets: Pick<Targets, "get" | "names">;
   /** The target whose users log in: pairings and locks belong to its users. */
-  readonly loginTarget: string;
+  readonly loginTarget: () => string;
   readonly pairings: Pairings;
   readonly limits: Limits;
   readonly recoveryCodes: RecoveryCodeStore;
+  readonly policies: {
+    readonly registry: PolicyRegistry;
+    readonly remembered: RememberedDevices;
+    readonly preview: PolicyPreview;
+  };
+  readonly lastSignIns: Pick<LastSignIns, "of" | "daysAgoMs">;
   /** Prepares the changes of a user's report "this was not me" (canonical name). */
   prepareNotMeReport(canonical: string): NotMeReport;
   readonly findUserRecord: FindUserRecord;
@@ -101,7 +124,7 @@ export function requireUsers(people: People | undefined): People {
 
 /** The target of a request. Default: the one whose users log in. */
 export function targetOf({ targets, loginTarget }: People, name: string | undefined): Target {
-  const target = targets.get(name === undefined || name === "" ? loginTarget : name);
+  const target = targets.get(name === undefined || name === "" ? loginTarget() : name);
   if (target === null) throw new Refusal("unknown_target");
   return target;
 }

@@ -1,12 +1,9 @@
 // The error codes of the console's API: one row for each, with its status and its English message. Programs branch on the code.
 // The English catalogue of the browser takes these messages; other languages translate them as `errors.<code>`.
 
-export interface ErrorRow {
-  readonly status: number;
-  readonly message: string;
-  /** The message of a response names the value or the backend, so it is shown as it is and has no translation. */
-  readonly isDetailed?: true;
-}
+import { CONNECTION_ERRORS, type ErrorRow } from "./connection_errors.ts";
+
+export type { ErrorRow };
 
 export const ERROR_CODES = {
   // Requests
@@ -33,6 +30,12 @@ export const ERROR_CODES = {
   not_found: { status: 404, message: "This does not exist." },
   bad_query: { status: 400, message: "A query parameter is not valid." },
   changed_meanwhile: { status: 409, message: "This was changed in the meantime. Reload and try again." },
+  bad_settings: { status: 422, message: "These settings are not valid.", isDetailed: true },
+  target_counts_changed: {
+    status: 409,
+    message: "The directory has other users or groups now. Check the numbers and confirm again.",
+  },
+  setting_unknown_change: { status: 404, message: "This change can no longer be undone." },
   too_many_streams: { status: 503, message: "Too many live pages are open." },
   internal: { status: 500, message: "Something went wrong on the server. See the server log for details." },
   // Sign-in and administrators
@@ -129,8 +132,17 @@ export const ERROR_CODES = {
     status: 404,
     message: "This console has no directory.",
   },
-  unknown_target: { status: 404, message: "There is no target with this name." },
+  unknown_target: { status: 404, message: "There is no directory with this name." },
   unknown_object: { status: 404, message: "This object is not in the directory." },
+  not_in_trash: {
+    status: 404,
+    message:
+      "This user is not in the trash. It was restored, deleted permanently, or its 30 days have passed.",
+  },
+  trash_name_taken: {
+    status: 409,
+    message: "Another user has this name now. Delete that user first, then restore this one.",
+  },
   object_exists: {
     status: 409,
     message: "An object with this name already exists in the directory.",
@@ -175,12 +187,12 @@ export const ERROR_CODES = {
   },
   backend_failed: {
     status: 502,
-    message: "A backend rejected the change. Nothing was changed.",
+    message: "A connector rejected the change. Nothing was changed.",
     isDetailed: true,
   },
   backend_unreachable: {
     status: 503,
-    message: "A backend cannot be reached. Nothing was changed.",
+    message: "A connector cannot be reached. Nothing was changed.",
     isDetailed: true,
   },
   busy_target: {
@@ -210,48 +222,8 @@ export const ERROR_CODES = {
     status: 400,
     message: "This row can't be fixed here. Skip it or change the file.",
   },
-  // RADIUS clients, reply attributes, targets and credentials
-  bad_address: { status: 400, message: "Not an IP address or a range such as 192.0.2.0/24." },
-  bad_affix: {
-    status: 400,
-    message:
-      "Not a domain or a realm. Enter it without backslash, @ and spaces, such as CORP or corp.example.",
-  },
-  bad_separator: {
-    status: 400,
-    message: "A separator is one punctuation mark. A hyphen, a letter, a digit or a space is not allowed.",
-  },
-  unknown_client: { status: 404, message: "No RADIUS client has this name." },
-  client_taken: { status: 409, message: "A RADIUS client with this name already exists." },
-  settings_client: { status: 409, message: "This client is defined in the settings file. Change it there." },
-  settings_replies: {
-    status: 409,
-    message: "The reply attributes of this group are defined in the settings file. Change them there.",
-  },
-  too_many_replies: { status: 409, message: "There are already 2,000 groups with reply attributes." },
-  bad_server: {
-    status: 400,
-    message: "Enter the server as host:port, such as 192.0.2.20:1812 or [2001:db8::1]:1812.",
-  },
-  no_server_secret: { status: 400, message: "Enter the shared secret of the first-factor server." },
-  too_many_clients: { status: 409, message: "There are already 2,000 RADIUS clients." },
-  unknown_backend: { status: 404, message: "The target has no backend with this name." },
-  bad_credential_name: {
-    status: 400,
-    message:
-      "The name of a credential has 1 to 64 characters: letters A to Z, digits, dots, hyphens and underscores.",
-  },
-  bad_credential_password: {
-    status: 400,
-    message: "The password of a credential has 12 to 1024 characters and no control characters.",
-  },
-  unknown_credential: { status: 404, message: "No credential has this name." },
-  settings_credential: {
-    status: 409,
-    message: "This credential is defined in the settings file. Change it there, and restart the server.",
-  },
-  credential_taken: { status: 409, message: "A credential with this name already exists." },
-  unknown_part: { status: 404, message: "This component can't be tested." },
+  // RADIUS clients, reply attributes, directories and credentials
+  ...CONNECTION_ERRORS,
   // The account page
   me_over: { status: 401, message: "Your session has ended. Use your phone or a new link to sign in again." },
   me_step_up: {

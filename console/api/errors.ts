@@ -3,6 +3,8 @@
 
 import { HttpError } from "../../platform/http_error.ts";
 import { ERROR_CODES, type ErrorCode } from "./error_codes.ts";
+import type { ConfigFault } from "../../platform/config/config.ts";
+import type { SettingConflict } from "../../platform/config/setting_writer.ts";
 import type { Receipt } from "../../scim/ports.ts";
 import type { ScimRefusal, ScimRefusalCode } from "../../scim/http/refusals.ts";
 
@@ -25,6 +27,10 @@ export interface RefusalBody {
     readonly receipt?: Receipt;
     /** With `changed_meanwhile`: the change that came first. */
     readonly lastChange?: LastChange;
+    /** With `changed_meanwhile`: the settings that were changed, by whom, and their values now. */
+    readonly conflicts?: readonly SettingConflict[];
+    /** With `bad_settings`. */
+    readonly faults?: readonly ConfigFault[];
   };
 }
 
@@ -34,6 +40,8 @@ export class Refusal extends HttpError {
   /** The results of backends, for the response body. */
   readonly receipt: Receipt | null = null;
   lastChange: LastChange | null = null;
+  conflicts: readonly SettingConflict[] | null = null;
+  faults: readonly ConfigFault[] | null = null;
 
   constructor(code: ErrorCode, headers: Readonly<Record<string, string>> = {}) {
     const { status, message } = ERROR_CODES[code];
@@ -45,13 +53,15 @@ export class Refusal extends HttpError {
 
 /** The answer for a refusal, as JSON. */
 export function refusalResponse(refusal: Refusal): Response {
-  const { code, message, status, headers, receipt, lastChange } = refusal;
+  const { code, message, status, headers, receipt, lastChange, conflicts, faults } = refusal;
   const body: RefusalBody = {
     error: {
       code,
       message,
       ...(receipt === null ? {} : { receipt }),
       ...(lastChange === null ? {} : { lastChange }),
+      ...(conflicts === null ? {} : { conflicts }),
+      ...(faults === null ? {} : { faults }),
     },
   };
   return Response.json(body, { status, headers });

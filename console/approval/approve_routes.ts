@@ -25,8 +25,8 @@ import { approvePage, type ApproveView, createApproveText } from "./approve_page
 
 interface ApproveDeps {
   readonly people?: People;
-  readonly secondFactorAdmin: SecondFactorAdmin | null;
-  readonly phone: DeviceService | null;
+  readonly secondFactorAdmin: () => SecondFactorAdmin | null;
+  readonly phone: () => DeviceService | null;
   readonly accountAuth: () => AccountAuth;
   readonly store: Store;
   readonly clock: Clock;
@@ -90,18 +90,18 @@ class Approvals {
     const { people, secondFactorAdmin, phone } = this.#deps;
     const me = people === undefined ? null : await this.#deps.accountAuth().findSession(c);
     const token = phoneToken(c);
-    const view = token === "" ? null : await phone?.view(token) ?? null;
+    const view = token === "" ? null : await phone()?.view(token) ?? null;
     const paired = new Set(
       view?.pairings.flatMap(({ pairingId, status }) => status === "enabled" ? [pairingId] : []),
     );
-    const request = secondFactorAdmin?.request(c.req.param("id") ?? "") ?? null;
+    const request = secondFactorAdmin()?.request(c.req.param("id") ?? "") ?? null;
     const isOwn = request !== null &&
       (paired.has(request.pairingId) || me?.person.canonical === canonicalName(request.userName));
     return { me, hasPhone: view !== null, request: isOwn ? request : null };
   }
 
   #viewOf({ me, hasPhone, request }: Visitor, result: RedirectResult): ApproveView {
-    if (this.#deps.secondFactorAdmin === null) return { kind: "no_service" };
+    if (this.#deps.secondFactorAdmin() === null) return { kind: "no_service" };
     if (request === null) return { kind: me === null && !hasPhone ? "signed_out" : "unknown" };
     if (request.state === "waiting") return { kind: "question", request, isIncomplete: false };
     return {
@@ -171,7 +171,7 @@ class Approvals {
       after: approve ? "approved" : "denied",
     });
     const decision = approve ? { approve, number } as const : { approve } as const;
-    const outcome = await this.#deps.secondFactorAdmin?.decide(request.requestId, decision, {
+    const outcome = await this.#deps.secondFactorAdmin()?.decide(request.requestId, decision, {
       also: [record],
     });
     return outcome?.ok === false && outcome.reason === "wrong_number" ? "wrong_number" : "";

@@ -41,7 +41,11 @@ export async function bundlePage(page: PageEntry, define: Record<string, string>
   } as const satisfies esbuild.BuildOptions;
   const first = await esbuild.build(options);
   const shared = sharedModules(first.metafile, script);
-  return shared.length === 0 ? first : await esbuild.build({ ...options, ...inOneChunk(shared, CONSOLE) });
+  if (shared.length === 0) return first;
+  const tables = tableModules(first.metafile, { script, shared });
+  const core = inOneChunk(shared.filter((path) => !tables.paths.includes(path)), CONSOLE);
+  const plugins = [...core.plugins ?? [], ...tables.paths.length === 0 ? [] : [tableChunk(tables, CONSOLE)]];
+  return await esbuild.build({ ...options, ...core, plugins });
 }
 
 export function bundleStyle(name: string, style: string): Promise<Bundle> {
@@ -118,21 +122,71 @@ const NAME = "shared-modules";
  * @param metafile of a build with the chunks of esbuild.
  */
 export function sharedModules({ inputs, outputs }: esbuild.Metafile, script: string): string[] {
-  const users = new Map<string, number>();
-  for (const { entryPoint } of Object.values(outputs)) {
-    if (entryPoint === undefined || entryPoint === script || inputs[entryPoint] === undefined) continue;
-    for (const path of staticClosure(inputs, entryPoint)) users.set(path, (users.get(path) ?? 0) + 1);
-  }
+  const users = lazyUsers({ inputs, outputs }, script);
   if (users.size === 0) return [];
   const octets = outputOctets(outputs);
   const ofScript = staticClosure(inputs, script);
   const shared = new Set(
-    [...octets.keys()].filter((path) => ofScript.has(path) || (users.get(path) ?? 0) >= MIN_USERS),
+    [...octets.keys()].filter((path) => ofScript.has(path) || (users.get(path)?.size ?? 0) >= MIN_USERS),
   );
-  const small = [...users].filter(([, count]) => count > 1).map(([path]) =>
+  const small = [...users].filter(([, entries]) => entries.size > 1).map(([path]) =>
     [...staticClosure(inputs, path)].filter((one) => octets.has(one) && !shared.has(one))
   ).filter((added) => added.reduce((sum, path) => sum + (octets.get(path) ?? 0), 0) <= SMALL_OCTETS);
   return [...new Set([...shared, ...small.flat()])].filter((path) => path !== script).toSorted();
+}
+
+/** The lazy modules that import each module. */
+function lazyUsers(
+  { inputs, outputs }: Pick<esbuild.Metafile, "inputs" | "outputs">,
+  script: string,
+): ReadonlyMap<string, ReadonlySet<string>> {
+  const users = new Map<string, Set<string>>();
+  for (const { entryPoint } of Object.values(outputs)) {
+    if (entryPoint === undefined || entryPoint === script || inputs[entryPoint] === undefined) continue;
+    for (const path of staticClosure(inputs, entryPoint)) {
+      users.set(path, (users.get(path) ?? new Set()).add(entryPoint));
+    }
+  }
+  return users;
+}
+
+/** The table of the console. Pages without one, such as Live, need not load it. */
+const TABLE = "web/components/data_table.tsx";
+
+interface TableModules {
+  /** Shared modules that only pages with a table import. */
+  readonly paths: readonly string[];
+  /** The pages with a table. */
+  readonly users: ReadonlySet<string>;
+}
+
+/** The shared modules that get a chunk of their own. */
+export function tableModules(
+  metafile: Pick<esbuild.Metafile, "inputs" | "outputs">,
+  { script, shared }: { readonly script: string; readonly shared: readonly string[] },
+): TableModules {
+  const users = lazyUsers(metafile, script);
+  const tableUsers = users.get(TABLE) ?? new Set<string>();
+  const ofScript = staticClosure(metafile.inputs, script);
+  const paths = shared.filter((path) =>
+    !ofScript.has(path) && tableUsers.size > 0 &&
+    [...users.get(path) ?? []].every((one) => tableUsers.has(one))
+  );
+  return { paths, users: tableUsers };
+}
+
+/** Each page with a table imports all modules of their chunk, so that esbuild makes only one chunk of them. */
+function tableChunk({ paths, users }: TableModules, root: string): esbuild.Plugin {
+  const imports = paths.map((path) => `import ${JSON.stringify(root + path)};`).join("\n");
+  return {
+    name: "table-modules",
+    setup(build) {
+      build.onLoad({ filter: /\.tsx$/ }, async ({ path }) => {
+        if (!path.startsWith(root) || !users.has(path.slice(root.length))) return undefined;
+        return { contents: `${await Deno.readTextFile(path)}\n${imports}`, loader: "tsx" };
+      });
+    },
+  };
 }
 
 /** The octets of each module in the outputs. */

@@ -1,6 +1,7 @@
 // When entries expire. Deno KV expires them and does not say when, so a backup takes the time from the entry itself: from a field, from
 // the time in its key, or, if neither has it, from the longest lifetime of its table, counted from the backup.
 
+import { DELETED_USER_DAYS } from "../user_record.ts";
 import { auditIdMs } from "../audit.ts";
 
 /** What the settings say about lifetimes. */
@@ -9,11 +10,18 @@ export interface LifetimeSettings {
   readonly conversationTtlMs: number;
 }
 
-/** The lifetimes that the settings define. */
+/** The lifetimes that the settings define at the moment. */
 export function lifetimesOf(
   { console, radius }: { console: { auditRetentionMs: number }; radius: { conversationTtlMs: number } },
 ): LifetimeSettings {
-  return { auditRetentionMs: console.auditRetentionMs, conversationTtlMs: radius.conversationTtlMs };
+  return {
+    get auditRetentionMs() {
+      return console.auditRetentionMs;
+    },
+    get conversationTtlMs() {
+      return radius.conversationTtlMs;
+    },
+  };
 }
 
 interface Entry {
@@ -46,6 +54,11 @@ function atMost(lifetimeMs: number): ExpiryRule {
 
 const afterAudit: ExpiryRule = ({ key }, { settings }) =>
   auditIdMs(String(key.at(-1))) + settings.auditRetentionMs;
+/** The id of a deleted user begins with the time of the deletion in 1/1024 ms, in base 36. */
+const afterTrash: ExpiryRule = ({ key }) => {
+  const deletedMs = Number.parseInt(String(key[2]), 36) / 1024;
+  return Number.isFinite(deletedMs) ? deletedMs + DELETED_USER_DAYS * DAY_MS : null;
+};
 /** A conversation contains its deadline, which the gateway checks. */
 const afterLogin: ExpiryRule = (_entry, { nowMs, settings }) =>
   nowMs + settings.conversationTtlMs + MINUTE_MS;
@@ -53,6 +66,7 @@ const afterLogin: ExpiryRule = (_entry, { nowMs, settings }) =>
 /** By the first part of the key, or by the first two. An entry of a table that is not listed does not expire. */
 const RULES: ReadonlyMap<string, ExpiryRule> = new Map<string, ExpiryRule>([
   ["accounting", atMost(30 * DAY_MS)],
+  ["setting_undo", atMost(30 * DAY_MS)],
   ["audit", afterAudit],
   ["audit_by", afterAudit],
   ["chart/minute", ({ key }) => Number(key[2]) + MINUTE_MS + 48 * HOUR_MS],
@@ -74,8 +88,12 @@ const RULES: ReadonlyMap<string, ExpiryRule> = new Map<string, ExpiryRule>([
     (entry, now) => isEnabled(entry.value) ? null : field("modifiedMs", DAY_MS)(entry, now),
   ],
   ["embedded/request", field("deadlineMs", 10 * MINUTE_MS)],
+  ["remembered_device", field("untilMs")],
+  ["remembered_epoch", atMost(90 * DAY_MS)],
   ["history", atMost(90 * DAY_MS)],
   ["journal", afterLogin],
+  ["last_sign_in", field("atMs", 400 * DAY_MS)],
+  ["last_sign_in_mark", atMost(7 * DAY_MS)],
   ["limit/failures", ({ value }, { nowMs }) => isHardLocked(value) ? null : nowMs + 30 * DAY_MS],
   ["limit", atMost(30 * DAY_MS)],
   ["me_link", field("deadlineMs")],
@@ -83,8 +101,11 @@ const RULES: ReadonlyMap<string, ExpiryRule> = new Map<string, ExpiryRule>([
   ["me_session", field("deadlineMs")],
   ["me_session_of", atMost(HOUR_MS)],
   ["me_totp", atMost(15 * MINUTE_MS)],
+  ["report_enrolment", field("atMs", 7 * DAY_MS)],
   ["request_used", atMost(DAY_MS)],
   ["shared_tuple", field("untilMs")],
+  ["trash", field("deletedMs", DELETED_USER_DAYS * DAY_MS)],
+  ["trash_part", afterTrash],
   ["unsigned_login", ({ value }) => typeof value === "number" ? value + 7 * DAY_MS : null],
   ["user_notice", field("atMs", 30 * DAY_MS)],
 ]);

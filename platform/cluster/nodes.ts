@@ -18,6 +18,8 @@ export interface NodeRecord {
   /** The node's clock when it wrote the record. */
   readonly writtenMs: number;
   readonly figures: NodeFigures;
+  /** Differs between nodes with different settings; absent in records of earlier versions. */
+  readonly settings?: string;
   /** The public key of this run for digests between nodes, base64url; "" if there is none. */
   readonly publicKey: string;
 }

@@ -102,6 +102,11 @@ function oidcOf(general: GeneralValues): Config["console"]["oidc"] {
   };
 }
 
+/** An optional path. */
+function absolute(cwd: string, path: string): string {
+  return path === "" ? "" : resolve(cwd, path);
+}
+
 /** Builds the Config of `parts`, without checks. */
 export function buildConfig(parts: ParsedSettings): Config {
   const { general } = parts;
@@ -137,6 +142,10 @@ export function buildConfig(parts: ParsedSettings): Config {
     },
     factors: factorsOf(general),
     ...servicesOf(general),
+    geoip: {
+      database: absolute(parts.cwd, general["geoip.database"]),
+      asnDatabase: absolute(parts.cwd, general["geoip.asn_database"]),
+    },
     targets: parts.targets,
     scim: { credentials: parts.credentials },
     console: {

@@ -1,4 +1,4 @@
-// The types of the settings that the program uses: one frozen Config, with units in its names. The table of settings
+// The types of the settings that the program uses: one Config, with units in its names. The table of settings
 // (platform/config/settings.ts) describes each key of the file.
 
 import type { ClientPolicy, ClientSettings } from "../client_values.ts";
@@ -195,6 +195,11 @@ export interface Config {
     readonly connectionsTotal: number;
     readonly timeoutMs: number;
   };
+  readonly geoip: {
+    /** Absolute paths of MaxMind DB files; "" for none. */
+    readonly database: string;
+    readonly asnDatabase: string;
+  };
   /** At least one; "default" is always among them. */
   readonly targets: readonly TargetSettings[];
   readonly scim: { readonly credentials: readonly ScimCredentialSettings[] };
@@ -215,21 +220,6 @@ export interface ConfigFault {
   readonly problem: string;
 }
 
-/** One setting as the console shows it, without secrets. */
-export interface SettingView {
-  /** `radius.state` */
-  readonly key: string;
-  readonly doc: string;
-  readonly isSecret: boolean;
-  /** Whether the file has the key. */
-  readonly isGiven: boolean;
-  /** Whether the value in the file is not empty. */
-  readonly isSet: boolean;
-  /** As TOML; "" for a secret. */
-  readonly value: string;
-  readonly preset: string;
-}
-
 /** A value that is allowed but needs attention. */
 export type ConfigWarning = ConfigFault;
 
@@ -245,7 +235,3 @@ export interface ConfigSources {
   /** The problem of a reply attribute, or `null`. */
   readonly checkReplyAttribute?: (name: string, value: string | number) => string | null;
 }
-
-export type ConfigOutcome =
-  | { ok: true; config: Config; warnings: ConfigWarning[]; settings: readonly SettingView[] }
-  | { ok: false; faults: ConfigFault[] };

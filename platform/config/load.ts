@@ -1,13 +1,22 @@
 // Loads the settings file: a Config, or all faults at once.
 
 import { resolve } from "node:path";
-import type { ConfigFault, ConfigOutcome, ConfigSources, ConfigWarning } from "./config.ts";
+import type { Config, ConfigFault, ConfigSources, ConfigWarning } from "./config.ts";
+import type { SettingView } from "./list_settings.ts";
 import { ownUrl } from "../addresses.ts";
 import { buildConfig, type ParsedSettings } from "./build_config.ts";
-import { parseToml, type SortedTable, sortTable, type TableShape, type TomlTable } from "./parse_toml.ts";
+import {
+  isTable,
+  parseToml,
+  type SortedTable,
+  sortTable,
+  type TableShape,
+  type TomlTable,
+} from "./parse_toml.ts";
 import { type ConfigView, FAULT_CHECKS } from "./validate.ts";
 import { parseRows, readFailure } from "./parse_settings.ts";
-import { freezeRedacted, listSettings, readableSecretWarnings } from "./settings_view.ts";
+import { freezeRedacted, readableSecretWarnings } from "./redact_settings.ts";
+import { listSettings } from "./list_settings.ts";
 import { ADMIN_ROWS, GENERAL_ROWS } from "./settings.ts";
 import { CLIENT_ROWS, POLICY_ROWS } from "./client_rows.ts";
 import type { SettingRows } from "./value_types.ts";
@@ -31,6 +40,16 @@ const SHAPE: TableShape = {
   lists: new Set(["radius.client", "scim.credential", "console.admin"]),
   maps: new Set(["radius.reply.default", "radius.reply.group", "targets"]),
 };
+
+export type ConfigOutcome =
+  | {
+    ok: true;
+    config: Config;
+    warnings: ConfigWarning[];
+    settings: readonly SettingView[];
+    settingsFile: SettingsFile;
+  }
+  | { ok: false; faults: ConfigFault[] };
 
 type FileOutcome = { ok: true; path: string | null; text: string } | { ok: false; fault: ConfigFault };
 
@@ -102,37 +121,124 @@ function crossFaults(view: ConfigView, faults: readonly ConfigFault[]): ConfigFa
   );
 }
 
+/** The settings file as it was read once. A later change of the file has no effect before a restart. */
+export interface SettingsFile {
+  readonly path: string | null;
+  readonly found: SortedTable;
+  readonly sources: ConfigSources;
+  /** About the file itself. */
+  readonly warnings: readonly ConfigWarning[];
+}
+
+/** Values that the console stored, as TOML has them. */
+export interface StoredValues {
+  /** By key: `factors.enabled`. */
+  readonly values: ReadonlyMap<string, unknown>;
+  /** Tables `[targets.<name>]`, by name. */
+  readonly targets: ReadonlyMap<string, TomlTable>;
+}
+
+export const NO_STORED_VALUES: StoredValues = { values: new Map(), targets: new Map() };
+
+/** The setting whose value is a table of attributes. */
+export const REPLY_DEFAULT_KEY = "radius.reply.default";
+
+type SettingsFileOutcome =
+  | { ok: true; settingsFile: SettingsFile; faults: readonly ConfigFault[] }
+  | { ok: false; faults: ConfigFault[] };
+
 /**
- * Reads the settings: the file that COUNTERSIGN_CONFIG names, else `countersign.toml` in the working directory, else
- * every default. Returns the frozen Config with its warnings, or all faults at once. Content of the file or the
+ * Reads the settings file that COUNTERSIGN_CONFIG names, else `countersign.toml` in the working directory. Without a file, every setting
+ * has its default. Unknown keys are in `faults`.
+ */
+export function readSettingsFile(sources: ConfigSources): SettingsFileOutcome {
+  const file = readFile(sources);
+  if (!file.ok) return { ok: false, faults: [file.fault] };
+  const { path } = file;
+  const parsed = parseToml(file.text);
+  if (!parsed.ok) return { ok: false, faults: [{ key: path ?? DEFAULT_FILE, problem: parsed.problem }] };
+  const faults: ConfigFault[] = [];
+  const found = sortTable(parsed.table, { shape: SHAPE, faults });
+  const warnings = path === null
+    ? []
+    : readableSecretWarnings(parsed.table, { path, mode: sources.fileMode?.(path) ?? null });
+  return { ok: true, settingsFile: { path, found, sources: readOnce(sources), warnings }, faults };
+}
+
+/** Sources whose answers stay the same, so that only a restart reads another value of `file:` and `env:`. */
+function readOnce(sources: ConfigSources): ConfigSources {
+  const texts = new Map<string, () => string>();
+  return {
+    ...sources,
+    readTextFile(path) {
+      let read = texts.get(path);
+      if (read === undefined) {
+        try {
+          const text = sources.readTextFile(path);
+          read = () => text;
+        } catch (failure) {
+          read = () => {
+            throw failure;
+          };
+        }
+        texts.set(path, read);
+      }
+      return read();
+    },
+  };
+}
+
+export interface Evaluation {
+  readonly config: Config;
+  readonly faults: readonly ConfigFault[];
+  readonly warnings: readonly ConfigWarning[];
+  /** The raw values in effect, by key. */
+  readonly found: SortedTable;
+}
+
+/** Settings of the file, else of the console, else defaults, checked together. Values of the console must contain no references. */
+export function evaluateSettings(
+  { path, found: ofFile, sources, warnings: ofPath }: SettingsFile,
+  stored: StoredValues,
+): Evaluation {
+  const faults: ConfigFault[] = [];
+  const found = merge(ofFile, stored);
+  const parts = readParts(found, { path, sources, faults });
+  const view = { config: buildConfig(parts), parts, given: givenKeys(found) };
+  faults.push(...crossFaults(view, faults));
+  const warnings = [...WARNING_CHECKS, ...TARGET_WARNING_CHECKS].flatMap((check) => [...check(view)]);
+  return { config: view.config, faults, warnings: [...warnings, ...ofPath], found };
+}
+
+function merge(file: SortedTable, { values, targets }: StoredValues): SortedTable {
+  const maps = new Map(file.maps);
+  const ownReply = values.get(REPLY_DEFAULT_KEY);
+  if (isTable(ownReply) && !maps.has(REPLY_DEFAULT_KEY)) maps.set(REPLY_DEFAULT_KEY, ownReply);
+  if (targets.size > 0) {
+    const ofFile = file.maps.get("targets") ?? {};
+    const others = [...targets].filter(([name]) => !Object.hasOwn(ofFile, name));
+    maps.set("targets", { ...ofFile, ...Object.fromEntries(others) });
+  }
+  const general = [...values].filter(([key]) => key !== REPLY_DEFAULT_KEY);
+  return { values: new Map([...general, ...file.values]), lists: file.lists, maps };
+}
+
+/**
+ * Reads the settings of the file. Returns the frozen Config with its warnings, or all faults at once. Content of the file or the
  * environment never makes it throw, and no fault contains a secret.
  */
 export function loadConfig(sources: ConfigSources): ConfigOutcome {
-  const file = readFile(sources);
-  if (!file.ok) return { ok: false, faults: [file.fault] };
-  const parsed = parseToml(file.text);
-  if (!parsed.ok) return { ok: false, faults: [{ key: file.path ?? DEFAULT_FILE, problem: parsed.problem }] };
-  const faults: ConfigFault[] = [];
-  const found = sortTable(parsed.table, { shape: SHAPE, faults });
-  const parts = readParts(found, { path: file.path, sources, faults });
-  const view = { config: buildConfig(parts), parts, given: givenKeys(found) };
-  faults.push(...crossFaults(view, faults));
-  if (faults.length > 0) return { ok: false, faults };
-  const warnings: ConfigWarning[] = [...WARNING_CHECKS, ...TARGET_WARNING_CHECKS].flatMap((check) => [
-    ...check(view),
-  ]);
-  if (file.path !== null) {
-    warnings.push(
-      ...readableSecretWarnings(parsed.table, {
-        path: file.path,
-        mode: sources.fileMode?.(file.path) ?? null,
-      }),
-    );
-  }
+  const read = readSettingsFile(sources);
+  if (!read.ok) return read;
+  const { settingsFile } = read;
+  const { config, faults, warnings } = evaluateSettings(settingsFile, NO_STORED_VALUES);
+  const all = [...read.faults, ...faults.filter(({ key }) => !read.faults.some((one) => one.key === key))];
+  if (all.length > 0) return { ok: false, faults: all };
   return {
     ok: true,
-    config: freezeRedacted(view.config),
-    warnings,
-    settings: listSettings(found, { "http.public_url": view.config.http.publicUrl }),
+    config: freezeRedacted(config),
+    warnings: [...warnings],
+    settings: listSettings(settingsFile.found, { "http.public_url": config.http.publicUrl }),
+    settingsFile,
   };
 }

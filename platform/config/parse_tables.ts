@@ -12,6 +12,7 @@ import {
   resolveReferences,
 } from "./parse_settings.ts";
 import { KV_TOKEN_VARIABLE } from "../open_kv.ts";
+import { isCertificatePem } from "./directory_value_types.ts";
 import type { SettingRows, ValuesOf } from "./value_types.ts";
 
 /** The key of a table in a list, counted from 0: `radius.client[0].`. */
@@ -128,8 +129,9 @@ const PRIVATE_KEY: PemFile = {
   begins: /-----BEGIN (RSA |EC )?PRIVATE KEY-----/,
 };
 
-/** The text of a PEM file with certificates; "" and a fault if it is not one. */
+/** The text of a PEM file with certificates, by its path or as it is; "" and a fault if it is not one. */
 export function readCertificates(key: string, path: string, reading: ParseContext): string {
+  if (isCertificatePem(path)) return path;
   return readPem({ ...CERTIFICATE, key }, path, reading);
 }
 

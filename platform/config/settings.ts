@@ -28,6 +28,7 @@ const CALL_TIMEOUT = value.milliseconds({ min: 100, max: 30_000 });
 /** Every setting that is not in a repeated table. */
 export const GENERAL_ROWS = {
   "server.data_dir": settingRow(value.text({ min: 1, max: 1024 }), "./data", {
+    editable: false,
     doc: "everything that the embedded parts keep",
   }),
   "server.log_format": settingRow(value.choice(["text", "json"]), "text", { doc: "text | json" }),
@@ -36,30 +37,40 @@ export const GENERAL_ROWS = {
   }),
 
   "store.kv": settingRow(value.url, "", {
+    editable: false,
     doc:
       "the KV Connect endpoint of several nodes, with its access token in the environment variable DENO_KV_ACCESS_TOKEN; empty: the file countersign.kv in server.data_dir",
   }),
 
   "http.listen": settingRow(value.listen, "127.0.0.1:8080", {
+    editable: false,
     doc: "console, device page, health and metrics; port 0 lets the host choose",
   }),
   "http.public_url": settingRow(value.origin, "http://127.0.0.1:8080", {
     doc:
       "how browsers and phones reach it; phones cannot reach a loopback address; not set: where http.listen is, on loopback if that is every address",
   }),
-  "http.tls_cert": settingRow(value.text({ max: 1024 }), "", { doc: "path of a PEM file; both or neither" }),
-  "http.tls_key": settingRow(value.text({ max: 1024 }), "", { doc: "path of a PEM file; both or neither" }),
+  "http.tls_cert": settingRow(value.text({ max: 1024 }), "", {
+    editable: false,
+    doc: "path of a PEM file; both or neither",
+  }),
+  "http.tls_key": settingRow(value.text({ max: 1024 }), "", {
+    editable: false,
+    doc: "path of a PEM file; both or neither",
+  }),
   "http.trusted_proxies": settingRow(value.ranges, [], {
     doc: "addresses or CIDRs of reverse proxies whose X-Forwarded-For is trusted, read from the right",
     example: ["127.0.0.1"],
   }),
 
   "radius.listen": settingRow(value.listens, ["[::]:1812"], {
+    editable: false,
     doc:
       "a string or a list; dual stack; falls back to 0.0.0.0 without IPv6; both wildcards on one port, or a " +
       "wildcard and one of its addresses, are a fault",
   }),
   "radius.accounting_listen": settingRow(value.listens, ["[::]:1813"], {
+    editable: false,
     doc:
       "Accounting-Request is answered here and on the authentication port; not set: a port that is in use is a warning; set: it stops the start",
   }),
@@ -174,13 +185,23 @@ export const GENERAL_ROWS = {
   }),
   "telephony.timeout_ms": settingRow(CALL_TIMEOUT, 5000, { doc: "deadline of one call" }),
 
+  "geoip.database": settingRow(value.text({ max: 1024 }), "", {
+    doc:
+      "path of a MaxMind DB file (.mmdb) with the country of IP addresses; empty: none; read again when it changes",
+    editable: false,
+  }),
+  "geoip.asn_database": settingRow(value.text({ max: 1024 }), "", {
+    doc: "path of a MaxMind DB file with the network (ASN), if geoip.database has none",
+    editable: false,
+  }),
+
   "console.session_hours": settingRow(value.hours({ min: 1, max: 720 }), 12, {
     doc: "a session's longest life",
   }),
   "console.idle_minutes": settingRow(value.minutes({ min: 1, max: 1440 }), 15, {
     doc: "an open, visible live page counts as use",
   }),
-  "console.audit_days": settingRow(value.integer({ min: 1, max: 3650 }), DEFAULT_AUDIT_DAYS, {
+  "console.audit_days": settingRow(value.days({ min: 1, max: 3650 }), DEFAULT_AUDIT_DAYS, {
     doc: "days that a record of the audit log is kept",
   }),
   "console.oidc.issuer": settingRow(value.url, "", {

@@ -2,6 +2,7 @@
 
 import { type SettingRow, settingRow, type SettingRows } from "./value_types.ts";
 import * as value from "./value_types.ts";
+import * as directory from "./directory_value_types.ts";
 
 /** Each [targets.<name>], besides its mapping and its backends. */
 export const TARGET_ROWS = {
@@ -22,7 +23,7 @@ const TIMEOUT = settingRow(value.milliseconds({ min: 100, max: 30_000 }), 5000, 
   doc: "deadline of one operation",
 });
 
-const READ_ONLY = settingRow(value.readOnlyAttributes, [], {
+const READ_ONLY = settingRow(directory.readOnlyAttributes, [], {
   doc: "SCIM attributes of users that this backend keeps for itself: read here, never written",
 });
 
@@ -42,7 +43,7 @@ export const STORE_BACKEND_ROWS = {
 export const LDAP_BACKEND_ROWS = {
   "kind": kindRow("ldap", "users and groups live in an LDAP directory as well"),
   "mode": MODE,
-  "url": settingRow(value.ldapUrl, "", {
+  "url": settingRow(directory.ldapUrl, "", {
     doc: "the server; without a port 389, for ldaps 636",
     required: true,
     example: "ldap://127.0.0.1:389",
@@ -50,10 +51,11 @@ export const LDAP_BACKEND_ROWS = {
   "start_tls": settingRow(value.boolean, false, {
     doc: "goes over to TLS before anything is said; for ldap:// only",
   }),
-  "ca_cert": settingRow(value.text({ max: 1024 }), "", {
-    doc: "path of a PEM file with the authorities to trust instead of the host's",
+  "ca_cert": settingRow(directory.certificates, "", {
+    doc:
+      "path of a PEM file with the authorities to trust instead of the host's, or the content of such a file",
   }),
-  "bind_dn": settingRow(value.dn, "", {
+  "bind_dn": settingRow(directory.dn, "", {
     doc: "the account that writes there; empty: anonymous",
     example: "cn=countersign,dc=example,dc=org",
   }),
@@ -61,12 +63,12 @@ export const LDAP_BACKEND_ROWS = {
     doc: "the password of bind_dn",
     example: "env:LDAP_PASSWORD",
   }),
-  "users_dn": settingRow(value.dn, "", {
+  "users_dn": settingRow(directory.dn, "", {
     doc: "where users stand",
     required: true,
     example: "ou=people,dc=example,dc=org",
   }),
-  "groups_dn": settingRow(value.dn, "", {
+  "groups_dn": settingRow(directory.dn, "", {
     doc: "where groups stand; empty: this backend holds no groups",
     example: "ou=groups,dc=example,dc=org",
   }),
@@ -117,7 +119,7 @@ export const CREDENTIAL_ROWS = {
     required: true,
     example: "env:SCIM_PASSWORD",
   }),
-  "targets": settingRow(value.plainNames, ["default"], { doc: "the targets that it may use" }),
+  "targets": settingRow(directory.plainNames, ["default"], { doc: "the targets that it may use" }),
   "access": settingRow(value.choice(["read", "write"]), "write", {
     doc: "read | write; write may read as well",
   }),

@@ -12,7 +12,7 @@ import {
   STORE_BACKEND_ROWS,
   TARGET_ROWS,
 } from "./target_settings.ts";
-import { isPlainName, isScimPath, NAME_MEANS } from "./value_types.ts";
+import { isPlainName, isScimPath, NAME_MEANS } from "./directory_value_types.ts";
 
 const MAX_TARGETS = 100;
 const MAX_BACKENDS = 20;

@@ -6,22 +6,33 @@ import {
   canonicalUrl,
   parseSocketAddress,
   type SocketAddress,
-  socketAddressText,
 } from "../addresses.ts";
 import { isAppendSeparator, isDomainOrRealm } from "../../radius/protocol/login_input.ts";
 
 /** A parsed value, or a description of what is allowed. */
 export type ParsedValue<T> = { ok: true; value: T } | { ok: false; should: string };
 
+/** How a form shows and reads a value. */
+export interface SettingControl {
+  readonly kind: "text" | "secret" | "switch" | "number" | "choice" | "choices" | "list" | "attributes";
+  /** Bounds of a number, or of the characters of a text. */
+  readonly min?: number;
+  readonly max?: number;
+  /** The unit of a number, as in the settings file. */
+  readonly unit?: "ms" | "s" | "min" | "h" | "days";
+  readonly choices?: readonly string[];
+}
+
 /** One type of value. `means` is the end of the sentence "It must be …". */
 export interface ValueType<T> {
   readonly means: string;
   /** The value must never be shown. */
   readonly secret: boolean;
+  readonly control: SettingControl;
   parse(raw: unknown): ParsedValue<T>;
 }
 
-function valueType<T>(
+export function valueType<T>(
   means: string,
   parse: (raw: unknown) => T | null,
   more?: Partial<ValueType<T>>,
@@ -29,6 +40,7 @@ function valueType<T>(
   return {
     means,
     secret: false,
+    control: { kind: "text" },
     parse(raw) {
       const value = parse(raw);
       return value === null ? { ok: false, should: means } : { ok: true, value };
@@ -40,13 +52,15 @@ function valueType<T>(
 // deno-lint-ignore no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
-const isLine = (raw: unknown, min: number, max: number): raw is string =>
+export const isLine = (raw: unknown, min: number, max: number): raw is string =>
   typeof raw === "string" && raw.length >= min && raw.length <= max && !CONTROL.test(raw);
 
 /** One line of text; `min` and `max` in characters. */
 export function text({ min = 0, max = 256 } = {}): ValueType<string> {
   const means = `a text of ${min > 0 ? `${min} to` : "at most"} ${max} characters on one line`;
-  return valueType(means, (raw) => isLine(raw, min, max) ? raw : null);
+  return valueType(means, (raw) => isLine(raw, min, max) ? raw : null, {
+    control: { kind: "text", min, max },
+  });
 }
 
 /** A secret, unchanged. Empty: not set. */
@@ -55,7 +69,7 @@ export function secret({ min = 0 } = {}): ValueType<string> {
   return valueType(
     means,
     (raw) => typeof raw === "string" && raw.length <= 1024 && (raw === "" || raw.length >= min) ? raw : null,
-    { secret: true },
+    { secret: true, control: { kind: "secret", min, max: 1024 } },
   );
 }
 
@@ -68,6 +82,7 @@ export const userId: ValueType<string> = valueType(
 export const boolean: ValueType<boolean> = valueType(
   "true or false",
   (raw) => typeof raw === "boolean" ? raw : null,
+  { control: { kind: "switch" } },
 );
 
 interface Bounds {
@@ -75,24 +90,31 @@ interface Bounds {
   readonly max: number;
 }
 
-export function integer({ min, max }: Bounds): ValueType<number> {
-  return scaled({ min, max, unit: "", factor: 1 });
+interface NumberUnit {
+  /** Before the bounds in a sentence. */
+  readonly words: string;
+  /** Converts to the unit of Config. */
+  readonly factor: number;
+  readonly unit?: SettingControl["unit"];
 }
 
-function scaled({ min, max, unit, factor }: Bounds & { unit: string; factor: number }): ValueType<number> {
-  const means = `a whole number ${unit}from ${min} to ${max}`;
-  return valueType(
-    means,
-    (raw) =>
-      typeof raw === "number" && Number.isInteger(raw) && raw >= min && raw <= max ? raw * factor : null,
-  );
+function numberIn({ words, factor, unit }: NumberUnit): (bounds: Bounds) => ValueType<number> {
+  return ({ min, max }) => {
+    const means = `a whole number ${words}from ${min} to ${max}`;
+    const isAllowed = (raw: unknown): raw is number =>
+      typeof raw === "number" && Number.isInteger(raw) && raw >= min && raw <= max;
+    const control = { kind: "number", min, max, ...(unit === undefined ? {} : { unit }) } as const;
+    return valueType(means, (raw) => isAllowed(raw) ? raw * factor : null, { control });
+  };
 }
 
+export const integer = numberIn({ words: "", factor: 1 });
+export const days = numberIn({ words: "", factor: 1, unit: "days" });
 /** These four convert to milliseconds. */
-export const milliseconds = (bounds: Bounds) => scaled({ ...bounds, unit: "of milliseconds ", factor: 1 });
-export const seconds = (bounds: Bounds) => scaled({ ...bounds, unit: "of seconds ", factor: 1000 });
-export const minutes = (bounds: Bounds) => scaled({ ...bounds, unit: "of minutes ", factor: 60_000 });
-export const hours = (bounds: Bounds) => scaled({ ...bounds, unit: "of hours ", factor: 3_600_000 });
+export const milliseconds = numberIn({ words: "of milliseconds ", factor: 1, unit: "ms" });
+export const seconds = numberIn({ words: "of seconds ", factor: 1000, unit: "s" });
+export const minutes = numberIn({ words: "of minutes ", factor: 60_000, unit: "min" });
+export const hours = numberIn({ words: "of hours ", factor: 3_600_000, unit: "h" });
 
 const quotedList = (words: readonly string[]): string => {
   const quoted = words.map((word) => `"${word}"`);
@@ -101,7 +123,9 @@ const quotedList = (words: readonly string[]): string => {
 
 /** One of some words. */
 export function choice<const T extends string>(of: readonly T[]): ValueType<T> {
-  return valueType(quotedList(of), (raw) => of.find((word) => word === raw) ?? null);
+  return valueType(quotedList(of), (raw) => of.find((word) => word === raw) ?? null, {
+    control: { kind: "choice", choices: of },
+  });
 }
 
 /** Several of some words, each at most once; the result has the order of `of`. */
@@ -111,10 +135,10 @@ export function choices<const T extends string>(of: readonly T[]): ValueType<rea
     return raw.every((one) => of.some((word) => word === one))
       ? of.filter((word) => raw.includes(word))
       : null;
-  });
+  }, { control: { kind: "choices", choices: of } });
 }
 
-function textType<T = string>(means: string, parse: (text: string) => T | null): ValueType<T> {
+export function textType<T = string>(means: string, parse: (text: string) => T | null): ValueType<T> {
   return valueType(means, (raw) => typeof raw === "string" ? parse(raw) : null);
 }
 
@@ -133,11 +157,11 @@ function list<T>(
       values.push(value);
     }
     return values;
-  });
+  }, { control: { kind: "list", max: maxEntries } });
 }
 
 /** A list of up to 100 different texts that `fits` accepts. */
-function uniqueList(
+export function uniqueList(
   means: string,
   fits: (entry: string) => boolean,
   { min = 0 } = {},
@@ -147,7 +171,7 @@ function uniqueList(
     const parsed = entries.parse(raw);
     if (!parsed.ok || parsed.value.length < min) return null;
     return new Set(parsed.value).size === parsed.value.length ? parsed.value : null;
-  });
+  }, { control: entries.control });
 }
 
 /** Texts that another system defines, such as names of groups. */
@@ -182,6 +206,7 @@ export const listens: ValueType<readonly SocketAddress[]> = valueType(
     const parsed = list(SOCKET, parseSocketAddress, 64).parse(typeof raw === "string" ? [raw] : raw);
     return parsed.ok && parsed.value.length > 0 ? parsed.value : null;
   },
+  { control: { kind: "list", max: 64 } },
 );
 
 /** A server: an IP address, because it is compared with the sender of a reply. Empty: not set. */
@@ -218,58 +243,6 @@ export const origin = textType(
   },
 );
 
-const LDAP_PORTS: Readonly<Record<string, number>> = { ldap: 389, ldaps: 636 };
-
-/** An LDAP server; the default port is that of the scheme. Empty: not set. */
-export const ldapUrl = textType('"ldap://host:port" or "ldaps://host:port"', (text) => {
-  if (text === "") return text;
-  const [, scheme = "", rest = ""] = /^(ldaps?):\/\/([^/]*)\/?$/i.exec(text) ?? [];
-  const address = parseSocketAddress(rest) ??
-    parseSocketAddress(`${rest}:${LDAP_PORTS[scheme.toLowerCase()] ?? ""}`);
-  return address === null || address.port === 0
-    ? null
-    : `${scheme.toLowerCase()}://${socketAddressText(address)}`;
-});
-
-/** A distinguished name (RFC 4514), unchecked beyond its form. Empty: not set. */
-export const dn = textType(
-  'a distinguished name of at most 1024 characters, as in "ou=people,dc=example,dc=org"',
-  (text) => text === "" || (isLine(text, 3, 1024) && /^[^=,]+=/.test(text)) ? text : null,
-);
-
-/** Names of targets and backends, which are used in paths and in lists with commas. */
-export const NAME_MEANS = "1 to 64 of the letters A to Z and a to z, digits, dot, _ and -, not dots alone";
-
-export function isPlainName(name: string): boolean {
-  return /^[A-Za-z0-9._-]{1,64}$/.test(name) && !/^\.+$/.test(name);
-}
-
-export const plainNames: ValueType<readonly string[]> = uniqueList(
-  'a list of one or more names, each once, as in ["default"]',
-  isPlainName,
-  { min: 1 },
-);
-
-/** `a`, `a[]`, `a.b` or `a[].b`, optionally after the URN of a schema and a colon. */
-export function isScimPath(path: string): boolean {
-  const cut = path.toLowerCase().startsWith("urn:") ? path.lastIndexOf(":") : -1;
-  if (cut >= 0 && !/^urn:[A-Za-z0-9._:-]{1,200}$/i.test(path.slice(0, cut))) return false;
-  return /^[A-Za-z][A-Za-z0-9_-]{0,63}(\[\])?(\.\$?[A-Za-z][A-Za-z0-9_-]{0,63})?$/.test(path.slice(cut + 1));
-}
-
-/** Attributes that every write contains, or that the server creates. */
-const NEVER_READ_ONLY = /^(userName|id|externalId|active|password|groups|meta|schemas)(\W|$)/i;
-
-function canBeReadOnly(path: string): boolean {
-  return isScimPath(path) && !NEVER_READ_ONLY.test(path.slice(path.lastIndexOf(":") + 1));
-}
-
-/** SCIM attributes of users that only the backend writes. */
-export const readOnlyAttributes: ValueType<readonly string[]> = uniqueList(
-  'a list of SCIM attributes of users, each once, as in ["title", "emails[].value"]; not the name, active or password',
-  canBeReadOnly,
-);
-
 /** A setting: its type, its default (`preset`), and its text in the docs. */
 export interface SettingRow<T> {
   readonly kind: ValueType<T>;
@@ -278,6 +251,8 @@ export interface SettingRow<T> {
   readonly doc: string;
   /** The key must be set, and not empty. */
   readonly required?: true;
+  /** `false`: only the settings file can change it, with a restart. */
+  readonly editable?: false;
   /** docs/configuration.md shows it instead of the default. */
   readonly example?: string | number | readonly string[];
 }

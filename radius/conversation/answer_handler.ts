@@ -27,12 +27,20 @@ interface Answer extends TypedInput {
   readonly state: string;
 }
 
+/** Settings of logins. They can change. */
+export interface LoginSettings {
+  /** The form of State. `auto` adds a token if the tuple does not distinguish logins. */
+  readonly state: "auto" | "name" | "token";
+  readonly conversationTtlMs: number;
+  readonly loginJoinWindowMs: number;
+}
+
 export interface AnswerHandlerDeps {
   readonly conversations: ConversationStore;
   readonly tokenOf: TokenOf;
   readonly clock: Clock;
   readonly peers: PeerNodes;
-  readonly loginJoinWindowMs: number;
+  readonly logins: LoginSettings;
   readonly works: WorkQueue;
   readonly runner: RequestRunner;
   readonly responder: Responder;
@@ -52,7 +60,7 @@ export class AnswerHandler {
   }
 
   handle(request: Request, answer: Answer): void {
-    const { works, runner, rejections, clock, peers, loginJoinWindowMs } = this.#deps;
+    const { works, runner, rejections, clock, peers, logins: { loginJoinWindowMs } } = this.#deps;
     const dot = answer.state.indexOf(".");
     const step = stepByName(dot < 0 ? answer.state : answer.state.slice(0, dot));
     if (step === null) return rejections.refuse(request, "unknown_state", { view: null, isLogged: true });

@@ -68,6 +68,8 @@ export interface ConversationRecord {
   moments: ConversationMoment[];
   /** The node that handled the last packet; "" if no other node can use the store. */
   node: string;
+  /** The policy that applied to the last packet, by name; "" if none did. */
+  policy: string;
   /** The password of the last packet, for the other nodes. */
   peerDigests: readonly PeerDigest[];
 }
@@ -136,6 +138,7 @@ export function newConversation(
     outcome: null,
     moments: [],
     node: "",
+    policy: "",
     peerDigests: NO_DIGESTS,
     stored: "not",
     answerDigest: null,
@@ -197,6 +200,7 @@ export function toConversationView(
     target,
     ...phoneOf(conversation),
     ...(conversation.node === "" ? {} : { node: conversation.node }),
+    ...(conversation.policy === "" ? {} : { policy: conversation.policy }),
   };
 }
 

@@ -98,6 +98,7 @@ function writeFields(to: FieldWriter, record: ConversationRecord): void {
     to.text(row);
   }
   writeNodes(to, record);
+  to.text(record.policy);
 }
 
 function writeNodes(to: FieldWriter, { node, peerDigests }: ConversationRecord): void {
@@ -158,6 +159,7 @@ function readFields(from: FieldReader): ConversationRecord {
     numbers: readList(from, () => from.text()),
     moments: readList(from, () => ({ atMs: from.timeMs(), step: from.text(), row: from.text() })),
     ...readNodes(from),
+    policy: from.isAtEnd ? "" : from.text(),
     hasToken: (flags & HAS_TOKEN) !== 0,
     signed: (flags & SIGNED) !== 0,
     firstFactorRight: (flags & FIRST_FACTOR_RIGHT) !== 0,

@@ -3,7 +3,7 @@
 
 import { randomDigits } from "../../platform/runtime.ts";
 import type { Mutation } from "../../platform/store.ts";
-import type { Effect } from "../flow/flow.ts";
+import type { Effect } from "../flow/effects.ts";
 import { readCode } from "../protocol/login_input.ts";
 import {
   awaitDecision,

@@ -8,6 +8,7 @@ import type { Counters } from "../server/counters.ts";
 import { bucketOf, MAX_COUNTED_CLIENTS, OTHER_CLIENTS, TIME_BUCKETS } from "./login_record.ts";
 import type { PacketCapture } from "../server/packet_capture.ts";
 import type {
+  AcceptListener,
   ConversationOutcome,
   FinishedLoginCounts,
   GatewayEvent,
@@ -31,10 +32,11 @@ export function createEventBus(
     packets: PacketCapture;
     clock: Clock;
     log: Log;
-    target: string;
+    target: () => string;
   },
 ): EventBus {
   const observers = new Set<GatewayObserver>();
+  const acceptListeners = new Set<AcceptListener>();
   const finished = new LoginStats();
   const countsSinceMs = clock.nowMs();
   /** Counted conversations that another login ended. They can be reported twice. */
@@ -45,7 +47,7 @@ export function createEventBus(
     if (outcome === "superseded" || outcome === "cancelled") replaced.add(conversation);
     finished.add({ client, outcome, tookMs: updatedMs - startedMs, endedMs: updatedMs });
   };
-  const shown = (conversation: Conversation) => toConversationView(conversation, { target });
+  const shown = (conversation: Conversation) => toConversationView(conversation, { target: target() });
   const emit = (event: GatewayEvent): void => {
     for (const observer of observers) {
       try {
@@ -69,6 +71,10 @@ export function createEventBus(
       observers.add(observer);
       return () => void observers.delete(observer);
     },
+    onAccepted(listener) {
+      acceptListeners.add(listener);
+      return () => void acceptListeners.delete(listener);
+    },
     conversation(id) {
       const found = conversations.byId(id);
       return found === null ? null : shown(found);
@@ -81,6 +87,9 @@ export function createEventBus(
     emit,
     changed(conversation) {
       tally(conversation);
+      if (conversation.outcome === "accepted") {
+        for (const listener of acceptListeners) listener(conversation);
+      }
       show(conversation);
     },
     followed: show,

@@ -19,7 +19,7 @@ export interface ExpirySweepDeps {
   readonly log: Log;
   readonly counters: Pick<Counters, "count">;
   /** The target whose users log in. */
-  readonly target: string;
+  readonly target: () => string;
   readonly secondFactor: Pick<SecondFactorService, "cancel" | "denialOnExpiry">;
   readonly changed: (conversation: Conversation) => void;
   /** Called for a login whose end another node records. */

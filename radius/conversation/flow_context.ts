@@ -3,7 +3,6 @@
 import { type Factor, FACTOR_ORDER, type Facts } from "../flow/context.ts";
 import { type Appended, readCode, rejectsUnknownUsers } from "../protocol/login_input.ts";
 import { isCountryAllowed, reducePhoneNumber } from "../../platform/phone_number.ts";
-import { matchTotp } from "../factors/totp.ts";
 import type { LoginAttempt } from "../server/request.ts";
 import type { Conversation } from "./conversation.ts";
 import { type Limits, whyNotSent } from "../factors/limits.ts";
@@ -14,21 +13,22 @@ import type { DirectoryUser, LoginDirectory } from "../ports.ts";
 import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { equalDigests, type Vault } from "../../platform/vault.ts";
+import type { PolicyRules } from "../policy/factor_rules.ts";
+import { decideLoginPolicy, type LoginPolicies, type LoginPolicy } from "./login_policy.ts";
+import { findTypedTotp } from "./typed_totp.ts";
 
 export interface FlowContextDeps {
   readonly settings: FactorSettings;
-  readonly enabled: ReadonlySet<Factor>;
+  readonly enabled: () => ReadonlySet<Factor>;
   readonly directory: LoginDirectory;
   readonly pairings: Pairings;
   readonly limits: Limits;
   readonly recoveryCodes: RecoveryCodeStore;
   readonly clock: Clock;
   readonly vault: Vault;
+  /** The stored policies. Without one, the settings apply. */
+  readonly policies: LoginPolicies;
 }
-
-/** RFC 6238 §5.2: one time step before and after the current one is accepted. */
-const TOTP_TOLERANCE_STEPS = 1;
-const TOTP_DIGITS = 6;
 
 export function gatherFacts(deps: FlowContextDeps, conversation: Conversation, attempt: LoginAttempt): Facts {
   return new LazyFacts(deps, conversation, attempt);
@@ -51,6 +51,14 @@ class LazyFacts implements Facts {
   get #pairings(): readonly Pairing[] {
     this.#usable ??= this.#deps.pairings.usable(this.#conversation.user);
     return this.#usable;
+  }
+
+  get #policy(): LoginPolicy {
+    this.#attempt.policy ??= decideLoginPolicy(this.#deps, this.#conversation);
+    return this.#attempt.policy;
+  }
+  get #rules(): PolicyRules {
+    return this.#policy.rules;
   }
 
   get answer(): string {
@@ -83,14 +91,50 @@ class LazyFacts implements Facts {
     return this.#conversation.firstFactorRight ? "right" : "asked";
   }
   get enabled(): ReadonlySet<Factor> {
-    return this.#deps.enabled;
+    return this.#rules.enabled;
+  }
+  get menu(): ReadonlySet<Factor> {
+    return this.#rules.menu;
+  }
+  get policy(): string | null {
+    return this.#policy.name;
+  }
+  get policyDenies(): boolean {
+    return this.#policy.denies;
+  }
+  get policyBypasses(): boolean {
+    return this.#policy.bypasses(this.firstFactor, { signed: this.#isSigned });
+  }
+  get deviceRemembered(): boolean {
+    return this.#policy.replacesFactor(this.firstFactor, { signed: this.#isSigned });
+  }
+  /** Whether this packet and the first one, which has the Calling-Station-Id, are signed. */
+  get #isSigned(): boolean {
+    return this.#attempt.signed && this.#conversation.signed;
+  }
+  get required(): Factor | null {
+    return this.#rules.required;
+  }
+  get requiredUsable(): boolean {
+    const { required } = this.#rules;
+    if (required === null || !this.enabled.has(required)) return false;
+    if (this.ready[required]) return true;
+    if (required === "device") return this.mayEnrol;
+    if (required === "totp") return false;
+    return this.#numbers(required).length > 0 || this.#isAnyNumberAllowed;
+  }
+  get stepForbidden(): boolean {
+    return this.#policy.forbids(this.#conversation.at);
+  }
+  get deviceCodes(): boolean {
+    return this.#rules.deviceCodes;
   }
   get ready(): Facts["ready"] {
     const has = (kind: Factor) =>
       this.enabled.has(kind) && this.#pairings.some((pairing) => pairing.kind === kind);
     return {
       device: has("device"),
-      deviceCodes: this.enabled.has("device") &&
+      deviceCodes: this.enabled.has("device") && this.#rules.deviceCodes &&
         this.#pairings.some((pairing) => pairing.kind === "device" && pairing.totpLength > 0),
       sms: has("sms"),
       voice: has("voice"),
@@ -107,12 +151,15 @@ class LazyFacts implements Facts {
   get pushesLeft(): boolean {
     return this.#deps.limits.pushesLeft(this.#conversation.user);
   }
+  get #enrolAtLogin(): FactorSettings["enrolAtLogin"] {
+    return this.#policy.enrolment ?? this.#deps.settings.enrolAtLogin;
+  }
   get mayEnrol(): boolean {
     // "always" lets every user without a pairing enrol; that is its purpose.
-    return this.mayStoreNumber && (this.#deps.settings.enrolAtLogin === "always" || !this.#hasOwnFactor);
+    return this.mayStoreNumber && (this.#enrolAtLogin === "always" || !this.#hasOwnFactor);
   }
   get mayStoreNumber(): boolean {
-    const { enrolAtLogin } = this.#deps.settings;
+    const enrolAtLogin = this.#enrolAtLogin;
     if (enrolAtLogin === "never" || this.user.status !== "active" || this.#isPaired) return false;
     return enrolAtLogin === "always" || this.#conversation.firstFactorRight;
   }
@@ -143,6 +190,9 @@ class LazyFacts implements Facts {
   #isAllowed(number: string): boolean {
     const kind = this.#conversation.at === "GET_VOICE_PHONE_NUMBER" ? "voice" : "sms";
     if (this.#numbers(kind).includes(number)) return true;
+    return this.#isAnyNumberAllowed;
+  }
+  get #isAnyNumberAllowed(): boolean {
     return this.#deps.settings.phoneNumbers === "any" && !this.#hasOwnFactor;
   }
   get #isPaired(): boolean {
@@ -154,7 +204,9 @@ class LazyFacts implements Facts {
   /** A number of the directory counts as a factor if a passcode may be sent to it, so that an attacker with only the password cannot add another one. */
   get #hasOwnFactor(): boolean {
     if (this.#isPaired) return true;
-    if (!this.enabled.has("sms") && !this.enabled.has("voice")) return false;
+    // By the settings, not by the policy: a policy must not turn a user with a number into one who may add any phone.
+    const enabled = this.#deps.enabled();
+    if (!enabled.has("sms") && !enabled.has("voice")) return false;
     const { countryCodes } = this.#deps.settings;
     return this.user.phoneNumbers.some((number) => isCountryAllowed(number, countryCodes));
   }
@@ -197,6 +249,7 @@ class LazyFacts implements Facts {
     return /^[0-9]{6,8}$/.test(this.#code);
   }
   get hasRecoveryCodes(): boolean {
+    if (!this.#rules.recoveryCodes) return false;
     const { left, addedBy } = this.#deps.recoveryCodes.status(this.#conversation.user);
     return left > 0 && this.#deps.pairings.isConfirmed(this.#conversation.user, addedBy);
   }
@@ -228,22 +281,9 @@ class LazyFacts implements Facts {
     return this.#attempt.totp;
   }
   #findTotp(): { pairing: TotpPairingRow; step: number } | null {
-    if (!this.enabled.has("totp") || !/^[0-9]{6}$/.test(this.#code)) return null;
-    for (const pairing of this.#pairings) {
-      if (pairing.kind !== "totp") continue;
-      const seed = this.#deps.pairings.seedOf(pairing);
-      if (seed === null) continue;
-      const step = matchTotp({
-        seed,
-        code: this.#code,
-        nowMs: this.#deps.clock.nowMs(),
-        digits: TOTP_DIGITS,
-        lastStep: pairing.lastStep,
-        toleranceSteps: TOTP_TOLERANCE_STEPS,
-      });
-      if (step !== null) return { pairing, step };
-    }
-    return null;
+    if (!this.enabled.has("totp")) return null;
+    const { pairings, clock } = this.#deps;
+    return findTypedTotp(pairings, { own: this.#pairings, code: this.#code, nowMs: clock.nowMs() });
   }
 }
 

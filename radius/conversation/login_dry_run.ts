@@ -2,7 +2,8 @@
 
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { CONDITIONS } from "../flow/conditions.ts";
-import { callsUpstream, EFFECTS, type FlowRow, step } from "../flow/flow.ts";
+import { EFFECTS } from "../flow/effects.ts";
+import { callsUpstream, type FlowRow, step } from "../flow/flow.ts";
 import { PROMPTS } from "../flow/prompts.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { type LoginAttempt, newLoginAttempt } from "../server/request.ts";
@@ -70,7 +71,7 @@ function dryRun(
   { request, client, user }: { request: DryRunRequest; client: Client; user: string },
 ): DryRunResult {
   const { password, appended } = request;
-  const attempt = newLoginAttempt({ client, receivedMs: deps.clock.nowMs() }, {
+  const attempt = newLoginAttempt({ client, receivedMs: deps.clock.nowMs(), signed: true }, {
     answer: null,
     password: new Uint8Array(password === "empty" ? 0 : 1),
     appended: appended === null || !client.policy.appendMode ? null : { kind: appended },

@@ -39,6 +39,7 @@ export function historyMutation(
       target,
       ...phoneOf(conversation),
       ...(denial === undefined ? {} : { denial }),
+      ...(conversation.policy === "" ? {} : { policy: conversation.policy }),
     }),
     expireInMs: HISTORY_RETENTION_MS,
   };
@@ -55,7 +56,7 @@ export function recordEndedLogins(
   { store, log, target, denialOf = () => undefined, mayBeRecorded = false, recorded = () => undefined }: {
     store: Store;
     log: Log;
-    target: string;
+    target: () => string;
     denialOf?: (conversation: Conversation) => Denial | undefined;
     mayBeRecorded?: boolean;
     recorded?: (conversation: Conversation, by: { byOther: boolean }) => void;
@@ -71,7 +72,7 @@ export function recordEndedLogins(
     const mutations = part.flatMap((one) => {
       const denial = denialOf(one);
       return [
-        historyMutation(one, { target, denial }),
+        historyMutation(one, { target: target(), denial }),
         // For the timeline of the user.
         auditLogin(one, {
           action: `login.${one.outcome ?? "expired"}`,
@@ -91,7 +92,7 @@ export function recordEndedLogins(
 
 /** Writes an audit event of a login. */
 export function auditLogin(
-  { orderedId, shownUser, client, source, place }: Conversation,
+  { orderedId, shownUser, client, source, place, policy }: Conversation,
   event: Omit<AuditEntry, "actor" | "object">,
 ): Mutation {
   return auditEntry({
@@ -101,6 +102,7 @@ export function auditLogin(
     source,
     caller: place,
     conversation: orderedId,
+    ...(policy === "" ? {} : { policy }),
     ...event,
   });
 }

@@ -60,6 +60,8 @@ export interface LoginRecord {
   readonly phone?: string;
   /** Why the push was not approved; absent if the login ended for another reason, and in older records. */
   readonly denial?: Denial;
+  /** The policy that applied, by name; absent if the settings applied, and in older records. */
+  readonly policy?: string;
   readonly moments: readonly { readonly atMs: number; readonly step: string; readonly row: string }[];
 }
 
@@ -69,6 +71,11 @@ export const HISTORY_RETENTION_MS = 90 * 24 * 3600_000;
 /** The store's key of a finished conversation; ordered by its start. */
 export function historyKey(conversationId: string): readonly [string, string] {
   return ["history", conversationId];
+}
+
+/** The first key of a moment. Keys count in 1/1024 ms since the epoch, in 11 characters of base 36. */
+export function historyKeyAt(atMs: number): string {
+  return Math.max(0, Math.floor(atMs * 1024)).toString(36).padStart(11, "0");
 }
 
 const utf8 = new TextEncoder();
@@ -94,6 +101,7 @@ export function encodeLoginRecord(login: LoginRecord): Uint8Array<ArrayBuffer> {
       login.target,
       login.phone,
       denial === undefined ? null : [denial.cause, denial.by],
+      login.policy,
     ]),
   );
 }
@@ -111,7 +119,7 @@ export function decodeLoginRecord(value: unknown): LoginRecord | null {
 function readList(list: unknown): LoginRecord | null {
   if (!Array.isArray(list)) return null;
   const [user, client, source, place, factor, startedMs, tookMs, outcome, refusedFor, packed, right] = list;
-  const [target, phone, storedDenial] = list.slice(11);
+  const [target, phone, storedDenial, policy] = list.slice(11);
   const denial = readDenial(storedDenial);
   const texts = [user, client, source, place, outcome];
   if (!texts.every((one) => typeof one === "string") || !Array.isArray(packed)) return null;
@@ -139,6 +147,7 @@ function readList(list: unknown): LoginRecord | null {
     ...(typeof target === "string" ? { target } : {}),
     ...(typeof phone === "string" ? { phone } : {}),
     ...(denial === undefined ? {} : { denial }),
+    ...(typeof policy === "string" ? { policy } : {}),
   };
 }
 

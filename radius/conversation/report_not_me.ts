@@ -8,6 +8,7 @@ import type { Conversation } from "./conversation.ts";
 import type { ConversationStore } from "./conversation_store.ts";
 import { recordEndedLogins } from "./login_history.ts";
 import type { Limits } from "../factors/limits.ts";
+import type { RememberedDevices } from "../policy/remembered_devices.ts";
 import type { SecondFactorService } from "../ports.ts";
 
 /** A report in progress. The caller that commits it calls `done` or `undo`. */
@@ -27,8 +28,9 @@ export interface NotMeReportDeps {
   readonly store: Store;
   readonly log: Log;
   /** The directory whose users log in. */
-  readonly target: string;
+  readonly target: () => string;
   readonly limits: Limits;
+  readonly remembered: Pick<RememberedDevices, "prepareForget">;
   readonly conversations: ConversationStore;
   readonly secondFactor: Pick<SecondFactorService, "cancel">;
   readonly changed: (conversation: Conversation) => void;
@@ -43,19 +45,21 @@ const MAX_ENDS = 20;
 
 /** Returns a function that prepares a report of a user (canonical name). */
 export function createNotMeReports(deps: NotMeReportDeps): (user: string) => NotMeReport {
-  const { limits, conversations, secondFactor } = deps;
+  const { limits, conversations, secondFactor, remembered } = deps;
   /** Logins that wait for the user's next packet. A login in progress is rejected because of the lock. */
   const waiting = (user: string): Conversation[] =>
     conversations.liveOf(user).filter(({ at }) => isStep(at)).slice(0, MAX_ENDS);
 
   return (user) => {
     const lock = limits.lockFor(user, LOCK_MS);
+    const forgotten = remembered.prepareForget(user);
     const ends = waiting(user).map((conversation) => conversations.endMutation(conversation, NOT_ME_ROW));
     return {
-      mutations: [lock.mutation, ...ends],
+      mutations: [lock.mutation, ...forgotten.mutations, ...ends],
       dependsOn: [lock.mutation.key],
       lockedUntilMs: lock.lockedUntilMs,
       done() {
+        forgotten.done();
         const ended = waiting(user);
         for (const { requestId } of conversations.liveOf(user)) {
           if (requestId !== null) void secondFactor.cancel(requestId);
@@ -67,7 +71,10 @@ export function createNotMeReports(deps: NotMeReportDeps): (user: string) => Not
         recordEndedLogins(deps, ended);
         return ended.length;
       },
-      undo: lock.undo,
+      undo() {
+        forgotten.undo();
+        lock.undo();
+      },
     };
   };
 }

@@ -5,7 +5,7 @@ import type { PacketView } from "../protocol/packet.ts";
 import { readAnswer, readAppended } from "../protocol/login_input.ts";
 import { RequestRunner } from "./request_runner.ts";
 import { loginInput } from "./run_input.ts";
-import { AnswerHandler, type TypedInput } from "./answer_handler.ts";
+import { AnswerHandler, type LoginSettings, type TypedInput } from "./answer_handler.ts";
 import { isSamePassword, type PeerNodes } from "./peers.ts";
 import { findSameLogin, isBeingSent, isReissuedElsewhere, wasCutOff } from "./retransmissions.ts";
 import {
@@ -33,10 +33,7 @@ import { type PacketWork, WorkQueue } from "./work_queue.ts";
 export interface RequestHandlerDeps extends Omit<StateMachineDeps, "startOver">, ResponderDeps {
   readonly sharedTuples: SharedTuples;
   readonly unsignedLimits: UnsignedLimits;
-  /** The form of State. `auto` adds a token if the tuple does not distinguish logins. */
-  readonly stateForm: "auto" | "name" | "token";
-  readonly conversationTtlMs: number;
-  readonly loginJoinWindowMs: number;
+  readonly logins: LoginSettings;
   /** Random, so that clients cannot predict the hashes of tuples. */
   readonly hashSeed: number;
   readonly log: Log;
@@ -76,7 +73,10 @@ export class RequestHandler {
     this.#waitQueue = new DirectoryWaitQueue(deps);
     this.#passwords = new PasswordReader(deps);
     this.#garbledPasswords = new GarbledPasswordCheck(deps);
-    this.#works = new WorkQueue({ joinWindowMs: deps.loginJoinWindowMs, hashSeed: deps.hashSeed });
+    this.#works = new WorkQueue({
+      joinWindowMs: () => deps.logins.loginJoinWindowMs,
+      hashSeed: deps.hashSeed,
+    });
     deps.conversations.isRunning = (orderedId) => this.#works.has(orderedId);
     const { sharedTuples, packets, log } = deps;
     this.#runner = new RequestRunner({
@@ -148,7 +148,7 @@ export class RequestHandler {
 
   /** Begins a new conversation after Cancel. A right first factor stays right, but the deadline is not extended. */
   #startOver(old: Conversation): Conversation {
-    const isShared = this.#deps.stateForm === "auto" &&
+    const isShared = this.#deps.logins.state === "auto" &&
       this.#deps.sharedTuples.isShared(placeOfTuple(old.tuple, old.user));
     const begun = this.#begin({ ...old, hasToken: old.hasToken || isShared });
     const next = old.firstFactorRight ? { ...begun, deadlineMs: old.deadlineMs } : begun;
@@ -157,7 +157,7 @@ export class RequestHandler {
   }
 
   #begin(login: NewLogin): Conversation {
-    const { orderedId, clock, conversationTtlMs: ttlMs } = this.#deps;
+    const { orderedId, clock, logins: { conversationTtlMs: ttlMs } } = this.#deps;
     return newConversation(login, { orderedId: orderedId(), nowMs: clock.nowMs(), ttlMs });
   }
 
@@ -201,7 +201,7 @@ export class RequestHandler {
     const checkedBefore = checked === undefined || checked.firstFactor === null ? null : checked;
     const attempt = newLoginAttempt(request, { answer: null, password, ...appended, checkedBefore });
     const newest = this.#deps.conversations.newestOn(tuple.key);
-    const { peers: { node }, sharedTuples, clock, loginJoinWindowMs: joinWindowMs } = this.#deps;
+    const { peers: { node }, sharedTuples, clock, logins: { loginJoinWindowMs: joinWindowMs } } = this.#deps;
     const known = findSameLogin(this.#deps.conversations, newest, { request, typed, node });
     if (known !== null) return this.#continue(request, known, { attempt, typed });
     const mayJoin = newest !== null && tuple.distinct && attempt.password.length > 0 &&
@@ -239,7 +239,7 @@ export class RequestHandler {
     { tuple, typed, user, place }: LoginInput,
     { attempt, newest, mayJoin }: { attempt: LoginAttempt; newest: Conversation | null; mayJoin: boolean },
   ): void {
-    const { conversations, sharedTuples, stateForm } = this.#deps;
+    const { conversations, sharedTuples, logins: { state: stateForm } } = this.#deps;
     const { policy, name: client } = request.client;
     const older = newest !== null && isLive(newest, this.#deps.clock) ? newest : null;
     const wasDistinct = older !== null && tuple.distinct && !sharedTuples.isShared(tuple.place);
@@ -280,7 +280,7 @@ export class RequestHandler {
     request: Request,
     { newest, typed, mayJoin }: Pick<TypedInput, "typed"> & { newest: Conversation | null; mayJoin: boolean },
   ): boolean {
-    const { peers, loginJoinWindowMs } = this.#deps;
+    const { peers, logins: { loginJoinWindowMs } } = this.#deps;
     return mayJoin && newest !== null && this.#retries.has(request) && newest.node !== peers.node &&
       newest.startedMs >= request.receivedMs - loginJoinWindowMs && isSamePassword(newest, typed, peers.node);
   }

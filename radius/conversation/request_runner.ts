@@ -14,6 +14,7 @@ import type { PacketCapture } from "../server/packet_capture.ts";
 import { authenticatorText } from "./retransmissions.ts";
 import type { SharedTuples } from "./shared_tuples.ts";
 import {
+  acceptAttributesOf,
   ApprovalUsedError,
   ConcurrentUpdateError,
   type StateMachineDeps,
@@ -96,7 +97,7 @@ export class RequestRunner {
     const reason = { row: "repeated", conversation };
     if (conversation.outcome === "accepted") {
       if (machine.offboarding.hasLeft(conversation)) return this.#rejectRemovedUser(request, conversation);
-      const attributes = machine.acceptAttributes.of(conversation.user);
+      const attributes = acceptAttributesOf(machine, conversation);
       return responder.accept(request, { ...reason, attributes });
     }
     if (conversation.outcome === null && isStep(conversation.at)) {

@@ -1,6 +1,7 @@
 // Advances a conversation by one packet (a turn): follows rows of the flow table, makes their effects, and commits before the answer is sent.
 
-import { callsUpstream, type Effect, EFFECTS, type FlowRow, step } from "../flow/flow.ts";
+import { type Effect, EFFECTS } from "../flow/effects.ts";
+import { callsUpstream, type FlowRow, step } from "../flow/flow.ts";
 import type { Facts } from "../flow/context.ts";
 import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { gatherFacts } from "./flow_context.ts";
@@ -10,6 +11,7 @@ import { applyStoreEffect } from "./store_effects.ts";
 import { prepareEffect } from "./effects.ts";
 import { prepareUserAgain } from "./directory_wait_queue.ts";
 import {
+  acceptAttributesOf,
   addRowMoment,
   commitTurn,
   explainRace,
@@ -179,6 +181,7 @@ function finish(
   let approvalKey: Deno.KvKey | null = null;
   conversation.round++;
   conversation.prompt = row.prompt;
+  conversation.policy = turn.attempt.policy?.name ?? "";
   noteAnswer(turn);
   if (kind === "challenge") {
     conversation.at = row.to as FlowPlace;
@@ -192,7 +195,7 @@ function finish(
     }
     deps.conversations.end(conversation, outcome, row.name);
     turn.batch.mutations.push(
-      historyMutation(conversation, { target: deps.target, refusedFor, denial }),
+      historyMutation(conversation, { target: deps.target(), refusedFor, denial }),
       auditLogin(conversation, {
         action: `login.${outcome}`,
         row: row.name,
@@ -203,7 +206,7 @@ function finish(
       }),
     );
   }
-  const attributes = kind === "accept" ? deps.acceptAttributes.of(conversation.user) : null;
+  const attributes = kind === "accept" ? acceptAttributesOf(deps, conversation) : null;
   const result: TurnResult = { conversation, row, kind, attributes };
   if (isFirstRecordOnly(turn)) return new FirstRecord(deps, turn, result).begin();
   const committed = commitTurn(deps, turn);

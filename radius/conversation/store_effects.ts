@@ -1,7 +1,8 @@
 // The effects that call no other service. Each one changes the conversation and adds its records to the commit of the turn.
 
 import type { Facts } from "../flow/context.ts";
-import type { Effect, FlowRow } from "../flow/flow.ts";
+import type { Effect } from "../flow/effects.ts";
+import type { FlowRow } from "../flow/flow.ts";
 import type { Failures } from "../factors/lockout.ts";
 import { pairingDetails } from "../factors/pairing.ts";
 import { logNotSent } from "./effects.ts";
@@ -41,6 +42,10 @@ export function applyStoreEffect(
       turn.batch.whenFailed(() => deps.limits.restore(conversation.user, before));
       return;
     }
+    case "note_no_factor":
+      return void (conversation.factor = null);
+    case "remember_device":
+      return rememberDevice(deps, turn);
     case "remember_number":
       if (facts.mayStoreNumber && conversation.passcode !== null) {
         const { factor, number } = conversation.passcode;
@@ -83,6 +88,18 @@ export function applyStoreEffect(
     case "drop_request":
       return dropRequest(deps, turn);
   }
+}
+
+/**
+ * Remembers the device of this login, so that its next logins need no second factor for a time. Without a signature, its Calling-Station-Id may have
+ * been changed on the way.
+ */
+function rememberDevice({ policies }: StateMachineDeps, { conversation, attempt, batch }: Turn): void {
+  const hours = conversation.signed ? attempt.policy?.rememberHours ?? 0 : 0;
+  const change = hours === 0 ? null : policies.remembered.prepareRemember(conversation, { hours });
+  if (change === null) return;
+  batch.mutations.push(...change.mutations);
+  batch.whenCommitted(change.done);
 }
 
 /** Removes the code before the commit, so that no second login uses it meanwhile. */

@@ -55,6 +55,7 @@ function unpackRecord(list: unknown): Record<string, unknown> | null {
   fields.phone ??= null;
   fields.signed ??= false;
   fields.node = "";
+  fields.policy = "";
   fields.peerDigests = NO_DIGESTS;
   return fields;
 }

@@ -57,7 +57,7 @@ export interface StateMachineDeps extends FlowContextDeps, UpstreamDeps {
   /** Begins the conversation that replaces another one after Cancel. */
   readonly startOver: (conversation: Conversation) => Conversation;
   /** The directory whose users log in. */
-  readonly target: string;
+  readonly target: () => string;
   /** Called after each commit, for the live views. */
   readonly changed: (conversation: Conversation) => void;
 }
@@ -77,6 +77,16 @@ export function replaceOlder({ conversations, secondFactor }: StateMachineDeps, 
   ended.push(older);
   const { requestId } = older;
   if (requestId !== null) batch.whenCommitted(() => void secondFactor.cancel(requestId));
+}
+
+/** The encoded attributes of an Access-Accept: those of the settings, of the user's groups, and of the policy. The directory has prepared the user. */
+export function acceptAttributesOf(
+  { acceptAttributes, policies }: Pick<StateMachineDeps, "acceptAttributes" | "policies">,
+  { user, policy }: Pick<Conversation, "user" | "policy">,
+): Uint8Array {
+  const outcome = policy === "" ? undefined : policies.registry.current.byName(policy)?.policy.outcome;
+  const own = outcome === undefined || outcome.kind === "deny" ? undefined : outcome.attributes;
+  return acceptAttributes.of(user, own);
 }
 
 /** Adds the row to the history of the conversation. */
@@ -102,7 +112,7 @@ export function commitTurn(deps: StateMachineDeps, turn: Turn): Promise<void> {
   const writing = deps.conversations.record(conversation);
   const journal = add(writing, { checks, mutations });
   for (const older of ended) {
-    mutations.push(historyMutation(older, deps));
+    mutations.push(historyMutation(older, { target: deps.target() }));
     // A replaced login may have its own commit in progress, so its version is unknown.
     if (older.outcome === "superseded") mutations.push(deps.conversations.recordEnd(older));
     else add(deps.conversations.record(older), { checks, mutations });

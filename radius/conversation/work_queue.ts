@@ -35,13 +35,13 @@ export interface ReissuedLogin {
 const MAX_REQUESTS = 8;
 
 export class WorkQueue {
-  readonly #joinWindowMs: number;
+  readonly #joinWindowMs: () => number;
   readonly #works: TextTable<PacketWork>;
   /** The newest unanswered login of each tuple. */
   readonly #logins: TextTable<PacketWork>;
 
   /** @param deps.hashSeed random, so that clients cannot predict the hashes of tuples */
-  constructor({ joinWindowMs, hashSeed }: { joinWindowMs: number; hashSeed: number }) {
+  constructor({ joinWindowMs, hashSeed }: { joinWindowMs: () => number; hashSeed: number }) {
     this.#joinWindowMs = joinWindowMs;
     this.#works = new TextTable(hashSeed);
     this.#logins = new TextTable(hashSeed);
@@ -77,7 +77,7 @@ export class WorkQueue {
     if (work === undefined || !work.hasPassword || work.digest !== digest) return null;
     const { outcome, signed } = work.conversation;
     if (outcome !== null || (signed && !request.signed)) return null;
-    return request.receivedMs - work.startedMs <= this.#joinWindowMs ? work : null;
+    return request.receivedMs - work.startedMs <= this.#joinWindowMs() ? work : null;
   }
 
   /** Adds a request that waits for the same answer. Returns the request that it displaces, if there were too many. */

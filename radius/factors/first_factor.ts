@@ -79,6 +79,12 @@ export class PolicyFirstFactor implements FirstFactorVerifier {
     for (const check of this.#inProgress.values()) if (check.user === user) check.changed = true;
   }
 
+  /** Forgets all passwords. Call it when other users sign in. */
+  forgetAll(): void {
+    this.#remembered.clear();
+    for (const check of this.#inProgress.values()) check.changed = true;
+  }
+
   #atServer(attempt: PasswordAttempt): Promise<FirstFactorVerdict> {
     const copy = { ...attempt, password: attempt.password.slice() };
     const check = () => this.#deps.radius.verify(copy);

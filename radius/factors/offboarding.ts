@@ -16,6 +16,7 @@ import type { SecondFactorService } from "../ports.ts";
 import type { Counters } from "../server/counters.ts";
 import { type Pairing, pairingDetails } from "./pairing.ts";
 import type { Pairings } from "./pairings.ts";
+import type { RememberedDevices } from "../policy/remembered_devices.ts";
 import type { RecoveryCodeStore } from "./recovery_codes.ts";
 
 /** Called for a device pairing that ended with its user, so that the phone is unpaired at its service. */
@@ -29,12 +30,15 @@ export interface OffboardingDeps {
   readonly target: string;
   readonly pairings: Pairings;
   readonly recoveryCodes: RecoveryCodeStore;
+  readonly remembered: Pick<RememberedDevices, "prepareForget">;
   readonly conversations: ConversationStore;
   readonly counters: Counters;
   readonly secondFactor: SecondFactorService;
   readonly orderedId: () => string;
   readonly changed: (conversation: Conversation) => void;
-  readonly conversationTtlMs: number;
+  /** Logins that began before belong to users of another directory. Absent: none do. */
+  readonly endedBeforeMs?: () => number;
+  readonly logins: { readonly conversationTtlMs: number };
 }
 
 type UserConversation = Pick<Conversation, "user" | "orderedId" | "startedMs">;
@@ -99,6 +103,8 @@ export class Offboarding {
 
   /** Whether the user was removed after the conversation began. */
   hasLeft({ user, orderedId, startedMs }: UserConversation): boolean {
+    const { endedBeforeMs } = this.#deps;
+    if (endedBeforeMs !== undefined && startedMs <= endedBeforeMs()) return true;
     const known = this.#left.size === 0 ? undefined : this.#left.get(user);
     if (known === undefined) return false;
     // Ids of two processes were made from two clocks. Times in memory are by the clock of this node.
@@ -112,10 +118,11 @@ export class Offboarding {
 
   /** Prepares the removal of a user (canonical name). From now on, logins do not find their pairings. */
   prepare(user: string): PreparedChange {
-    const { pairings, recoveryCodes, conversations, counters } = this.#deps;
+    const { pairings, recoveryCodes, conversations, counters, remembered } = this.#deps;
     this.#leaving.set(user, (this.#leaving.get(user) ?? 0) + 1);
     const removed = pairings.removeUser(user);
     const codes = recoveryCodes.removeUser(user);
+    const forgotten = remembered.prepareForget(user);
     const ends = conversations.liveOf(user).slice(0, MAX_ENDS)
       .map((conversation) => conversations.endMutation(conversation, USER_LEFT));
     return {
@@ -123,10 +130,12 @@ export class Offboarding {
         this.#departureOf(user),
         ...removed.mutations,
         ...codes.mutations,
+        ...forgotten.mutations,
         ...removed.pairings.map(revokeEntry),
         ...ends,
       ],
       done: () => {
+        forgotten.done();
         this.#endLeaving(user);
         this.#addLeft(user, this.#deps.orderedId());
         counters.count("users_left");
@@ -137,6 +146,7 @@ export class Offboarding {
         this.#endLeaving(user);
         removed.restore();
         codes.restore();
+        forgotten.undo();
       },
     };
   }
@@ -161,7 +171,7 @@ export class Offboarding {
 
   /** Whether a login that began before the removal may be alive. */
   #isRecent(id: string): boolean {
-    const { clock, conversationTtlMs } = this.#deps;
+    const { clock, logins: { conversationTtlMs } } = this.#deps;
     return orderedIdMs(id) > clock.nowMs() - conversationTtlMs - MAX_CLOCK_DIFFERENCE_MS;
   }
 
@@ -175,7 +185,7 @@ export class Offboarding {
       this.#left.delete(name);
     }
     this.#left.delete(user);
-    this.#left.set(user, { id, atMs: nowMs, untilMs: nowMs + this.#deps.conversationTtlMs });
+    this.#left.set(user, { id, atMs: nowMs, untilMs: nowMs + this.#deps.logins.conversationTtlMs });
   }
 
   /** Ends the live conversations in memory, including those that began while the commit was in progress. */
@@ -189,7 +199,7 @@ export class Offboarding {
       changed(conversation);
     }
     this.#recordEnds(ended.slice(MAX_ENDS));
-    recordEndedLogins(this.#deps, ended);
+    recordEndedLogins({ ...this.#deps, target: () => this.#deps.target }, ended);
   }
 
   /** Records the ends that did not fit into the first commit. If this fails, the conversations are still refused. */

@@ -44,6 +44,10 @@ export class PairingCache {
     return this.#byId.size;
   }
 
+  get userCount(): number {
+    return this.#byUser.size;
+  }
+
   preference(user: string): Factor | null {
     return this.#preferences.get(user) ?? null;
   }

@@ -41,6 +41,10 @@ export class Pairings {
   get size(): number {
     return this.#cache.size;
   }
+  /** Users with at least one pairing. */
+  get userCount(): number {
+    return this.#cache.userCount;
+  }
   of(user: string): readonly Pairing[] {
     return this.#cache.of(user);
   }
@@ -229,7 +233,6 @@ export class Pairings {
     const key = this.#preferenceKey(user);
     return factor === null ? { type: "delete", key } : { type: "set", key, value: factor };
   }
-
   adoptPreference(user: string, factor: Factor | null): void {
     this.#cache.setPreference(user, factor);
   }
@@ -263,14 +266,11 @@ export class Pairings {
     if (typeof user === "string") this.#cache.setPreference(user, value as Factor | null);
   }
 
-  /** The store's key of a pairing. */
   keyOf({ user, kind, id }: { user: string; kind: string; id: string }): Deno.KvKey {
     return ["pairing", this.#deps.target, user, kind, id];
   }
 
-  #preferenceKey(user: string): Deno.KvKey {
-    return ["preference", this.#deps.target, user];
-  }
+  #preferenceKey = (user: string): Deno.KvKey => ["preference", this.#deps.target, user];
 
   #idFor(user: string, wanted: NewPairing): string {
     if (wanted.kind === "device") return wanted.id;

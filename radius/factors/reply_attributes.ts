@@ -25,17 +25,25 @@ export interface AcceptAttributesDeps {
 
 export class AcceptAttributes {
   readonly #directory: Pick<LoginDirectory, "lookUp">;
-  readonly #defaults: Encoded;
-  readonly #plain: Uint8Array;
+  #defaults: Encoded = new Map();
+  #plain = new Uint8Array(0);
   readonly #cache = new Map<string, Uint8Array>();
+  /** The encoded attributes of policies. */
+  readonly #ofPolicies = new WeakMap<ReplyAttributes, Encoded>();
   #groups: readonly Encoded[] = [];
   #positions: ReadonlyMap<string, number> = new Map();
 
   constructor({ settings, directory }: AcceptAttributesDeps) {
     this.#directory = directory;
-    this.#defaults = encode(settings.replyDefault);
-    this.#plain = concatenate(this.#defaults.values());
+    this.replaceDefaults(settings.replyDefault);
     this.replace(settings.replyGroups);
+  }
+
+  /** Replaces the attributes of every Access-Accept from the next one on. */
+  replaceDefaults(attributes: ReplyAttributes): void {
+    this.#defaults = encode(attributes);
+    this.#plain = concatenate(this.#defaults.values());
+    this.#cache.clear();
   }
 
   /** Replaces the groups from the next Access-Accept on. If several groups set an attribute, the first group wins. */
@@ -45,16 +53,12 @@ export class AcceptAttributes {
     this.#cache.clear();
   }
 
-  /** @param user canonical, and prepared in the directory */
-  of(user: string): Uint8Array {
+  /** `user` is canonical, and prepared in the directory. Those of a policy replace those of the settings and of groups. */
+  of(user: string, ofPolicy?: ReplyAttributes): Uint8Array {
+    if (ofPolicy !== undefined) return this.#withPolicy(user, ofPolicy);
     if (this.#positions.size === 0) return this.#plain;
-    const found = new Set<number>();
-    for (const name of this.#directory.lookUp(user).groups) {
-      const at = this.#positions.get(canonicalName(name));
-      if (at !== undefined) found.add(at);
-    }
-    if (found.size === 0) return this.#plain;
-    const inOrder = [...found].sort((a, b) => a - b);
+    const inOrder = this.#groupsOf(user);
+    if (inOrder.length === 0) return this.#plain;
     const key = inOrder.join();
     let octets = this.#cache.get(key);
     if (octets === undefined) {
@@ -65,7 +69,27 @@ export class AcceptAttributes {
     }
     return octets;
   }
+
+  #withPolicy(user: string, attributes: ReplyAttributes): Uint8Array {
+    const own = this.#ofPolicies.get(attributes) ?? encode(attributes);
+    this.#ofPolicies.set(attributes, own);
+    const groups = this.#groupsOf(user).map((at) => this.#groups[at] ?? new Map());
+    return concatenate(combine(this.#defaults, [own, ...groups]).values());
+  }
+
+  /** The positions of the user's groups that have attributes, in order. */
+  #groupsOf(user: string): readonly number[] {
+    if (this.#positions.size === 0) return NO_POSITIONS;
+    const found = new Set<number>();
+    for (const name of this.#directory.lookUp(user).groups) {
+      const at = this.#positions.get(canonicalName(name));
+      if (at !== undefined) found.add(at);
+    }
+    return found.size === 0 ? NO_POSITIONS : [...found].sort((a, b) => a - b);
+  }
 }
+
+const NO_POSITIONS: readonly number[] = [];
 
 /** An attribute of a group replaces the default. If several groups set an attribute, the first group wins. */
 function combine(defaults: Encoded, groups: readonly Encoded[]): Encoded {
@@ -102,7 +126,7 @@ function attributeIdentity(octets: Uint8Array, name: string): string {
   return colon < 0 ? String(type) : `${type}${name.slice(colon)}`;
 }
 
-function concatenate(parts: Iterable<Uint8Array>): Uint8Array {
+function concatenate(parts: Iterable<Uint8Array>): Uint8Array<ArrayBuffer> {
   const all = [...parts];
   const whole = new Uint8Array(all.reduce((sum, part) => sum + part.length, 0));
   let at = 0;
@@ -248,17 +272,19 @@ export class ReplyAttributeRegistry {
     this.#deps.accept.replace([...this.#deps.settings.replyGroups, ...own]);
   }
 
+  /** The octets of these attributes with those of all groups except one, because a user can be in every group. */
+  octetsWith(attributes: ReplyAttributes, except = ""): number {
+    const others = [...this.#records].flatMap(([key, record]) => key === except ? [] : [record.attributes]);
+    return [this.#deps.settings.replyDefault, ...this.#ofSettings.values(), ...others, attributes]
+      .reduce((sum, one) => sum + octetsOf(one), 0);
+  }
+
   #problemOf(canonical: string, attributes: ReplyAttributes): string | null {
     for (const [name, value] of Object.entries(attributes)) {
       const encoded = encodeReplyAttribute(name, value);
       if (!encoded.ok) return `${name}: ${encoded.problem}`;
     }
-    const others = [...this.#records].flatMap(([key, record]) =>
-      key === canonical ? [] : [record.attributes]
-    );
-    // A user can be in every group.
-    const octets = [this.#deps.settings.replyDefault, ...this.#ofSettings.values(), ...others, attributes]
-      .reduce((sum, one) => sum + octetsOf(one), 0);
+    const octets = this.octetsWith(attributes, canonical);
     return octets <= MAX_ACCEPT_ATTRIBUTE_OCTETS
       ? null
       : `All groups' attributes would have ${octets} octets; an Access-Accept has room for ${MAX_ACCEPT_ATTRIBUTE_OCTETS}.`;

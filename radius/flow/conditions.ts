@@ -9,13 +9,27 @@ export interface ConditionRow {
 
 const chose =
   (letter: "s" | "t" | "p" | "d", factor: "device" | "sms" | "voice" | "totp") => (facts: Facts) =>
-    facts.answer.toLowerCase() === letter &&
-    (facts.enabled.has(factor) || (letter === "d" && facts.enabled.has("device")));
+    facts.answer.toLowerCase() === letter && facts.menu.has(factor);
+
+const lacks = (factor: "device" | "sms" | "voice" | "totp") => (facts: Facts) =>
+  facts.required === factor && !facts.requiredUsable;
 
 // deno-fmt-ignore
 export const CONDITIONS = {
   always: { text: "anything else", holds: () => true },
   user_refused: { text: "the user is inactive, deleted, locked out or not allowed", holds: (f) => f.userRefused },
+
+  policy_denies: { text: "a policy denies the login", holds: (f) => f.policyDenies },
+  policy_bypasses: { text: "a policy needs no second factor, and the password was checked", holds: (f) => f.policyBypasses },
+  device_remembered: { text: "the device is remembered, and the password was checked", holds: (f) => f.deviceRemembered },
+  lacks_required_device: { text: "a policy requires a phone, and the user has none", holds: lacks("device") },
+  lacks_required_sms: { text: "a policy requires a text message, and the user has no number", holds: lacks("sms") },
+  lacks_required_voice: { text: "a policy requires a phone call, and the user has no number", holds: lacks("voice") },
+  lacks_required_totp: { text: "a policy requires an authenticator app, and the user has none", holds: lacks("totp") },
+  requires_device: { text: "a policy requires a phone", holds: (f) => f.required === "device" },
+  requires_sms: { text: "a policy requires a text message", holds: (f) => f.required === "sms" },
+  requires_voice: { text: "a policy requires a phone call", holds: (f) => f.required === "voice" },
+  step_forbidden: { text: "a policy does not allow the factor of this step", holds: (f) => f.stepForbidden },
 
   first_factor_configured: { text: "a first factor is configured and not checked yet", holds: (f) => f.firstFactor === "asked" },
   first_factor_wrong: { text: "the first factor is wrong", holds: (f) => f.firstFactor === "wrong" },
@@ -73,12 +87,12 @@ export const CONDITIONS = {
   message_sent: { text: "the telephony service accepted the message", holds: (f) => f.messageSent },
   passcode_matches: { text: "the answer is the passcode, and it is still valid", holds: (f) => f.passcodeMatches },
 
-  answer_is_code: { text: "the answer is a device passcode", holds: (f) => f.answerIsCode && (f.ready.totp || f.requestOpened) },
+  answer_is_code: { text: "the answer is a device passcode", holds: (f) => f.answerIsCode && (f.ready.totp || (f.requestOpened && f.deviceCodes)) },
   answer_is_recovery_code: { text: "the answer is a recovery code, and the user has some", holds: (f) => f.answerIsRecoveryCode && f.hasRecoveryCodes },
   has_recovery_codes: { text: "has recovery codes", holds: (f) => f.hasRecoveryCodes },
   recovery_code_matches: { text: "the answer is an unused recovery code of the user", holds: (f) => f.recoveryCodeMatches },
   totp_matches: { text: "the answer is the user's TOTP code, and its time step is unused", holds: (f) => f.totpStep !== null },
-  service_may_know_code: { text: "the answer is a code, and an approval request is open", holds: (f) => f.answerIsCode && f.requestOpened },
+  service_may_know_code: { text: "the answer is a code, and an approval request is open", holds: (f) => f.answerIsCode && f.requestOpened && f.deviceCodes },
 
   state_was_device: { text: "State is that of the device step", holds: (f) => f.stateWasDevice },
 } as const satisfies Record<string, ConditionRow>;

@@ -17,6 +17,11 @@ export function checkFactor(kind: unknown): void {
   throw new TypeError("its kind of factor is unknown, so this node does not offer it");
 }
 
+/** The factors of the menu: the enabled ones, and passcodes of a phone. */
+export function menuOf(enabled: ReadonlySet<Factor>): ReadonlySet<Factor> {
+  return enabled.has("device") ? new Set([...enabled, "totp"]) : enabled;
+}
+
 /** The factor of a successful login, or a recovery code. */
 export type UsedFactor = Factor | "recovery";
 
@@ -32,6 +37,23 @@ export interface Facts {
   readonly userRefused: boolean;
   readonly firstFactor: "not_configured" | "asked" | "right" | "wrong" | "unavailable";
   readonly enabled: ReadonlySet<Factor>;
+  /** The factors that the user can choose in the menu. */
+  readonly menu: ReadonlySet<Factor>;
+  /** The policy that applies, by name; `null`: the settings apply. */
+  readonly policy: string | null;
+  readonly policyDenies: boolean;
+  /** Whether a policy accepts this login without a second factor, and the password was checked. */
+  readonly policyBypasses: boolean;
+  /** Whether the device of this login is remembered, and the policy lets it replace the second factor. */
+  readonly deviceRemembered: boolean;
+  /** The factor that the policy requires. */
+  readonly required: Factor | null;
+  /** Whether the user has the required factor, or can add it during this login. */
+  readonly requiredUsable: boolean;
+  /** Whether the policy does not allow the factor of the step. */
+  readonly stepForbidden: boolean;
+  /** Whether a passcode that the paired phone generates is accepted. */
+  readonly deviceCodes: boolean;
   /** Factors that are enabled and that this user has. */
   readonly ready: {
     readonly device: boolean;
@@ -87,6 +109,15 @@ export const NOTHING_KNOWN: Facts = {
   userRefused: false,
   firstFactor: "not_configured",
   enabled: new Set(),
+  menu: new Set(),
+  policy: null,
+  policyDenies: false,
+  policyBypasses: false,
+  deviceRemembered: false,
+  required: null,
+  requiredUsable: false,
+  stepForbidden: false,
+  deviceCodes: false,
   ready: { device: false, deviceCodes: false, sms: false, voice: false, totp: false },
   pick: null,
   pushesLeft: false,

@@ -2,49 +2,10 @@
 // conditions are all true applies. The diagram in the docs, the view in the console and the tests are derived from the rows.
 
 import { CONDITIONS, type FlowCondition } from "./conditions.ts";
+import { type Effect, EFFECTS } from "./effects.ts";
 import type { Prompt } from "./prompts.ts";
 import { type FlowEnd, type FlowPlace, isStep } from "../protocol/steps.ts";
 import type { Facts } from "./context.ts";
-
-/**
- * The effects of rows. `upstream`: it calls another service or waits for one; a row has at most one such effect, as its last.
- * `claimed`: it must happen at most once, so the conversation is committed at the passage before the call.
- */
-export const EFFECTS = {
-  check_first_factor: { upstream: true, text: "checks the first factor" },
-  note_first_factor: { upstream: false, text: "notes that the first factor was right" },
-  count_failure: { upstream: false, text: "counts a failure of the user" },
-  count_failure_if_checked: {
-    upstream: false,
-    text: "counts a failure of the user if a password or a code was checked",
-  },
-  count_failure_if_passcode: {
-    upstream: false,
-    text: "counts a failure of the user if a sent passcode is still valid",
-  },
-  count_refused_send: { upstream: false, text: "counts a refused message or call for the user" },
-  clear_failures: { upstream: false, text: "clears the user's failures" },
-  push: { upstream: true, claimed: true, text: "sends a push request" },
-  hold: { upstream: true, claimed: true, text: "holds the RADIUS request and waits for the decision" },
-  ask_approval: { upstream: true, text: "reads the decision from the service" },
-  ask_null: {
-    upstream: true,
-    text: "reads the status of the literal `null`, twice; at most 10 times a minute and client",
-  },
-  text: { upstream: true, claimed: true, text: "sends a text message" },
-  call: { upstream: true, claimed: true, text: "places a phone call" },
-  create_pairing: { upstream: true, claimed: true, text: "creates a pairing at the service" },
-  ask_pairing: { upstream: true, text: "reads the pairing from the service" },
-  store_pairing: { upstream: false, text: "stores the pairing" },
-  remember_number: { upstream: false, text: "stores the number as verified if enrolment is allowed" },
-  take_totp_step: { upstream: false, text: "uses up the time step" },
-  take_recovery_code: { upstream: false, text: "uses up the recovery code" },
-  ask_otp: { upstream: true, text: "checks the passcode at the service" },
-  start_over: { upstream: false, text: "cancels the request and starts a new conversation" },
-  drop_request: { upstream: false, text: "cancels the request" },
-} as const satisfies Record<string, { upstream: boolean; claimed?: true; text: string }>;
-
-export type Effect = keyof typeof EFFECTS;
 
 export interface FlowRow {
   /** The name of the row in logs, audit, console and tests. */
@@ -84,8 +45,23 @@ const GET_VOICE = "GET_VOICE_PHONE_NUMBER";
 function passcodeRows(from: FlowPlace, kind: string): FlowRow[] {
   return rows(from, {
     [`${kind}_empty`]: [["answer_empty"], [], "menu", MENU],
-    [`${kind}_right`]: [["passcode_matches"], ["remember_number", "clear_failures"], "accepted", "accept"],
+    [`${kind}_right`]: [
+      ["passcode_matches"],
+      ["remember_number", "remember_device", "clear_failures"],
+      "accepted",
+      "accept",
+    ],
     [`${kind}_wrong`]: [["always"], ["count_failure_if_passcode"], "mismatch", "reject"],
+  });
+}
+
+/** The rows of a policy that requires a factor which the user does not have. */
+function requiredRows(from: FlowPlace, suffix: string): FlowRow[] {
+  return rows(from, {
+    [`needs_device${suffix}`]: [["lacks_required_device"], [], "needs_device", "reject"],
+    [`needs_sms${suffix}`]: [["lacks_required_sms"], [], "needs_sms", "reject"],
+    [`needs_voice${suffix}`]: [["lacks_required_voice"], [], "needs_voice", "reject"],
+    [`needs_totp${suffix}`]: [["lacks_required_totp"], [], "needs_totp", "reject"],
   });
 }
 
@@ -93,21 +69,30 @@ function passcodeRows(from: FlowPlace, kind: string): FlowRow[] {
 export const FLOW: readonly FlowRow[] = [
   ...rows("*", {
     refused_meanwhile: [["user_refused"], ["drop_request"], "denied", "reject"],
+    denied_by_policy_meanwhile: [["policy_denies"], ["drop_request"], "denied", "reject"],
+    bypassed_by_policy_meanwhile: [["policy_bypasses"], ["note_no_factor", "clear_failures", "drop_request"], "accepted", "accept"],
     cancelled: [["answer_is_cancel"], ["start_over"], "menu", MENU],
+    forbidden_by_policy_meanwhile: [["step_forbidden"], ["drop_request"], "menu", MENU],
   }),
 
   ...rows("start", {
     refused: [["user_refused"], [], "denied", "reject"],
+    denied_by_policy: [["policy_denies"], [], "denied", "reject"],
     first_factor_asked: [["first_factor_configured"], ["check_first_factor"], null, "first_factor"],
     empty_password: [["password_empty"], [], "menu", MENU],
+    bypassed_by_policy: [["policy_bypasses"], ["clear_failures"], "accepted", "accept"],
+    remembered_device: [["device_remembered"], ["clear_failures"], "accepted", "accept"],
     no_first_factor: [["always"], [], null, "factor"],
   }),
   ...rows("first_factor", {
     first_factor_wrong: [["first_factor_wrong"], ["count_failure_if_checked"], "denied", "reject"],
     refused_after_first_factor: [["user_refused"], [], "denied", "reject"],
     first_factor_unavailable: [["first_factor_unavailable"], [], "denied", "reject"],
+    bypassed_after_first_factor: [["policy_bypasses"], ["note_first_factor", "clear_failures"], "accepted", "accept"],
+    remembered_after_first_factor: [["device_remembered"], ["note_first_factor", "clear_failures"], "accepted", "accept"],
     first_factor_right: [["always"], ["note_first_factor"], null, "factor"],
   }),
+  ...requiredRows("factor", ""),
   ...rows("factor", {
     appended_code: [["appended_code", "has_totp"], [], null, "code"],
     appended_device_code: [["appended_code", "has_device_codes", "pushes_left"], ["push"], null, "pushing_for_code"],
@@ -120,9 +105,17 @@ export const FLOW: readonly FlowRow[] = [
     sms_picked: [["picks_sms"], ["text"], null, "texting"],
     voice_picked: [["picks_voice"], ["call"], null, "calling"],
     totp_picked: [["picks_totp"], [], "ask_device_code", CODE],
+    required_pairing: [["requires_device"], [], "ask_phrase", PHRASE],
+    required_text_which: [["requires_sms", "several_sms_numbers"], [], "which_sms_number", GET_SMS],
+    required_text: [["requires_sms", "one_sms_number"], ["text"], null, "texting"],
+    required_text_ask: [["requires_sms"], [], "ask_sms_number", GET_SMS],
+    required_call_which: [["requires_voice", "several_voice_numbers"], [], "which_voice_number", GET_VOICE],
+    required_call: [["requires_voice", "one_voice_number"], ["call"], null, "calling"],
+    required_call_ask: [["requires_voice"], [], "ask_voice_number", GET_VOICE],
     nothing_paired: [["always"], [], "menu", MENU],
   }),
 
+  ...requiredRows(MENU, "_at_menu"),
   ...rows(MENU, {
     s_exhausted: [["chose_s", "has_device", "pushes_used_up"], [], "too_many_pushes", MENU],
     s_device: [["chose_s", "has_device"], ["push"], null, "pushing"],
@@ -150,7 +143,7 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows("holding", {
     refused_while_held: [["user_refused"], ["drop_request"], "denied", "reject"],
-    approved_while_held: [["approved"], ["clear_failures"], "accepted", "accept"],
+    approved_while_held: [["approved"], ["remember_device", "clear_failures"], "accepted", "accept"],
     denied_while_held: [["denied"], [], "not_given", "reject"],
     held_to_the_end: [["is_held_to_the_end"], ["drop_request"], "not_given", "reject"],
     hold_over: [["always"], [], "approve_on_device", DEVICE],
@@ -163,7 +156,7 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows("asking", {
     refused_while_asking: [["user_refused"], ["drop_request"], "denied", "reject"],
-    approved: [["approved"], ["clear_failures"], "accepted", "accept"],
+    approved: [["approved"], ["remember_device", "clear_failures"], "accepted", "accept"],
     not_approved: [["denied"], [], "not_given", "reject"],
     still_pending: [["pending"], [], "still_waiting", DEVICE],
     service_down: [["always"], [], "service_down", DEVICE],
@@ -234,14 +227,14 @@ export const FLOW: readonly FlowRow[] = [
   }),
   ...rows("code", {
     refused_at_code: [["user_refused"], ["drop_request"], "denied", "reject"],
-    totp_right: [["totp_matches"], ["take_totp_step", "clear_failures", "drop_request"], "accepted", "accept"],
+    totp_right: [["totp_matches"], ["take_totp_step", "remember_device", "clear_failures", "drop_request"], "accepted", "accept"],
     recovery_right: [["recovery_code_matches"], ["take_recovery_code", "clear_failures", "drop_request"], "accepted", "accept"],
     code_for_service: [["service_may_know_code"], ["ask_otp"], null, "asking_otp"],
     code_wrong: [["always"], ["count_failure_if_checked", "drop_request"], "mismatch", "reject"],
   }),
   ...rows("asking_otp", {
     refused_while_asking_otp: [["user_refused"], ["drop_request"], "denied", "reject"],
-    otp_right: [["approved"], ["clear_failures"], "accepted", "accept"],
+    otp_right: [["approved"], ["remember_device", "clear_failures"], "accepted", "accept"],
     otp_wrong: [["answered"], ["count_failure", "drop_request"], "mismatch", "reject"],
     otp_not_checked: [["always"], [], "code_not_checked", CODE],
   }),

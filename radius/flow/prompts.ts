@@ -39,6 +39,10 @@ export const PROMPTS = {
 
   accepted: { text: "Welcome.", final: true },
   denied: { text: "Access denied.", final: true },
+  needs_device: { text: "This login needs your phone, and none is paired with your name. Pair one on your account page, or ask your administrator.", final: true },
+  needs_sms: { text: "This login needs a text message, and no phone number of yours is known. Ask your administrator to add it.", final: true },
+  needs_voice: { text: "This login needs a phone call, and no phone number of yours is known. Ask your administrator to add it.", final: true },
+  needs_totp: { text: "This login needs an authenticator app, and you have none. Add one on your account page, or ask your administrator.", final: true },
   not_given: { text: "Device approval was not given.", final: true },
   mismatch: { text: "The submitted passcode does not match.", final: true },
   pairing_denied: { text: "The pairing was not confirmed.", final: true },
@@ -50,15 +54,16 @@ export const PROMPTS = {
 export type Prompt = keyof typeof PROMPTS;
 
 export interface PromptContext {
-  readonly enabled: ReadonlySet<Factor>;
+  /** The factors that the user can choose. */
+  readonly menu: ReadonlySet<Factor>;
   /** Two digits that the user types on the phone, or `null`. */
   readonly numberToMatch: string | null;
   /** Numbers that the user can choose; shown masked. */
   readonly numbers: readonly string[];
 }
 
-const FILLED = new Map<Prompt, string>();
-let menuFor: ReadonlySet<Factor> | null = null;
+/** Texts with a menu, by the menu. Each policy has one. */
+const FILLED = new WeakMap<ReadonlySet<Factor>, Map<Prompt, string>>();
 
 /** The text of a prompt. */
 export function renderPrompt(prompt: Prompt, context: PromptContext): string {
@@ -66,16 +71,12 @@ export function renderPrompt(prompt: Prompt, context: PromptContext): string {
   if (!text.includes("{")) return text;
   const plainMenu = context.numberToMatch === null && context.numbers.length === 0;
   if (plainMenu) {
-    if (menuFor !== context.enabled) {
-      FILLED.clear();
-      menuFor = context.enabled;
-    }
-    const known = FILLED.get(prompt);
+    const known = FILLED.get(context.menu)?.get(prompt);
     if (known !== undefined) return known;
   }
   const filled = text
-    .replace("{menu}", () => menuLines(context.enabled))
-    .replace("{letters}", () => shortMenu(context.enabled))
+    .replace("{menu}", () => menuLines(context.menu))
+    .replace("{letters}", () => shortMenu(context.menu))
     .replace(
       "{number}",
       () => context.numberToMatch === null ? "" : ` with the number ${context.numberToMatch}`,
@@ -84,23 +85,25 @@ export function renderPrompt(prompt: Prompt, context: PromptContext): string {
       "{numbers}",
       () => context.numbers.map((number, i) => `${i + 1}: ${maskPhoneNumber(number)}`).join("\n"),
     );
-  if (plainMenu) FILLED.set(prompt, filled);
+  if (plainMenu) {
+    const texts = FILLED.get(context.menu) ?? new Map<Prompt, string>();
+    FILLED.set(context.menu, texts.set(prompt, filled));
+  }
   return filled;
 }
 
 type MenuRow = readonly [factor: string, row: { letter: string; label: string; short: string }];
 
-function menuRows(enabled: ReadonlySet<Factor>): readonly MenuRow[] {
-  return Object.entries(FACTORS)
-    .filter(([factor]) => enabled.has(factor as Factor) || (factor === "totp" && enabled.has("device")));
+function menuRows(menu: ReadonlySet<Factor>): readonly MenuRow[] {
+  return Object.entries(FACTORS).filter(([factor]) => menu.has(factor as Factor));
 }
 
-function menuLines(enabled: ReadonlySet<Factor>): string {
-  return menuRows(enabled).map(([, { letter, label }]) => `${letter} - ${label}`).join("\n");
+function menuLines(menu: ReadonlySet<Factor>): string {
+  return menuRows(menu).map(([, { letter, label }]) => `${letter} - ${label}`).join("\n");
 }
 
-function shortMenu(enabled: ReadonlySet<Factor>): string {
-  return menuRows(enabled).map(([, { letter, short }]) => `${letter} ${short}`).join(", ");
+function shortMenu(menu: ReadonlySet<Factor>): string {
+  return menuRows(menu).map(([, { letter, short }]) => `${letter} ${short}`).join(", ");
 }
 
 const utf8 = new TextEncoder();

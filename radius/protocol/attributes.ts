@@ -4,11 +4,11 @@ import { forEachAttribute, MAX_VALUE_OCTETS } from "./packet.ts";
 import {
   attributeByName,
   attributeByType,
-  INTEGER_NAMES,
   typeOf,
   type ValueKind,
   vendorAttributeByName,
 } from "./dictionary.ts";
+import { integerValuesOf } from "./integer_values.ts";
 import { stepByName } from "./steps.ts";
 
 export type Encoded = { ok: true; value: Uint8Array<ArrayBuffer> } | { ok: false; problem: string };
@@ -163,7 +163,7 @@ function encodeValue(kind: ValueKind, value: string | number, name: string): Enc
 }
 
 function encodeNumber(value: string | number, name: string): Encoded {
-  const known = INTEGER_NAMES[name];
+  const known = integerValuesOf(name);
   const number = typeof value === "number"
     ? value
     : known?.[value] ?? (/^\d{1,10}$/.test(value) ? Number(value) : Number.NaN);

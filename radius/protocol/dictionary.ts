@@ -1,10 +1,11 @@
 // The dictionary: RADIUS attributes as data (RFC 2865, 2866, 2867, 2868, 2869, 3162, 3579, 4818, 6911) and the vendor attributes that a reply may name.
 // Type 66 has no row: it is unknown and skipped with a log line.
 
-import { ACCT_STATUS_TYPES, TERMINATE_CAUSES } from "./accounting.ts";
-
 /** The format of a value. */
 export type ValueKind = "text" | "octets" | "integer" | "ipv4" | "ipv6";
+
+/** `time`: seconds since 1970 (RFC 2869 §5.3). `prefix`: RFC 3162 §2.3. `interface`: RFC 3162 §2.2. */
+export type ValueMeaning = "seconds" | "time" | "prefix" | "interface";
 
 export interface RadiusAttributeRow {
   readonly type: number;
@@ -14,6 +15,8 @@ export interface RadiusAttributeRow {
   readonly secret?: true;
   /** RFC 2868 §3: the value begins with a tag. */
   readonly tagged?: true;
+  /** What the value means, for the packet view. */
+  readonly meaning?: ValueMeaning;
   /** RFC 2865 §5.44 and the tables of the other documents: allowed in an Access-Accept by configuration. */
   readonly inAccept?: true;
 }
@@ -44,8 +47,8 @@ export const RADIUS_ATTRIBUTES = {
   "State": { type: 24, kind: "octets", ref: "RFC 2865 §5.24", secret: true },
   "Class": { type: 25, kind: "octets", ref: "RFC 2865 §5.25", inAccept: true },
   "Vendor-Specific": { type: 26, kind: "octets", ref: "RFC 2865 §5.26" },
-  "Session-Timeout": { type: 27, kind: "integer", ref: "RFC 2865 §5.27", inAccept: true },
-  "Idle-Timeout": { type: 28, kind: "integer", ref: "RFC 2865 §5.28", inAccept: true },
+  "Session-Timeout": { type: 27, kind: "integer", ref: "RFC 2865 §5.27", meaning: "seconds", inAccept: true },
+  "Idle-Timeout": { type: 28, kind: "integer", ref: "RFC 2865 §5.28", meaning: "seconds", inAccept: true },
   "Termination-Action": { type: 29, kind: "integer", ref: "RFC 2865 §5.29", inAccept: true },
   "Called-Station-Id": { type: 30, kind: "text", ref: "RFC 2865 §5.30" },
   "Calling-Station-Id": { type: 31, kind: "text", ref: "RFC 2865 §5.31" },
@@ -58,12 +61,12 @@ export const RADIUS_ATTRIBUTES = {
   "Framed-AppleTalk-Network": { type: 38, kind: "integer", ref: "RFC 2865 §5.38", inAccept: true },
   "Framed-AppleTalk-Zone": { type: 39, kind: "text", ref: "RFC 2865 §5.39", inAccept: true },
   "Acct-Status-Type": { type: 40, kind: "integer", ref: "RFC 2866 §5.1" },
-  "Acct-Delay-Time": { type: 41, kind: "integer", ref: "RFC 2866 §5.2" },
+  "Acct-Delay-Time": { type: 41, kind: "integer", ref: "RFC 2866 §5.2", meaning: "seconds" },
   "Acct-Input-Octets": { type: 42, kind: "integer", ref: "RFC 2866 §5.3" },
   "Acct-Output-Octets": { type: 43, kind: "integer", ref: "RFC 2866 §5.4" },
   "Acct-Session-Id": { type: 44, kind: "text", ref: "RFC 2866 §5.5" },
   "Acct-Authentic": { type: 45, kind: "integer", ref: "RFC 2866 §5.6" },
-  "Acct-Session-Time": { type: 46, kind: "integer", ref: "RFC 2866 §5.7" },
+  "Acct-Session-Time": { type: 46, kind: "integer", ref: "RFC 2866 §5.7", meaning: "seconds" },
   "Acct-Input-Packets": { type: 47, kind: "integer", ref: "RFC 2866 §5.8" },
   "Acct-Output-Packets": { type: 48, kind: "integer", ref: "RFC 2866 §5.9" },
   "Acct-Terminate-Cause": { type: 49, kind: "integer", ref: "RFC 2866 §5.10" },
@@ -71,7 +74,7 @@ export const RADIUS_ATTRIBUTES = {
   "Acct-Link-Count": { type: 51, kind: "integer", ref: "RFC 2866 §5.12" },
   "Acct-Input-Gigawords": { type: 52, kind: "integer", ref: "RFC 2869 §5.1" },
   "Acct-Output-Gigawords": { type: 53, kind: "integer", ref: "RFC 2869 §5.2" },
-  "Event-Timestamp": { type: 55, kind: "integer", ref: "RFC 2869 §5.3" },
+  "Event-Timestamp": { type: 55, kind: "integer", ref: "RFC 2869 §5.3", meaning: "time" },
   "CHAP-Challenge": { type: 60, kind: "octets", ref: "RFC 2865 §5.40" },
   "NAS-Port-Type": { type: 61, kind: "integer", ref: "RFC 2865 §5.41" },
   "Port-Limit": { type: 62, kind: "integer", ref: "RFC 2865 §5.42", inAccept: true },
@@ -96,19 +99,19 @@ export const RADIUS_ATTRIBUTES = {
   "Tunnel-Assignment-ID": { type: 82, kind: "text", ref: "RFC 2868 §3.7", tagged: true, inAccept: true },
   "Tunnel-Preference": { type: 83, kind: "integer", ref: "RFC 2868 §3.8", tagged: true, inAccept: true },
   "ARAP-Challenge-Response": { type: 84, kind: "octets", ref: "RFC 2869 §5.15", secret: true },
-  "Acct-Interim-Interval": { type: 85, kind: "integer", ref: "RFC 2869 §5.16", inAccept: true },
+  "Acct-Interim-Interval": { type: 85, kind: "integer", ref: "RFC 2869 §5.16", meaning: "seconds", inAccept: true },
   "Acct-Tunnel-Packets-Lost": { type: 86, kind: "integer", ref: "RFC 2867 §4.2" },
   "NAS-Port-Id": { type: 87, kind: "text", ref: "RFC 2869 §5.17" },
   "Framed-Pool": { type: 88, kind: "text", ref: "RFC 2869 §5.18", inAccept: true },
   "Tunnel-Client-Auth-ID": { type: 90, kind: "text", ref: "RFC 2868 §3.9", tagged: true, inAccept: true },
   "Tunnel-Server-Auth-ID": { type: 91, kind: "text", ref: "RFC 2868 §3.10", tagged: true, inAccept: true },
   "NAS-IPv6-Address": { type: 95, kind: "ipv6", ref: "RFC 3162 §2.1" },
-  "Framed-Interface-Id": { type: 96, kind: "octets", ref: "RFC 3162 §2.2", inAccept: true },
-  "Framed-IPv6-Prefix": { type: 97, kind: "octets", ref: "RFC 3162 §2.3", inAccept: true },
+  "Framed-Interface-Id": { type: 96, kind: "octets", ref: "RFC 3162 §2.2", meaning: "interface", inAccept: true },
+  "Framed-IPv6-Prefix": { type: 97, kind: "octets", ref: "RFC 3162 §2.3", meaning: "prefix", inAccept: true },
   "Login-IPv6-Host": { type: 98, kind: "ipv6", ref: "RFC 3162 §2.4", inAccept: true },
   "Framed-IPv6-Route": { type: 99, kind: "text", ref: "RFC 3162 §2.5", inAccept: true },
   "Framed-IPv6-Pool": { type: 100, kind: "text", ref: "RFC 3162 §2.6", inAccept: true },
-  "Delegated-IPv6-Prefix": { type: 123, kind: "octets", ref: "RFC 4818 §3", inAccept: true },
+  "Delegated-IPv6-Prefix": { type: 123, kind: "octets", ref: "RFC 4818 §3", meaning: "prefix", inAccept: true },
   "Framed-IPv6-Address": { type: 168, kind: "ipv6", ref: "RFC 6911 §3.1", inAccept: true },
 } as const satisfies Record<string, RadiusAttributeRow>;
 
@@ -180,17 +183,3 @@ export function vendorAttributeByType(
 ): { name: string; row: VendorAttributeRow } | null {
   return VENDOR_BY_NUMBER.get(`${vendor}.${type}`) ?? null;
 }
-
-/** Named values of integer attributes that a configuration may use instead of the number. */
-export const INTEGER_NAMES: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  "Service-Type": { "Login": 1, "Framed": 2, "Administrative": 6, "NAS-Prompt": 7 },
-  "Framed-Protocol": { "PPP": 1, "SLIP": 2 },
-  "Tunnel-Type": { "PPTP": 1, "L2TP": 3, "ESP": 9, "GRE": 10, "VLAN": 13 },
-  "Tunnel-Medium-Type": { "IPv4": 1, "IPv6": 2, "IEEE-802": 6 },
-  "Termination-Action": { "Default": 0, "RADIUS-Request": 1 },
-  "Acct-Status-Type": Object.fromEntries(
-    Object.entries(ACCT_STATUS_TYPES).map(([name, { value }]) => [name, value]),
-  ),
-  "Acct-Terminate-Cause": TERMINATE_CAUSES,
-  "Acct-Authentic": { "RADIUS": 1, "Local": 2, "Remote": 3 },
-};

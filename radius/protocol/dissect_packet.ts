@@ -8,16 +8,11 @@ import {
   PACKET_CODES,
   packetName,
 } from "./packet.ts";
-import {
-  attributeByType,
-  INTEGER_NAMES,
-  RADIUS_ATTRIBUTES,
-  typeOf,
-  type ValueKind,
-  vendorAttributeByType,
-} from "./dictionary.ts";
+import { attributeByType, RADIUS_ATTRIBUTES, typeOf, type ValueKind } from "./dictionary.ts";
 import { decodeText, readInteger } from "./attributes.ts";
 import { stepByName } from "./steps.ts";
+import { attributeValueText, plainValueText, withNote } from "./value_text.ts";
+import { shownVendorAttribute, vendorName } from "./vendor_dictionary.ts";
 
 /** One field or attribute. `at` and `lengthOctets` include the attribute's type and length. */
 export interface PacketRow {
@@ -43,7 +38,7 @@ export function dissectPacket(octets: Uint8Array): PacketRow[] {
   for (let at = HEADER_OCTETS; at + 2 <= octets.length && rows.length < MAX_ROWS;) {
     const lengthOctets = octets[at + 1] as number;
     if (lengthOctets < 2 || at + lengthOctets > octets.length) break;
-    rows.push(attributeRow(octets, at, lengthOctets));
+    rows.push(...attributeRows(octets, at, lengthOctets));
     at += lengthOctets;
   }
   return rows;
@@ -58,69 +53,83 @@ function headerRows(octets: Uint8Array): PacketRow[] {
   const authenticator = octets.subarray(4, 4 + AUTHENTICATOR_OCTETS);
   const masked = authenticator.every((octet) => octet === 0);
   return [
-    ...field("Code", 0, 1, `${code} ${packetName(code) ?? "unknown"}`),
+    ...field("Code", 0, 1, `${code} (${packetName(code) ?? "unknown"})`),
     ...field("Identifier", 1, 1, String(octets[1] ?? 0)),
     ...field("Length", 2, 2, String(((octets[2] ?? 0) << 8) | (octets[3] ?? 0))),
     ...field("Authenticator", 4, AUTHENTICATOR_OCTETS, masked ? "" : `0x${authenticator.toHex()}`, masked),
   ];
 }
 
-function attributeRow(octets: Uint8Array, at: number, lengthOctets: number): PacketRow {
+/** One row; for vendor attributes one for each of them. */
+function attributeRows(octets: Uint8Array, at: number, lengthOctets: number): readonly PacketRow[] {
   const type = octets[at] as number;
   const value = octets.subarray(at + 2, at + lengthOctets);
   const start = maskedFrom(octets, at);
   const place = { type, at, lengthOctets };
   if (start >= 0) {
-    const shown = text.decode(value.subarray(0, start - at - 2));
-    return { ...place, name: nameOf(type), value: shown, kind: "octets", masked: true };
+    const shown = type === STATE ? text.decode(value.subarray(0, start - at - 2)) : "";
+    return [{ ...place, name: maskedNameOf(type, value), value: shown, kind: "octets", masked: true }];
   }
   // A State without a masked part is the name of a step.
   if (type === STATE) {
-    return { ...place, name: "State", value: text.decode(value), kind: "octets", masked: false };
+    return [{ ...place, name: "State", value: text.decode(value), kind: "octets", masked: false }];
   }
-  if (type === VENDOR_SPECIFIC && value.length >= 6) {
-    const vendor = vendorRow(value);
-    if (vendor !== null) return { ...place, ...vendor, masked: false };
-  }
+  const vendorRows = type === VENDOR_SPECIFIC ? vendorRowsOf(value, at) : [];
+  if (vendorRows.length > 0) return vendorRows;
   const known = attributeByType(type);
-  const kind = known?.row.kind ?? "octets";
-  const named = kind === "integer" && known !== null ? integerName(known.name, value) : "";
-  return { ...place, name: nameOf(type), value: valueText(kind, value) + named, kind, masked: false };
+  const shown = known === null
+    ? plainValueText("octets", value)
+    : attributeValueText(known.name, known.row, value);
+  return [{ ...place, name: nameOf(type), value: shown, kind: known?.row.kind ?? "octets", masked: false }];
 }
 
 function nameOf(type: number): string {
   return attributeByType(type)?.name ?? `Attribute ${type}`;
 }
 
-/** RFC 2865 §5.26: a single attribute inside; anything else is shown as octets. */
-function vendorRow(value: Uint8Array): Pick<PacketRow, "name" | "value" | "kind"> | null {
+/** The values of Microsoft's attributes are masked, but not who defined them. */
+function maskedNameOf(type: number, value: Uint8Array): string {
+  if (type !== VENDOR_SPECIFIC || value.length < VENDOR_HEADER_OCTETS) return nameOf(type);
+  return `${nameOf(type)} (${vendorName(readInteger(value))})`;
+}
+
+/** RFC 2865 §5.26: the vendor's number, then attributes of the vendor, each with its type and length. */
+const VENDOR_HEADER_OCTETS = 4;
+
+/** The attributes inside, each with its octets; none if they do not have the form that the RFC recommends. */
+function vendorRowsOf(value: Uint8Array, at: number): PacketRow[] {
+  if (value.length < VENDOR_HEADER_OCTETS + 2) return [];
   const vendor = readInteger(value);
-  const type = value[4] as number;
-  if ((value[5] as number) !== value.length - 4) return null;
-  const known = vendorAttributeByType(vendor, type);
-  const inner = value.subarray(6);
+  const rows: PacketRow[] = [];
+  for (let from = VENDOR_HEADER_OCTETS; from < value.length;) {
+    const size = value[from + 1] ?? 0;
+    if (size < 2 || from + size > value.length) return [];
+    const begin = rows.length === 0 ? 0 : from + 2;
+    const end = from + size + 2;
+    rows.push({
+      ...vendorValue(vendor, value[from] as number, value.subarray(from + 2, from + size)),
+      ...{ type: VENDOR_SPECIFIC, at: at + begin, lengthOctets: end - begin, masked: false },
+    });
+    from += size;
+  }
+  return rows;
+}
+
+function vendorValue(
+  vendor: number,
+  type: number,
+  value: Uint8Array,
+): Pick<PacketRow, "name" | "value" | "kind"> {
+  const known = shownVendorAttribute(vendor, type);
   const kind = known?.row.kind ?? "octets";
-  return { name: known?.name ?? `Vendor ${vendor}, type ${type}`, value: valueText(kind, inner), kind };
-}
-
-function integerName(attribute: string, value: Uint8Array): string {
-  if (value.length !== 4) return "";
-  const number = readInteger(value);
-  const found = Object.entries(INTEGER_NAMES[attribute] ?? {}).find(([, one]) => one === number);
-  return found === undefined ? "" : ` ${found[0]}`;
-}
-
-function valueText(kind: ValueKind, value: Uint8Array): string {
-  if (kind === "integer" && value.length === 4) return String(readInteger(value));
-  if (kind === "ipv4" && value.length === 4) return value.join(".");
-  if (kind === "ipv6" && value.length === 16) return ipv6Text(value);
-  if (kind === "text") return text.decode(value);
-  return `0x${value.toHex()}`;
-}
-
-function ipv6Text(value: Uint8Array): string {
-  const groups = Array.from({ length: 8 }, (_, i) => value.subarray(2 * i, 2 * i + 2).toHex());
-  return groups.map((group) => group.replace(/^0{1,3}/, "")).join(":");
+  const named = kind === "integer" && value.length === 4
+    ? known?.row.values?.[readInteger(value)]
+    : undefined;
+  return {
+    name: known?.name ?? `${vendorName(vendor)}, type ${type}`,
+    value: withNote(plainValueText(kind, value), named ?? null),
+    kind,
+  };
 }
 
 /** The masked part of a value, by attribute type. */

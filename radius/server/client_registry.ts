@@ -56,12 +56,14 @@ const NO_CLIENT = {
 export class ClientRegistry {
   readonly #deps: RegistryDeps;
   readonly #secrets: ClientSecrets;
+  #anyClient: ClientPolicy;
   readonly #records = new Map<string, ClientRecord>();
   /** Names of clients whose records this version cannot read. */
   readonly #unreadable = new Set<string>();
 
   constructor(deps: RegistryDeps) {
     this.#deps = deps;
+    this.#anyClient = deps.anyClient;
     this.#secrets = new ClientSecrets(deps.vault);
     deps.store.follow(["client"], (entry) => {
       try {
@@ -75,6 +77,12 @@ export class ClientRegistry {
   /** Reads the stored clients. Call it once, before anything else. */
   async load(): Promise<void> {
     await this.#deps.store.load(["client"], (entry) => this.#remember(entry));
+    if (this.#records.size + this.#unreadable.size > 0) this.#apply();
+  }
+
+  /** Updates the packet gate after the settings changed. */
+  refresh(anyClient: ClientPolicy): void {
+    this.#anyClient = anyClient;
     if (this.#records.size + this.#unreadable.size > 0) this.#apply();
   }
 
@@ -196,7 +204,7 @@ export class ClientRegistry {
 
   /** Takes over a stored record; `null`: it was deleted. */
   #remember({ key, value }: StoreEntry<unknown>): void {
-    const { log, anyClient } = this.#deps;
+    const { log } = this.#deps;
     const name = String(key[1]);
     const record = value as StoredClientRecord | null;
     this.#unreadable.delete(name);
@@ -206,8 +214,9 @@ export class ClientRegistry {
       this.#unreadable.add(name);
       throw new TypeError("it has no name, addresses and secret, so this client is not served");
     }
-    if (this.#settingsOf(name) === undefined) this.#records.set(name, completeRecord(record, anyClient));
-    else {
+    if (this.#settingsOf(name) === undefined) {
+      this.#records.set(name, completeRecord(record, this.#anyClient));
+    } else {
       log.warn("a client is defined in the console and in the settings file: the settings file is used", {
         client: name,
       });
@@ -216,7 +225,8 @@ export class ClientRegistry {
 
   /** Updates the packet gate. A disabled client is not served, but while one exists, the gate does not accept arbitrary addresses. */
   #apply(): void {
-    const { clients, settings, anyClient, clock } = this.#deps;
+    const { clients, settings, clock } = this.#deps;
+    const anyClient = this.#anyClient;
     const stored = [...this.#records.values()]
       .map((record) => this.#secrets.toKnownClient(record, { settings: anyClient, nowMs: clock.nowMs() }))
       .filter((client) => client !== null);

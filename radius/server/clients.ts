@@ -58,6 +58,8 @@ export interface Clients {
   readonly all: readonly Client[];
   /** Replaces the clients from the next packet on. Without clients, every address is served. */
   replace(settings: readonly KnownClient[]): void;
+  /** Replaces the policy and the secret for any client address. */
+  replaceAny(policy: ClientPolicy, secret: string): void;
 }
 
 /** Cached look-ups, by source address. */
@@ -82,7 +84,7 @@ export function createClients(
 ): Clients {
   const uses = new Map<string, ClientUse>();
   const known = new Map<string, readonly Client[] | null>();
-  const any = anyAddressClient(anyClient, anySecret);
+  let any = anyAddressClient(anyClient, { secret: anySecret, use: unused() });
   let networks: Network[] = [];
   let all: readonly Client[] = any;
 
@@ -111,6 +113,11 @@ export function createClients(
       return all;
     },
     replace,
+    replaceAny(policy, secret) {
+      const isInUse = all === any;
+      any = anyAddressClient(policy, { secret, use: any[0]?.use ?? unused() });
+      if (isInUse) all = any;
+    },
     findByAddress(hostname) {
       if (all === any) return any;
       const remembered = known.get(hostname);
@@ -129,7 +136,10 @@ const unused = (): ClientUse => ({ packets: 0, lastMs: 0, previousMs: 0, unsigne
 /** The name of all senders while no client is configured. */
 export const ANY_ADDRESS_CLIENT = "any";
 
-function anyAddressClient(policy: ClientPolicy, secret: string): readonly Client[] {
+function anyAddressClient(
+  policy: ClientPolicy,
+  { secret, use }: { secret: string; use: ClientUse },
+): readonly Client[] {
   return [{
     name: ANY_ADDRESS_CLIENT,
     policy,
@@ -142,7 +152,7 @@ function anyAddressClient(policy: ClientPolicy, secret: string): readonly Client
     nasIpAddress: null,
     previous: null,
     isPrevious: false,
-    use: unused(),
+    use,
   }];
 }
 

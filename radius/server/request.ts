@@ -11,6 +11,7 @@ import type { Denial } from "../conversation/login_record.ts";
 import type { Facts } from "../flow/context.ts";
 import type { NotSentReason } from "../factors/limits.ts";
 import type { TotpPairingRow } from "../factors/pairing.ts";
+import type { LoginPolicy } from "../conversation/login_policy.ts";
 
 /** The destination of an answer, with `hostname` and `port` as the socket reported them. */
 export interface Sender {
@@ -135,6 +136,8 @@ export interface LoginAttempt {
   readonly password: Uint8Array;
   readonly appended: Appended | null;
   readonly receivedMs: number;
+  /** Whether the packet's Message-Authenticator was verified. */
+  readonly signed: boolean;
   /** Whether this is the retransmission of a login that was held when the server stopped. Its push was already sent. */
   readonly holdsAgain: boolean;
   /** Whether another login was accepted with the same approval first. */
@@ -161,6 +164,8 @@ export interface LoginAttempt {
   totp: { pairing: TotpPairingRow; step: number } | null | undefined;
   /** The digest of the recovery code that was typed; looked up once. */
   recoveryCode: string | null | undefined;
+  /** The policy of this packet; decided when it is first needed. */
+  policy: LoginPolicy | null;
 }
 
 /** The result of the first factor of a request. */
@@ -170,7 +175,7 @@ const NO_OCTETS = new Uint8Array(0);
 
 /** The state of a new packet. */
 export function newLoginAttempt(
-  request: Pick<Request, "client" | "receivedMs">,
+  request: Pick<Request, "client" | "receivedMs" | "signed">,
   typed:
     & Pick<LoginAttempt, "answer">
     & Partial<Pick<LoginAttempt, "password" | "appended" | "checkedBefore">>,
@@ -181,6 +186,7 @@ export function newLoginAttempt(
     appended: typed.appended ?? null,
     client: request.client,
     receivedMs: request.receivedMs,
+    signed: request.signed,
     holdsAgain: false,
     approvalUsed: false,
     checkedBefore: typed.checkedBefore ?? null,
@@ -195,5 +201,6 @@ export function newLoginAttempt(
     newPairingName: undefined,
     totp: undefined,
     recoveryCode: undefined,
+    policy: null,
   };
 }

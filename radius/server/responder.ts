@@ -21,7 +21,8 @@ export interface ResponderDeps {
   readonly log: Log;
   readonly folded: FoldedLog;
   readonly counters: Counters;
-  readonly enabled: ReadonlySet<Factor>;
+  /** The factors of the menu of a conversation. */
+  readonly menuOf: (conversation: Conversation) => ReadonlySet<Factor>;
   readonly emit: (event: GatewayEvent) => void;
   readonly packets: PacketCapture;
   readonly tokenOf: TokenOf;
@@ -96,7 +97,7 @@ export class Responder {
     const { orderedId, at, hasToken, prompt, numbers, numberToMatch } = conversation;
     // The source address may be forged, and its owner gets the reply, so the reply must not be much larger than the request.
     const asked = (prompt ?? "menu") === "menu" && !request.proven ? "short_menu" : prompt ?? "menu";
-    const message = renderPrompt(asked, { enabled: this.#deps.enabled, numberToMatch, numbers });
+    const message = renderPrompt(asked, { menu: this.#deps.menuOf(conversation), numberToMatch, numbers });
     const state = hasToken ? `${at}.${this.#deps.tokenOf(orderedId, at)}` : at;
     this.#deliver(request, { name: "Access-Challenge", message, state }, { row, conversation });
   }
@@ -152,6 +153,7 @@ export class Responder {
       step: conversation?.outcome ?? conversation?.at,
       row,
       because: refusedFor ?? undefined,
+      policy: (conversation?.policy ?? "") || undefined,
       conversation: conversation?.orderedId,
       tookMs: Math.round((performance.now() - request.startedAt) * 10) / 10,
     });

@@ -25,6 +25,7 @@ import { createMemberSets } from "./member_sets.ts";
 import type { ResourceRecord } from "./records.ts";
 import { DirectorySearch } from "./search.ts";
 import { SOLE_WRITER, type TargetLease } from "./target_lease.ts";
+import { DirectoryTrash } from "./trash.ts";
 import { WriteQueue } from "./write_queue.ts";
 import {
   createUserRecordFinder,
@@ -42,10 +43,12 @@ export interface DirectoryDeps {
   readonly prepareOffboarding: PrepareOffboarding;
   /** Absent: other modules store nothing for groups. */
   readonly prepareGroupCleanup?: PrepareGroupCleanup;
-  /** For filters on mapped attributes. Default: the default mapping. */
-  readonly mapping?: Mapping;
+  /** For filters on mapped attributes, as it is now. Default: the default mapping. */
+  readonly mapping?: () => Mapping;
   /** The maximum number of tombstones of deleted users. The oldest are deleted first. */
   readonly maxTombstones?: number;
+  /** The maximum number of deleted users in the trash. The oldest are removed first. */
+  readonly maxTrashed?: number;
   /** Absent: only this process uses the store. */
   readonly lease?: TargetLease;
   /** When the index logs are merged. Default: the limits of indexes.ts. */
@@ -57,7 +60,8 @@ const MAX_TOMBSTONES = 1_000_000;
 /** The parts that need the word indexes. */
 interface WritesAndSearch {
   readonly writes: WriteQueue;
-  readonly search: DirectorySearch;
+  /** With the mapping of now. */
+  readonly search: () => DirectorySearch;
 }
 
 /**
@@ -85,6 +89,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   let lastNumber = 0;
   const nextNumber = (): number => lastNumber = Math.max(lastNumber + 1, clock.nowMs() * 1024);
   const newSetId = (): string => `${nextNumber().toString(36)}-${deps.random.bytes(4).toHex()}`;
+  const trash = new DirectoryTrash({ store, clock, keys, newSetId, maxEntries: deps.maxTrashed });
 
   const openWritesAndSearch = async (): Promise<WritesAndSearch> => {
     const indexes = await withWordIndexes(names, { ...place, merge: deps.merge });
@@ -93,21 +98,17 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     const newBatch = () => new DirectoryBatch(batchDeps);
     const prepareGroupCleanup = deps.prepareGroupCleanup ?? (() => NO_CHANGE);
     const writes = new WriteQueue({
-      keys,
-      clock,
-      log,
-      indexes,
-      nextNumber,
-      newSetId,
-      newBatch,
+      ...{ keys, clock, log, indexes, nextNumber, newSetId, newBatch, trash },
       prepareOffboarding: deps.prepareOffboarding,
       prepareGroupCleanup,
       largeGroups: new LargeGroupUpdate({ ...batchDeps, newBatch, newSetId, prepareGroupCleanup }),
       maxTombstones: deps.maxTombstones ?? MAX_TOMBSTONES,
       onChange: notify,
     });
-    const mapping = deps.mapping ?? createMapping({ user: {}, group: {} });
-    const search = new DirectorySearch({ store, keys, indexes, memberSets, reader, mapping });
+    const search = followMapping(
+      deps,
+      (mapping) => new DirectorySearch({ store, keys, indexes, memberSets, reader, mapping }),
+    );
     if (!isShared) await writes.recover();
     return { writes, search };
   };
@@ -127,12 +128,13 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   const write: TargetDirectory["write"] = async (asked) => await (await work).writes.write(asked);
   return {
     target,
+    trash,
     read: (kind, canonical) => reader.read(kind, canonical),
     async readPassword(canonical) {
       return (await store.get<PasswordHash>(keys.password(canonical))).value;
     },
     page: (kind: ResourceKind, options: PageOptions) => reader.page(kind, options),
-    search: async (...asked) => await (await work).search.search(...asked),
+    search: async (...asked) => await (await work).search().search(...asked),
     count: (kind) => names.names[kind].total,
     all: (kind): AsyncIterable<Stored> => reader.all(kind),
     write,
@@ -141,6 +143,20 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     login: view.login,
     prepareLogin: view.prepare,
     observe,
+  };
+}
+
+/** The search with the mapping of now. */
+function followMapping(
+  { mapping: mappingOf }: Pick<DirectoryDeps, "mapping">,
+  create: (mapping: Mapping) => DirectorySearch,
+): () => DirectorySearch {
+  const preset = createMapping({ user: {}, group: {} });
+  let known: { readonly mapping: Mapping; readonly search: DirectorySearch } | null = null;
+  return () => {
+    const mapping = mappingOf?.() ?? preset;
+    if (known?.mapping !== mapping) known = { mapping, search: create(mapping) };
+    return known.search;
   };
 }
 
@@ -189,9 +205,10 @@ export async function hasRecoveryTasks(store: Pick<Store, "list">, target: strin
   return false;
 }
 
-/** @param target the target whose users sign in. */
+/** @param target the target whose users sign in. It can change. */
 export function findUserRecordIn(target: Pick<Target, "name" | "directory">, store: Store): FindUserRecord {
-  return createUserRecordFinder({ store, target: target.name, directory: recordDirectoryOf(target) });
+  return (userName) =>
+    createUserRecordFinder({ store, target: target.name, directory: recordDirectoryOf(target) })(userName);
 }
 
 /** @param target the target whose users sign in. */

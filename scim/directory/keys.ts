@@ -34,6 +34,10 @@ export function createDirectoryKeys(target: string) {
     /** The log of a counted index. A number follows. */
     indexLog: (index: string): Deno.KvKey => ["index_log", target, index],
     buckets: (index: string): Deno.KvKey => ["fence", target, index],
+    /** A deleted user. The id begins with the time of the deletion. */
+    trash: (id: string): Deno.KvKey => ["trash", target, id],
+    trashAll: ["trash", target] as Deno.KvKey,
+    trashPart: (id: string, number: number): Deno.KvKey => ["trash_part", target, id, number],
     chore: (id: string): Deno.KvKey => ["chore", target, id],
     chores: ["chore", target] as Deno.KvKey,
   };

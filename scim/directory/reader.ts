@@ -48,19 +48,23 @@ export class ResourceReader {
     return (await readRecord(this.#deps, { kind, canonical }))?.record ?? null;
   }
 
-  async page(kind: ResourceKind, { page, size }: PageOptions): Promise<Page> {
+  async page(kind: ResourceKind, { page, size, isReverse = false }: PageOptions): Promise<Page> {
     const { indexes, keys } = this.#deps;
     const { total } = indexes.names[kind];
-    const first = (page - 1) * size;
-    if (first >= total) return { total, startIndex: first + 1, resources: [] };
+    const before = (page - 1) * size;
+    if (before >= total) return { total, startIndex: before + 1, resources: [] };
+    // The ranks count from the first name. The last page in reverse order can be shorter.
+    const first = isReverse ? Math.max(0, total - before - size) : before;
+    const limit = isReverse ? total - before - first : size;
     const { bound, skip } = indexes.names[kind].seek(first);
-    const found = await this.#readFrom(kind, { start: keys.record(kind, bound), skip, limit: size });
+    const found = await this.#readFrom(kind, { start: keys.record(kind, bound), skip, limit });
+    if (isReverse) found.reverse();
     const resources: Stored[] = [];
     for (const one of found) {
       const stored = await this.#complete(kind, one);
       if (stored !== null) resources.push(stored);
     }
-    return { total, startIndex: first + 1, resources };
+    return { total, startIndex: before + 1, resources };
   }
 
   async *all(kind: ResourceKind): AsyncGenerator<Stored> {

@@ -18,6 +18,7 @@ import {
   withGroup,
 } from "./member_sets.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
+import { type DirectoryTrash, rejoinGroups } from "./trash.ts";
 import { isRevision, type ResourceRecord, toRecord, toStored } from "./records.ts";
 
 export interface WritePlanDeps {
@@ -28,6 +29,7 @@ export interface WritePlanDeps {
   /** Returns a larger number with each call. */
   readonly nextNumber: () => number;
   readonly newSetId: () => string;
+  readonly trash: Pick<DirectoryTrash, "add" | "removal">;
 }
 
 /**
@@ -39,6 +41,8 @@ export type PlannedWrite =
     readonly kind: "planned";
     readonly stored: () => Stored | null;
     readonly leavesMoreGroups: string | null;
+    /** The id of a deleted user in the trash. */
+    readonly trashed: string | null;
   }
   | { readonly kind: "changed" }
   | { readonly kind: "alone" };
@@ -78,12 +82,16 @@ export async function planUser(
   const canonical = canonicalName(write.name);
   const before = await batch.record("user", canonical);
   if (!isExpected(before, write) || (before === null && write.next === null)) return CHANGED;
+  const removal = write.restores === undefined ? [] : await deps.trash.removal(write.restores.id);
+  // Another request restored or removed the entry.
+  if (removal === null) return CHANGED;
   await batch.checkUnchanged("user", canonical);
   const isLeaving = before !== null &&
     (write.next === null || (before.active && !isActive(write.next.content)));
   const place = { kind: "user", canonical } as const;
   let after: ResourceRecord | null = null;
   if (write.next !== null) {
+    await rejoinGroups(batch, write.next.content.name, write.restores?.groups ?? []);
     const groups = isLeaving ? [] : before?.groups ?? await groupsOf(batch, canonical);
     after = toRecord(write.next.content, {
       ...nextTimes(deps, before, write),
@@ -96,15 +104,18 @@ export async function planUser(
   await batch.putRecord(place, after);
   let leavesMoreGroups: string | null = null;
   if (isLeaving && await leaveGroups(deps, batch, canonical)) leavesMoreGroups = canonical;
+  let trashed: string | null = null;
   if (after === null) {
+    if (before !== null) trashed = await deps.trash.add(batch, { before, deletion: write.deletion });
     batch.remove(deps.keys.password(canonical));
     await batch.setTombstone(canonical, { name: before?.name ?? canonical, order: deps.nextNumber() });
   } else if (before === null) await batch.setTombstone(canonical, null);
   if (write.password !== undefined && after !== null) {
     batch.set(deps.keys.password(canonical), write.password, 400);
   }
-  batch.also(write.also ?? []);
-  return { kind: "planned", stored: () => after === null ? null : toStored("user", after), leavesMoreGroups };
+  batch.also([...removal, ...write.also ?? []]);
+  const stored = () => after === null ? null : toStored("user", after);
+  return { kind: "planned", stored, leavesMoreGroups, trashed };
 }
 
 function isActive(content: Content): boolean {
@@ -261,6 +272,7 @@ export async function planGroup(
     kind: "planned",
     stored: () => after === null ? null : toStored("group", after, membersAfter),
     leavesMoreGroups: null,
+    trashed: null,
   };
 }
 

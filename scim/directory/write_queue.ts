@@ -6,6 +6,7 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { LargeGroupUpdate } from "./large_group_update.ts";
 import type { Indexes } from "./indexes.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
+import type { DirectoryTrash } from "./trash.ts";
 import {
   fitsOneCommit,
   type GroupUpdate,
@@ -24,6 +25,7 @@ export interface WriteQueueDeps extends WritePlanDeps {
   readonly indexes: Indexes;
   readonly largeGroups: LargeGroupUpdate;
   readonly newBatch: () => DirectoryBatch;
+  readonly trash: DirectoryTrash;
   readonly maxTombstones: number;
   /** Called after each durable write. It must not throw. */
   readonly onChange: (change: ResourceChange) => void;
@@ -75,6 +77,7 @@ export class WriteQueue {
 
   /** Finishes what a crash interrupted. */
   async recover(): Promise<void> {
+    this.#deps.trash.forgetCount();
     const tasks = await this.#deps.largeGroups.recover();
     if (tasks > 0) this.#deps.log.info("the directory finished interrupted updates", { tasks });
   }
@@ -109,13 +112,14 @@ export class WriteQueue {
   }
 
   async #maintain(): Promise<void> {
-    const { largeGroups, indexes, maxTombstones } = this.#deps;
+    const { largeGroups, indexes, maxTombstones, trash } = this.#deps;
     if (this.#needsRecovery) {
       await largeGroups.recover();
       this.#needsRecovery = false;
     }
     await indexes.maintain();
     if (indexes.tombstones.total > maxTombstones) await largeGroups.trimTombstones(maxTombstones);
+    await trash.trim();
   }
 
   async #commitBatch(): Promise<void> {
@@ -231,7 +235,8 @@ export class WriteQueue {
       if (planned.leavesMoreGroups !== null) {
         await this.#deps.largeGroups.leaveGroups(planned.leavesMoreGroups);
       }
-      this.#resolve(write, { ok: true, stored: planned.stored() });
+      const { trashed } = planned;
+      this.#resolve(write, { ok: true, stored: planned.stored(), ...(trashed === null ? {} : { trashed }) });
     } catch (fault) {
       this.#needsRecovery = true;
       write.reject(fault);

@@ -17,8 +17,8 @@ import { HANDLERS } from "./handlers.ts";
 export interface ScimAppDeps {
   readonly targets: Targets;
   readonly credentials: Credentials;
-  /** Without a trailing slash. Locations begin with it. */
-  readonly publicUrl: string;
+  /** Its URL has no trailing slash. Locations begin with it. It can change. */
+  readonly http: { readonly publicUrl: string };
   readonly clock: Clock;
   readonly log: Log;
   readonly random: Random;
@@ -217,16 +217,19 @@ function decodeText(base64: string): string | null {
 const FORM_TYPES = new Set(["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"]);
 
 /**
- * @param deps.publicUrl the address that browsers use. Behind a proxy, the request's URL may have another scheme.
+ * @param deps.http its URL is the address that browsers use. Behind a proxy, the request's URL may have another scheme.
  * @returns a check that throws the refusal `cross_site` or `media_type`.
  */
-export function createCrossSiteCheck({ publicUrl }: { publicUrl: string }): (request: Request) => void {
-  const publicOrigin = new URL(publicUrl).origin;
+export function createCrossSiteCheck(
+  { http }: { http: { readonly publicUrl: string } },
+): (request: Request) => void {
   return (request) => {
     const site = request.headers.get("sec-fetch-site");
     if (site === "cross-site" || site === "same-site") throw new ScimRefusal("cross_site");
     const origin = request.headers.get("origin");
-    if (origin !== null && origin !== publicOrigin && origin !== new URL(request.url).origin) {
+    if (
+      origin !== null && origin !== new URL(http.publicUrl).origin && origin !== new URL(request.url).origin
+    ) {
       throw new ScimRefusal("cross_site");
     }
     if (request.body === null || !isBrowser(request)) return;

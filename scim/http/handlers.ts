@@ -30,7 +30,7 @@ export interface ScimCall {
 }
 
 export interface HandlerDeps {
-  readonly publicUrl: string;
+  readonly http: { readonly publicUrl: string };
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -150,7 +150,11 @@ async function expectedVersion(
   return match === "any" ? undefined : stored.version;
 }
 
-function resourceText(stored: Stored, { target, kind }: ScimCall, { publicUrl }: HandlerDeps): string {
+function resourceText(
+  stored: Stored,
+  { target, kind }: ScimCall,
+  { http: { publicUrl } }: HandlerDeps,
+): string {
   const { name } = stored.content;
   return renderResource(stored, {
     location: resourceLocation({ publicUrl, target: target.name }, { kind, name }),
@@ -181,7 +185,7 @@ function writeResponse(
   if (stored === null) throw new Error("Cannot answer a write: the target returned no resource");
   const { name } = stored.content;
   const location = resourceLocation(
-    { publicUrl: deps.publicUrl, target: ask.target.name },
+    { publicUrl: deps.http.publicUrl, target: ask.target.name },
     { kind: ask.kind, name },
   );
   return createResponse(resourceText(stored, ask, deps), {

@@ -30,10 +30,21 @@ export interface PrepareWriteDeps extends BackendSelection {
   hashPassword(password: string): Promise<PasswordHash>;
 }
 
+/** What a restore adds to the creation of a user. */
+export interface RestoreJob {
+  readonly id: string;
+  /** The groups that the same commit adds the user to. */
+  readonly groups: readonly string[];
+  readonly deletedMs: number;
+  readonly password: PasswordHash | null;
+}
+
 export interface WriteJob {
   readonly operation: WriteOperation;
   /** The action of the audit entry, if it is not the operation. */
-  readonly auditAs?: "members";
+  readonly auditAs?: "members" | "restore";
+  /** The user of the trash that this write creates again. */
+  readonly restores?: RestoreJob;
   readonly kind: ResourceKind;
   readonly name: string;
   /** Creates the new content from the stored one. `null` only for `remove`. */
@@ -81,7 +92,8 @@ export async function prepareWrite(
   });
   if (!plan.ok) throw new ScimRefusal(plan.code);
   const pending = await readPending(deps, { kind, name, named });
-  const password = await passwordHash(deps, { kind, named, password: options.password });
+  const { password: known = null } = job.restores ?? {};
+  const password = await passwordHash(deps, { kind, named, password: options.password, known });
   return { job, options, stored, named, before, plan, password, pending };
 }
 
@@ -102,11 +114,18 @@ async function readPending(
 /** The hash for the directory, unless the write excludes the embedded store. */
 async function passwordHash(
   { backends, hashPassword }: PrepareWriteDeps,
-  { kind, named, password }: { kind: ResourceKind; named: readonly string[]; password: string | undefined },
+  { kind, named, password, known }: {
+    kind: ResourceKind;
+    named: readonly string[];
+    password: string | undefined;
+    /** The hash of a restored user. */
+    known: PasswordHash | null;
+  },
 ): Promise<PasswordHash | undefined> {
   const embedded = backends.filter((backend) => backend.kind === "store").map(({ name }) => name);
   const isLeftOut = embedded.length > 0 && !embedded.some((name) => named.includes(name));
-  if (kind !== "user" || password === undefined || isLeftOut) return undefined;
+  if (kind !== "user" || isLeftOut) return undefined;
+  if (password === undefined) return known ?? undefined;
   try {
     return await hashPassword(password);
   } catch (fault) {

@@ -3,7 +3,7 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Random } from "../../platform/runtime.ts";
-import type { DirectoryWrite, RefreshProgress, RefreshReport } from "../ports.ts";
+import type { Actor, DirectoryWrite, RefreshProgress, RefreshReport } from "../ports.ts";
 import type { Backend, RemoteResource } from "../backend_port.ts";
 import type { ResourceKind, Stored } from "../schema/resource.ts";
 import { BackendListError } from "../backends/backend_error.ts";
@@ -19,6 +19,7 @@ import { NameHashSet } from "../directory/name_hashes.ts";
 export interface RefreshAllDeps extends RefreshDeps {
   readonly random: Random;
   readonly log: Log;
+  readonly actor: Actor;
   /** If a refresh would remove a larger share of the resources of a backend, it removes none of them. */
   readonly maxDropPercent: number;
 }
@@ -211,7 +212,7 @@ async function decide(
   else if (after.content === null) counts.deleted++;
   else if (remote === null) counts.vanished++;
   else counts.updated++;
-  return await refreshWrite(deps, { kind, name, stored, before, after });
+  return await refreshWrite(deps, { kind, name, stored, before, after, actor: deps.actor });
 }
 
 async function writeAll(

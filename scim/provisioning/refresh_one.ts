@@ -52,7 +52,7 @@ export function refreshOne(
       before: before.content,
       after: after.content,
     });
-    const write = await refreshWrite(deps, { kind, name, stored, before, after });
+    const write = await refreshWrite(deps, { kind, name, stored, before, after, actor });
     if (write === null) return stored;
     const written = await deps.directory.write({ ...write, also: [...write.also ?? [], ...events] });
     if (!written.ok) throw new ScimRefusal("changed");
@@ -96,12 +96,13 @@ export function toReading(
 /** The directory write for a changed status; `null` if the resource exists neither before nor after. */
 export async function refreshWrite(
   { copies }: RefreshDeps,
-  { kind, name, stored, before, after }: {
+  { kind, name, stored, before, after, actor }: {
     kind: ResourceKind;
     name: string;
     stored: Stored | null;
     before: ResourceStatus;
     after: ResourceStatus;
+    actor: Actor;
   },
 ): Promise<DirectoryWrite | null> {
   if (stored === null && after.content === null) return null;
@@ -119,6 +120,7 @@ export async function refreshWrite(
     recorded: stored?.recorded ?? 0,
     statesOnly: stored !== null && after.content === stored.content && also.length === 0,
     next: after.content === null ? null : { content: after.content, backends: after.backends },
+    deletion: { actor, cause: "vanished" },
     also,
   };
 }

@@ -12,10 +12,9 @@ import type { Clock, Random } from "../../platform/runtime.ts";
 import { createSingleFlight } from "../../platform/semaphore.ts";
 import type { Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
-import type { BackendInfo, RefreshReport, Target, TargetDirectory, Targets, WriteOptions } from "../ports.ts";
+import type { BackendInfo, RefreshReport, Target, TargetDirectory, WriteOptions } from "../ports.ts";
 import type { Backend } from "../backend_port.ts";
-import type { Cluster } from "../../platform/cluster/cluster.ts";
-import { openTargetLease, type TargetLease } from "../directory/target_lease.ts";
+import type { TargetLease } from "../directory/target_lease.ts";
 import type { Content } from "../schema/resource.ts";
 import { commonReadOnly, NO_READ_ONLY, readOnlyNames, withReadOnly } from "../schema/read_only_attributes.ts";
 import { createMapping } from "../schema/mapping.ts";
@@ -30,6 +29,7 @@ import { Outbox, type StoredEntry } from "./outbox.ts";
 import { refreshAll } from "./refresh_all.ts";
 import { type RefreshDeps, refreshOne } from "./refresh_one.ts";
 import { lockKey } from "./delivery.ts";
+import { trashOperations } from "./restore_user.ts";
 
 export interface TargetDeps {
   readonly store: Store;
@@ -50,6 +50,9 @@ export interface TargetDeps {
 }
 
 export interface OpenTarget extends Target {
+  /** Stops the delivery of pending writes. */
+  stop(): Promise<void>;
+  /** Stops, and closes the connections. */
   close(): Promise<void>;
 }
 
@@ -92,10 +95,14 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
   const workers = startWorkers(shared);
   shared.outbox.onAdded((backend) => workers.get(backend)?.wake());
   lease.onAcquired(() => Promise.resolve(workers.forEach((worker) => worker.wake())));
+  const stop = async (): Promise<void> => {
+    await Promise.all([...workers.values()].map((worker) => worker.close()));
+  };
   return {
     ...targetOperations(shared, { coordinator, settings, openStore: deps.store }),
+    stop,
     async close() {
-      await Promise.all([...workers.values()].map((worker) => worker.close()));
+      await stop();
       await Promise.all([...remotes.values()].map((backend) => backend.close()));
     },
   };
@@ -133,6 +140,7 @@ function targetOperations(
   const { target, lease, directory, backends, locks, copies, remotes, outbox, readOnly, isLoginTarget } =
     parts;
   const singleFlight = createSingleFlight<RefreshReport>();
+  const changeMembers = createMemberChanges({ directory, backends, lease, locks, target, coordinator });
   const put = (operation: "create" | "replace") => (content: Content, options: WriteOptions) =>
     coordinator.write(
       { operation, kind: content.kind, name: content.name, content: () => content },
@@ -150,11 +158,15 @@ function targetOperations(
     replace: put("replace"),
     remove: (kind, name, options) =>
       coordinator.write({ operation: "remove", kind, name, content: () => null }, options),
-    changeMembers: createMemberChanges({ directory, backends, lease, locks, target, coordinator }),
+    ...trashOperations({ ...parts, coordinator, changeMembers }),
+    changeMembers,
     refreshOne: (kind, name, actor) => refreshOne(parts, { kind, name, actor }),
     refreshAll: (actor, options) =>
       singleFlight(async () => {
-        const report = await refreshAll({ ...parts, maxDropPercent: settings.maxDropPercent }, options);
+        const report = await refreshAll(
+          { ...parts, actor, maxDropPercent: settings.maxDropPercent },
+          options,
+        );
         const { faults, ...counts } = report;
         const record = targetAuditEntry(target, {
           actor,
@@ -187,41 +199,6 @@ function withReadOnlyValues(
     contents.set(name, withReadOnly(known, { ...known, attributes: kept }, readOnly));
   }
   return contents;
-}
-
-export interface TargetsDeps extends Omit<TargetDeps, "lease" | "settings" | "directory" | "isLoginTarget"> {
-  readonly settings: readonly TargetSettings[];
-  /** Absent: only this process uses the store. */
-  readonly cluster?: Pick<Cluster, "isShared" | "openLease">;
-  openDirectory(target: string, lease: TargetLease): Promise<TargetDirectory>;
-  /** The target that users sign in from. */
-  readonly loginTarget?: string;
-}
-
-/** Opens every target. Rejects if the store fails. An unavailable backend is not an error. */
-export async function createTargets(deps: TargetsDeps): Promise<Targets> {
-  const targets = new Map<string, OpenTarget>();
-  for (const settings of deps.settings) {
-    const lease = await openTargetLease({ ...deps, target: settings.name });
-    const directory = await deps.openDirectory(settings.name, lease);
-    targets.set(
-      settings.name,
-      await openTarget({
-        ...deps,
-        lease,
-        settings,
-        directory,
-        isLoginTarget: settings.name === deps.loginTarget,
-      }),
-    );
-  }
-  return {
-    get: (name) => targets.get(name) ?? null,
-    names: [...targets.keys()],
-    async close() {
-      await Promise.all([...targets.values()].map((target) => target.close()));
-    },
-  };
 }
 
 export interface RetryDeps {

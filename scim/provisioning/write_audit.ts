@@ -30,7 +30,12 @@ const ACTIONS = {
 } as const;
 
 /** `user.created`, `group.members_changed`… */
-export function writeAction(kind: ResourceKind, operation: keyof typeof ACTIONS): AuditAction {
+export function writeAction(
+  kind: ResourceKind,
+  operation: keyof typeof ACTIONS | "restore",
+): AuditAction {
+  // Groups are not in the trash.
+  if (operation === "restore") return "user.restored";
   // Users have no members.
   return operation === "members" ? "group.members_changed" : `${kind}.${ACTIONS[operation]}`;
 }
@@ -46,6 +51,8 @@ export interface ContentChange {
   /** Whether the password was set. */
   readonly setsPassword?: boolean;
   readonly backends?: readonly string[];
+  /** The groups that a restored user joined. */
+  readonly groups?: readonly string[];
 }
 
 /** The directory of a change. If users sign in from it, their phone numbers are factors. */
@@ -56,7 +63,7 @@ export interface AuditScope {
 
 /** The entry of a change with the values before and after, and one entry for each phone number that was added or removed as a factor. */
 export function contentAuditEntries(scope: AuditScope, change: ContentChange): Mutation[] {
-  const { actor, action, kind, name, setsPassword = false, backends } = change;
+  const { actor, action, kind, name, setsPassword = false, backends, groups = [] } = change;
   const { before, after } = changedValues(change);
   const entry = targetAuditEntry(scope.name, {
     actor,
@@ -67,6 +74,7 @@ export function contentAuditEntries(scope: AuditScope, change: ContentChange): M
       ? {}
       : { after: setsPassword ? { ...after, password: REDACTED } : after }),
     ...memberFields(change),
+    ...(groups.length === 0 ? {} : { groups: bounded(groups) }),
     backends,
   });
   return scope.isLoginTarget === true ? [entry, ...numberEntries(scope.name, change)] : [entry];

@@ -1,18 +1,22 @@
 // The commit of a write: the record, its copies, the outbox entries, the end of the intent, and the audit entries.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { Mutation, Store } from "../../platform/store.ts";
-import { type Backend, type PutResult, withMembersNotStored } from "../backend_port.ts";
+import type { Mutation } from "../../platform/store.ts";
+import { type PutResult, withMembersNotStored } from "../backend_port.ts";
 import { ScimRefusal } from "../http/refusals.ts";
-import type { ReceiptEntry, TargetDirectory, Written } from "../ports.ts";
-import type { BackendStates, Content, Stored } from "../schema/resource.ts";
+import type { ReceiptEntry, Written } from "../ports.ts";
+import type { BackendStates } from "../schema/resource.ts";
 import { contentAuditEntries, writeAction } from "./write_audit.ts";
-import { type BackendCopies, copyChanges, hasResource } from "./backend_status.ts";
+import { type BackendCopies, copyChanges } from "./backend_status.ts";
+import {
+  type GroupCleanup,
+  type GroupCleanupDeps,
+  queueGroupCleanup,
+  queueGroupReturn,
+} from "./group_cleanup.ts";
 import type { Intent } from "./intent_log.ts";
-import type { Outbox, OutboxChange } from "./outbox.ts";
+import type { OutboxChange } from "./outbox.ts";
 import type { PreparedWrite } from "./prepared_write.ts";
-import { lockKey } from "./delivery.ts";
-import type { KeyedLocks, Release } from "./keyed_locks.ts";
 
 export interface CommitDeps extends GroupCleanupDeps {
   readonly copies: BackendCopies;
@@ -28,7 +32,7 @@ export interface CalledBackends {
 }
 
 /**
- * Commits a write, with the groups that a deleted or deactivated user leaves.
+ * Commits a write, with the groups that a deleted or deactivated user leaves, or that a restored user joins again.
  * @throws ScimRefusal `changed` or `too_large`
  */
 export async function commitWrite(
@@ -36,10 +40,12 @@ export async function commitWrite(
   prepared: PreparedWrite,
   called: CalledBackends,
 ): Promise<Written> {
-  const { stored, plan: { after } } = prepared;
-  const groups = await queueGroupCleanup(deps, { stored, next: after.content });
+  const { stored, plan: { after }, job: { restores } } = prepared;
+  const groups = restores === undefined
+    ? await queueGroupCleanup(deps, { stored, next: after.content })
+    : await queueGroupReturn(deps, restores);
   try {
-    return await record(deps, prepared, { ...called, groups: groups.changes });
+    return await record(deps, prepared, { ...called, groups });
   } finally {
     groups.release();
   }
@@ -48,15 +54,16 @@ export async function commitWrite(
 async function record(
   deps: CommitDeps,
   prepared: PreparedWrite,
-  called: CalledBackends & { groups: readonly OutboxChange[] },
+  called: CalledBackends & { groups: GroupCleanup },
 ): Promise<Written> {
-  const { job: { kind, name }, stored, plan: { after }, password, named } = prepared;
-  const outboxes = [...outboxChanges(deps, prepared), ...called.groups];
+  const { job: { kind, name, restores }, stored, plan: { after }, password, named, options } = prepared;
+  const { groups } = called;
+  const outboxes = [...outboxChanges(deps, prepared), ...groups.changes];
   const also: Mutation[] = [
     ...await copyMutations(deps, prepared),
     ...outboxes.flatMap(({ mutations }) => mutations),
     ...(called.intent?.ending ?? []),
-    ...auditOf(deps, prepared),
+    ...auditOf(deps, prepared, groups),
   ];
   const content = after.content;
   const backends = withPuts(after.backends, called.puts ?? new Map());
@@ -67,6 +74,8 @@ async function record(
     recorded: stored?.recorded ?? 0,
     next: content === null ? null : { content, backends },
     ...(password === undefined ? {} : { password }),
+    deletion: { actor: options.actor, cause: "deleted" },
+    ...(restores === undefined ? {} : { restores: { id: restores.id, groups: groups.names } }),
     also,
   }).catch((fault) => {
     if (!(fault instanceof RangeError)) throw fault;
@@ -77,6 +86,7 @@ async function record(
   return {
     stored: written.stored,
     receipt: { entries: named.map((backend) => entryOf(prepared, { backend, puts: called.puts })) },
+    ...(written.trashed === undefined ? {} : { trashed: written.trashed }),
   };
 }
 
@@ -137,8 +147,12 @@ function withPuts(states: BackendStates, puts: ReadonlyMap<string, PutResult>): 
   return Object.fromEntries(named);
 }
 
-function auditOf({ target, isLoginTarget }: CommitDeps, prepared: PreparedWrite): Mutation[] {
-  const { job: { kind, operation, auditAs, name }, options, stored, plan, named } = prepared;
+function auditOf(
+  { target, isLoginTarget }: CommitDeps,
+  prepared: PreparedWrite,
+  { names: groups }: GroupCleanup,
+): Mutation[] {
+  const { job: { kind, operation, auditAs, name }, options, stored, plan, named, password } = prepared;
   return contentAuditEntries({ name: target, isLoginTarget }, {
     actor: options.actor,
     action: writeAction(kind, auditAs ?? operation),
@@ -146,76 +160,8 @@ function auditOf({ target, isLoginTarget }: CommitDeps, prepared: PreparedWrite)
     name: plan.after.content?.name ?? stored?.content.name ?? name,
     before: stored?.content ?? null,
     after: plan.after.content,
-    setsPassword: options.password !== undefined,
+    setsPassword: options.password !== undefined || (auditAs === "restore" && password !== undefined),
     backends: named,
+    groups,
   });
-}
-
-export interface GroupCleanupDeps {
-  readonly directory: TargetDirectory;
-  readonly remotes: ReadonlyMap<string, Backend>;
-  readonly store: Store;
-  readonly outbox: Outbox;
-  readonly locks: KeyedLocks;
-}
-
-export interface GroupCleanup {
-  readonly changes: readonly OutboxChange[];
-  /** Call it after the commit, also after a failed one. */
-  release(): void;
-}
-
-const NONE: GroupCleanup = { changes: [], release: () => undefined };
-
-/**
- * Queues the groups that a user leaves for the backends. Holds the locks of the groups until `release`. A write of a group never waits for the
- * lock of a user, so there is no deadlock.
- */
-export async function queueGroupCleanup(
-  deps: GroupCleanupDeps,
-  { stored, next }: { stored: Stored | null; next: Content | null },
-): Promise<GroupCleanup> {
-  const holders = [...deps.remotes.values()].filter(({ holds }) => holds.groups);
-  if (stored === null || holders.length === 0 || !isLeaving(stored.content, next)) return NONE;
-  const releases: Release[] = [];
-  const release = () => releases.forEach((one) => one());
-  try {
-    const changes: OutboxChange[] = [];
-    for (const name of stored.groups.toSorted(byLock)) {
-      releases.push(await deps.locks.hold(lockKey("group", name)));
-      changes.push(...await queueGroup(deps, { name, holders }));
-    }
-    return { changes, release };
-  } catch (fault) {
-    release();
-    throw fault;
-  }
-}
-
-/** A fixed order, so that two users who leave the same groups cannot deadlock. */
-function byLock(a: string, b: string): number {
-  return lockKey("group", a) < lockKey("group", b) ? -1 : 1;
-}
-
-function isLeaving(before: Content, next: Content | null): boolean {
-  if (before.kind !== "user") return false;
-  return next === null || (before.active && next.kind === "user" && !next.active);
-}
-
-async function queueGroup(
-  { directory, outbox }: GroupCleanupDeps,
-  { name, holders }: { name: string; holders: readonly Backend[] },
-): Promise<OutboxChange[]> {
-  const group = await directory.read("group", canonicalName(name));
-  if (group === null) return [];
-  const changes: OutboxChange[] = [];
-  for (const { name: backend } of holders) {
-    const state = group.backends[backend];
-    // A group that differs belongs to that backend. A pending write already delivers the current group.
-    if (!hasResource(state) || state?.differs !== undefined) continue;
-    const known = await outbox.find(backend, "group", name);
-    const entry = { backend, kind: "group", name: group.content.name, operation: "put" } as const;
-    changes.push(outbox.add({ ...entry, remoteId: state?.remoteId }, known));
-  }
-  return changes;
 }

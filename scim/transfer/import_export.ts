@@ -11,17 +11,17 @@ import { createCsvWriter } from "./csv_writer.ts";
 import { checkUploaded, readUpload } from "./upload.ts";
 import { validNames } from "./validate_rows.ts";
 
-/** @param deps.publicUrl the beginning of the addresses of resources. */
-export function createTransfer({ clock, publicUrl }: { clock: Clock; publicUrl: string }) {
+/** @param deps.http its URL is the beginning of the addresses of resources; it can change. */
+export function createTransfer({ clock, http }: { clock: Clock; http: { readonly publicUrl: string } }) {
   return {
     readUpload,
     checkRow: checkUploaded,
     soundNames: validNames,
     readRows: parseBulkRows,
     write: (target: Target, request: BulkRequest) => writeBulk(target, request, { clock }),
-    lines: (target: RenderedTarget, stored: Stored) => resourceLines(target, stored, { publicUrl }),
+    lines: (target: RenderedTarget, stored: Stored) => resourceLines(target, stored, http),
     table: createCsvWriter,
-    resourceText: (target: RenderedTarget, stored: Stored) => renderStored(target, stored, { publicUrl }),
+    resourceText: (target: RenderedTarget, stored: Stored) => renderStored(target, stored, http),
   };
 }
 

@@ -25,9 +25,10 @@ const PURE_RADIUS = [
   "radius/conversation/login_record.ts",
   "radius/factors/pairing.ts",
   "radius/factors/totp.ts",
+  "radius/policy/policy.ts",
 ];
 /** What runs in a browser: the tables of the flow and of the protocol, and names. */
-const BROWSER = ["radius/protocol/", "radius/flow/", "platform/device_label.ts"];
+const BROWSER = ["radius/protocol/", "radius/flow/", "radius/policy/policy.ts", "platform/device_label.ts"];
 const EVERYTHING = [""];
 
 /** `""` stands for every room of the program, never for tests. */
@@ -53,6 +54,7 @@ export const ROOMS: readonly RoomRow[] = [
       ...BROWSER,
       "scim/schema/contact_values.ts",
       "platform/audit_actions.ts",
+      "platform/client_guides.ts",
       "platform/client_settings.ts",
       "platform/client_values.ts",
       "platform/addresses.ts",

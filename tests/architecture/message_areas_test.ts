@@ -11,7 +11,6 @@ const AREAS: Readonly<Record<string, readonly string[]>> = {
   "web/app": SHARED,
   "web/components": SHARED,
   "web/pages/live/onboarding.tsx": ["firstrun", ...SHARED],
-  "web/pages/settings": ["settings", "meanings", ...SHARED],
   "account": ["account", "common", "errors"],
   "device": ["device", "errors"],
   "approval": ["approve"],

@@ -13,7 +13,7 @@ import {
 import { DataDirFault, DataDirInUse, openDataDir } from "../../platform/data_dir.ts";
 import { openOfflineAdmin } from "../../cli/offline_admin.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
-import { configOf } from "../platform/config/samples.ts";
+import { configOf, settingsFileOf } from "../platform/config/samples.ts";
 import { createManualClock, eventually, type ManualClock } from "../upstream/manual_clock.ts";
 import { openStandIn } from "./operator.ts";
 
@@ -39,8 +39,9 @@ async function openWorld(
   const home = await Deno.makeTempDir({ prefix: "countersign-admin-" });
   const dataDir = `${home}/data`;
   const clock = createManualClock();
-  const config = configOf(`[server]\ndata_dir = ${JSON.stringify(dataDir)}\nlog_level = "error"\n`);
-  const connection = openAdminConnection(config, { masterKeyHex, clock, openOffline });
+  const toml = `[server]\ndata_dir = ${JSON.stringify(dataDir)}\nlog_level = "error"\n`;
+  const settingsFile = settingsFileOf(toml);
+  const connection = openAdminConnection(configOf(toml), { masterKeyHex, settingsFile, clock, openOffline });
   return {
     dataDir,
     socket: `${dataDir}/control.sock`,

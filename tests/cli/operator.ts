@@ -8,7 +8,8 @@ import { listenControl } from "../../platform/control_listener.ts";
 import { openDataDir } from "../../platform/data_dir.ts";
 import { createLog } from "../../platform/log.ts";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
-import { configOf } from "../platform/config/samples.ts";
+import { LiveSettings } from "../../platform/config/live_settings.ts";
+import { settingsFileOf } from "../platform/config/samples.ts";
 import { type Ended, runProgram } from "../support/child.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -69,23 +70,24 @@ export async function openStandIn(
   const clock = systemClock;
   const dataDir = await openDataDir(path, { random, masterKeyHex: "" });
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
+  const settings = new LiveSettings({ file: settingsFileOf(toml), ...dataDir, clock, log });
+  await settings.load();
   const composition = await compose({
-    config: configOf(toml),
-    settings: [],
+    settings,
     dataDir,
     dist: NO_DIST,
     clock,
     random,
     log,
     startedMs: clock.nowMs(),
-    anySecret: "unused",
+    generatedSecret: "unused",
     radiusListeners: [],
     isHttpServing: () => true,
   });
   const source = {
     ...dataDir,
     clock,
-    settings: lifetimesOf(configOf(toml)),
+    settings: lifetimesOf(settings.config),
     version: VERSION,
     log,
   };

@@ -208,7 +208,7 @@ Deno.test("setUp() does not restore a role that was removed while the new passwo
     clock: systemClock,
     random,
     log: createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined }),
-    publicUrl: site.origin,
+    http: { publicUrl: site.origin },
     configAdmins: [],
     hasher: {
       ...hasher,

@@ -9,9 +9,10 @@ import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { CONNECT_ACTIONS } from "./actions/connect_actions.ts";
 import { type ApiActions, type AuditedAction, openStage, type Stage } from "./actions/api_action.ts";
 import { PEOPLE_ACTIONS } from "./actions/people_actions.ts";
+import { POLICY_ACTIONS } from "./actions/policy_actions.ts";
 import { SIGN_IN_ACTIONS } from "./actions/sign_in_actions.ts";
 
-const ACTIONS: ApiActions = { ...SIGN_IN_ACTIONS, ...PEOPLE_ACTIONS, ...CONNECT_ACTIONS };
+const ACTIONS: ApiActions = { ...SIGN_IN_ACTIONS, ...PEOPLE_ACTIONS, ...CONNECT_ACTIONS, ...POLICY_ACTIONS };
 const TRIES = 400;
 
 type AuditRecord = Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { Metafile } from "esbuild";
-import { sharedModules } from "../../console/build/bundle.ts";
+import { sharedModules, tableModules } from "../../console/build/bundle.ts";
 
 /** A build in which each file has the given octets and imports; `a -> b` loads b later. */
 function metafile(files: Readonly<Record<string, { octets: number; imports?: string[]; lazy?: string[] }>>) {
@@ -57,6 +57,27 @@ Deno.test("sharedModules() shares a small module of two if its imports are small
     single: { octets: 10 },
   };
   assertEquals(sharedModules(metafile({ ...files, ...pages(used) }), "main"), ["small", "tiny"]);
+});
+
+Deno.test("tableModules() separates what only pages with a table import", () => {
+  const table = "web/components/data_table.tsx";
+  const used = Object.fromEntries(
+    PAGES.map((page) => [page, page === "p5" ? ["button"] : [table, "button"]]),
+  );
+  const files = {
+    main: { octets: 10, lazy: PAGES },
+    [table]: { octets: 9000, imports: ["sorting"] },
+    sorting: { octets: 900 },
+    button: { octets: 900 },
+  };
+  const shared = ["button", "sorting", table];
+  const { paths, users } = tableModules(metafile({ ...files, ...pages(used) }), { script: "main", shared });
+  assertEquals([paths, [...users]], [["sorting", table], ["p1", "p2", "p3", "p4"]]);
+  const none = { main: { octets: 10, lazy: PAGES }, button: { octets: 900 } };
+  assertEquals(
+    tableModules(metafile({ ...none, ...pages({}) }), { script: "main", shared: ["button"] }).paths,
+    [],
+  );
 });
 
 Deno.test("sharedModules() shares nothing in a page without lazy modules", () => {

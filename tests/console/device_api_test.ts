@@ -155,7 +155,7 @@ Deno.test("createDeviceApi() deletes the cookie with the last pairing", async ()
 });
 
 Deno.test("createHttpApp() answers 404 with a message at /device when an external service is used", async () => {
-  await using site = await startConsole({ change: (deps) => ({ ...deps, phone: null }) });
+  await using site = await startConsole({ change: (deps) => ({ ...deps, phone: () => null }) });
   const page = await site.call("/device");
   assertEquals(page.status, 404);
   assertMatch(await page.text(), /external second-factor service/);

@@ -2,7 +2,8 @@
 
 import { signal } from "@preact/signals";
 import { assert, assertEquals } from "@std/assert";
-import { findSlowSteps, LoginList } from "../../console/web/pages/live/login_list.ts";
+import { LoginList } from "../../console/web/pages/live/login_list.ts";
+import { findSlowSteps } from "../../console/web/pages/live/live_counts.ts";
 import { radclientText } from "../../console/web/pages/live/packets_view.tsx";
 import { conversation, ended } from "../fakes/console_gateway.ts";
 

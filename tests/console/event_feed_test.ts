@@ -19,7 +19,11 @@ function setUp() {
   const watch = createFakeWatch();
   const secondFactorAdmin = createFakeSecondFactorAdmin(() => Promise.resolve());
   const outbox = createFakeOutbox();
-  const feed = new LiveFeed({ clock, watch, secondFactorAdmin, outbox, random: createSystemRandom() });
+  const feed = new LiveFeed({
+    ...{ clock, watch, random: createSystemRandom() },
+    secondFactorAdmin: () => secondFactorAdmin,
+    outbox: () => outbox,
+  });
   return { clock, watch, secondFactorAdmin, outbox, feed };
 }
 

@@ -5,12 +5,19 @@ import { matchingItems, type PaletteItem } from "../../console/web/app/palette.t
 import { createSelection } from "../../console/web/app/selection.ts";
 import { createToasts } from "../../console/web/app/toasts.tsx";
 import { createPageLoader, preloadPage } from "../../console/web/app/page_loader.ts";
-import { matchRoute, PAGE_ROUTES, type PageRoute, sidebarRoutes } from "../../console/web/app/routes.ts";
+import {
+  matchRoute,
+  openableRoutes,
+  PAGE_ROUTES,
+  type PageRoute,
+  sidebarRoutes,
+} from "../../console/web/app/routes.ts";
+import { REDIRECT_PATTERNS, redirectedPath } from "../../console/web/app/redirects.ts";
 import { Router } from "../../console/web/app/router.ts";
 import { signal } from "@preact/signals";
 import type { Models, Overlay } from "../../console/web/app/app_context.ts";
 import { listenForFrameKeys } from "../../console/web/app/app.tsx";
-import { addShortcuts } from "../../console/web/app/shortcuts.ts";
+import { activeShortcuts, addShortcuts } from "../../console/web/app/shortcuts.ts";
 import { PAGE_IMPORTS } from "../../console/web/app/page_imports.ts";
 
 const ROWS: readonly [string, PageRoute][] = Object.entries(PAGE_ROUTES);
@@ -21,7 +28,7 @@ Deno.test("matchRoute() finds every route by its own pattern, and the home page 
     assertEquals(matchRoute(path)?.name, name, path);
     for (const value of Object.values(matchRoute(path)?.params ?? {})) assertEquals(value, "x y");
   }
-  assertEquals(matchRoute("/")?.name, "live");
+  assertEquals(matchRoute("/")?.name, "overview");
 });
 
 Deno.test("matchRoute() accepts no empty segment and no longer path, and survives a bad escape", () => {
@@ -36,10 +43,28 @@ Deno.test("matchRoute() accepts no empty segment and no longer path, and survive
 Deno.test("PLACES gives each place its own address and key, and the navigation bar of small screens at most four", () => {
   const patterns = ROWS.map(([, { pattern }]) => pattern.replace(/:\w+/g, ":"));
   assertEquals(new Set(patterns).size, patterns.length);
-  const keys = sidebarRoutes().flatMap(([, { sidebar }]) => sidebar.key ?? []);
+  const keys = openableRoutes().flatMap(([, { key }]) => key ?? []);
   assertEquals(new Set(keys).size, keys.length);
   assert(sidebarRoutes().filter(([, { sidebar }]) => sidebar.isInBottomBar).length <= 4);
   assertEquals(Object.keys(PAGE_IMPORTS).toSorted(), Object.keys(PAGE_ROUTES).toSorted());
+});
+
+Deno.test("redirectedPath() leads each name of a page to its address, and nothing else", () => {
+  const rows = [
+    ["/directories", "/targets"],
+    ["/connectors/hq", "/targets/hq"],
+    ["/authenticators", "/devices"],
+    ["/administrators", "/access"],
+    ["/reports", "/charts"],
+    ["/users", null],
+    ["/constructor", null],
+    ["/", null],
+  ] as const;
+  for (const [from, to] of rows) assertEquals(redirectedPath(from), to, from);
+  for (const pattern of REDIRECT_PATTERNS) {
+    assertEquals(matchRoute(pattern), null, pattern);
+    assert(matchRoute(redirectedPath(pattern) ?? "") !== null || pattern.endsWith("/:id"), pattern);
+  }
 });
 
 function setUpRouter(prepare: (path: string) => Promise<void> | null) {
@@ -90,6 +115,29 @@ Deno.test("Router restores the scroll position of a page when the user comes bac
   at("/live");
   router.refresh();
   assertEquals([router.path.value, router.scrollTopPx.value], ["/live", 700]);
+});
+
+Deno.test("Router.block() asks before another page is opened, but not within the pages that share the input", () => {
+  const { router, bar, at } = setUpRouter(() => null);
+  const asked: (() => void)[] = [];
+  router.go("/settings/limits");
+  const release = router.block((proceed) => asked.push(proceed), { within: "/settings" });
+  for (const path of ["/settings/factors", "/settings", "/settings/limits?q=lock#factors.lockout.failures"]) {
+    router.go(path);
+  }
+  bar.history.state = null;
+  at("/settings/factors");
+  router.refresh();
+  assertEquals([router.path.value, asked.length], ["/settings/factors", 0]);
+  router.go("/settings-of-others");
+  at("/users");
+  router.refresh();
+  assertEquals([router.path.value, asked.length], ["/settings/factors", 2]);
+  asked[0]?.();
+  assertEquals(router.path.value, "/settings-of-others");
+  release();
+  router.go("/users");
+  assertEquals([router.path.value, asked.length], ["/users", 2]);
 });
 
 Deno.test("createPageLoader() fetches once, reports a failure, and tries again", async () => {
@@ -200,5 +248,16 @@ Deno.test("listenForFrameKeys() ends both listeners, so that a second frame runs
   } finally {
     globalThis.HTMLElement = original;
     removeRows();
+  }
+});
+
+Deno.test("the page of a link adds its shortcuts before the frame, and they still come last and win", () => {
+  const add = (label: "live.key_close" | "shell.key_back", options?: { isFrame: boolean }) =>
+    addShortcuts(() => [{ keys: "Escape", label, run: () => {} }], options);
+  const removals = [add("live.key_close"), add("shell.key_back", { isFrame: true })];
+  try {
+    assertEquals(activeShortcuts().map(({ label }) => label), ["shell.key_back", "live.key_close"]);
+  } finally {
+    for (const remove of removals) remove();
   }
 });

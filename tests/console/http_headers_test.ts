@@ -73,7 +73,6 @@ const API: readonly Asked[] = CONSOLE_ROUTES.map(({ method, path }) => ({
   ...(method === "GET" ? {} : { body: "{}", headers: JSON_HEADERS }),
 }));
 const PAGES: readonly Asked[] = [
-  "/",
   "/device",
   ...Object.values(PAGE_ROUTES).map(({ pattern }) => filled(pattern)),
 ].map((path) => ({ what: `page ${path}`, path, kind: "page", status: 200 }));
@@ -98,6 +97,8 @@ const SCIM_TYPE = { "content-type": "application/scim+json" };
 const OVER = " ".repeat(1024 * 1024 + 1);
 const OTHERS: readonly Asked[] = [
   { what: "a page's head", path: "/live", method: "HEAD", kind: "page", status: 200 },
+  { what: "the root", path: "/?q=ada", status: 302 },
+  { what: "another name of a page", path: "/directories/hq", status: 302 },
   { what: "an asset", path: "/assets/web.js", kind: "asset", status: 200 },
   {
     what: "an asset that is held already",

@@ -12,7 +12,7 @@ import { approval, conversation } from "../fakes/console_gateway.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
 
 const ANSWERS: readonly (readonly [path: string, method: string, status: number])[] = [
-  ["/", "GET", 200],
+  ["/", "GET", 302],
   ["/live", "GET", 200],
   ["/setup", "GET", 200],
   ["/device", "GET", 200],
@@ -29,7 +29,7 @@ const ANSWERS: readonly (readonly [path: string, method: string, status: number]
   ["/console/api/session", "PATCH", 404],
   ["/device/api/nothing", "POST", 404],
   ["/live", "PUT", 404],
-  ["/", "HEAD", 200],
+  ["/live", "HEAD", 200],
   ["/openapi.json", "GET", 500],
 ];
 Deno.test("createHttpApp() puts the security headers on every answer", async (t) => {
@@ -103,7 +103,7 @@ Deno.test("assetResponse() lets browsers cache a file for ever, and answers 304 
     const again = await site.call("/assets/web.js", { headers: { "if-none-match": held } });
     assertEquals([again.status, await again.text()], [304, ""]);
   }
-  const page = await site.call("/");
+  const page = await site.call("/live");
   assertEquals(page.headers.get("cache-control"), "no-cache");
   const html = await page.text();
   assertStringIncludes(html, '<script type="module" src="/assets/web.js"></script>');

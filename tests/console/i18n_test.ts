@@ -1,7 +1,7 @@
 // The message catalogues: the same keys and placeholders in each language, and a message for every code of the server.
 
 import { assert, assertEquals } from "@std/assert";
-import { listSettings } from "../../platform/config/settings_view.ts";
+import { ALL_SETTINGS } from "../../platform/config/list_settings.ts";
 import { ERROR_CODES, type ErrorRow } from "../../console/api/error_codes.ts";
 import { catalogueJson } from "../../console/build/build.ts";
 import de from "../../console/web/i18n/de.json" with { type: "json" };
@@ -10,7 +10,6 @@ import {
   type Catalogue,
   formatMessage,
   type Language,
-  LANGUAGES,
   type Message,
 } from "../../console/web/i18n/catalogue.ts";
 import { activateCatalogue, errorMessage, findMessage, locale, t } from "../../console/web/i18n/translate.ts";
@@ -18,8 +17,6 @@ import { REQUEST_REFUSALS } from "../../radius/server/request.ts";
 import { DROP_REASONS } from "../../radius/protocol/drop_reasons.ts";
 
 const CATALOGUES: Readonly<Record<Language, Catalogue>> = { en, de };
-/** In English, the table of the settings has the sentences of this area, and the server sends them. */
-const MEANINGS = "meanings.";
 /** In English, the table of the API has the messages of these codes. */
 const TRANSLATED_ERRORS: ReadonlySet<string> = new Set(
   Object.entries<ErrorRow>(ERROR_CODES).filter(([, { isDetailed }]) => !isDetailed)
@@ -31,9 +28,7 @@ const placeholdersOf = (message: Message) =>
   [...new Set(textsOf(message).flatMap((text) => text.match(/\{\w+\}/g) ?? []))].toSorted();
 
 for (const [language, catalogue] of Object.entries(CATALOGUES)) {
-  const rows = Object.entries(catalogue).filter(([key]) =>
-    !key.startsWith(MEANINGS) && !TRANSLATED_ERRORS.has(key)
-  );
+  const rows = Object.entries(catalogue).filter(([key]) => !TRANSLATED_ERRORS.has(key));
 
   Deno.test(`the catalogue ${language}.json has the keys of en.json, sorted, and no empty text`, () => {
     assertEquals(rows.map(([key]) => key), Object.keys(en).toSorted());
@@ -72,14 +67,25 @@ for (const [language, catalogue] of Object.entries(CATALOGUES)) {
   });
 }
 
-Deno.test("each catalogue except the English one has a sentence for each setting, and for nothing else", () => {
-  const keys = listSettings({ values: new Map() }).map(({ key }) => MEANINGS + key).toSorted();
-  for (const language of LANGUAGES.filter((one) => one !== "en")) {
-    const rows = Object.entries(CATALOGUES[language]).filter(([key]) => key.startsWith(MEANINGS));
-    assertEquals(rows.map(([key]) => key).toSorted(), keys, language);
-    for (const [key, text] of rows) {
-      assert(typeof text === "string" && text !== "" && !text.endsWith("."), key);
+Deno.test("each catalogue has a label and a sentence for each setting, and for nothing else", () => {
+  const slugs = [...ALL_SETTINGS.keys()].map((key) => key.replaceAll(".", "_"));
+  for (const [language, catalogue] of Object.entries(CATALOGUES)) {
+    for (const start of ["settings.name_", "settings.help_"]) {
+      const keys = Object.keys(catalogue).filter((key) => key.startsWith(start));
+      assertEquals(keys, slugs.map((slug) => start + slug).toSorted(), language);
     }
+    const sentences = slugs.map((slug) => catalogue[`settings.help_${slug}`]);
+    assertEquals(sentences.filter((text) => typeof text !== "string" || !text.endsWith(".")), [], language);
+  }
+});
+
+Deno.test("each catalogue has a label for each choice of a setting", () => {
+  const keys = [...ALL_SETTINGS].flatMap(([key, { kind: { control: { choices = [] } } }]) =>
+    choices.map((choice) => `settings.option_${key.replaceAll(".", "_")}_${choice}`)
+  );
+  for (const [language, catalogue] of Object.entries(CATALOGUES)) {
+    const labels = Object.keys(catalogue).filter((key) => /^settings\.option_(?!default$)/.test(key));
+    assertEquals(labels, keys.toSorted(), language);
   }
 });
 

@@ -8,7 +8,7 @@ import { CLIENT_RULES } from "../fakes/client_rules.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
-import { auditObjectHref } from "../../console/web/app/routes.ts";
+import { auditObjectHref } from "../../console/web/app/audit_links.ts";
 import { auditHref } from "../../console/web/components/page_layout.tsx";
 import { changeRows } from "../../console/web/pages/audit/change_text.tsx";
 

@@ -2,7 +2,12 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { signal } from "@preact/signals";
-import { type LoginFilter, LoginList, MAX_LOGINS } from "../../console/web/pages/live/login_list.ts";
+import {
+  LINGER_MS,
+  type LoginFilter,
+  LoginList,
+  MAX_LOGINS,
+} from "../../console/web/pages/live/login_list.ts";
 import type { LiveMessage, LiveSnapshot } from "../../console/api/api_types.ts";
 import type { ConversationView } from "../../radius/ports.ts";
 import { conversation, ended } from "../fakes/console_gateway.ts";
@@ -116,6 +121,9 @@ const FILTERS: readonly (readonly [filter: Partial<LoginFilter>, users: string[]
   [{ state: "AWAIT_SMS_DELIVERED_PASSCODE" }, ["cyd"]],
   [{ state: "accepted" }, ["dan"]],
   [{ state: "live" }, ["cyd", "Bob", "ada"]],
+  [{ state: "waiting" }, ["cyd", "Bob", "ada"]],
+  [{ state: "factor" }, []],
+  [{ state: "waiting", client: "wifi" }, ["cyd"]],
   [{ state: "nonsense" }, []],
   [{ state: "SECONDFACTOR_AWAIT_DEVICE_APPROVAL", text: "ada" }, ["ada"]],
 ];
@@ -139,4 +147,51 @@ Deno.test("LoginList accepts 1,000 changes at once when it is full", () => {
   const shown = users();
   assertEquals([new Set(shown).size, shown.every((user) => user.includes("user-1"))], [shown.length, true]);
   assert(shown.length > 0);
+});
+
+const PHONE = "SECONDFACTOR_AWAIT_DEVICE_APPROVAL";
+for (const state of [PHONE, "waiting", "live"]) {
+  Deno.test(`LoginList filtered by ${state} shows a login that ended for five more seconds`, () => {
+    const { bring, board, users } = setUp({ state });
+    bring(conversation(1, { user: "ada" }), conversation(2, { user: "bob" }));
+    bring(ended(conversation(1, { user: "ada" }), { outcome: "accepted", row: "approved", atMs: 1 }));
+    board.show(1_000_000);
+    assertEquals(users(), ["bob", "ada"]);
+    board.show(1_000_000 + LINGER_MS - 1);
+    assertEquals(users(), ["bob", "ada"]);
+    board.show(1_000_000 + LINGER_MS);
+    assertEquals(users(), ["bob"]);
+  });
+}
+
+Deno.test("LoginList keeps a login that left the filtered step while it goes through others", () => {
+  const { bring, board, users } = setUp({ state: "CHOOSE_WHICH_MULTIFACTOR" });
+  bring(conversation(1, { step: "CHOOSE_WHICH_MULTIFACTOR" }));
+  bring(conversation(1));
+  bring(ended(conversation(1), { outcome: "rejected", row: "not_approved", atMs: 1 }));
+  board.show(0);
+  assertEquals(users(), ["ada"]);
+  board.show(LINGER_MS);
+  assertEquals(users(), []);
+});
+
+Deno.test("LoginList does not add a login to a filter that it never matched", () => {
+  const { bring, board, users } = setUp({ state: "AWAIT_SMS_DELIVERED_PASSCODE" });
+  bring(conversation(1));
+  bring(ended(conversation(1), { outcome: "accepted", row: "approved", atMs: 1 }));
+  board.show(0);
+  assertEquals(users(), []);
+});
+
+Deno.test("LoginList removes nothing while it is paused", () => {
+  const { bring, board, users } = setUp({ state: PHONE });
+  bring(conversation(1));
+  bring(ended(conversation(1), { outcome: "accepted", row: "approved", atMs: 1 }));
+  board.show(0);
+  board.pause(true);
+  board.show(LINGER_MS);
+  assertEquals(users(), ["ada"]);
+  board.pause(false);
+  board.show(LINGER_MS);
+  assertEquals(users(), []);
 });

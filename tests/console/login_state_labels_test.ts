@@ -13,7 +13,8 @@ import {
   stateLabel,
   STEP_NAMES,
 } from "../../console/web/app/login_state_labels.ts";
-import { EFFECTS, FLOW, type FlowRow } from "../../radius/flow/flow.ts";
+import { EFFECTS } from "../../radius/flow/effects.ts";
+import { FLOW, type FlowRow } from "../../radius/flow/flow.ts";
 import { isStep, PASSAGES, STEPS } from "../../radius/protocol/steps.ts";
 
 const CATALOGUES = { en, de };
@@ -62,7 +63,7 @@ Deno.test("every row that a login can pass without a rejection has an explanatio
 });
 
 Deno.test("an explanation uses only the values that explanations carry", () => {
-  const known = new Set(["user", "client", "source", "seconds", "count", "since", "by"]);
+  const known = new Set(["user", "client", "source", "seconds", "count", "since", "by", "policy"]);
   const ofSimilarUser = new Set(["name", "affix", "client"]);
   for (const [language, messages] of Object.entries(CATALOGUES)) {
     for (const [key, text] of Object.entries(messages)) {

@@ -42,7 +42,7 @@ async function openAccounts(changes: Partial<AdminRecord> = {}): Promise<Account
         clock: systemClock,
         random,
         log: createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined }),
-        publicUrl: "http://localhost",
+        http: { publicUrl: "http://localhost" },
         configAdmins: [],
         hasher,
       }),

@@ -68,7 +68,7 @@ Deno.test("the set-up link of each node is valid until one is used, and every no
     const onSetUp = () => Promise.resolve(void removed.push(name));
     const log = { error: () => undefined, info: () => undefined, warn: () => undefined } as never;
     const vault = createVault(new Uint8Array(32).fill(7), random);
-    const deps = { store, vault, clock, random, log, configAdmins: [], publicUrl: "http://gate" };
+    const deps = { store, vault, clock, random, log, configAdmins: [], http: { publicUrl: "http://gate" } };
     return { store, admins: new AdminStore({ ...deps, onSetUp }) };
   };
   const [a, b] = [await open("a"), await open("b")];

@@ -1,23 +1,26 @@
-// The columns of a table at every width: names stay readable, and columns of low priority disappear first.
+// The columns of a table at every width: names stay readable, columns of low priority disappear first, and long contents get the room.
 
 import { assert, assertEquals } from "@std/assert";
-import { type ColumnWidth, layOutColumns } from "../../console/web/components/data_table.tsx";
+import { cardColumns, type ColumnWidth, layOutColumns } from "../../console/web/components/table_layout.ts";
 
-/** The list of users. */
+/** The list of users, with the menu of the row. */
 const USERS: readonly ColumnWidth[] = [
-  {},
-  { wideOnly: true },
-  { wideOnly: true, width: "18%" },
-  { width: "124px", narrow: "116px" },
-  { wideOnly: true, width: "150px" },
-  { wideOnly: true, width: "84px" },
-  { wideOnly: true, width: "130px" },
+  { min: 160 },
+  { min: 150 },
+  { width: "128px" },
+  { width: "140px", priority: 2 },
+  { min: 150, priority: 2 },
+  { min: 180, priority: 3 },
+  { width: "84px", priority: 3 },
+  { width: "130px", priority: 3 },
+  { width: "52px", isPinned: true },
 ];
 
-const at = (widthPx: number, columns = USERS) => layOutColumns(columns, { widthPx, isNarrow: widthPx < 552 });
+const at = (widthPx: number, columns = USERS, needsPx: readonly number[] = []) =>
+  layOutColumns(columns, { widthPx, needsPx });
 
-Deno.test("layOutColumns() never makes a name narrower than 140 px, from a phone to a wide screen", () => {
-  for (let widthPx = 264; widthPx < 2000; widthPx += 7) {
+Deno.test("layOutColumns() never makes a name narrower than 140 px, from a tablet to a wide screen", () => {
+  for (let widthPx = 220; widthPx < 2000; widthPx += 7) {
     const { shown, widthsPx } = at(widthPx);
     for (const [place, index] of shown.entries()) {
       const { width = "" } = USERS[index] ?? {};
@@ -28,26 +31,35 @@ Deno.test("layOutColumns() never makes a name narrower than 140 px, from a phone
   }
 });
 
-Deno.test("layOutColumns() hides the last columns of low priority first, and the first column never", () => {
-  assertEquals(at(1200).shown, [0, 1, 2, 3, 4, 5, 6]);
-  assertEquals(at(800).shown, [0, 1, 2, 3, 4, 5]);
-  assertEquals(at(600).shown, [0, 1, 2, 3]);
-  assertEquals(at(300).shown, [0, 3]);
-  assertEquals(at(200).shown, [0]);
+Deno.test("layOutColumns() hides columns by priority, the last one first, but never the first one and the menu", () => {
+  const rows: readonly (readonly [number, readonly number[]])[] = [
+    [1180, [0, 1, 2, 3, 4, 5, 6, 7, 8]],
+    [1100, [0, 1, 2, 3, 4, 5, 6, 8]],
+    [1000, [0, 1, 2, 3, 4, 5, 8]],
+    [800, [0, 1, 2, 3, 4, 8]],
+    [640, [0, 1, 2, 3, 8]],
+    [500, [0, 1, 2, 8]],
+    [400, [0, 1, 8]],
+    [220, [0, 8]],
+  ];
+  for (const [widthPx, shown] of rows) assertEquals(at(widthPx).shown, shown, `${widthPx} px`);
 });
 
-Deno.test("layOutColumns() hides a column of text before a column of actions", () => {
-  const columns: readonly ColumnWidth[] = [{}, {}, { width: "120px" }];
-  assertEquals(at(500, columns).shown, [0, 1, 2]);
-  assertEquals(at(390, columns).shown, [0, 2]);
-  const fixed: readonly ColumnWidth[] = [{}, { width: "100px" }, { width: "104px" }];
-  assertEquals(at(264, fixed).shown, [0, 2]);
+Deno.test("layOutColumns() gives long contents the room before it distributes the rest", () => {
+  const columns: readonly ColumnWidth[] = [{}, {}, { width: "100px" }];
+  assertEquals(at(780, columns, [400, 0]).widthsPx, [400 + 70, 140 + 70, 100]);
+  // Not enough room: both get the same part of what they need.
+  assertEquals(at(580, columns, [340, 340]).widthsPx, [140 + 100, 140 + 100, 100]);
+  const mixed: readonly ColumnWidth[] = [{}, { priority: 3 }, { width: "100px" }];
+  assertEquals(at(580, mixed, [300, 340]).widthsPx, [140 + 160, 140 + 40, 100]);
+  // A column of low priority leaves what its contents do not need.
+  assertEquals(at(400, mixed, [200, 60]).widthsPx, [140 + 60 + 5, 90 + 5, 100]);
 });
 
 Deno.test("layOutColumns() distributes the remaining width by the percentages", () => {
-  const { widthsPx } = layOutColumns([{}, { width: "60%" }, { width: "100px" }], {
-    widthPx: 780,
-    isNarrow: false,
-  });
-  assertEquals(widthsPx, [140 + 100, 140 + 300, 100]);
+  assertEquals(at(780, [{}, { width: "60%" }, { width: "100px" }]).widthsPx, [140 + 100, 140 + 300, 100]);
+});
+
+Deno.test("cardColumns() leaves out the columns of low priority", () => {
+  assertEquals(cardColumns(USERS), [0, 1, 2, 3, 4, 8]);
 });

@@ -10,8 +10,8 @@ import {
   toAttributes,
   toUserForm,
   type UserForm,
-  valueText,
 } from "../../console/web/pages/users/user_form.ts";
+import { valueText } from "../../console/web/pages/users/attribute_text.ts";
 import type { JsonObject } from "../../scim/schema/resource.ts";
 import fc from "../packages/fast_check.ts";
 

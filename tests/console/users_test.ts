@@ -77,6 +77,7 @@ Deno.test("users: create, read, change, deactivate and delete; each change has i
     mail: "ada@example.org",
     active: false,
     groups: 0,
+    lastSignInMs: null,
     factors: [],
     unverified: [],
     locked: false,

@@ -3,7 +3,7 @@
 
 import { assertEquals } from "@std/assert";
 import { assignSlots, type NextSlots } from "../../console/web/components/virtual_list.tsx";
-import { NameCounters } from "../../console/web/pages/live/login_list.ts";
+import { NameCounters } from "../../console/web/pages/live/live_counts.ts";
 
 const NONE: NextSlots = { slots: new Map(), free: 0 };
 

@@ -10,4 +10,4 @@ export const secretShown = (page: Page) => page.locator(".secret pre");
 export const openAccess = (
   page: Page,
   { site, role = "owner", hash = "" }: { site: TestConsole; role?: string; hash?: string },
-) => enterAs(page, { site, role, path: `/access${hash}`, heading: "Access" });
+) => enterAs(page, { site, role, path: `/access${hash}`, heading: "Administrators" });

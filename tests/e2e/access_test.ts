@@ -4,7 +4,7 @@ import { staysOpen } from "./one_time_secret.ts";
 import { assertEquals, assertMatch } from "@std/assert";
 import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 import { PASSWORD, startConsole } from "../fakes/console_app.ts";
-import { submitPassword } from "./browser.ts";
+import { chooseRowAction, submitPassword } from "./browser.ts";
 import { openAccess, secretShown } from "./access_page.ts";
 import { consoleTests } from "./console_tests.ts";
 
@@ -56,7 +56,7 @@ test("an invitation creates one account with its role; the owner changes, disabl
   await guest.getByRole("button", { name: "Create account" }).click();
   await guest.getByRole("heading", { name: "Add a second factor" }).waitFor();
   await guest.getByRole("button", { name: "Later" }).click();
-  await guest.getByRole("heading", { name: "Live", level: 1 }).waitFor();
+  await guest.getByRole("heading", { name: "Sign-in log", level: 1 }).waitFor();
   const again = await theirs.newPage();
   await again.goto(link);
   assertMatch(await again.getByRole("alert").innerText(), /not valid/);
@@ -107,7 +107,7 @@ test("an API token is shown once, works, and is refused after it is revoked", as
   assertEquals(first.status, 200);
   await page.getByLabel("I have saved it").check();
   await page.getByRole("button", { name: "Done" }).click();
-  await page.getByRole("button", { name: "Revoke backup" }).click();
+  await chooseRowAction(page, { of: "backup", action: "Revoke" });
   await page.getByRole("button", { name: "Revoke token" }).click();
   await page.getByText("No API tokens yet.").waitFor();
   const after = await ask();

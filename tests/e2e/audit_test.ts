@@ -8,7 +8,7 @@ import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 import { createManualClock, PASSWORD, startConsole, type TestConsole } from "../fakes/console_app.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { assertHoldsInBothLooks, findAccessibilityProblems, laidOut } from "./page_checks.ts";
-import { browserTest, currentDist, enterAs } from "./browser.ts";
+import { browserTest, chooseRowAction, currentDist, enterAs } from "./browser.ts";
 import { consoleTests } from "./console_tests.ts";
 
 const test = consoleTests(startConsole, { role: "viewer" });
@@ -111,15 +111,17 @@ browserTest("/audit and the pages of its objects link to each other", async ({ p
   await openWithRecords(site, page);
   await page.getByRole("link", { name: "Open user:ada" }).first().click();
   await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
+  await page.getByRole("button", { name: "More ada" }).click();
   await page.getByRole("link", { name: "Audit log of ada" }).click();
   await page.getByRole("heading", { name: "Audit log", level: 1 }).waitFor();
   await page.waitForURL((url) => url.searchParams.get("object") === "user:ada");
   await page.getByRole("button", { name: "User created" }).waitFor();
-  for (const [path, name] of [["/targets/default", "default"], ["/access", "owner"]]) {
-    await page.goto(site.origin + path);
-    await page.getByRole("link", { name: `Audit log of ${name}` }).click();
-    await page.getByRole("heading", { name: "Audit log", level: 1 }).waitFor();
-  }
+  await page.goto(`${site.origin}/targets/default`);
+  await page.getByRole("link", { name: "Audit log of default" }).click();
+  await page.getByRole("heading", { name: "Audit log", level: 1 }).waitFor();
+  await page.goto(`${site.origin}/access`);
+  await chooseRowAction(page, { of: "owner", action: "Audit log" });
+  await page.getByRole("heading", { name: "Audit log", level: 1 }).waitFor();
 });
 
 browserTest(

@@ -115,6 +115,15 @@ export function browserTest(
   });
 }
 
+/** Opens the menu of a row, and chooses an action. @param of how screen readers name the row */
+export async function chooseRowAction(
+  page: Page,
+  { of, action }: { readonly of: string; readonly action: string },
+): Promise<void> {
+  await page.getByRole("button", { name: `Actions for ${of}`, exact: true }).first().click();
+  await page.getByRole("menuitem", { name: action, exact: true }).click();
+}
+
 /** Fills and submits the sign-in form on the current page. */
 export async function submitPassword(page: Page, name: string): Promise<void> {
   await page.getByLabel("Name").fill(name);
@@ -125,7 +134,7 @@ export async function submitPassword(page: Page, name: string): Promise<void> {
 /** Signs in with the form on the current page. */
 export async function signIn(page: Page, name: string): Promise<void> {
   await submitPassword(page, name);
-  await page.getByRole("heading", { name: "Live" }).waitFor();
+  await page.getByRole("heading", { name: "Sign-in log" }).waitFor();
 }
 
 /** A console that a browser can open with a prepared session. */
@@ -138,7 +147,7 @@ export interface ConsoleSite extends AsyncDisposable {
 /** Opens a page with a prepared session, for tests that do not test the sign-in. */
 export async function enterAs(
   page: Page,
-  { site, role, path = "/live", heading = "Live" }: {
+  { site, role, path = "/live", heading = "Sign-in log" }: {
     site: Pick<ConsoleSite, "origin" | "signIn">;
     role: string;
     path?: string;

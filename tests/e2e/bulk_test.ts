@@ -71,7 +71,7 @@ test("bulk: all matches beyond the page are selected; progress is shown, and the
     if (number <= 5) await site.put(`other${number}`);
   }
   await open("/users?q=match", "Users");
-  await page.getByText("1 to 50 of 60").waitFor();
+  await page.getByText("1–50 of 60").waitFor();
   await page.getByLabel("Select all on this page").check();
   await page.getByRole("button", { name: "Select all 60 matching users" }).click();
   // A minute for all of them: enough time to see the progress and to stop.

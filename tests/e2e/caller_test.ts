@@ -67,7 +67,7 @@ test("/history has the client and the caller in two columns", async ({ page, sit
   await keepHistory(site);
   // The window is resized before the page opens: a table updates its columns only in the frame after a resize.
   await page.setViewportSize({ width: 1440, height: 860 });
-  await open("/history", "History");
+  await open("/history", "Sign-in log");
   for (const [user, caller] of [["ada", CALLER], ["grace", ""]] as const) {
     const row = page.getByRole("row").filter({ hasText: user });
     assertEquals(await (await cellOf(page, row, "Client")).innerText(), "vpn-1");

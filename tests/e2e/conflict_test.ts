@@ -11,6 +11,7 @@ import { consoleTests } from "./console_tests.ts";
 import { findAccessibilityProblems } from "./page_checks.ts";
 import { holdCalls } from "./held_calls.ts";
 import { goWithin } from "./pages/page_walk.ts";
+import { runUserAction } from "./user_menu.ts";
 
 const test = consoleTests(startPeopleConsole, { role: "user_manager" });
 
@@ -39,7 +40,7 @@ const alertOf = (page: Page) => page.getByRole("dialog").getByRole("alert");
 
 test("conflict: a user's dialog names the other administrator and the time", async ({ page, site, open }) => {
   await site.put("ada", { title: "old" });
-  await open("/users/ada", "ada");
+  await open("/users/ada#profile", "ada");
   await page.getByLabel("Department").fill("analysis");
   await changeTitle(site, "owner", "new");
   await review(page);
@@ -50,9 +51,9 @@ test("conflict: a user's dialog names the other administrator and the time", asy
 
 test("conflict: a user's dialog recognizes the same administrator in another tab", async ({ page, site, open }) => {
   await site.put("ada", { title: "old" });
-  await open("/users/ada", "ada");
+  await open("/users/ada#profile", "ada");
   const other = await page.context().newPage();
-  await other.goto(`${site.origin}/users/ada`);
+  await other.goto(`${site.origin}/users/ada#profile`);
   await other.getByLabel("Title").fill("new");
   await page.getByLabel("Department").fill("analysis");
   await review(other);
@@ -64,7 +65,7 @@ test("conflict: a user's dialog recognizes the same administrator in another tab
 test("conflict: a user's dialog names no other administrator after a change of memberships", async ({ page, site, open }) => {
   await site.put("ada", { title: "old" });
   await site.putGroup("ops");
-  await open("/users/ada", "ada");
+  await open("/users/ada#profile", "ada");
   await page.getByLabel("Department").fill("analysis");
   await site.target.changeMembers("ops", { add: ["ada"], remove: [] }, {
     actor: { name: "scim:hr", source: "192.0.2.7" },
@@ -77,11 +78,10 @@ test("conflict: a user's dialog names no other administrator after a change of m
 test("conflict: the dialog of a deletion names the administrator who changed the user", async ({ page, site, open }) => {
   await site.put("ada", { title: "old" });
   await open("/users/ada", "ada");
-  const remove = page.getByRole("button", { name: "Delete", exact: true });
-  // The heading appears before the user does; the button appears with the version for the deletion.
-  await remove.waitFor();
+  // The heading appears before the user does; the menu appears with the version for the deletion.
+  await page.getByRole("button", { name: "More ada" }).waitFor();
   await changeTitle(site, "owner", "new");
-  await remove.click();
+  await runUserAction(page, "Delete");
   await page.getByRole("dialog").getByRole("button", { name: "Delete ada" }).click();
   await alertOf(page).getByText(
     new RegExp(`owner changed this on ${TIME}\\. Reload to see the latest version\\.`),
@@ -153,7 +153,7 @@ test("users: another target starts with an empty list", async ({ page, site, ope
   await open("/users", "Users");
   await page.getByLabel("Select ada").check();
   const other = await holdCalls(page, /\/console\/api\/users\?.*target=crm/);
-  const target = page.getByRole("combobox", { name: "Target" });
+  const target = page.getByRole("combobox", { name: "Directory" });
   await target.focus();
   await target.selectOption("crm");
   await other.begun;
@@ -166,7 +166,7 @@ test("users: another target starts with an empty list", async ({ page, site, ope
 test("users: the page of a user starts empty for another target", async ({ page, site, open }) => {
   await site.put("ada");
   await open("/users/ada", "ada");
-  const actions = page.getByRole("button", { name: "Deactivate" });
+  const actions = page.getByRole("button", { name: "More ada" });
   await actions.waitFor();
   const other = await holdCalls(page, /\/console\/api\/users\/ada\?.*target=crm/);
   await goWithin(page, "/users/ada?target=crm");

@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import type { Page } from "../packages/playwright.ts";
-import { browserTest, currentDist, enterAs } from "./browser.ts";
+import { browserTest, chooseRowAction, currentDist, enterAs } from "./browser.ts";
 import { runProgram } from "../support/child.ts";
 import { startConsoleProgram } from "./console_program.ts";
 import { consoleTests } from "./console_tests.ts";
@@ -17,12 +17,12 @@ const programTest = consoleTests(startConsoleProgram, { role: "owner" });
 programTest(
   "credentials: one is created, shown once with a command to try, works, and is revoked",
   async ({ page, site, open }) => {
-    await open("/credentials", "SCIM credentials");
-    await page.getByText("No SCIM credentials yet.").waitFor();
-    await page.getByRole("button", { name: "Add credential" }).click();
+    await open("/credentials", "Provisioning tokens");
+    await page.getByText("No provisioning tokens yet.").waitFor();
+    await page.getByRole("button", { name: "Add token" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("hr");
-    await dialog.getByRole("button", { name: "Add credential" }).click();
+    await dialog.getByRole("button", { name: "Add token" }).click();
     const password = await page.getByRole("group", { name: "Password of hr" }).innerText();
     assertMatch(await page.getByRole("group", { name: "curl" }).innerText(), /^curl --user 'hr:/);
     const read = async () => {
@@ -34,9 +34,9 @@ programTest(
     assertEquals(await read(), 200);
     await page.getByLabel("I have saved it").check();
     await page.getByRole("button", { name: "Done" }).click();
-    await page.getByRole("button", { name: "Revoke hr" }).click();
+    await chooseRowAction(page, { of: "hr", action: "Revoke" });
     await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
-    await page.getByText("The credential hr was revoked.").waitFor();
+    await page.getByText("The token hr was revoked.").waitFor();
     assertEquals(await read(), 401);
   },
 );
@@ -45,7 +45,7 @@ browserTest("health: shows that a directory server stopped and recovered", async
   const slapd = await startSlapd();
   try {
     await using site = await startConsoleProgram({ toml: ldapTarget(slapd, { mode: "sync" }) });
-    await enterAs(page, { site, role: "owner", path: "/health", heading: "Health" });
+    await enterAs(page, { site, role: "owner", path: "/health", heading: "System status" });
     const row = page.getByRole("row", { name: /default \/ ldap/ });
     const test = row.getByRole("button", { name: "Test default / ldap" });
     await test.click();
@@ -61,7 +61,7 @@ browserTest("health: shows that a directory server stopped and recovered", async
     await page.getByRole("link", { name: "default" }).click();
     await page.getByRole("button", { name: "Test ldap" }).click();
     // The embedded store is always good. The tested backend is the one that counts.
-    const backends = page.getByRole("region", { name: "Backends" }).getByRole("listitem");
+    const backends = page.getByRole("region", { name: "Connectors" }).getByRole("listitem");
     const tested = page.getByRole("button", { name: "Test ldap" });
     await backends.filter({ has: tested }).getByText("OK", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Refresh now" }).click();
@@ -71,26 +71,44 @@ browserTest("health: shows that a directory server stopped and recovered", async
   }
 }, { peers: ["slapd"] });
 
-test("targets: a mapping is previewed for a real user, a hostile name is text, and the settings are read-only", async ({ page, site, open }) => {
+test("targets: a mapping is previewed for a real user, and a hostile name is text", async ({ page, site, open }) => {
   const hostile = '"><img src=x onerror=alert(1)>';
   await site.people.put("ada", { title: hostile });
   await open("/targets/default", "default");
   await page.getByLabel("Preview for user").fill("unknown");
   await page.getByText("This object is not in the directory.").waitFor();
   await page.getByLabel("Preview for user").fill("ada");
-  await page.getByText("No changes for ada.").waitFor();
-  await page.getByText(/^[0-9]+ rows$/).click();
-  await page.getByLabel("Additional SCIM attribute").fill("title");
-  await page.getByLabel("Attribute name at the backends").fill("jobTitle");
+  await page.getByText("No value").first().waitFor();
+  await page.getByLabel("SCIM attribute").fill("title");
+  await page.getByLabel("Name at the connectors").fill("jobTitle");
   await page.getByText("2 attributes of ada change.").waitFor();
   await page.getByRole("row", { name: /^jobTitle/ }).getByText(hostile).waitFor();
-  await page.getByText(/\[targets\.default\.mapping\.user\]/).waitFor();
   assertEquals(await page.locator("img[src=x]").count(), 0);
   assertEquals(await findAccessibilityProblems(page), []);
 });
 
+const OF_FILE = `
+  [targets.default]
+  page_size = 50
+`;
+
+test("targets: a directory of the settings file is text, and a mapping is printed for the file", {
+  toml: OF_FILE,
+}, async ({ page, site, open }) => {
+  await site.people.put("ada", { title: "Countess" });
+  await open("/targets/default", "default");
+  await page.getByText("Set in /srv/countersign.toml").waitFor();
+  assertEquals(await page.getByRole("button", { name: "Add connector" }).isDisabled(), true);
+  assertEquals(await page.getByRole("button", { name: "Edit settings" }).isDisabled(), true);
+  await page.getByLabel("SCIM attribute").fill("title");
+  await page.getByLabel("Name at the connectors").fill("jobTitle");
+  await page.getByText(/\[targets\.default\.mapping\.user\]/).waitFor();
+  assertEquals(await page.getByRole("button", { name: "Review mapping" }).count(), 0);
+  assertEquals(await findAccessibilityProblems(page), []);
+});
+
 browserTest(
-  "targets: the mapping is edited by keyboard only, from the user to the copied lines",
+  "targets: the mapping is edited by keyboard only, from the user to the review",
   async ({ page }) => {
     const shape = { local: "store", ldap: "sync" } as const;
     await using site = await startConnectConsole({ dist: await currentDist(), shape });
@@ -98,7 +116,7 @@ browserTest(
     await enterAs(page, { site, role: "owner", path: "/targets/default", heading: "default" });
     await page.getByLabel("Preview for user").waitFor();
     /** Presses Tab until the wanted control has the focus. */
-    const tabTo = async (role: "textbox" | "button" | "checkbox" | "group", name: string | RegExp) => {
+    const tabTo = async (role: "textbox" | "button", name: string | RegExp) => {
       const wanted = page.getByRole(role, { name }).first();
       await wanted.waitFor();
       for (let press = 0; press < 200; press += 1) {
@@ -109,24 +127,23 @@ browserTest(
     };
     await tabTo("textbox", "Preview for user");
     await page.keyboard.type("ada");
-    await page.getByText("No changes for ada.").waitFor();
-    const rows = page.locator("summary", { hasText: /^[0-9]+ rows$/ });
-    for (let press = 0; press < 20; press += 1) {
-      if (await rows.evaluate((node) => node === document.activeElement)) break;
-      await page.keyboard.press("Tab");
-    }
-    await page.keyboard.press("Enter");
-    await tabTo("checkbox", "manager.displayName is read-only at ldap");
-    await page.keyboard.press("Space");
-    await tabTo("textbox", "Additional SCIM attribute");
+    await page.getByText("No value").first().waitFor();
+    await tabTo("textbox", "SCIM attribute");
     await page.keyboard.type("title");
     await page.keyboard.press("Tab");
     await page.keyboard.type("jobTitle");
     await page.getByText("2 attributes of ada change.").waitFor();
-    await page.getByText(/read_only = \["manager.displayName"\]/).waitFor();
-    await tabTo("button", "Copy");
-    await page.keyboard.press("Shift+Tab");
-    await tabTo("group", "Mapping");
+    await tabTo("button", "Review mapping");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "Change the mapping of default?" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    assertEquals(
+      await page.getByRole("button", { name: "Review mapping" }).evaluate((node) =>
+        node === document.activeElement
+      ),
+      true,
+    );
   },
 );
 
@@ -138,7 +155,7 @@ browserTest("targets: a refused write is a dead letter, and a button retries it"
   await site.people.put("ada");
   // The page fetches once; the outbox gives the write up in the background.
   await eventually("it is a dead letter", () => site.people.target.pendingWrites(1)[0]?.nextMs === null);
-  await enterAs(page, { site, role: "owner", path: "/targets", heading: "Targets" });
+  await enterAs(page, { site, role: "owner", path: "/targets", heading: "Directories" });
   await page.getByText("crm: Failed writes").waitFor();
   await page.getByRole("link", { name: "default" }).click();
   const owed = page.getByRole("region", { name: "Pending writes" });
@@ -148,7 +165,7 @@ browserTest("targets: a refused write is a dead letter, and a button retries it"
   await page.getByText("Failed writes are retried.").waitFor();
   assert((await site.audits()).some(({ action }) => action === "outbox.retry"));
   await page.goto(`${site.origin}/health`);
-  await page.getByRole("heading", { name: "Health", level: 1 }).waitFor();
+  await page.getByRole("heading", { name: "System status", level: 1 }).waitFor();
   await page.getByRole("row", { name: /Pending writes/ }).waitFor();
 });
 
@@ -173,10 +190,11 @@ async function createUser(page: Page, name: string): Promise<void> {
   await dialog.getByLabel("User name").fill(name);
   await dialog.getByLabel("Last name").fill("Lovelace");
   await dialog.getByRole("button", { name: "Create user" }).click();
-  await page.getByRole("heading", { name, level: 1 }).waitFor();
+  await page.waitForURL(`**/users/${name}`);
 }
 
 async function review(page: Page, title: string) {
+  await page.getByRole("link", { name: "Profile" }).click();
   await page.getByLabel("Title").fill(title);
   await page.getByRole("button", { name: "Review changes" }).click();
   return page.getByRole("dialog");
@@ -202,8 +220,8 @@ browserTest(
       await dialog.waitFor({ state: "detached" });
       await slapd.start();
       assertEquals(await titlesIn(slapd), [], "the excluded backend is not written later");
-      await page.getByRole("link", { name: /Backends/ }).click();
-      const truth = page.getByRole("region", { name: "Attributes by backend, for ada" });
+      await page.getByRole("link", { name: /^Attributes by connector/ }).click();
+      const truth = page.getByRole("region", { name: "Attributes by connector, for ada" });
       await truth.getByText("Differs").first().waitFor();
       await page.getByRole("button", { name: "Resolve differences ldap" }).click();
       await page.getByText("Retry started for ldap.").waitFor();
@@ -229,11 +247,11 @@ browserTest(
       await dialog.getByRole("button", { name: "Save" }).click();
       await page.getByText("ldap: queued").waitFor();
       const said = page.getByRole("status").filter({ hasText: "ada was changed." });
-      await said.getByText("Saved to 1 of 2 backends").waitFor();
+      await said.getByText("Saved to 1 of 2 connectors").waitFor();
       assertEquals(await said.evaluate((node) => node.className.includes("tone-ok")), false);
       await assertHolds(page);
-      await page.getByRole("link", { name: /Backends/ }).click();
-      const truth = page.getByRole("region", { name: "Attributes by backend, for ada" });
+      await page.getByRole("link", { name: /^Attributes by connector/ }).click();
+      const truth = page.getByRole("region", { name: "Attributes by connector, for ada" });
       await truth.getByText("Pending").first().waitFor();
       const asked = Promise.withResolvers<void>();
       // The outbox also retries by itself: the button would disappear if the page noticed before the click.

@@ -72,13 +72,15 @@ const STATES: Readonly<Record<string, State>> = {
     await page.getByRole("searchbox").fill("no-such-name");
     await page.getByText("No sign-ins match").waitFor();
   },
-  "Live, a message revealed": async (page, site) => {
+  "Test inbox, a message revealed": async (page, site) => {
     await toBusyLive(page, site);
+    await page.getByRole("link", { name: "Test inbox" }).click();
     await page.getByRole("button", { name: "Reveal the message" }).click();
     await page.getByText("Code 1234").waitFor();
   },
   "Live, signed out meanwhile": async (page, site) => {
     await toBusyLive(page, site);
+    await page.getByRole("button", { name: "Pending approvals" }).click();
     await endSession(page);
     await page.getByRole("button", { name: "Deny the sign-in of ada" }).click();
     await page.getByRole("dialog").waitFor();
@@ -163,7 +165,7 @@ browserTest(
 const dist = await currentDist();
 
 const openAccess = (page: Page, { site, hash = "" }: { site: TestConsole; hash?: string }) =>
-  enterAs(page, { site, role: "owner", path: `/access${hash}`, heading: "Access" });
+  enterAs(page, { site, role: "owner", path: `/access${hash}`, heading: "Administrators" });
 
 const ACCESS_STATES: Readonly<Record<string, ReachState<TestConsole>>> = {
   "an invitation with a problem": async (page, site) => {
@@ -237,7 +239,7 @@ stateTests({
     "the client": step(...CLIENT_STEP),
     "the client, as a viewer": step(...CLIENT_STEP, "viewer"),
     "the target": step("/first-run?step=target", "Step 3 of 4: Connect a directory or add users"),
-    "the login": step("/live?step=login", "Live"),
+    "the login": step("/live?step=login", "Sign-in log"),
   },
 });
 
@@ -263,7 +265,12 @@ stateTests({
       await page.getByText("redacted").first().waitFor();
     },
     "the history with a filter": async (page, site) => {
-      await enterAs(page, { site, role: "viewer", path: "/history?outcome=rejected", heading: "History" });
+      await enterAs(page, {
+        site,
+        role: "viewer",
+        path: "/history?outcome=rejected",
+        heading: "Sign-in log",
+      });
       await page.getByRole("table").getByRole("row").nth(1).waitFor();
     },
   },

@@ -27,7 +27,7 @@ test(
     await page.getByRole("button", { name: "Later" }).click();
     await page.getByRole("heading", { name: "First steps" }).waitFor();
     await page.getByRole("link", { name: "Open Live" }).click();
-    await page.getByRole("heading", { name: "Live" }).waitFor();
+    await page.getByRole("heading", { name: "Sign-in log" }).waitFor();
     const other = await context.newPage();
     await other.goto(link);
     await other.getByLabel("Name").fill("Eve");
@@ -56,7 +56,7 @@ test("sign-in shows a message for a wrong password, accepts the right one, and s
 
 test("a session that ends during work opens the sign-in dialog, and the action completes after the sign-in", async ({ page, site, open }) => {
   site.secondFactorAdmin.wait(waiting("r1"));
-  await open("/live", "Live", { role: "operator" });
+  await open("/live?approvals=open", "Sign-in log", { role: "operator" });
   await page.getByRole("searchbox").fill("kept");
   await endSession(page);
   await page.getByRole("button", { name: "Deny the sign-in of ada" }).click();
@@ -72,7 +72,7 @@ test("a session that ends during work opens the sign-in dialog, and the action c
 
 test("a dialog that opens while the sign-in dialog closes stays open", async ({ page, site, open }) => {
   site.secondFactorAdmin.wait(waiting("r1"));
-  await open("/live", "Live", { role: "operator" });
+  await open("/live?approvals=open", "Sign-in log", { role: "operator" });
   await endSession(page);
   await page.getByRole("button", { name: "Deny the sign-in of ada" }).click();
   const dialog = page.getByRole("dialog", { name: "Sign in again" });
@@ -98,7 +98,7 @@ test(
   "the end of a session is announced, and a new sign-in keeps the page",
   { sessionMs: 100_000 },
   async ({ page, open }) => {
-    await open("/live", "Live");
+    await open("/live", "Sign-in log");
     await page.getByRole("searchbox").fill("kept");
     await page.getByText("Your session expires in less than two minutes.").waitFor();
     // The absolute limit cannot be extended, so a new session is needed.
@@ -131,7 +131,7 @@ browserTest("a lost server is reported, and the page recovers by itself", async 
 });
 
 test("the theme follows the system until the user selects one, and the selection is stored", async ({ page, open }) => {
-  await open("/live", "Live");
+  await open("/live", "Sign-in log");
   const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   const light = await background();
   await page.getByRole("button", { name: "Dark" }).click();

@@ -62,7 +62,7 @@ browserTest(
     await goOn(page).click();
     await addUser(page);
     await goOn(page).click();
-    await heading(page, "Live").waitFor();
+    await heading(page, "Sign-in log").waitFor();
     const step = page.getByRole("region", { name: "Step 4 of 4: Test a sign-in" });
     await step.getByText("Waiting for a sign-in").waitFor();
     await step.getByText(`deno task try 127.0.0.1:${gateway.radiusPort} --user zoe`, { exact: true })
@@ -123,7 +123,7 @@ test("the login test ignores a login that started earlier, even if the stream de
     await step.waitFor();
     await route.fallback();
   });
-  await open("/live?step=login", "Live");
+  await open("/live?step=login", "Sign-in log");
   await page.getByRole("row").nth(1).waitFor();
   await step.getByText("Waiting for a sign-in").waitFor();
   site.watch.put(conversation(2, { startedMs: Date.now() + 60_000 }));

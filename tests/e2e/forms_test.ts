@@ -33,7 +33,7 @@ const CSV = "userName,displayName\neve,Eve\n,Unnamed\n";
 
 const FORMS: Readonly<Record<string, FormRow>> = {
   "a user is changed": {
-    page: "user",
+    page: "user, profile",
     open: [],
     typed: { "Title": "Analyst", "Department": "Engines" },
     before: [["button", "Review changes"]],
@@ -49,7 +49,7 @@ const FORMS: Readonly<Record<string, FormRow>> = {
   },
   "a password is set": {
     page: "user",
-    open: [["button", "Set password"]],
+    open: [["button", /^More .+/], ["button", "Set password"]],
     typed: { "New password": "another long password" },
     press: "Set password",
     done: "The password of ada was changed.",
@@ -92,9 +92,9 @@ const FORMS: Readonly<Record<string, FormRow>> = {
   },
   "a credential is added": {
     page: "credentials",
-    open: [["button", "Add credential"]],
+    open: [["button", "Add token"]],
     typed: { "Name": "payroll" },
-    press: "Add credential",
+    press: "Add token",
     done: "Password of payroll",
   },
   "an administrator is invited": {
@@ -201,7 +201,7 @@ test("forms: a sign-in without an answer of the server keeps its input", async (
   assertEquals(await lost(typed), []);
   await mendApi(page);
   await take(page, [["button", "Sign in"]]);
-  await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
+  await page.getByRole("heading", { name: "Sign-in log", level: 1 }).waitFor();
 });
 
 test("forms: a server that fails from the start is reported, with a button to retry", async ({ page, site }) => {

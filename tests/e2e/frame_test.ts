@@ -16,7 +16,7 @@ const dist = await currentDist();
 const focusedText = (page: Page) => page.evaluate(() => document.activeElement?.textContent ?? "");
 
 test("the palette opens by Ctrl K, finds by words, runs by Enter and returns the focus", async ({ page, open }) => {
-  await open("/live", "Live");
+  await open("/live", "Sign-in log");
   await page.getByRole("searchbox").focus();
   await page.keyboard.press("Control+k");
   const palette = page.getByRole("dialog", { name: "Command palette" });
@@ -34,7 +34,7 @@ test("the palette opens by Ctrl K, finds by words, runs by Enter and returns the
 });
 
 test("keys work on the page, not during typing, and not when they are disabled", async ({ page, open }) => {
-  await open("/live", "Live");
+  await open("/live", "Sign-in log");
   const theme = () => page.evaluate(() => document.documentElement.dataset.theme ?? "system");
   await page.keyboard.press("t");
   assertEquals(await theme(), "dark");
@@ -42,7 +42,7 @@ test("keys work on the page, not during typing, and not when they are disabled",
   assertEquals(await page.evaluate(() => document.activeElement?.getAttribute("type")), "search");
   await page.keyboard.type("t");
   assertEquals([await theme(), await page.getByRole("searchbox").inputValue()], ["dark", "t"]);
-  await page.getByRole("heading", { name: "Live" }).focus();
+  await page.getByRole("heading", { name: "Sign-in log" }).focus();
   await page.keyboard.press(".");
   assertEquals(await page.evaluate(() => document.documentElement.dataset.density), "cosy");
   await page.keyboard.press("?");
@@ -54,7 +54,7 @@ test("keys work on the page, not during typing, and not when they are disabled",
   await page.keyboard.press("t");
   assertEquals(await theme(), "dark");
   await page.reload();
-  await page.getByRole("heading", { name: "Live" }).waitFor();
+  await page.getByRole("heading", { name: "Sign-in log" }).waitFor();
   // A key before the page listens would prove nothing.
   await page.locator("html[data-keys]").waitFor({ state: "attached" });
   await page.keyboard.press("t");
@@ -65,7 +65,7 @@ test("keys work on the page, not during typing, and not when they are disabled",
 });
 
 test("another language applies at once and is stored", async ({ page, open }) => {
-  await open("/live", "Live");
+  await open("/live", "Sign-in log");
   await page.getByRole("button", { name: "Appearance" }).click();
   await page.getByRole("dialog").getByLabel("Language").selectOption("Deutsch");
   await page.getByRole("dialog", { name: "Darstellung" }).waitFor();
@@ -84,7 +84,7 @@ test("a page whose files do not load shows a message, and works after a reload",
   assertMatch(await page.getByRole("alert").innerText(), /could not be loaded/);
   await page.unroute(`**/assets/${chunk}`);
   await page.getByRole("button", { name: "Reload" }).click();
-  await page.getByRole("heading", { name: "Live" }).waitFor();
+  await page.getByRole("heading", { name: "Sign-in log" }).waitFor();
   complaints.length = 0;
 });
 
@@ -92,7 +92,7 @@ test(
   "a small screen has a bar, the other entries behind More, and scrolls only vertically",
   { look: "narrow" },
   async ({ page, open }) => {
-    await open("/live", "Live");
+    await open("/live", "Sign-in log");
     assertEquals(await page.getByRole("button", { name: "Sign out" }).count(), 0);
     await page.getByRole("button", { name: "More" }).click();
     await page.getByRole("button", { name: "Sign out" }).waitFor();
@@ -104,7 +104,7 @@ test(
 );
 
 test("the overlays have no problem in both themes: palette, help, look", async ({ page, open }) => {
-  await open("/live", "Live");
+  await open("/live", "Sign-in log");
   // High enough for the palette's list: axe cannot compute the contrast of a row that is cut off.
   await page.setViewportSize({ width: 1360, height: 2000 });
   for (const scheme of ["light", "dark"] as const) {
@@ -160,7 +160,7 @@ browserTest("rows are selected by j and k, opened by Enter, left by Escape", asy
   await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("l");
-  await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
+  await page.getByRole("heading", { name: "Sign-in log", level: 1 }).waitFor();
 });
 
 browserTest("the palette finds a user by name, hostile or not, and opens the page", async ({ page }) => {
@@ -181,14 +181,14 @@ browserTest("the palette finds a user by name, hostile or not, and opens the pag
 });
 
 test("an unknown address shows a message inside the frame", async ({ page, site, open }) => {
-  await open("/live", "Live");
+  await open("/live", "Sign-in log");
   await page.evaluate(() => {
     history.pushState(null, "", "/live/no/such/place/%ZZ");
     dispatchEvent(new PopStateEvent("popstate"));
   });
   await page.getByRole("heading", { name: "This page does not exist" }).waitFor();
-  await page.getByRole("link", { name: "Go to Live" }).click();
-  await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
+  await page.getByRole("link", { name: "Go to the start page" }).click();
+  await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
   const typed = await page.goto(`${site.origin}/nope`);
   assertEquals(typed?.status(), 404);
   await page.getByRole("heading", { name: "This page does not exist" }).waitFor();

@@ -4,7 +4,7 @@ import { assertEquals } from "@std/assert";
 import { RECENT_FACTOR_MS } from "../../console/api/auth/permissions.ts";
 import { createManualClock, PASSWORD } from "../fakes/console_app.ts";
 import { SCIM_ACTOR, startPeopleConsole } from "../fakes/console_people.ts";
-import { browserTest, currentDist, enterAs } from "./browser.ts";
+import { browserTest, chooseRowAction, currentDist, enterAs } from "./browser.ts";
 import { assertHolds } from "./page_checks.ts";
 import { consoleTests } from "./console_tests.ts";
 
@@ -53,7 +53,7 @@ test("groups: a deletion lists backends, members and lost replies, and Keep is t
   await open("/groups/staff", "staff");
   await page.getByRole("button", { name: "Delete group" }).click();
   const dialog = page.getByRole("dialog", { name: "Delete the group staff?" });
-  await dialog.getByText("Deleted from 2 backends: local, ldap").waitFor();
+  await dialog.getByText("Deleted from 2 connectors: local, ldap").waitFor();
   await dialog.getByText("2 members leave the group. The users are not deleted.").waitFor();
   await dialog.getByText("Filter-Id = vpn-staff").waitFor();
   assertEquals(await page.evaluate(() => document.activeElement?.textContent), "Keep");
@@ -106,11 +106,11 @@ test("devices: all are listed, filtered and revoked", async ({ page, site, open 
     await site.store.commit({ mutations: [mutation] });
     site.pairings.adopt(pairing);
   }
-  await open("/devices", "Devices");
+  await open("/devices", "Authenticators");
   await page.getByLabel("Search by user or phone").fill("ada");
   await page.getByRole("row", { name: /bob/ }).waitFor({ state: "detached" });
   await assertHolds(page);
-  await page.getByRole("button", { name: "Revoke Text message ada" }).click();
+  await chooseRowAction(page, { of: "Text message ada", action: "Revoke" });
   const dialog = page.getByRole("dialog", { name: "Revoke Text message of ada?" });
   await dialog.waitFor();
   await assertHolds(page);
@@ -137,9 +137,9 @@ browserTest("devices and users: removing a factor requires a recent factor first
     await asked.getByRole("button", { name: "Confirm" }).click();
     await asked.waitFor({ state: "detached" });
   };
-  await enterAs(page, { site, role: "user_manager", path: "/devices", heading: "Devices" });
+  await enterAs(page, { site, role: "user_manager", path: "/devices", heading: "Authenticators" });
   now.advance(RECENT_FACTOR_MS + 1);
-  await page.getByRole("button", { name: "Revoke Text message ada" }).first().click();
+  await chooseRowAction(page, { of: "Text message ada", action: "Revoke" });
   await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
   await confirm();
   await page.getByText("Text message of ada was revoked.").waitFor();
@@ -177,7 +177,7 @@ test(
     await page.getByText("1 member not stored: eve").waitFor();
     await page.getByRole("combobox", { name: "Add member" }).fill("bob");
     await page.getByRole("option", { name: "bob" }).click();
-    await page.locator(".toast").getByText(/2 backends · ldap: 2 members not stored: (bob, eve|eve, bob)$/)
+    await page.locator(".toast").getByText(/2 connectors · ldap: 2 members not stored: (bob, eve|eve, bob)$/)
       .waitFor();
     await page.getByText("ldap: 2 members not stored", { exact: true }).waitFor();
     await assertHolds(page);

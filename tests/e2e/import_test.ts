@@ -31,7 +31,7 @@ test(
     await page.getByRole("button", { name: "Import 2 rows" }).click();
     await page.getByText("Import completed.").waitFor();
     for (const name of ["ada", "bob"]) {
-      await page.getByRole("row", { name: new RegExp(`${name}.*Saved to 1 of 2 backends.*crm: queued`) })
+      await page.getByRole("row", { name: new RegExp(`${name}.*Saved to 1 of 2 connectors.*crm: queued`) })
         .waitFor();
     }
   },

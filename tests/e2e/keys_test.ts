@@ -3,7 +3,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
-import { PAGE_ROUTES, sidebarRoutes } from "../../console/web/app/routes.ts";
+import { openableRoutes, PAGE_ROUTES } from "../../console/web/app/routes.ts";
 import { FULL_OTHER, FULL_SPARE, type FullConsole, startFullConsole } from "../fakes/console_full.ts";
 import { listensFor } from "./key_rows.ts";
 import { rowOf } from "./pages/page_rows.ts";
@@ -87,6 +87,7 @@ const KEYS: Readonly<Record<string, KeyRow>> = {
     on: "live",
     keys: [],
     does: async (page, site) => {
+      await page.getByRole("button", { name: "Pending approvals" }).click();
       await listensFor(page, ["d"]);
       const decisions: string[] = [];
       page.on("request", (request) => {
@@ -103,10 +104,10 @@ const KEYS: Readonly<Record<string, KeyRow>> = {
     },
   },
   ...Object.fromEntries(
-    sidebarRoutes().flatMap(([name, { pattern, sidebar }]): [string, KeyRow][] =>
-      sidebar.key === undefined ? [] : [[`g ${sidebar.key}`, {
+    openableRoutes().flatMap(([name, { pattern, key }]): [string, KeyRow][] =>
+      key === undefined ? [] : [[`g ${key}`, {
         on: name === "users" ? "groups" : "users",
-        keys: ["g", sidebar.key],
+        keys: ["g", key],
         does: (page) => page.waitForURL((url) => url.pathname === pattern),
       }]]
     ),
@@ -176,7 +177,7 @@ test("keys: with Ctrl, Alt or Meta they belong to the browser", async ({ page, s
 });
 
 Deno.test("keys: no two places share one, and all specified keys exist", () => {
-  const keys = sidebarRoutes().flatMap(([, { sidebar }]) => sidebar.key === undefined ? [] : [sidebar.key]);
+  const keys = openableRoutes().flatMap(([, { key }]) => key ?? []);
   assertEquals(new Set(keys).size, keys.length);
   for (const key of [..."lhugctma,"]) assert(`g ${key}` in KEYS, `g ${key}`);
   for (const name of ["live", "users", "groups", "clients"]) assert(name in PAGE_ROUTES);

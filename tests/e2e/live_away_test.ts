@@ -70,7 +70,11 @@ test("a lost connection shows the age of the data, disables the buttons with a r
   site.watch.put(conversation(1, { user: "ada", startedMs }));
   // The row of a waiting login disappears at its deadline.
   site.secondFactorAdmin.wait({ ...approval("r1"), deadlineMs: startedMs + 3_600_000 });
-  await enterAs(page, { site: { ...site, origin: line.origin }, role: "operator" });
+  await enterAs(page, {
+    site: { ...site, origin: line.origin },
+    role: "operator",
+    path: "/live?approvals=open",
+  });
   const deny = page.getByRole("button", { name: "Deny the sign-in of ada" });
   await deny.waitFor();
   assertEquals(await deny.isEnabled(), true);
@@ -105,7 +109,7 @@ async function login(gateway: ConsoleProgram, userName: string): Promise<void> {
 programTest(
   "after a restart of the program on its port the page recovers by itself and shows new logins",
   async ({ page, site, open }) => {
-    await open("/live", "Live");
+    await open("/live", "Sign-in log");
     await login(site, "before-the-stop");
     await page.getByRole("link", { name: "before-the-stop" }).waitFor();
     const origin = site.httpUrl;
@@ -142,7 +146,7 @@ programTest(
       if (!response.url().includes("/console/api/") || response.url().includes("/stream")) return;
       void response.text().then((text) => seen.push(text), () => undefined);
     });
-    await open("/live", "Live");
+    await open("/live", "Sign-in log");
     await using peer = site.radclient();
     await wrongPasscodeIsExplained(page, peer);
     await droppedPacketsAreExplained(page, site);
@@ -160,7 +164,9 @@ async function wrongPasscodeIsExplained(page: Page, peer: RadclientSetUp): Promi
   await page.getByRole("link", { name: "edsger" }).click();
   const inspector = page.getByRole("complementary", { name: "Selected sign-in" });
   await inspector.getByText("The passcode was wrong, already used, or expired.").waitFor();
+  await inspector.getByRole("tab", { name: "Packets" }).click();
   const packets = inspector.getByRole("region", { name: "Packets" });
+  await packets.getByText("Access-Request").first().waitFor();
   assertEquals(await packets.locator("summary strong").allInnerTexts(), [
     "Access-Request",
     "Access-Challenge",
@@ -214,7 +220,9 @@ async function historyAndChartsHaveIt(
   assertEquals((await right.end()).verdict, "accept");
   await page.goto(`${gateway.httpUrl}/history`);
   await page.getByRole("table").getByText("Accepted").waitFor();
-  await page.getByRole("table").getByText("The passcode was wrong").waitFor();
+  const reason = page.getByRole("table").getByText("Wrong passcode");
+  await reason.waitFor();
+  assertEquals(await reason.getAttribute("title"), "The passcode was wrong, already used, or expired.");
   await page.goto(`${gateway.httpUrl}/charts?range=1h`);
   await page.getByRole("img", { name: "1 accepted, 1 rejected, 0 other" }).waitFor();
 }

@@ -7,6 +7,7 @@ import { conversation, ended } from "../fakes/console_gateway.ts";
 import type { Page } from "../packages/playwright.ts";
 import { consoleTests } from "./console_tests.ts";
 import { findAccessibilityProblems } from "./page_checks.ts";
+import { INSPECTOR_TABS } from "../../console/web/pages/live/inspector_tabs.tsx";
 import { listensFor } from "./key_rows.ts";
 import { goWithin } from "./pages/page_walk.ts";
 
@@ -35,7 +36,7 @@ for (
 ) {
   test(`a click on the ${cell} of a row filters Live by it, and opens nothing`, async ({ page, site, open }) => {
     putThree(site);
-    await open("/live", "Live");
+    await open("/live", "Sign-in log");
     const list = page.getByRole("table", { name: "Sign-ins" });
     await list.getByRole("button", { name, exact: true }).first().click();
     await page.getByText(left).waitFor();
@@ -46,12 +47,12 @@ for (
   });
 }
 
-test("Live is filtered by target, also in the address", async ({ page, site, open }) => {
+test("Live is filtered by directory, also in the address", async ({ page, site, open }) => {
   putThree(site);
   site.watch.put(conversation(4, { user: "visitor", target: "guests" }));
-  await open("/live", "Live");
+  await open("/live", "Sign-in log");
   await page.getByText("4 sign-ins", { exact: true }).waitFor();
-  await page.getByLabel("Target", { exact: true }).selectOption("guests");
+  await page.getByLabel("Directory", { exact: true }).selectOption("guests");
   await page.getByText("1 of 4 sign-ins").waitFor();
   await page.waitForURL((url) => url.search === "?target=guests");
   await page.getByRole("link", { name: "visitor" }).waitFor();
@@ -59,7 +60,7 @@ test("Live is filtered by target, also in the address", async ({ page, site, ope
 
 test("keys on Live: i opens the inspector, r plays and stops, Space pauses, n shows newer logins", async ({ page, site, open }) => {
   putThree(site);
-  await open("/live", "Live");
+  await open("/live", "Sign-in log");
   await page.getByRole("link", { name: "alan" }).waitFor();
   await listensFor(page, ["i"]);
   await page.keyboard.press("i");
@@ -77,12 +78,12 @@ test("keys on Live: i opens the inspector, r plays and stops, Space pauses, n sh
   await focusIn(page, ".rows .row a");
   await page.keyboard.press("j");
   site.watch.put(conversation(4, { user: "edsger", startedMs: Date.now() }));
-  await page.getByRole("button", { name: "1 newer" }).waitFor();
+  await page.getByRole("button", { name: "Show 1 new" }).waitFor();
   // The new row must not reuse the element that has the focus.
   assertEquals(await page.evaluate(() => document.activeElement?.textContent), "grace");
   await page.keyboard.press("n");
   await page.getByRole("link", { name: "edsger" }).waitFor();
-  await page.getByRole("heading", { name: "Live", level: 1 }).focus();
+  await page.getByRole("heading", { name: "Sign-in log", level: 1 }).focus();
   await page.keyboard.press(" ");
   await page.getByRole("button", { name: "Resume" }).waitFor();
   await page.keyboard.press(" ");
@@ -91,18 +92,18 @@ test("keys on Live: i opens the inspector, r plays and stops, Space pauses, n sh
 
 test("r without a selected login opens the newest at its beginning", async ({ page, site, open }) => {
   putThree(site);
-  await open("/live", "Live");
+  await open("/live", "Sign-in log");
   await page.getByRole("link", { name: "alan" }).waitFor();
   await listensFor(page, ["r"]);
   await page.keyboard.press("r");
   await page.getByRole("slider", { name: "Replay position" }).waitFor();
-  await page.waitForURL((url) => url.search === "?c=c0000000003&t=0");
+  await page.waitForURL((url) => url.search === "?c=c0000000003&t=0&tab=steps");
   assertEquals(await page.locator(".moments .to-come").count(), 1);
 });
 
 test("the help lists every key of Live, and the filtered list is accessible", async ({ page, site, open }) => {
   putThree(site);
-  await open("/live?client=wifi", "Live");
+  await open("/live?client=wifi", "Sign-in log");
   await page.getByRole("link", { name: "alan" }).focus();
   assertEquals(await findAccessibilityProblems(page), []);
   // The help shows the keys that are active when it opens.
@@ -153,17 +154,20 @@ for (const language of ["en", "de"] as const) {
     for (const view of views) site.watch.put(view);
     site.watch.put(ended(over, { outcome: "rejected", row: "not_approved", atMs: startedMs + 6240 }));
     await page.setViewportSize({ width: 1440, height: 900 });
-    await open("/live", "Live");
+    await open("/live", language === "de" ? "Anmeldeprotokoll" : "Sign-in log");
     const problems: string[] = [];
     for (const { id, step } of [...views, over]) {
       await goWithin(page, "/live");
       await page.getByRole("complementary").waitFor({ state: "detached" });
       await goWithin(page, `/live?c=${id}`);
-      // The replay and the steps come with the stream; the third section and the explanation are fetched.
-      await page.locator(".inspector section").nth(2).waitFor();
-      for (const width of WIDTHS_PX) {
-        await page.setViewportSize({ width, height: 900 });
-        problems.push(...(await cutTexts(page)).map((text) => `${step}, ${width} px: ${text}`));
+      for (const tab of INSPECTOR_TABS) {
+        await page.locator(`#inspector-tab-${tab}`).click();
+        // The steps come with the stream; the packets and the explanation are fetched.
+        await page.locator(".inspector .body > *").last().waitFor();
+        for (const width of WIDTHS_PX) {
+          await page.setViewportSize({ width, height: 900 });
+          problems.push(...(await cutTexts(page)).map((text) => `${step}, ${tab}, ${width} px: ${text}`));
+        }
       }
     }
     assertEquals(problems, []);

@@ -11,18 +11,22 @@ const test = consoleTests(startConsole, { role: "viewer" });
 test("Live shows new and changed logins without a reload", async ({ page, site, open }) => {
   const startedMs = Date.now();
   site.watch.put(conversation(1, { user: "before", startedMs }));
-  await open("/live", "Live");
+  await open("/live", "Sign-in log");
   await waitForUsers(page, ["before"]);
   await page.evaluate(() => Object.assign(globalThis, { sameDocument: true }));
   const view = conversation(2, { user: "after", startedMs });
   site.watch.put(view);
   await waitForUsers(page, ["after", "before"]);
   assertEquals(await page.getByRole("row").nth(1).getByText("Waiting for the phone").count(), 1);
-  // The diagram is fetched in parallel to the list.
-  await page.getByRole("button", { name: "Phone 2" }).waitFor();
+  const funnel = page.getByRole("region", { name: "Sign-in flow" });
+  await funnel.getByRole("button", { name: "Waiting 2" }).waitFor();
+  await funnel.getByRole("button", { name: "Flow diagram" }).click();
+  await funnel.getByRole("button", { name: "Phone 2" }).waitFor();
   site.watch.put(ended(view, { outcome: "rejected", row: "not_approved", atMs: startedMs + 6200 }));
   await page.getByRole("row").nth(1).getByText("Rejected").waitFor();
-  await page.getByRole("button", { name: "Phone 1" }).waitFor();
+  await funnel.getByRole("button", { name: "Phone 1" }).waitFor();
+  await funnel.getByRole("button", { name: "Waiting 1" }).waitFor();
+  await funnel.getByRole("button", { name: "Rejected 1" }).first().waitFor();
   assertEquals(await page.evaluate(() => "sameDocument" in globalThis), true);
 });
 
@@ -30,10 +34,11 @@ test("the inspector shows why a login ended, and has a link of its own", async (
   const startedMs = Date.now();
   const view = conversation(1, { user: "ada", startedMs });
   site.watch.put(ended(view, { outcome: "rejected", row: "not_approved", atMs: startedMs + 6200 }));
-  await open("/live", "Live");
+  await open("/live", "Sign-in log");
   await page.getByRole("link", { name: "ada" }).click();
   const inspector = page.getByRole("complementary", { name: "Selected sign-in" });
   await inspector.getByText("The push was denied, or it expired").waitFor();
+  await inspector.getByRole("tab", { name: "Steps" }).click();
   await inspector.getByText("+6.2 s").waitFor();
   await page.waitForURL((url) => url.searchParams.get("c") === view.id);
   await page.reload();
@@ -47,8 +52,9 @@ test("filters are in the address: shared, reloaded, cleared", async ({ page, sit
   site.watch.put(conversation(1, { user: "ada", startedMs }));
   site.watch.put(conversation(2, { user: "grace", startedMs, step: "AWAIT_SMS_DELIVERED_PASSCODE" }));
   site.watch.put(conversation(3, { user: "alan", client: "wifi", startedMs }));
-  await open("/live", "Live");
-  await page.getByRole("button", { name: /^SMS/ }).click();
+  await open("/live", "Sign-in log");
+  await page.getByRole("button", { name: "Flow diagram" }).click();
+  await page.getByRole("button", { name: /^SMS \d/ }).click();
   await waitForUsers(page, ["grace"]);
   await page.waitForURL((url) => url.search === "?state=AWAIT_SMS_DELIVERED_PASSCODE");
   await page.getByLabel("State", { exact: true }).selectOption("Waiting for the phone");
@@ -71,11 +77,11 @@ test("filters are in the address: shared, reloaded, cleared", async ({ page, sit
 test("rows do not move under the pointer, and newer ones are counted", async ({ page, site, open }) => {
   const startedMs = Date.now();
   site.watch.put(conversation(1, { user: "one", startedMs }));
-  await open("/live", "Live");
+  await open("/live", "Sign-in log");
   await page.getByRole("row").nth(1).hover();
   site.watch.put(conversation(2, { user: "two", startedMs }));
   site.watch.put(conversation(3, { user: "three", startedMs }));
-  const newer = page.getByRole("button", { name: "2 newer" });
+  const newer = page.getByRole("button", { name: "Show 2 new" });
   await newer.waitFor();
   assertEquals(await users(page), ["one"]);
   await newer.click();
@@ -83,8 +89,8 @@ test("rows do not move under the pointer, and newer ones are counted", async ({ 
   await page.getByRole("button", { name: "Pause" }).click();
   await page.mouse.move(0, 0);
   site.watch.put(conversation(4, { user: "four", startedMs }));
-  // The diagram is not paused, and shows the same changes as the list.
-  await page.getByRole("button", { name: "Phone 4" }).waitFor();
+  // The funnel is not paused, and shows the same changes as the list.
+  await page.getByRole("button", { name: "Waiting 4" }).waitFor();
   assertEquals(await users(page), ["three", "two", "one"]);
   await page.getByRole("button", { name: "Resume" }).click();
   await waitForUsers(page, ["four", "three", "two", "one"]);
@@ -94,7 +100,7 @@ test("after 10,000 changes the page is short and the list scrolls", async ({ pag
   const startedMs = Date.now() - 200_000;
   // A client that connects later receives only the newest.
   const streaming = page.waitForResponse(/\/live\/stream/);
-  await open("/live", "Live");
+  await open("/live", "Sign-in log");
   await page.getByText("No sign-ins yet").waitFor();
   await streaming;
   for (let round = 0; round < 10; round += 1) {
@@ -113,7 +119,7 @@ test("after 10,000 changes the page is short and the list scrolls", async ({ pag
 
 test("an operator denies and cancels; the console offers no way to approve", async ({ page, site, open }) => {
   site.secondFactorAdmin.wait(waiting("r1"));
-  await open("/live", "Live", { role: "operator" });
+  await open("/live?approvals=open", "Sign-in log", { role: "operator" });
   site.secondFactorAdmin.wait(waiting("r2", "grace"));
   await page.getByRole("button", { name: "Deny the sign-in of grace at vpn-1" }).click();
   await page.getByText("grace", { exact: true }).waitFor({ state: "detached" });
@@ -123,37 +129,14 @@ test("an operator denies and cancels; the console offers no way to approve", asy
   assertEquals(await page.getByRole("button", { name: /approve/i }).count(), 0);
 });
 
-test("a viewer sees pending requests but decides nothing and reads no message", async ({ page, site, open }) => {
+test("a viewer sees pending requests, but decides nothing", async ({ page, site, open }) => {
   site.secondFactorAdmin.wait(waiting("r1"));
-  const createdMs = Date.now();
-  site.outbox.put(
-    { id: "m1", kind: "text", to: "+15550100", createdMs, deadlineMs: createdMs + 300_000 },
-    "Code 1234",
-  );
-  await open("/live", "Live");
+  await open("/live?approvals=open", "Sign-in log");
   const deny = page.getByRole("button", { name: "Deny the sign-in of ada" });
   assertEquals([await deny.isDisabled(), await deny.getAttribute("title")], [
     true,
     "Requires the operator role",
   ]);
-  const reveal = page.getByRole("button", { name: "Reveal the message to +1****100" });
-  assertEquals([await reveal.isDisabled(), await reveal.getAttribute("title")], [
-    true,
-    "Requires the owner role",
-  ]);
-});
-
-test("an owner reads a message of the outbox, and hides it again", async ({ page, site, open }) => {
-  await open("/live", "Live", { role: "owner" });
-  const createdMs = Date.now();
-  site.outbox.put(
-    { id: "m1", kind: "call", to: "+15550100", createdMs, deadlineMs: createdMs + 300_000 },
-    "Code 1234",
-  );
-  await page.getByRole("button", { name: "Reveal the message" }).click();
-  await page.getByText("Code 1234").waitFor();
-  await page.getByRole("button", { name: "Hide the message" }).click();
-  assertEquals(await page.getByText("Code 1234").count(), 0);
 });
 
 const HOSTILE = [
@@ -172,21 +155,21 @@ test("hostile names are shown as text and run nothing", async ({ page, site, ope
     site.watch.put(conversation(at + 1, { user, client: user, place: user, startedMs, step: user }));
     site.secondFactorAdmin.wait({ ...waiting(`r${at}`, user), client: user, place: user });
   }
-  await open("/live", "Live", { role: "owner" });
+  await open("/live", "Sign-in log", { role: "owner" });
   await page.getByRole("row").nth(HOSTILE.length).waitFor();
   assertEquals((await users(page)).toReversed(), HOSTILE);
   await page.getByRole("row").nth(1).getByRole("link").click();
   await page.getByRole("complementary").waitFor();
-  assertEquals(await page.title(), "Live · Countersign");
+  assertEquals(await page.title(), "Sign-in log · Countersign");
   assertEquals(await page.locator("#app img, #app script").count(), 0);
 });
 
 test("Live works by keyboard only, with visible focus", async ({ page, site, open }) => {
   site.watch.put(conversation(1, { user: "ada", startedMs: Date.now() }));
   site.secondFactorAdmin.wait(waiting("r1"));
-  await open("/live", "Live", { role: "operator" });
-  // The panels below follow the list.
-  await page.getByRole("link", { name: "ada" }).waitFor();
+  await open("/live?approvals=open", "Sign-in log", { role: "operator" });
+  // The drawer follows the list.
+  await page.getByRole("row").getByRole("link", { name: "ada" }).waitFor();
   await page.getByRole("button", { name: "Deny the sign-in of ada" }).waitFor();
   const seen: string[] = [];
   for (let step = 0; step < 80; step += 1) {
@@ -204,8 +187,7 @@ test("Live works by keyboard only, with visible focus", async ({ page, site, ope
     });
     if (focused === null) break;
     assert(focused.inSight, `the focus on ${JSON.stringify(focused.name)} is in sight`);
-    // The first "ada" is the login in the list; a later one is the link to the user in the inspector, which leaves
-    // Live.
+    // The first "ada" is the login in the list; later ones are links to the user, which leave Live.
     if (focused.name === "ada" && !seen.includes("ada")) await page.keyboard.press("Enter");
     seen.push(focused.name);
   }

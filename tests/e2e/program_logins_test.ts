@@ -6,6 +6,7 @@ import type { Page } from "../packages/playwright.ts";
 import { browserTest, LOOKS, openTab } from "./browser.ts";
 import { becomeOwner, pairPhone, startFirstProgram } from "./console_program.ts";
 import { fromBase32, totpCode } from "../support/totp.ts";
+import { runUserAction } from "./user_menu.ts";
 
 const CLIENT = `[[radius.client]]
 name = "vpn-1"
@@ -17,8 +18,8 @@ browserTest(
   async ({ page: live }) => {
     await using program = await startFirstProgram({ toml: CLIENT });
     await becomeOwner(live, program);
-    await live.goto(`${program.origin}/live`);
-    await live.getByRole("heading", { name: "Live" }).waitFor();
+    await live.goto(`${program.origin}/live?approvals=open`);
+    await live.getByRole("heading", { name: "Sign-in log" }).waitFor();
     const { context } = await openTab(LOOKS.narrow);
     const phone = await pairPhone(context, { program, user: "ada" });
     await using peer = program.radclient();
@@ -100,7 +101,7 @@ browserTest(
     await phone.getByRole("region", { name: "Recent sign-ins" }).getByText("You reported: this was not me.")
       .waitFor();
     await becomeOwner(live, program);
-    await live.goto(`${program.origin}/live`);
+    await live.goto(`${program.origin}/live?approvals=open`);
     await live.getByText(/ada.*was not/).first().waitFor();
     await context.close();
   },
@@ -114,7 +115,7 @@ browserTest(
     await using peer = program.radclient();
     await becomeOwner(owner, program);
     await owner.goto(`${program.origin}/users/grace`);
-    await owner.getByRole("button", { name: "Self-service link" }).click();
+    await runUserAction(owner, "Self-service link");
     await owner.getByRole("dialog").getByRole("button", { name: "Create link" }).click();
     const told = await owner.getByRole("dialog").locator("pre").innerText();
     const link = program.origin + told.slice(told.indexOf("/me#"));

@@ -38,7 +38,7 @@ test(
     for (const userName of ["alice@corp.example", "alice "]) {
       assertEquals((await client.ask({ userName, password: "pw" })).code, CODES.accessReject);
     }
-    await open("/live", "Live");
+    await open("/live", "Sign-in log");
     const inspector = await inspect(page, { name: "alice@corp.example", label: "Selected sign-in" });
     await inspector.getByText("Differs from alice only in the realm.", { exact: true }).waitFor();
     await inspector.getByText("add corp.example to strip_realms of vpn-1").waitFor();
@@ -103,7 +103,7 @@ test("an owner sees that unsigned requests are accepted, and requires signed one
   );
 
   await page.goto(`${site.origin}/health`);
-  await page.getByRole("heading", { name: "Health", level: 1 }).waitFor();
+  await page.getByRole("heading", { name: "System status", level: 1 }).waitFor();
   await page.getByRole("row", { name: /Unsigned requests are accepted:.*of-file/ }).waitFor();
   assertEquals(await row.count(), 0);
 });
@@ -139,12 +139,13 @@ test("a viewer sees who is connected on Live, and a user's sessions on the user'
   await account(site, "User-Name=bob,Acct-Session-Id=2,Acct-Status-Type=Start");
   await account(site, `${ada},Acct-Status-Type=Start`);
   await account(site, `${ada},Acct-Status-Type=Interim-Update,Acct-Output-Octets=1500000`);
-  await open("/live", "Live");
-  const panel = page.getByRole("region", { name: "Connected now 2" });
+  await open("/live", "Sign-in log");
+  await page.getByRole("button", { name: "Connected now 2" }).click();
+  const panel = page.getByRole("list", { name: "Connected now" });
   const rows = panel.getByRole("listitem");
   assertMatch(
     await rows.first().innerText(),
-    /^Connected\s+ada\s+10\.8\.0\.6 ← 198\.51\.100\.7\s+any\s+.*\s+1\.5 MB down, 0 B up$/s,
+    /^Connected\s+ada\s+10\.8\.0\.6 ← 198\.51\.100\.7\s+Any address\s+.*\s+1\.5 MB down, 0 B up$/s,
   );
   assertEquals(await rows.count(), 2);
   // Before the session ends: Live polls the connected users every few seconds, and then the link disappears.

@@ -6,6 +6,10 @@ export interface ButtonAction {
   /** A row of PAGE_ROWS. */
   readonly page: string;
   readonly button: string;
+  /** The button of the menu that contains it. */
+  readonly menu?: string;
+  /** The button is in the menu "More". */
+  readonly isInMenu?: true;
 }
 
 /** An action whose whole page is closed to a role that may not use it. */
@@ -27,6 +31,8 @@ export type RoleAction = ButtonAction | ClosedPageAction | FollowingAction | Act
 
 const OWN: ActionWithoutButton = { because: "is about one's own session or factors, whatever the role" };
 const button = (page: string, name: string): ButtonAction => ({ page, button: name });
+const menuItem = (page: string, menu: string, name: string): ButtonAction => ({ page, menu, button: name });
+const inMenu = (page: string, name: string): ButtonAction => ({ page, button: name, isInMenu: true });
 const follows = (route: string): FollowingAction => ({ follows: route });
 const closes = (page: string): ClosedPageAction => ({ closes: page });
 
@@ -53,23 +59,29 @@ export const ROLE_ACTIONS: Readonly<Record<string, RoleAction>> = {
   "PUT /first-steps/:name": {
     because: "this console has no first step left; first_run_test.ts covers the first steps as a viewer",
   },
-  "POST /approvals/:id/deny": button("live", "Deny the sign-in of ada at vpn-1"),
-  "POST /approvals/:id/cancel": button("live", "Cancel the sign-in of ada at vpn-1"),
+  "POST /approvals/:id/deny": button("live, approvals", "Deny the sign-in of ada at vpn-1"),
+  "POST /approvals/:id/cancel": button("live, approvals", "Cancel the sign-in of ada at vpn-1"),
+  "PUT /saved-filters/:list/:name": { because: "every role saves its own filters" },
+  "DELETE /saved-filters/:list/:name": { because: "every role removes its own filters" },
   "DELETE /notices/:id": { because: "no user reported a login here" },
-  "POST /outbox/:id/reveal": button("live", "Reveal the message to +1****100"),
+  "POST /outbox/:id/reveal": button("test inbox", "Reveal the message to +1****100"),
   "POST /users": button("users", "Create user"),
   "GET /export/users": button("users", "Export"),
   "POST /bulk": { because: "its bar comes with a selection, which only a user manager can make" },
   "POST /bulk/preview": follows("POST /bulk"),
   "POST /jobs/:id/stop": follows("POST /bulk"),
   "POST /jobs/:id/undo": follows("POST /bulk"),
-  "PUT /users/:id": button("user", "Review changes"),
-  "DELETE /users/:id": button("user", "Delete"),
-  "PUT /users/:id/active": button("user", "Deactivate"),
-  "PUT /users/:id/password": button("user", "Set password"),
-  "POST /users/:id/me-link": button("user", "Self-service link"),
+  "PUT /users/:id": button("user, profile", "Review changes"),
+  "DELETE /users/:id": inMenu("user", "Delete"),
+  "POST /trash/restore": button("deleted users", "Restore adaz"),
+  "POST /trash/purge": {
+    because: "its bar comes with a selection; trash_test.ts looks at it as a user manager",
+  },
+  "PUT /users/:id/active": inMenu("user", "Deactivate"),
+  "PUT /users/:id/password": inMenu("user", "Set password"),
+  "POST /users/:id/me-link": inMenu("user", "Self-service link"),
   "PUT /users/:id/groups": button("user, groups", "Remove staff"),
-  "POST /users/:id/refresh": button("user, backends", "Refresh from backends"),
+  "POST /users/:id/refresh": button("user, backends", "Refresh from connectors"),
   "POST /users/:id/retry": { because: "this user has no pending write" },
   "POST /users/:id/trial": button("user", "Test sign-in"),
   "POST /users/:id/invitation": button("user, factors", "Pair a phone"),
@@ -83,12 +95,19 @@ export const ROLE_ACTIONS: Readonly<Record<string, RoleAction>> = {
   "PUT /users/:id/preference": { because: "one factor leaves nothing to prefer" },
   "POST /users/:id/unlock": { because: "no user is locked here" },
   "POST /users/:id/reset-limits": { because: "no limit is reached here" },
+  "DELETE /users/:id/remembered-devices": { because: "no device is remembered here" },
+  "POST /policies": closes("policies"),
+  "PUT /policies/order": closes("policies"),
+  "PUT /policies/:id": closes("policies"),
+  "DELETE /policies/:id": closes("policies"),
+  "POST /policies/evaluate": closes("policies"),
+  "POST /policies/replay": closes("policies"),
   "POST /groups": button("groups", "Create group"),
   "GET /export/groups": button("groups", "Export"),
   "DELETE /groups/:id": button("group", "Delete group"),
   "PUT /groups/:id/members": button("group", "Remove bob"),
   "PUT /groups/:id/replies": button("group", "Edit reply attributes"),
-  "DELETE /devices/:id": button("devices", "Revoke Text message bob"),
+  "DELETE /devices/:id": menuItem("devices", "Actions for Text message bob", "Revoke"),
   "POST /imports": closes("import"),
   "POST /imports/rows": { because: "only `deno task import` uses it" },
   "POST /imports/:id/text": closes("import"),
@@ -112,5 +131,15 @@ export const ROLE_ACTIONS: Readonly<Record<string, RoleAction>> = {
   },
   "POST /credentials": closes("credentials"),
   "DELETE /credentials/:id": closes("credentials"),
+  "PUT /target-settings/:name": button("target", "Add connector"),
+  "POST /target-settings/:name/test": follows("PUT /target-settings/:name"),
+  "POST /target-settings/:name/preview": { because: "the mapping editor uses the preview of the target" },
+  "DELETE /target-settings/:name": button("target", "Remove directory"),
+  "PUT /settings": { because: "its fields are text for those who may not change them" },
+  "POST /settings/check": follows("PUT /settings"),
+  "POST /settings/undo": { because: "no setting was changed here" },
+  "POST /settings/test/oidc": button("settings, console access", "Run test"),
+  "POST /settings/test/second_factor": button("settings, push service", "Run test"),
+  "POST /settings/test/telephony": button("settings, telephony", "Run test"),
   "POST /health/test": button("health", "Test default / ldap"),
 };

@@ -7,7 +7,7 @@ import { isAllowed, type Role, ROLES } from "../../console/api/auth/admin_record
 import { startFullConsole } from "../fakes/console_full.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
 import { PAGE_ROWS, rowOf } from "./pages/page_rows.ts";
-import { ROLE_ACTIONS } from "./role_actions.ts";
+import { type ButtonAction, ROLE_ACTIONS } from "./role_actions.ts";
 import { arrived, failureOf, goWithin, openPage, pageOpener, seen } from "./pages/page_walk.ts";
 import { consoleTests } from "./console_tests.ts";
 
@@ -28,6 +28,7 @@ const WRITING_ROUTES = CONSOLE_ROUTES.filter(({ method, path, needs }) =>
 const CLOSED: Readonly<Record<string, string>> = {
   "import": NEEDS.user_manager,
   "credentials": NEEDS.owner,
+  "policies": NEEDS.user_manager,
   "access, tokens": NEEDS.owner,
 };
 
@@ -52,18 +53,37 @@ function unexplained(page: Page): Promise<string[]> {
 }
 
 /** The reason why the button is disabled; `null` if it is enabled. */
-async function reasonOf(page: Page, name: string): Promise<string | null> {
-  const button = page.locator("main").getByRole("button", { name, exact: true }).filter({ visible: true })
+async function reasonOf(page: Page, { button: name, menu }: ButtonAction): Promise<string | null> {
+  const main = page.locator("main");
+  if (menu !== undefined) await main.getByRole("button", { name: menu, exact: true }).first().click();
+  // The name of a disabled item ends with the reason.
+  const item = {
+    name: menu === undefined ? name : new RegExp(`^${RegExp.escape(name)}( [(]|$)`),
+    exact: true,
+  };
+  const button = main.getByRole(menu === undefined ? "button" : "menuitem", item).filter({ visible: true })
     .first();
   await button.waitFor();
-  return await button.isDisabled() ? await button.getAttribute("title") ?? "" : null;
+  const reason = await button.isDisabled() ? await button.getAttribute("title") ?? "" : null;
+  if (menu !== undefined) await page.keyboard.press("Escape");
+  return reason;
 }
 
 /** Asserts that the button is enabled for `role`, or that its reason is the role that it needs. */
-async function judge(page: Page, name: string, { role, needs }: { role: Role; needs: Role }): Promise<void> {
-  const reason = await reasonOf(page, name);
+async function judge(
+  page: Page,
+  action: ButtonAction,
+  { role, needs }: { role: Role; needs: Role },
+): Promise<void> {
+  const reason = await reasonOf(page, action);
   if (!isAllowed(role, needs)) assertEquals(reason, NEEDS[needs]);
   else assert(reason === null || (reason !== "" && !Object.values(NEEDS).includes(reason)), reason ?? "");
+}
+
+/** Opens the menu of the page; its buttons close it only when they run something. */
+async function openMenu(page: Page): Promise<void> {
+  if (await page.locator(":popover-open").count() > 0) return;
+  await page.getByRole("button", { name: /^More .+/ }).click();
 }
 
 for (const role of ROLES) {
@@ -78,9 +98,10 @@ for (const role of ROLES) {
       // An IP address is used here: passkeys need a host name, and their button gives that reason.
       const { byName: _any, ...row } = rowOf(name);
       await openRow(row);
-      for (const { button, needs } of actions) {
-        const problem = await failureOf(() => judge(page, button, { role, needs }));
-        if (problem !== null) problems.push(`${name}, ${button}: ${problem}`);
+      for (const { needs, isInMenu, ...action } of actions) {
+        if (isInMenu === true) await openMenu(page);
+        const problem = await failureOf(() => judge(page, action, { role, needs }));
+        if (problem !== null) problems.push(`${name}, ${action.button}: ${problem}`);
       }
       problems.push(...(await unexplained(page)).map((html) => `${name}: ${html}`));
     }

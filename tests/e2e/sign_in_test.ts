@@ -53,7 +53,7 @@ async function enterByName(page: Page, { site, path }: { site: TestConsole; path
   const [name = "", value = ""] = (await site.signIn("owner")).split("=");
   await page.context().addCookies([{ name, value, url: byName(site) }]);
   await page.goto(byName(site) + path);
-  await page.getByRole("heading", { name: "Access", level: 1 }).waitFor();
+  await page.getByRole("heading", { name: "Administrators", level: 1 }).waitFor();
 }
 
 test("an authenticator app is set up with its QR code, and then sign-in requires its code", {
@@ -112,7 +112,7 @@ test("a passkey is added, signs in with one click, and is removed", async ({ pag
     .getByRole("button", { name: "Discard", exact: true }).click();
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("button", { name: "Use a passkey" }).click();
-  await page.getByRole("heading", { name: "Access", level: 1 }).waitFor();
+  await page.getByRole("heading", { name: "Administrators", level: 1 }).waitFor();
   await page.getByRole("button", { name: "Remove laptop" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await page.getByText("No passkeys yet.").waitFor();
@@ -153,7 +153,7 @@ test(
     await page.getByLabel("Name").fill("Ada");
     await page.getByRole("button", { name: "Use a passkey instead" }).click();
     await page.getByRole("link", { name: "Open Live" }).click();
-    await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
+    await page.getByRole("heading", { name: "Sign-in log", level: 1 }).waitFor();
     assertEquals(await site.admins.check("Ada", ""), null);
     await page.context().clearCookies();
     await page.goto(`${byName(site)}/access#sign-in`);
@@ -197,7 +197,7 @@ browserTest(
     const opened = context.waitForEvent("page");
     await asked.getByRole("button", { name: "Continue with Example ID" }).click();
     const tab = await opened;
-    await tab.getByRole("heading", { name: "Access", level: 1 }).waitFor();
+    await tab.getByRole("heading", { name: "Administrators", level: 1 }).waitFor();
     await tab.close();
     await page.bringToFront();
     await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));

@@ -10,6 +10,7 @@ import { consoleTests } from "./console_tests.ts";
 import { findAccessibilityProblems, scrollsSideways } from "./page_checks.ts";
 import { rowOf } from "./pages/page_rows.ts";
 import { arrived, goWithin } from "./pages/page_walk.ts";
+import { runUserAction } from "./user_menu.ts";
 
 const test = consoleTests(startPeopleConsole, { role: "user_manager" });
 
@@ -57,9 +58,8 @@ async function coversNothing(page: Page, what: string): Promise<void> {
 }
 
 /** Deactivates the user of the page, which shows a message with "Undo". */
-async function say(page: Page, name: string): Promise<void> {
-  await page.getByRole("button", { name: `More ${name}` }).click();
-  await page.getByRole("button", { name: "Deactivate" }).click();
+async function say(page: Page): Promise<void> {
+  await runUserAction(page, "Deactivate");
   // Under the pointer it stays.
   await page.locator(".toast").getByRole("button", { name: "Undo" }).hover();
 }
@@ -72,7 +72,7 @@ for (const [width, height] of [[390, 760], [320, 640]] as const) {
       for (let number = 1; number <= USERS; number += 1) await site.people.put(`user${number}`);
       await page.setViewportSize({ width, height });
       await enterAs(page, { site, role: "owner", path: "/users/zoe", heading: "zoe" });
-      await say(page, "zoe");
+      await say(page);
       await coversNothing(page, "zoe");
       for (const name of ["users", "history", "audit", "clients", "settings"]) {
         const row = rowOf(name);
@@ -91,7 +91,7 @@ test(
   async ({ page, site, open }) => {
     await site.put("ada", { title: "old" });
     await page.setViewportSize({ width: 390, height: 500 });
-    await open("/users/ada", "ada");
+    await open("/users/ada#profile", "ada");
     const title = page.getByLabel("Title");
     await title.scrollIntoViewIfNeeded();
     const topOf = () => title.evaluate((one) => Math.round(one.getBoundingClientRect().top));
@@ -119,7 +119,7 @@ test("toasts: the live region is there before and after a message", async ({ pag
   const isThere = () =>
     page.locator(".toasts").evaluate((one, first) => one === first && one.checkVisibility(), region);
   assertEquals(await isThere(), true);
-  await page.getByRole("button", { name: "Deactivate" }).click();
+  await runUserAction(page, "Deactivate");
   await page.locator(".toasts").filter({ hasText: SAID }).waitFor();
   assertEquals(await isThere(), true);
   await page.locator(".toast").getByRole("button", { name: "Dismiss" }).click();
@@ -141,7 +141,7 @@ const CASES: Readonly<Record<string, UndoCase>> = {
   "a deactivation": {
     path: "/users/ada",
     heading: "ada",
-    change: (page) => page.getByRole("button", { name: "Deactivate" }).click(),
+    change: (page) => runUserAction(page, "Deactivate"),
     calls: /\/users\/ada\/active/,
     failed: "The change of ada could not be undone.",
   },

@@ -16,12 +16,13 @@ const answer = (page: Page, name: "Keep editing" | "Discard") =>
 test("an edited profile: a tab, a link and Back ask first, and Discard continues", async ({ page, open }) => {
   await open("/users", "Users");
   await page.getByRole("link", { name: "ada", exact: true }).click();
+  await page.getByRole("link", { name: "Profile" }).click();
   const title = page.getByLabel("Title", { exact: true });
   await title.fill("Countess");
   for (
     const leave of [
       () => page.getByRole("navigation", { name: "ada" }).getByRole("link", { name: /^Groups/ }).click(),
-      () => page.getByRole("link", { name: "Live", exact: true }).click(),
+      () => page.getByRole("link", { name: "Sign-in log", exact: true }).click(),
       () => page.evaluate(() => history.back()),
     ]
   ) {
@@ -32,9 +33,9 @@ test("an edited profile: a tab, a link and Back ask first, and Discard continues
     await question(page).waitFor({ state: "detached" });
     assertEquals([await title.inputValue(), new URL(page.url()).pathname], ["Countess", "/users/ada"]);
   }
-  await page.getByRole("link", { name: "Live", exact: true }).click();
+  await page.getByRole("link", { name: "Sign-in log", exact: true }).click();
   await answer(page, "Discard");
-  await page.getByRole("heading", { name: "Live", level: 1 }).waitFor();
+  await page.getByRole("heading", { name: "Sign-in log", level: 1 }).waitFor();
 });
 
 test("the dialog for a new user: Escape and Cancel ask first, and without input they close it", async ({ page, open }) => {
@@ -71,7 +72,7 @@ peopleTest(
       });
       observer.observe(document, { childList: true, subtree: true });
     });
-    await open("/users/ada", "ada");
+    await open("/users/ada#profile", "ada");
     const field = page.getByLabel("Department");
     await field.waitFor();
     // Preact runs effects at most 100 ms after the frame; a later drawing runs them as well.

@@ -5,6 +5,7 @@ import { startPeopleConsole } from "../fakes/console_people.ts";
 import { conversation } from "../fakes/console_gateway.ts";
 import { startConsoleProgram } from "./console_program.ts";
 import { consoleTests } from "./console_tests.ts";
+import { findAccessibilityProblems } from "./page_checks.ts";
 
 const test = consoleTests(startPeopleConsole, { role: "user_manager" });
 const programTest = consoleTests(startConsoleProgram, { role: "owner" });
@@ -46,7 +47,9 @@ programTest(
     // The user is not in the directory, as after `deno task pair`.
     await open("/users/zoe#devices", "zoe");
     await page.getByText("No second factors yet.").waitFor();
-    await page.getByRole("button", { name: "Pair a phone" }).click();
+    // The header offers it, too, because the user has no factor.
+    await page.getByRole("region", { name: "Authenticators" }).getByRole("button", { name: "Pair a phone" })
+      .click();
     const dialog = page.getByRole("dialog");
     const link = await dialog.getByText("/device#invite=").innerText();
     const phone = await page.context().newPage();
@@ -101,7 +104,6 @@ test("users: a lock is shown and removed; logins in progress are listed", async 
   while (!site.limits.isLocked("ada")) site.limits.countFailure("ada");
   await open("/users?status=locked", "Users");
   await page.getByRole("link", { name: "ada" }).click();
-  await page.getByRole("link", { name: /Second factors/ }).click();
   await page.getByText("Locked until").waitFor();
   await page.getByRole("link", { name: "vpn-7" }).waitFor();
   assertEquals(await page.getByText("vpn-8").count(), 0);
@@ -109,6 +111,24 @@ test("users: a lock is shown and removed; logins in progress are listed", async 
   await page.getByText("ada was unlocked.").waitFor();
   assertEquals(site.limits.isLocked("ada"), false);
   assertEquals(await page.getByText("Locked", { exact: true }).count(), 0);
+});
+
+test("users: remembered devices are counted and forgotten", async ({ page, site, open }) => {
+  await site.put("ada");
+  const { remembered } = site.policies;
+  for (const place of ["192.0.2.1", "192.0.2.2"]) {
+    const change = remembered.prepareRemember({ user: "ada", client: "vpn-7", place }, { hours: 8 });
+    if (change === null) throw new Error("The device is not remembered");
+    await site.store.commit({ mutations: [...change.mutations] });
+    change.done();
+  }
+  await open("/users/ada#devices", "ada");
+  await page.getByText("2 remembered devices sign in without a second factor.").waitFor();
+  assertEquals(await findAccessibilityProblems(page), []);
+  await page.getByRole("button", { name: "Forget remembered devices" }).click();
+  await page.getByText("The next sign-in of ada needs a second factor on every device.").waitFor();
+  await page.getByRole("button", { name: "Forget remembered devices" }).waitFor({ state: "detached" });
+  assertEquals(remembered.count("ada"), 0);
 });
 
 test("users: while the server is unreachable the old rows stay, and a retry loads new ones", async ({ page, site, open }) => {
@@ -130,9 +150,11 @@ test("users: while the server is unreachable the old rows stay, and a retry load
 test("users: every part is translated to German", async ({ page, site, open }) => {
   await site.put("ada");
   await page.addInitScript(() => localStorage.setItem("countersign-language", "de"));
-  await open("/users/ada", "ada");
+  await open("/users/ada#profile", "ada");
   await page.getByRole("button", { name: "Änderungen prüfen" }).waitFor();
-  for (const part of ["Gruppen", "Zweite Faktoren", "Backends", "Zeitachse"]) {
+  for (
+    const part of ["Gruppen", "Authentifikatoren", "Attribute je Konnektor", "VPN-Sitzungen", "Zeitachse"]
+  ) {
     await page.locator("main").getByRole("link", { name: part }).click();
     await page.getByRole("region", { name: part }).first().waitFor();
   }

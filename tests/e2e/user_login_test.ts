@@ -5,6 +5,7 @@ import type { Page } from "../packages/playwright.ts";
 import { decodeBase32, TOTP_STEP_MS, totpAt } from "../../radius/factors/totp.ts";
 import { consoleTests } from "./console_tests.ts";
 import { startConsoleProgram } from "./console_program.ts";
+import { runUserAction } from "./user_menu.ts";
 
 const SETTINGS = `[[radius.client]]
 name = "vpn-1"
@@ -29,7 +30,7 @@ interface Person {
 
 /** Reads the secret from the dialog and types the code that an app would show. */
 async function addAuthenticator(page: Page): Promise<Uint8Array> {
-  await page.getByRole("link", { name: /Second factors/ }).click();
+  await page.getByRole("main").getByRole("link", { name: /^Authenticators/ }).click();
   await page.getByRole("button", { name: "Add authenticator app" }).click();
   const dialog = page.getByRole("dialog");
   const secret = (await dialog.getByRole("note", { name: "Secret" }).textContent() ?? "").replaceAll(" ", "");
@@ -64,7 +65,7 @@ test("a user created in the console logs in with radclient, and cannot after a d
   await page.getByRole("link", { name: "Timeline" }).click();
   await page.getByText("Sign-in accepted").waitFor();
   await page.getByText("Sign-in rejected").waitFor();
-  await page.getByRole("button", { name: "Deactivate" }).click();
+  await runUserAction(page, "Deactivate");
   const asked = page.getByRole("dialog", { name: "Deactivate ada?" });
   await asked.getByText("1 factor stops working immediately:").waitFor();
   await asked.getByRole("button", { name: "Deactivate ada" }).click();
@@ -80,8 +81,8 @@ test("a phone that was invited in the console approves a login; revoked, it does
   await using peer = site.radclient();
   await open("/users", "Users");
   await createUser(page, ADA);
-  await page.getByRole("link", { name: /Second factors/ }).click();
-  await page.getByRole("button", { name: "Pair a phone" }).click();
+  await page.getByRole("main").getByRole("link", { name: /^Authenticators/ }).click();
+  await page.getByRole("button", { name: "Pair a phone" }).first().click();
   const link = await page.getByRole("dialog").getByText(/#invite=/).textContent();
   if (link === null) throw new Error("The dialog shows no link");
   await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();

@@ -34,9 +34,10 @@ const STATES: Readonly<Record<string, ReachState<PeopleConsole>>> = {
     { heading: "Users" },
     (page) => page.getByRole("alert").waitFor(),
   ),
-  "profile with further attributes": at("/users/ada"),
-  "profile as a viewer": at("/users/ada", { role: "viewer" }),
-  "profile refused by a backend": at("/users/ada", {}, async (page, site) => {
+  "overview of a locked user": at("/users/ada"),
+  "profile with further attributes": at("/users/ada#profile"),
+  "profile as a viewer": at("/users/ada#profile", { role: "viewer" }),
+  "profile refused by a backend": at("/users/ada#profile", {}, async (page, site) => {
     const fault = { kind: "refused", detail: "the attribute is not allowed", retry: false } as const;
     site.backend("ldap").trouble({ operation: "put", how: "before", fault, times: 1 });
     await page.getByLabel("Title").fill("Analyst");
@@ -103,7 +104,7 @@ browserTest(
   async ({ page }) => {
     await using site = await startPeopleConsole({ dist: await currentDist() });
     await site.put("ada");
-    await enterAs(page, { site, role: "user_manager", path: "/users/ada", heading: "ada" });
+    await enterAs(page, { site, role: "user_manager", path: "/users/ada#profile", heading: "ada" });
     await page.getByLabel("Title").evaluate((input) => {
       input.id = "elsewhere";
     });

@@ -7,6 +7,7 @@ import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.
 import { browserTest, currentDist, enterAs } from "./browser.ts";
 import { endSession } from "./session_end.ts";
 import { consoleTests } from "./console_tests.ts";
+import { runUserAction } from "./user_menu.ts";
 
 const test = consoleTests(startPeopleConsole, { role: "user_manager" });
 
@@ -22,7 +23,7 @@ async function openUser(
   page: Page,
   site: PeopleConsole,
   name: string,
-  { role = "user_manager", hash = "" } = {},
+  { role = "user_manager", hash = "#profile" } = {},
 ) {
   const path = `/users/${encodeURIComponent(name)}${hash}`;
   await enterAs(page, { site, role, path, heading: name });
@@ -48,7 +49,9 @@ test("users: a user is created in the dialog, and the page of that user opens", 
   await dialog.getByText("Not a valid email address.").waitFor({ state: "detached" });
   await dialog.getByLabel("Password").fill("a long password of ada");
   await dialog.getByRole("button", { name: "Create user" }).click();
-  await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
+  await page.getByRole("heading", { name: "Ada Lovelace", level: 1 }).waitFor();
+  await page.getByRole("link", { name: "Profile" }).click();
+  await page.getByLabel("First name").waitFor();
   assertEquals(await page.getByLabel("First name").inputValue(), "Ada");
   const stored = await site.target.directory.read("user", "ada");
   assertEquals(stored?.content.attributes.emails, [{ value: "ada@example.org", type: "work" }]);
@@ -69,11 +72,17 @@ test("users: the name of a user from LDAP is a field, and a directory number is 
     name: { formatted: "Harry Potter", familyName: "Potter", givenName: "Harry" },
     phoneNumbers: [{ value: "+4915112345678", type: "mobile" }],
   });
-  await openUser(page, site, "hpotter");
+  await enterAs(page, {
+    site,
+    role: "user_manager",
+    path: "/users/hpotter#profile",
+    heading: "Harry Potter",
+  });
+  await page.getByLabel("Full name").waitFor();
   assertEquals(await page.getByLabel("Full name").inputValue(), "Harry Potter");
   assertEquals(await page.getByLabel("Display name").getAttribute("placeholder"), "Harry Potter");
   assertEquals(await page.getByText("formatted").count(), 0);
-  await page.getByRole("link", { name: /^Second factors/ }).click();
+  await page.getByRole("main").getByRole("link", { name: /^Authenticators/ }).click();
   await page.getByText("From the directory, not verified.").waitFor();
   assertEquals(await page.getByText("No second factors yet.").count(), 0);
   await page.getByRole("link", { name: "All users" }).click();
@@ -90,21 +99,21 @@ test("users: the list is searched, filtered and paged in the address", async ({ 
     });
   }
   await openUsers(page, site, { role: "viewer" });
-  await page.getByText("1 to 50 of 60").waitFor();
+  await page.getByText("1–50 of 60").waitFor();
   await page.getByRole("button", { name: "Next" }).click();
-  await page.getByText("51 to 60 of 60").waitFor();
+  await page.getByText("51–60 of 60").waitFor();
   await page.waitForURL(/page=2/);
   await page.getByLabel("Status", { exact: true }).selectOption({ label: "Deactivated" });
   await page.getByRole("link", { name: "user07" }).waitFor();
-  await page.getByText("1 to 1 of 1").waitFor();
+  await page.getByText("1–1 of 1").waitFor();
   await page.reload();
   await page.getByRole("link", { name: "user07" }).waitFor();
   await page.getByRole("button", { name: /Status: Deactivated/ }).click();
-  await page.getByText("1 to 50 of 60").waitFor();
+  await page.getByText("1–50 of 60").waitFor();
   await page.getByRole("searchbox", { name: "Search users" }).fill("unknown");
   await page.getByText("No users match.").waitFor();
   await page.getByRole("button", { name: "Clear filters" }).click();
-  await page.getByText("1 to 50 of 60").waitFor();
+  await page.getByText("1–50 of 60").waitFor();
   const create = page.getByRole("button", { name: "Create user" });
   assertEquals(await create.isDisabled(), true);
   assertEquals(await create.getAttribute("title"), "Requires the user manager role");
@@ -131,7 +140,7 @@ test("users: the second of two administrators sees the first change, and both ch
   await site.put("ada", { title: "old title" });
   await openUser(page, site, "ada");
   const other = await context.newPage();
-  await other.goto(`${site.origin}/users/ada`);
+  await other.goto(`${site.origin}/users/ada#profile`);
   await other.getByLabel("Title").fill("title of the first");
   await page.getByLabel("Department").fill("department of the second");
   await saveChanges(other);
@@ -167,8 +176,8 @@ browserTest(
     await dialog.getByRole("checkbox", { name: /^ldap/ }).uncheck();
     await dialog.getByRole("button", { name: "Save" }).click();
     await page.getByText("crm: queued").waitFor();
-    await page.getByRole("link", { name: /Backends/ }).click();
-    const truth = page.getByRole("region", { name: "Attributes by backend, for ada" });
+    await page.getByRole("link", { name: /^Attributes by connector/ }).click();
+    const truth = page.getByRole("region", { name: "Attributes by connector, for ada" });
     await truth.getByText("Differs").first().waitFor();
     site.backend("ldap").heal();
     await page.getByRole("button", { name: "Resolve differences ldap" }).click();
@@ -208,11 +217,11 @@ test("users: a hostile name is text wherever it is shown", async ({ page, site }
   await openUsers(page, site);
   await page.getByRole("link", { name: HOSTILE }).click();
   await page.getByRole("heading", { name: HOSTILE, level: 1 }).waitFor();
-  for (const part of ["Groups", "Second factors", "Backends", "Timeline"]) {
+  for (const part of ["Groups", "Authenticators", "Attributes by connector", "Timeline"]) {
     await page.getByRole("navigation", { name: /^Sections of/ }).getByRole("link", { name: part }).click();
     await page.getByRole("region", { name: part }).first().waitFor();
   }
-  await page.getByRole("button", { name: "Delete" }).click();
+  await runUserAction(page, "Delete");
   await page.getByRole("dialog").getByText(HOSTILE).first().waitFor();
   assertEquals(await page.locator("img").count(), 0);
   assertEquals(asked, []);
@@ -242,16 +251,16 @@ test("users: the delete dialog lists what is deleted with the user, and from whi
   await site.put("ada");
   await site.putGroup("staff", ["ada"]);
   await openUser(page, site, "ada");
-  await page.getByRole("button", { name: "Delete" }).click();
+  await runUserAction(page, "Delete");
   const dialog = page.getByRole("dialog", { name: "Delete ada?" });
-  await dialog.getByText("Deleted from 2 backends: local, ldap").waitFor();
+  await dialog.getByText("Deleted from 2 connectors: local, ldap").waitFor();
   await dialog.getByText("Removed from 1 group: staff").waitFor();
   assertEquals(
     await dialog.getByRole("button", { name: "Keep" }).evaluate((one) => one === document.activeElement),
     true,
   );
   await dialog.getByRole("button", { name: "Delete ada" }).click();
-  await page.getByText("ada was deleted. Deleted from 2 backends").waitFor();
+  await page.getByText("ada was deleted. Deleted from 2 connectors").waitFor();
   await page.getByRole("heading", { name: "Users", level: 1 }).waitFor();
   assertEquals(await site.target.directory.read("user", "ada"), null);
   assert(!site.backend("ldap").users.has("ada"));

@@ -14,7 +14,9 @@ import { Pairings } from "../../radius/factors/pairings.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createStore, type Store, type Transaction } from "../../platform/store.ts";
 import { createVault } from "../../platform/vault.ts";
-import { configOf } from "../platform/config/samples.ts";
+import { LiveSettings } from "../../platform/config/live_settings.ts";
+import { settingsFileOf } from "../platform/config/samples.ts";
+import { whileTimePasses } from "../radius/rows/passing_time.ts";
 import { createManualClock, type ManualClock } from "../upstream/manual_clock.ts";
 
 export interface OperatorAnswer {
@@ -54,7 +56,6 @@ export async function openComposition(
     joins?: { readonly kv: Deno.Kv; readonly node: string };
   } = {},
 ): Promise<TestComposition> {
-  const config = configOf(toml);
   const clock = createManualClock();
   const random = createSystemRandom();
   const shared = joins === undefined ? null : new SharedLog({ ...joins, clock, onGap: () => undefined });
@@ -69,22 +70,24 @@ export async function openComposition(
   };
   const store: Store = { ...sound, commit, append: appendByCommit(commit) };
   const vault = createVault(new Uint8Array(32).fill(7), random);
+  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
+  const settings = new LiveSettings({ file: settingsFileOf(toml), store, vault, clock, log });
+  await settings.load();
   const composition = await compose({
-    config,
-    settings: [],
+    settings,
     dataDir: { store, vault, shared },
     dist: NO_DIST,
     clock,
     random,
-    log: createLog({ format: "text", level: "error", clock, write: () => undefined }),
+    log,
     startedMs: clock.nowMs(),
-    anySecret: "unused",
+    generatedSecret: "unused",
     radiusListeners: [],
     isHttpServing: () => false,
   });
   return {
     ...composition,
-    config,
+    config: settings.config,
     store,
     clock,
     api: operatorApi(composition.app),
@@ -95,7 +98,13 @@ export async function openComposition(
       return records.flatMap(({ value }) => value === null ? [] : [value]);
     },
     async reload() {
-      const pairings = new Pairings({ store, vault, clock, random, target: config.radius.directory });
+      const pairings = new Pairings({
+        store,
+        vault,
+        clock,
+        random,
+        target: settings.config.radius.directory,
+      });
       await pairings.load();
       return pairings;
     },
@@ -105,7 +114,8 @@ export async function openComposition(
         .map(({ key, value }) => Deno.inspect([key, value], { depth: 9 })).join("\n");
     },
     async [Symbol.asyncDispose]() {
-      await composition.close();
+      // A lease that is being taken waits for its time.
+      await whileTimePasses(clock, composition.close());
       if (joins === undefined) await store.close();
     },
   };

@@ -10,6 +10,8 @@ import { createLog, type Log } from "../../platform/log.ts";
 import { type Clock, createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { createStore, type Store } from "../../platform/store.ts";
 import { createVault } from "../../platform/vault.ts";
+import { LiveSettings } from "../../platform/config/live_settings.ts";
+import { settingsFileOf } from "../platform/config/samples.ts";
 import { createFakeOutbox, createFakeSecondFactorAdmin, createFakeWatch } from "./console_gateway.ts";
 import { FakePhone } from "./console_phone.ts";
 
@@ -98,7 +100,7 @@ export async function startConsole(options: ConsoleOptions = {}) {
     clock,
     random,
     log,
-    publicUrl: origin,
+    http: { publicUrl: origin },
     configAdmins,
     hasher,
   });
@@ -109,8 +111,12 @@ export async function startConsole(options: ConsoleOptions = {}) {
       idleMs: options.idleMs ?? 15 * 60_000,
       admins: configAdmins,
     },
-    ...{ log, clock, random, vault, store, admins, watch, phone, secondFactorAdmin, outbox },
-    installation: { version: "0.0.0", runtime: "0.0.0", startedMs: clock.nowMs(), file: null, settings: [] },
+    ...{ log, clock, random, vault, store, admins, watch },
+    phone: () => phone,
+    secondFactorAdmin: () => secondFactorAdmin,
+    outbox: () => outbox,
+    settings: new LiveSettings({ file: settingsFileOf(""), store, vault, clock, log }),
+    installation: { version: "0.0.0", runtime: "0.0.0", startedMs: clock.nowMs(), file: null },
     ready: () => ({ ok: true, parts: { store: "ok" } }),
     dist: options.dist ?? EMPTY_DIST,
   };

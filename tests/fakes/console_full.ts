@@ -1,6 +1,7 @@
 // A console with data on every page: users with factors, discovered clients, targets, logins in progress and ended
 // ones, dropped packets, approvals and messages, administrators, tokens, changes. A test may choose all names.
 
+import type { Policy } from "../../radius/policy/policy.ts";
 import type { Dist } from "../../console/assets.ts";
 import {
   bucketOf,
@@ -75,6 +76,8 @@ export const FULL_OTHER = "bob";
 export const FULL_CREW = "crew";
 /** A third user, in no group and without factors: for actions that should not change the others. */
 export const FULL_SPARE = "zoe";
+/** The deleted user. */
+export const deletedName = ({ user }: Pick<FullNames, "user">): string => `${user}z`;
 
 const FILE_CLIENT = `[[radius.client]]
 name = "of-file"
@@ -106,6 +109,7 @@ export async function startFullConsole({ dist, names = PLAIN_NAMES }: {
 async function fill(site: ConnectConsole, names: FullNames): Promise<void> {
   await fillPeople(site, names);
   await fillConnect(site, names);
+  await fillPolicies(site, names);
   fillTraffic(site, names);
   await fillHistory(site, names);
 }
@@ -117,6 +121,9 @@ async function fillPeople({ people }: ConnectConsole, { user, group, text }: Ful
   await people.put(FULL_SPARE);
   await people.putGroup(group, [user, FULL_OTHER, "ghost"]);
   await people.putGroup(FULL_CREW);
+  const deleted = deletedName({ user });
+  await people.put(deleted, profile);
+  await people.target.remove("user", deleted, { actor: { name: "scim:hr", source: "192.0.2.7" } });
   for (
     const [canonical, number] of [[user.toLowerCase(), "+4915112345678"], [FULL_OTHER, "+4915187654321"]]
   ) {
@@ -126,6 +133,25 @@ async function fillPeople({ people }: ConnectConsole, { user, group, text }: Ful
     await people.store.commit({ mutations: [mutation] });
     people.pairings.adopt(pairing);
   }
+}
+
+async function fillPolicies({ people }: ConnectConsole, { user, group }: FullNames): Promise<void> {
+  const policies: Policy[] = [
+    {
+      ...{ id: "crew", name: "Crew", enabled: true },
+      conditions: { groups: [group], exceptUsers: [user], exceptNetworks: ["10.0.0.0/8"] },
+      outcome: { kind: "challenge", requiredFactor: "device", rememberHours: 8 },
+    },
+    {
+      // A policy's name has no invisible characters, and is shorter than a group's.
+      ...{ id: "office", name: group.replace(/\p{Cf}/gu, "").slice(0, 100).trim(), enabled: false },
+      conditions: { networks: ["10.0.0.0/8"] },
+      outcome: { kind: "bypass", clientChecksPassword: true, attributes: { "Filter-Id": "office" } },
+    },
+    { id: "noone", name: "No one", enabled: false, conditions: {}, outcome: { kind: "deny" } },
+  ];
+  const done = await people.policies.registry.replace(policies, { version: 0, audit: [] });
+  if (!done.ok) throw new Error(`The policies are refused: ${JSON.stringify(done)}`);
 }
 
 async function fillConnect(site: ConnectConsole, names: FullNames): Promise<void> {

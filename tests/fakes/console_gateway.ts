@@ -51,6 +51,7 @@ export function createFakeWatch(): FakeWatch {
       observers.add(observer);
       return () => void observers.delete(observer);
     },
+    onAccepted: () => () => undefined,
     put(view) {
       counters.requests = (counters.requests ?? 0) + 1;
       views.set(view.id, view);

@@ -1,6 +1,6 @@
 // A console with a directory whose backends are in memory, and with the real pairings and limits.
 
-import type { BackendSettings, Config, TargetSettings } from "../../platform/config/config.ts";
+import type { Config, TargetSettings } from "../../platform/config/config.ts";
 import type { Dist } from "../../console/assets.ts";
 import type { People } from "../../console/api/deps.ts";
 import { createLog, type Log } from "../../platform/log.ts";
@@ -8,11 +8,13 @@ import { createPasswordHasher } from "../../platform/password_hasher.ts";
 import { NO_CHANGE } from "../../platform/write_batch.ts";
 import { AcceptAttributes, ReplyAttributeRegistry } from "../../radius/factors/reply_attributes.ts";
 import { createClients } from "../../radius/server/clients.ts";
+import { LastSignIns } from "../../radius/factors/last_sign_ins.ts";
 import { Limits } from "../../radius/factors/limits.ts";
 import { createLoginDryRun } from "../../radius/conversation/login_dry_run.ts";
 import { createOrderedIds } from "../../radius/conversation/conversation.ts";
 import { ConversationStore } from "../../radius/conversation/conversation_store.ts";
 import { createNotMeReports } from "../../radius/conversation/report_not_me.ts";
+import { PolicyPreview } from "../../radius/policy/policy_preview.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
 import { type Clock, createSystemRandom, type Random, systemClock } from "../../platform/runtime.ts";
@@ -20,14 +22,17 @@ import { createTransfer } from "../../scim/transfer/import_export.ts";
 import { createDirectory, recordDirectoryOf } from "../../scim/directory/directory.ts";
 import type { Actor, Target } from "../../scim/ports.ts";
 import { parseResource } from "../../scim/schema/parse_resource.ts";
-import { createTargets } from "../../scim/provisioning/target.ts";
+import { createTargets } from "../../scim/provisioning/target_set.ts";
 import { createUserRecordFinder, departureMutation } from "../../platform/user_record.ts";
 import { createStore, type Store } from "../../platform/store.ts";
 import { createVault, type Vault } from "../../platform/vault.ts";
-import { configOf, shownOf } from "../platform/config/samples.ts";
+import { configOf, settingsFileOf } from "../platform/config/samples.ts";
+import { LiveSettings } from "../../platform/config/live_settings.ts";
 import type { HttpAppDeps } from "../../console/app.ts";
 import { auditRecordsOf } from "./audited.ts";
+import { backendSettingsOf } from "./backend_settings.ts";
 import { startConsole } from "./console_app.ts";
+import { createLoginPolicies } from "./login_policies.ts";
 import { createMemoryBackend, type MemoryBackend } from "./memory_backend.ts";
 
 /** The backends of the target, by name: the embedded store, or one in memory. */
@@ -100,17 +105,18 @@ export async function openPeople({ shape = { local: "store" }, wrap, toml = "", 
   });
   const replies = new ReplyAttributeRegistry({ store, settings: config.radius, accept });
   prepareGroupCleanup = (group) => replies.prepareForget(group);
-  const { pairings, limits, recoveryCodes } = people;
+  const { pairings, limits, recoveryCodes, lastSignIns, policies } = people;
   return {
-    ...{ store, target, pairings, limits, recoveryCodes },
+    ...{ store, target, pairings, limits, recoveryCodes, lastSignIns, policies },
     ...directoryCalls(target, store),
     /** Adds users to a console. */
     furnish: (deps: HttpAppDeps): HttpAppDeps => ({
       ...deps,
       ...{ store, vault, people, replies },
-      transfer: createTransfer({ clock: systemClock, publicUrl: deps.http.publicUrl }),
+      transfer: createTransfer({ clock: systemClock, http: deps.http }),
       console: Object.assign({ auditRetentionMs: config.console.auditRetentionMs }, deps.console),
-      installation: { ...deps.installation, file: "/srv/countersign.toml", settings: shownOf(toml) },
+      settings: new LiveSettings({ ...deps, file: settingsFileOf(toml), store, vault }),
+      installation: { ...deps.installation, file: "/srv/countersign.toml" },
     }),
     backend: (name: string) => backendOf(backends, name),
     async [Symbol.asyncDispose]() {
@@ -158,7 +164,7 @@ function openTargets(
     pageSize: 100,
     maxDropPercent: 10,
     mapping: { user: {}, group: {} },
-    backends: Object.entries(shape).map(([name, kind]) => settingsOf(name, kind)),
+    backends: Object.entries(shape).map(([name, kind]) => backendSettingsOf(name, kind)),
   };
   const hasher = createPasswordHasher({ random, cost: { costLog2: 4 } });
   const orderedId = createOrderedIds(clock, random);
@@ -184,22 +190,38 @@ function createPeople({ config, store, vault, clock, random, log }: Parts, targe
   const pairings = new Pairings({ store, vault, clock, random, target: "default" });
   const limits = new Limits({ store, clock, settings: config.factors });
   const recoveryCodes = new RecoveryCodeStore({ store, vault, clock, random, target: "default" });
+  const lastSignIns = new LastSignIns({
+    store,
+    clock,
+    log,
+    target: () => "default",
+    longestLoginMs: 300_000,
+  });
   const conversations = new ConversationStore({ store, clock, maxConversations: 100, tokenOf: (id) => id });
   const { anyClient } = config.radius;
   const clients = createClients({
-    settings: [],
+    settings: config.radius.clients,
     anyClient: { ...anyClient },
     anySecret: "a secret of a test",
   });
+  const stored = createLoginPolicies({ store, vault, clock, random });
   const records = recordDirectoryOf(target);
   const login = { prepare: target.directory.prepareLogin, lookUp: target.directory.login };
-  const enabled = new Set(config.factors.enabled);
+  const enabled = () => new Set(config.factors.enabled);
+  const { factors: settings } = config;
+  const preview = new PolicyPreview({
+    ...{ settings, enabled, pairings, recoveryCodes, clock, directory: login, clients: () => clients.all },
+    ...stored,
+  });
+  const policies = { ...stored, preview };
   return {
     targets,
-    loginTarget: "default",
-    ...{ pairings, limits, recoveryCodes },
+    loginTarget: () => "default",
+    ...{ pairings, limits, recoveryCodes, lastSignIns },
+    policies,
     prepareNotMeReport: createNotMeReports({
-      target: "default",
+      target: () => "default",
+      remembered: policies.remembered,
       ...{ store, log, limits, conversations },
       secondFactor: { cancel: () => Promise.resolve() },
       changed: () => undefined,
@@ -226,6 +248,7 @@ function createPeople({ config, store, vault, clock, random, log }: Parts, targe
         pairings,
         limits,
         recoveryCodes,
+        policies,
         clock,
         vault,
       },
@@ -260,25 +283,5 @@ function directoryCalls(target: Target, store: Store) {
       );
       return found.sort((a, b) => Number(a.atMs) - Number(b.atMs));
     },
-  };
-}
-
-function settingsOf(name: string, kind: Shape[string]): BackendSettings {
-  if (kind === "store") return { name, kind, mode: "sync" };
-  return {
-    name,
-    kind: "ldap",
-    mode: kind,
-    url: "ldap://127.0.0.1:1",
-    startTls: false,
-    caPem: "",
-    bindDn: "",
-    bindPassword: "",
-    usersDn: "",
-    groupsDn: "",
-    schema: "openldap",
-    attributes: {},
-    connections: 4,
-    timeoutMs: 5000,
   };
 }

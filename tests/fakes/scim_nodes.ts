@@ -12,7 +12,7 @@ import { NO_CHANGE } from "../../platform/write_batch.ts";
 import type { Backend } from "../../scim/backend_port.ts";
 import { createDirectory, type DirectoryDeps } from "../../scim/directory/directory.ts";
 import type { Target, Targets } from "../../scim/ports.ts";
-import { createTargets } from "../../scim/provisioning/target.ts";
+import { createTargets } from "../../scim/provisioning/target_set.ts";
 import { settingsOf, type Shape } from "../scim/provisioning/stage.ts";
 import { createMemoryBackend, type MemoryBackend } from "./memory_backend.ts";
 

@@ -88,6 +88,7 @@ interface FakeDirectoryParts {
 function createFakeDirectory({ name, stores, calls, found }: FakeDirectoryParts): TargetDirectory {
   return {
     target: name,
+    trash: { days: 30, maxEntries: 0, list: unused, read: unused, removal: unused },
     read: (kind, canonical) => Promise.resolve(stores[kind].get(canonical) ?? null),
     page(kind, options) {
       calls.push({ verb: "page", page: options });
@@ -175,6 +176,8 @@ export function createFakeTarget(
       return await Promise.resolve({ stored: null, receipt: receiptOf(options) });
     },
     changeMembers: unused,
+    restoreUser: unused,
+    purgeUser: unused,
     refreshOne: async (kind, wanted) => {
       note({ verb: "refreshOne", name: wanted });
       return await Promise.resolve(stores[kind].get(canonicalName(wanted)) ?? null);

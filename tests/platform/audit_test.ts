@@ -57,7 +57,7 @@ Deno.test("createAuditIds() returns at least the first id of the moment, and rea
 });
 
 Deno.test("createAuditWriter() indexes objects and actor once, for as long as the record exists", () => {
-  const write = createAuditWriter({ nowMs: () => START_MS, node: "1", retentionMs: 5000 });
+  const write = createAuditWriter({ nowMs: () => START_MS, node: "1", retentionMs: () => 5000 });
   const mutations = write([
     auditEntry({
       action: "pairing.add",

@@ -45,6 +45,7 @@ const anyConversation: fc.Arbitrary<Conversation> = fc.record({
   outcome: fc.option(fc.constantFrom("accepted", "rejected", "expired", "cancelled", "superseded")),
   moments: fc.array(fc.record({ atMs: time, step: text, row: text }), { maxLength: 40 }),
   node: text,
+  policy: text,
   peerDigests: fc.array(fc.record({ node: text, digest: text }), { maxLength: 3 }),
   ...{ stored: fc.constant("journal"), answerDigest: fc.constant(null) },
   ...{ interrupted: fc.constant(false), overtaken: fc.constant(false) },
@@ -56,12 +57,16 @@ Deno.test("decodeRecord() reads every conversation that encodeConversation() wro
   }));
 });
 
-Deno.test("decodeRecord() returns null for every truncation of a record, and ignores fields of a later version", () => {
+Deno.test("decodeRecord() reads a record of a version without policies, returns null for every other truncation, and ignores fields of a later version", () => {
   const passcode = { factor: "sms", digest: "d", expiresMs: 9, number: "+15005550006" } as const;
   const moments = [{ atMs: 1, step: "menu", row: "row" }];
-  const one = conversation("x", { clock, passcode, numbers: ["1"], moments, stored: "journal" });
+  const fields = { clock, passcode, numbers: ["1"], moments, stored: "journal" } as const;
+  const one = conversation("x", { ...fields, policy: "p" });
   const octets = encodeConversation(one).slice();
+  const earlier = octets.length - 3;
+  assertEquals(decodeRecord(octets.subarray(0, earlier), { stored: "journal" }), { ...one, policy: "" });
   for (let end = 0; end < octets.length; end++) {
+    if (end === earlier) continue;
     assertEquals(decodeRecord(octets.subarray(0, end), { stored: "journal" }), null, `${end} octets`);
   }
   const later = Uint8Array.of(...octets, 0, 3, 97, 98, 99);

@@ -43,6 +43,7 @@ export function conversation(
     lastAnswer: null,
     outcome: null,
     moments: [],
+    policy: "",
     node: "",
     peerDigests: [],
     stored: "not",

@@ -4,7 +4,8 @@ import { assert, assertEquals } from "@std/assert";
 import { PAGES } from "../../docs/generate.ts";
 import { CONDITIONS, type FlowCondition } from "../../radius/flow/conditions.ts";
 import { MAX_VALUE_OCTETS } from "../../radius/protocol/packet.ts";
-import { EFFECTS, FLOW, type FlowRow, rowsFrom } from "../../radius/flow/flow.ts";
+import { EFFECTS } from "../../radius/flow/effects.ts";
+import { FLOW, type FlowRow, rowsFrom } from "../../radius/flow/flow.ts";
 import { FACTOR_ORDER } from "../../radius/flow/context.ts";
 import { type Prompt, PROMPTS, renderPrompt, splitReplyMessage } from "../../radius/flow/prompts.ts";
 import { type FlowPlace, isStep, PASSAGES, STEPS } from "../../radius/protocol/steps.ts";
@@ -17,6 +18,9 @@ const PROOFS = new Map<FlowCondition, readonly string[]>([
   ["passcode_matches", []],
   ["totp_matches", []],
   ["recovery_code_matches", []],
+  // By an order of an administrator, and after the password.
+  ["policy_bypasses", []],
+  ["device_remembered", []],
 ]);
 
 const isEnd = (to: FlowRow["to"]): to is "accept" | "reject" => to === "accept" || to === "reject";
@@ -61,11 +65,17 @@ Deno.test("FLOW has no row that an earlier row with fewer conditions shadows", (
   }
 });
 
-Deno.test("FLOW checks at every step whether the user is refused, and for Cancel, before anything else", () => {
+Deno.test("FLOW checks at every step whether the user is refused, the policy, and Cancel, before anything else", () => {
   for (const place of PLACES.filter(isStep)) {
     assertEquals(
-      rowsFrom(place).slice(0, 2).map(({ name }) => name),
-      ["refused_meanwhile", "cancelled"],
+      rowsFrom(place).slice(0, 5).map(({ name }) => name),
+      [
+        "refused_meanwhile",
+        "denied_by_policy_meanwhile",
+        "bypassed_by_policy_meanwhile",
+        "cancelled",
+        "forbidden_by_policy_meanwhile",
+      ],
       place,
     );
   }
@@ -93,7 +103,7 @@ Deno.test("FLOW uses a decision only after the effect that requested it", () => 
 
 Deno.test("FLOW checks whether the user is refused before each row that accepts", () => {
   for (const row of FLOW.filter(({ to }) => to === "accept")) {
-    const rows = row.from === "*" ? [] : rowsFrom(row.from);
+    const rows = row.from === "*" ? FLOW.filter(({ from }) => from === "*") : rowsFrom(row.from);
     const at = rows.indexOf(row);
     const refusing = rows.slice(0, at).some(({ when, to }) =>
       when.includes("user_refused") && to === "reject"
@@ -107,8 +117,10 @@ Deno.test("FLOW selects no factor before the first factor is verified or is not 
   assertEquals(into.map(placed).sort(), ["first_factor first_factor_right", "start no_first_factor"]);
   const start = rowsFrom("start");
   const before = start.slice(0, start.findIndex(({ to }) => to === "first_factor"));
-  assertEquals(before.map(({ to }) => to), ["reject"]);
+  assertEquals(before.map(({ to }) => to), ["reject", "reject"]);
   assertEquals(rowsFrom("first_factor").filter(({ to }) => to !== "reject").map(({ name }) => name), [
+    "bypassed_after_first_factor",
+    "remembered_after_first_factor",
     "first_factor_right",
   ]);
 });
@@ -170,9 +182,9 @@ Deno.test("PROMPTS that ask a question end with the way to start over, and final
 
 Deno.test("PROMPTS fit into Reply-Messages with all values filled in, and are split at line breaks only", () => {
   const numbers = Array.from({ length: 9 }, (_, at) => `+49151123456789${at}`.slice(0, 16));
-  const enabled = new Set(FACTOR_ORDER);
+  const menu = new Set(FACTOR_ORDER);
   for (const name of Object.keys(PROMPTS) as Prompt[]) {
-    const text = renderPrompt(name, { enabled, numberToMatch: "42", numbers });
+    const text = renderPrompt(name, { menu, numberToMatch: "42", numbers });
     assertEquals(/[{}]/.test(text), false, name);
     const parts = splitReplyMessage(text);
     for (const part of parts) assert(part.length > 0 && part.length <= MAX_VALUE_OCTETS, name);

@@ -1,6 +1,7 @@
 // Limits and pairings on two nodes: a write that depends on a record loses to the other node, and no other write does.
 
 import { assertEquals } from "@std/assert";
+import { createLoginPolicies } from "../fakes/login_policies.ts";
 import { openNode } from "../fakes/shared_store.ts";
 import { reportNotMe } from "../../console/api/account/account_logins.ts";
 import { createNotMeReports } from "../../radius/conversation/report_not_me.ts";
@@ -59,11 +60,12 @@ Deno.test("a report keeps the failures that another node counts meanwhile, and b
   const store = interrupted(a.store, () => fail(b));
   const conversations = new ConversationStore({ store, clock, tokenOf, maxConversations: 10 });
   const { lockedUntilMs } = await reportNotMe({
-    ...{ store, clock, random, log, secondFactorAdmin: null },
+    ...{ store, clock, random, log, secondFactorAdmin: () => null },
     people: {
       prepareNotMeReport: createNotMeReports({
         ...{ store, log, conversations, limits: a.limits, secondFactor: silentSecondFactor },
-        target: "default",
+        remembered: createLoginPolicies({ store, clock, random, vault }).remembered,
+        target: () => "default",
         changed: () => undefined,
       }),
     },

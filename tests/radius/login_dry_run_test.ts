@@ -3,6 +3,7 @@
 import { assertEquals } from "@std/assert";
 import { createClients } from "../../radius/server/clients.ts";
 import { Limits } from "../../radius/factors/limits.ts";
+import { createLoginPolicies } from "../fakes/login_policies.ts";
 import { createLoginDryRun, type DryRunRequest } from "../../radius/conversation/login_dry_run.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import type { NewPairing } from "../../radius/factors/pairing.ts";
@@ -95,12 +96,13 @@ for (const { says, client = "", status = "active", pairings: given = [], request
     });
     const trials = createLoginDryRun({
       settings: factors,
-      enabled: new Set(factors.enabled),
+      enabled: () => new Set(factors.enabled),
       directory: {
         prepare: () => null,
         lookUp: (name) => ({ status, name, phoneNumbers: [], groups: [] }),
       },
       pairings,
+      policies: createLoginPolicies({ store, vault, clock, random }),
       limits: new Limits({ store, clock, settings: factors }),
       recoveryCodes: new RecoveryCodeStore({
         store,

@@ -1,6 +1,7 @@
 // The removal of a user on one node, and the logins of the user on another node whose clock differs.
 
 import { assertEquals } from "@std/assert";
+import { createLoginPolicies } from "../fakes/login_policies.ts";
 import { openNode } from "../fakes/shared_store.ts";
 import { createOrderedIds } from "../../radius/conversation/conversation.ts";
 import { ConversationStore } from "../../radius/conversation/conversation_store.ts";
@@ -26,7 +27,8 @@ async function createMember(kv: Deno.Kv, node: string, startMs: number) {
   const factors = { store, vault, clock, random, target: "default" };
   const orderedId = createOrderedIds(clock, random);
   const offboarding = new Offboarding({
-    ...{ store, clock, orderedId, target: "default", conversationTtlMs: 300_000 },
+    remembered: createLoginPolicies({ store, vault, clock, random }).remembered,
+    ...{ store, clock, orderedId, target: "default", logins: { conversationTtlMs: 300_000 } },
     log: createLog({ format: "json", level: "error", clock, write: () => Promise.resolve() }),
     pairings: new Pairings(factors),
     recoveryCodes: new RecoveryCodeStore(factors),

@@ -77,7 +77,7 @@ Deno.test("dissectPacket() shows a vendor's attribute and an integer's value by 
   const octets = packet([6, 6, 0, 0, 0, 1, ...cisco, 66, 3, 1]);
   const rows = dissectPacket(target.subarray(0, copyRedacted(octets, target, 0)));
   assertEquals(rows.slice(4).map(({ name, value }) => [name, value]), [
-    ["Service-Type", "1 Login"],
+    ["Service-Type", "1 (Login)"],
     ["Cisco-AVPair", "shell:x"],
     ["Attribute 66", "0x01"],
   ]);

@@ -2,7 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "../packages/fast_check.ts";
-import type { Factor } from "../../radius/flow/context.ts";
+import { type Factor, menuOf } from "../../radius/flow/context.ts";
 import {
   type Prompt,
   type PromptContext,
@@ -14,11 +14,11 @@ import {
 const ALL: ReadonlySet<Factor> = new Set<Factor>(["device", "sms", "voice", "totp"]);
 const NAMES = Object.keys(PROMPTS) as Prompt[];
 const FULL: PromptContext = {
-  enabled: ALL,
+  menu: ALL,
   numberToMatch: "42",
   numbers: Array.from({ length: 9 }, (_, i) => `+12345678901234${i}`),
 };
-const PLAIN: PromptContext = { enabled: ALL, numberToMatch: null, numbers: [] };
+const PLAIN: PromptContext = { menu: ALL, numberToMatch: null, numbers: [] };
 
 for (const name of NAMES) {
   Deno.test(`renderPrompt() leaves no brace in "${name}", and explains how to start over unless it is final`, () => {
@@ -33,14 +33,14 @@ for (const name of NAMES) {
 }
 
 Deno.test("renderPrompt() lists the factors that are enabled, by their letters", () => {
-  const menuOf = (...factors: Factor[]) =>
-    renderPrompt("menu", { ...PLAIN, enabled: new Set(factors) }).split("\n").slice(1, -1)
+  const lettersOf = (...factors: Factor[]) =>
+    renderPrompt("menu", { ...PLAIN, menu: menuOf(new Set(factors)) }).split("\n").slice(1, -1)
       .map((line) => line[0]).join("");
-  assertEquals(menuOf("device", "sms", "voice", "totp"), "STPD");
-  assertEquals(menuOf("sms"), "T");
+  assertEquals(lettersOf("device", "sms", "voice", "totp"), "STPD");
+  assertEquals(lettersOf("sms"), "T");
   // A paired device may generate passcodes, so D is listed for it too.
-  assertEquals(menuOf("device"), "SD");
-  assertEquals(menuOf("device", "sms", "voice", "totp"), "STPD");
+  assertEquals(lettersOf("device"), "SD");
+  assertEquals(lettersOf("device", "sms", "voice", "totp"), "STPD");
 });
 
 Deno.test("renderPrompt() shows the number to match if there is one, and does not mention it otherwise", () => {

@@ -88,7 +88,7 @@ export async function openWholeGateway(
       ...(passwords === undefined ? {} : { passwords }),
       secondFactor: silentSecondFactor,
       telephony: silentTelephony,
-      anySecret: "any",
+      generatedSecret: "any",
       openSocket: () => createQueueSocket().socket,
     });
   const radius = await open();

@@ -22,6 +22,8 @@ const PATHS: Readonly<Partial<Record<RouteName, readonly string[]>>> = {
   group: [`/groups/${TOWN_GROUP}`],
   client: ["/clients/vpn-frankfurt"],
   target: ["/targets/default", "/targets/contractors"],
+  settings_topic: ["/settings/limits", "/settings/radius", "/settings/console"],
+  live: ["/live", "/live?approvals=open"],
   charts: ["/charts?range=24h", "/charts?range=30d"],
 };
 

@@ -53,8 +53,8 @@ async function comeNow(page: Page, site: WorkingDay): Promise<void> {
   await shown;
 }
 
-/** A part that loads late draws both charts. */
-const drawCharts = (page: Page) => page.locator(".plot canvas").nth(1).waitFor();
+/** A part that loads late draws the chart of durations. */
+const drawCharts = (page: Page) => page.locator(".plot canvas").waitFor();
 
 /** Changes data after every backend has all users, so that only the change is pending. */
 async function changeAlone(site: WorkingDay): Promise<void> {
@@ -63,33 +63,31 @@ async function changeAlone(site: WorkingDay): Promise<void> {
 }
 
 async function mapTitle(page: Page): Promise<void> {
-  await page.getByText(/^[0-9]+ rows$/).click();
-  await page.getByLabel("Additional SCIM attribute").fill("title");
-  await page.getByLabel("Attribute name at the backends").fill("jobTitle");
+  await page.getByLabel("SCIM attribute").fill("title");
+  await page.getByLabel("Name at the connectors").fill("jobTitle");
   await seen(page.locator("main"), / attributes? of .+ changes?[.]$/);
-  await page.getByText(/^[0-9]+ rows$/).click();
-  await page.getByRole("heading", { name: "Mapping" }).evaluate((one) => one.scrollIntoView());
+  await page.getByRole("heading", { name: "Attribute mapping" }).evaluate((one) => one.scrollIntoView());
 }
 
 const ROWS: readonly PictureRow[] = [
   {
     name: "live",
     path: `/live?c=${DENIED_LOGIN}`,
-    heading: "Live",
+    heading: "Sign-in log",
     act: comeNow,
     shows: [
       "Denied on the phone after",
-      "Waiting for a phone",
+      "Pending approvals",
       "grace.hopper",
       "Waiting for SMS code",
     ],
   },
   {
     name: "live_dark",
-    path: "/live",
-    heading: "Live",
+    path: "/live?approvals=open",
+    heading: "Sign-in log",
     look: { colorScheme: "dark" },
-    shows: ["Waiting for a phone", "katherine.johnson", "Messages"],
+    shows: ["Pending approvals", "katherine.johnson", "Deny"],
   },
   {
     name: "users",
@@ -133,15 +131,15 @@ const ROWS: readonly PictureRow[] = [
     name: "mapping",
     path: "/targets/default",
     heading: "default",
-    steps: [["fill", "Preview for user", ADA], ["see", `No changes for ${ADA}.`]],
+    steps: [["fill", "Preview for user", ADA], ["see", "No value"]],
     act: mapTitle,
-    shows: [/\[targets\.default\.mapping\.user\]/],
+    shows: ["Attribute mapping"],
   },
-  { name: "history", path: "/history", heading: "History", shows: ["Rejected", "radia.perlman"] },
+  { name: "history", path: "/history", heading: "Sign-in log", shows: ["Rejected", "radia.perlman"] },
   {
     name: "charts",
     path: "/charts?range=24h",
-    heading: "Charts",
+    heading: "Reports",
     act: drawCharts,
     shows: ["Sign-in outcomes"],
   },
@@ -155,13 +153,19 @@ const ROWS: readonly PictureRow[] = [
   {
     name: "health",
     path: "/health",
-    heading: "Health",
+    heading: "System status",
     before: changeAlone,
     act: (page) => page.getByRole("row", { name: /ldap/ }).getByRole("button", { name: /^Test/ }).click(),
     shows: ["RADIUS listener", /^1 pending write/],
   },
-  { name: "access", path: "/access", heading: "Access", shows: ["grace", "margaret"] },
-  { name: "settings", path: "/settings", heading: "Settings", shows: ["Global rules"] },
+  { name: "access", path: "/access", heading: "Administrators", shows: ["grace", "margaret"] },
+  {
+    name: "settings",
+    path: "/settings/limits",
+    heading: "Settings",
+    steps: [["fill", "Failed attempts before a lock", "7"], ["see", "1 unsaved change"]],
+    shows: ["Lockout and limits"],
+  },
 ];
 
 /** Takes the screenshot. It is small enough for a page of the docs, and the page fits the window. */

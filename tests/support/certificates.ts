@@ -12,7 +12,7 @@ export interface Authority {
   readonly caPem: string;
   readonly caFile: string;
   /** A certificate for a server. @param names such as `DNS:localhost` and `IP:127.0.0.1`. */
-  issue(names: readonly string[]): Promise<Certificate>;
+  issue(names: readonly string[], options?: { readonly isRsa?: boolean }): Promise<Certificate>;
 }
 
 /** Creates an authority with its files in `folder`, which the caller removes. */
@@ -28,12 +28,13 @@ export async function makeAuthority(folder: string): Promise<Authority> {
   return {
     caPem: await Deno.readTextFile(caFile),
     caFile,
-    async issue(names) {
+    async issue(names, { isRsa = false } = {}) {
       const stem = `${folder}/server-${++count}`;
       const made = { certFile: `${stem}.pem`, keyFile: `${stem}.key` };
       await Deno.writeTextFile(`${stem}.ext`, `subjectAltName=${names.join(",")}\n`);
+      const key = isRsa ? ["rsa:2048"] : ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
       await openssl([
-        ...["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"],
+        ...["req", "-newkey", ...key, "-nodes"],
         ...["-subj", "/CN=server", "-keyout", made.keyFile, "-out", `${stem}.csr`],
       ]);
       await openssl([

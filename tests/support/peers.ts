@@ -36,6 +36,46 @@ export const PEERS = {
     proofs: ["/usr/sbin/openconnect"],
     neededBy: "interop: the client of that VPN",
   },
+  openvpn: {
+    package: "openvpn",
+    proofs: ["/usr/sbin/openvpn"],
+    neededBy: "interop: a VPN whose RADIUS plug-in shows no challenge",
+  },
+  openvpnAuthRadius: {
+    package: "openvpn-auth-radius",
+    proofs: ["/usr/lib/openvpn/radiusplugin.so"],
+    neededBy: "interop: that plug-in",
+  },
+  charon: {
+    package: "strongswan-charon",
+    proofs: ["/usr/lib/ipsec/charon"],
+    neededBy: "interop: an IPsec VPN",
+  },
+  charonRadius: {
+    package: "libcharon-extra-plugins",
+    proofs: ["/usr/lib/ipsec/plugins/libstrongswan-eap-radius.so"],
+    neededBy: "interop: its RADIUS plug-in",
+  },
+  charonXauth: {
+    package: "libcharon-extauth-plugins",
+    proofs: ["/usr/lib/ipsec/plugins/libstrongswan-xauth-generic.so"],
+    neededBy: "interop: XAuth in its client",
+  },
+  strongswanOpenssl: {
+    package: "libstrongswan-standard-plugins",
+    proofs: ["/usr/lib/ipsec/plugins/libstrongswan-openssl.so"],
+    neededBy: "interop: its cryptography",
+  },
+  swanctl: {
+    package: "strongswan-swanctl",
+    proofs: ["/usr/sbin/swanctl"],
+    neededBy: "interop: its configuration",
+  },
+  charonCmd: {
+    package: "charon-cmd",
+    proofs: ["/usr/sbin/charon-cmd"],
+    neededBy: "interop: the client of that VPN",
+  },
   radsecproxy: {
     package: "radsecproxy",
     proofs: ["/usr/sbin/radsecproxy"],

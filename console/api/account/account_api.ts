@@ -132,7 +132,7 @@ function createAccountSessionRoutes(deps: AccountApiDeps & { attempts: SignInRat
 
 export interface AccountStepUpDeps {
   readonly people: People;
-  readonly secondFactorAdmin: SecondFactorAdmin | null;
+  readonly secondFactorAdmin: () => SecondFactorAdmin | null;
   readonly store: Store;
   readonly clock: Clock;
 }
@@ -147,7 +147,7 @@ export async function verifyOwnCode(
   { canonical, code }: { canonical: string; code: string },
 ): Promise<string | null> {
   for (const pairing of pairings.usable(canonical)) {
-    if (pairing.kind === "device" && await secondFactorAdmin?.usePasscode(pairing.id, code)) {
+    if (pairing.kind === "device" && await secondFactorAdmin()?.usePasscode(pairing.id, code)) {
       return pairing.id;
     }
     const seed = pairing.kind === "totp" ? pairings.seedOf(pairing) : null;

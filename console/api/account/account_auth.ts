@@ -25,7 +25,7 @@ import { Refusal } from "../errors.ts";
 
 export interface AccountAuthDeps {
   readonly people: People;
-  readonly phone: DeviceService | null;
+  readonly phone: () => DeviceService | null;
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;

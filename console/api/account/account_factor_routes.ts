@@ -26,7 +26,7 @@ import { createUserFactorCommands, type UserFactorCommands } from "../users/user
 
 export type AccountFactorDeps = Omit<FactorDeps, "people"> & {
   readonly people?: People;
-  readonly phone: DeviceService | null;
+  readonly phone: () => DeviceService | null;
   readonly attempts: SignInRateLimit;
   readonly history: AccountHistory;
   readonly accountAuth: () => AccountAuth;
@@ -265,7 +265,7 @@ async function readFactors(deps: AccountFactorDeps, c: Context<HttpEnv>): Promis
     unconfirmed: unconfirmedFactors(people, canonical),
     preference: people.pairings.preferred(canonical),
     enabled: people.factors.enabled,
-    canInvite: deps.secondFactorAdmin !== null,
+    canInvite: deps.secondFactorAdmin() !== null,
     locked: people.limits.isLocked(canonical) ? { untilMs: hardLocked ? null : lockedUntilMs } : null,
   };
 }

@@ -26,7 +26,7 @@ export interface AccountLoginsDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly watch: GatewayMonitor;
-  readonly secondFactorAdmin: SecondFactorAdmin | null;
+  readonly secondFactorAdmin: () => SecondFactorAdmin | null;
   readonly history: AccountHistory;
 }
 
@@ -39,7 +39,13 @@ export interface KnownLogin {
 
 const MAX_OPEN = 20;
 const MAX_SCANNED = 20_000;
-const AT_THE_PHONE = new Set(["SECONDFACTOR_AWAIT_DEVICE_APPROVAL", "pushing", "holding", "asking"]);
+/** The places where a login waits for a phone. */
+export const AT_THE_PHONE: ReadonlySet<string> = new Set([
+  "SECONDFACTOR_AWAIT_DEVICE_APPROVAL",
+  "pushing",
+  "holding",
+  "asking",
+]);
 
 /** All logins of one user. Logins before the user's record was created belong to an earlier user of the name. */
 export async function listAccountLogins(
@@ -81,7 +87,7 @@ function openLogins({ watch }: AccountLoginsDeps, canonical: string): AccountOpe
 }
 
 function approvalsOf({ secondFactorAdmin }: AccountLoginsDeps, canonical: string): AccountApproval[] {
-  return (secondFactorAdmin?.pendingApprovals() ?? [])
+  return (secondFactorAdmin()?.pendingApprovals() ?? [])
     .filter(({ userName }) => canonicalName(userName) === canonical)
     .slice(-MAX_OPEN)
     .map(({ requestId, client, place, createdMs, deadlineMs }) => ({
@@ -173,7 +179,7 @@ export function createAccountHistory({ store, clock }: { store: Store; clock: Cl
 
 export interface NotMeDeps {
   readonly people: Pick<People, "prepareNotMeReport">;
-  readonly secondFactorAdmin: SecondFactorAdmin | null;
+  readonly secondFactorAdmin: () => SecondFactorAdmin | null;
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -249,13 +255,15 @@ async function recordReport(
 /** Denies the requests that wait for the user's phones. The lock already applies, so a missed request cannot lead to an accept. */
 async function denyAll({ secondFactorAdmin, log }: NotMeDeps, canonical: string): Promise<number> {
   const waiting =
-    secondFactorAdmin?.pendingApprovals().filter(({ userName }) => canonicalName(userName) === canonical) ??
+    secondFactorAdmin()?.pendingApprovals().filter(({ userName }) => canonicalName(userName) === canonical) ??
       [];
   let denied = 0;
   for (const { requestId } of waiting) {
-    const outcome = await secondFactorAdmin?.decide(requestId, { approve: false }).catch((fault: unknown) => {
-      log.error("a reported request could not be denied", { fault: String(fault) });
-    });
+    const outcome = await secondFactorAdmin()?.decide(requestId, { approve: false }).catch(
+      (fault: unknown) => {
+        log.error("a reported request could not be denied", { fault: String(fault) });
+      },
+    );
     if (outcome?.ok === true) denied += 1;
   }
   return denied;

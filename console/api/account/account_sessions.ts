@@ -258,10 +258,10 @@ export function isPhoneOf({ pairings }: People, canonical: string, pairingId: st
 
 /** The users of a phone's token. */
 export async function usersOfPhone(
-  { people, phone }: { people: People; phone: DeviceService | null },
+  { people, phone }: { people: People; phone: () => DeviceService | null },
   token: string,
 ): Promise<PhoneUser[]> {
-  const view = token === "" ? null : await phone?.view(token) ?? null;
+  const view = token === "" ? null : await phone()?.view(token) ?? null;
   const users = new Map<string, PhoneUser>();
   for (const { userName, pairingId, status } of view?.pairings ?? []) {
     const canonical = canonicalName(userName);

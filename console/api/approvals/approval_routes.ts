@@ -21,7 +21,7 @@ export function approvalList(secondFactorAdmin: SecondFactorAdmin | null): Appro
 }
 
 export interface ApprovalRouteDeps {
-  readonly secondFactorAdmin: SecondFactorAdmin | null;
+  readonly secondFactorAdmin: () => SecondFactorAdmin | null;
   readonly log: Log;
 }
 
@@ -37,13 +37,14 @@ export function createApprovalRoutes({ secondFactorAdmin, log }: ApprovalRouteDe
     verb: keyof typeof DECISIONS,
     { id, actor, source }: Caller & { id: string },
   ): Promise<{ done: true }> => {
-    if (secondFactorAdmin === null) throw new Refusal("no_approvals");
-    const waiting = secondFactorAdmin.pendingApprovals().find((approval) => approval.requestId === id);
+    const admin = secondFactorAdmin();
+    if (admin === null) throw new Refusal("no_approvals");
+    const waiting = admin.pendingApprovals().find((approval) => approval.requestId === id);
     if (waiting === undefined) throw new Refusal("already_decided");
     const { userName: user, client } = waiting;
     const event = { ...DECISIONS[verb], object: `user:${user}`, client, before: "waiting" };
     const also = [auditEntry({ actor, source, ...event })];
-    if (!await secondFactorAdmin[verb](id, { also, by: actor })) throw new Refusal("already_decided");
+    if (!await admin[verb](id, { also, by: actor })) throw new Refusal("already_decided");
     log.info("an administrator decided an approval", { action: event.action, admin: actor, user, source });
     return { done: true };
   };

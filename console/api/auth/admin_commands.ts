@@ -10,6 +10,7 @@ import type { Vault } from "../../../platform/vault.ts";
 import type { AdminRow, InvitationRow } from "../api_types.ts";
 import { Refusal } from "../errors.ts";
 import type { Caller } from "../hono_env.ts";
+import { FILTER_LISTS, savedFiltersKey } from "../saved_filters/saved_filters.ts";
 import {
   type Admin,
   adminKey,
@@ -159,6 +160,7 @@ export class AdminCommands {
       { type: "delete", key: adminKey(record.name) },
       { type: "delete", key: factorsKey(record.id) },
       { type: "delete", key: invitationKey(record.name) },
+      ...FILTER_LISTS.map((list) => ({ type: "delete" as const, key: savedFiltersKey(record.id, list) })),
       ...has.record.passkeys.map(({ id }) => passkeys.deleteMutation(id)),
       audit(caller, { action: "administrator.remove", name: record.name, before: auditValues(record) }),
     ]);

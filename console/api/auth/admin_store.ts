@@ -47,8 +47,8 @@ export interface AdminStoreDeps {
   readonly random: Random;
   readonly configAdmins: readonly AdminSettings[];
   readonly log: Log;
-  /** The origin of the set-up link. */
-  readonly publicUrl: string;
+  /** The origin of the set-up link; it can change. */
+  readonly http: { readonly publicUrl: string };
   readonly hasher?: PasswordHasher;
   /** Called after the set-up of an account, because the set-up link is no longer valid. */
   readonly onSetUp?: () => Promise<void>;

@@ -64,14 +64,26 @@ export function createAuthServices(deps: AuthServiceDeps) {
       passkeys,
       configAdmins: settings.admins ?? [],
     }),
-    oidc: oidcOf(deps),
-    providerName: settings.oidc?.name ?? null,
+    oidc: followOidc(deps),
+    providerName: () => settings.oidc?.name ?? null,
   };
 }
 
-function oidcOf(deps: AuthServiceDeps) {
-  const { oidc: settings } = deps.console;
-  if (settings === undefined || settings === null) return null;
+export type OidcServices = ReturnType<typeof createOidcServices>;
+
+/** The services of the provider that the settings name now; `null`: none. */
+function followOidc(deps: AuthServiceDeps): () => OidcServices | null {
+  let used: { readonly of: string; readonly services: OidcServices } | null = null;
+  return () => {
+    const { oidc: settings = null } = deps.console;
+    if (settings === null) return used = null;
+    const of = JSON.stringify(Object.entries(settings));
+    if (used?.of !== of) used = { of, services: createOidcServices(deps, { ...settings }) };
+    return used.services;
+  };
+}
+
+function createOidcServices(deps: AuthServiceDeps, settings: OidcSettings) {
   const { fetch = globalThis.fetch } = deps;
   return {
     provider: new OidcProvider({ ...deps, settings, fetch }),

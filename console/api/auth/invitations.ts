@@ -62,7 +62,7 @@ export interface InvitationsDeps {
   readonly vault: Vault;
   readonly clock: Clock;
   readonly random: Random;
-  readonly publicUrl: string;
+  readonly http: { readonly publicUrl: string };
   readonly hasOwner: () => Promise<boolean>;
 }
 
@@ -154,7 +154,7 @@ export function createInvitations(deps: InvitationsDeps): Invitations {
       const token = toBase64Url(random.bytes(TOKEN_OCTETS));
       const link = { digest: vault.digest("console setup", token), deadlineMs: clock.nowMs() + SETUP_MS };
       await storeSetupLink(deps, link);
-      return `${deps.publicUrl}/setup#${token}`;
+      return `${deps.http.publicUrl}/setup#${token}`;
     },
     async open(token) {
       if (token.length > MAX_TOKEN_CHARACTERS) throw new Refusal("bad_invitation");
@@ -174,7 +174,7 @@ export function createInvitations(deps: InvitationsDeps): Invitations {
         deadlineMs: nowMs + INVITATION_MS,
       };
       return {
-        url: `${deps.publicUrl}/setup#${token}`,
+        url: `${deps.http.publicUrl}/setup#${token}`,
         record,
         mutation: { type: "set", key: invitationKey(name), value: record, expireInMs: INVITATION_MS },
       };

@@ -135,6 +135,37 @@ export class OidcProvider {
     }
   }
 
+  /**
+   * Whether the provider accepts the client's credentials: it is asked to redeem a code that it never issued.
+   *
+   * @throws Refusal `oidc_unreachable`.
+   */
+  async acceptsCredentials({ redirectUri }: { redirectUri: string }): Promise<boolean> {
+    const { token_endpoint = "" } = await this.#discover();
+    const headers = new Headers({ "content-type": "application/x-www-form-urlencoded" });
+    const client = { client_id: this.#settings.clientId };
+    const body = new URLSearchParams({
+      grant_type: "authorization_code",
+      code: "none",
+      redirect_uri: redirectUri,
+    });
+    clientSecretBasic(this.#settings.clientSecret)({ issuer: this.#settings.issuer }, client, body, headers);
+    const call = this.#options[oauth.customFetch];
+    try {
+      const answer = await call?.(token_endpoint, {
+        ...{ method: "POST", body, redirect: "manual" },
+        headers: Object.fromEntries(headers),
+        signal: undefined,
+      });
+      // RFC 6749 §5.2: invalid_client has status 400 or 401; a wrong code is invalid_grant.
+      const text = await answer?.text() ?? "";
+      return answer?.status !== 401 && !text.includes("invalid_client") &&
+        !text.includes("unauthorized_client");
+    } catch (cause) {
+      throw refusalWith("oidc_unreachable", cause);
+    }
+  }
+
   async #discover(): Promise<oauth.AuthorizationServer> {
     const nowMs = this.#clock.nowMs();
     if (this.#known !== null && nowMs < this.#known.untilMs) return this.#known.server;

@@ -37,7 +37,7 @@ import { newAccountId } from "./factors.ts";
 
 export interface OidcRouteDeps {
   /** `null`: no provider is set up. */
-  readonly oidc:
+  readonly oidc: () =>
     | { readonly provider: OidcProvider; readonly adminOf: ReturnType<typeof createOidcAdmins> }
     | null;
   readonly sessions: Sessions;
@@ -113,9 +113,10 @@ export function createOidcRoutes(deps: OidcRouteDeps) {
     });
 }
 
-function requireOidc({ oidc }: OidcRouteDeps): NonNullable<OidcRouteDeps["oidc"]> {
-  if (oidc === null) throw new Refusal("no_oidc");
-  return oidc;
+function requireOidc({ oidc }: OidcRouteDeps): NonNullable<ReturnType<OidcRouteDeps["oidc"]>> {
+  const services = oidc();
+  if (services === null) throw new Refusal("no_oidc");
+  return services;
 }
 
 /** Redeems the provider's response and begins a session. */

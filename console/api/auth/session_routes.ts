@@ -28,11 +28,11 @@ export interface SessionRouteDeps {
   readonly signIn: SignIn;
   readonly factors: AdminFactors;
   readonly passkeys: Passkeys;
-  readonly features: Features;
+  readonly features: () => Features;
   /** Tasks that are left after the set-up. */
   readonly firstSteps: Pick<Onboarding, "read">;
   /** The name of the sign-in provider; `null` without one. */
-  readonly providerName: string | null;
+  readonly providerName: () => string | null;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -56,8 +56,8 @@ export function createSessionAnswer(deps: SessionRouteDeps) {
     return {
       session: session === null ? null : await sessionInfo(session, { factors, clock }),
       needsSetUp: session === null && !(await admins.hasOwner()),
-      features,
-      provider: providerName,
+      features: features(),
+      provider: providerName(),
       ...(left === null ? {} : { firstSteps: left }),
     };
   };

@@ -18,13 +18,15 @@ import {
   type TargetTally,
   type TimedTallies,
 } from "./chart_series.ts";
+import {
+  type ChartFilter,
+  type HoursOfWeek,
+  hoursOfWeek,
+  type RangeTotals,
+  totalsOf,
+} from "./chart_summary.ts";
 import { ChartNodes } from "./chart_nodes.ts";
 import { rebuildCharts, watermarkMutation } from "./chart_rebuild.ts";
-import { Hono } from "hono";
-import * as v from "valibot";
-import { type HttpEnv, queryValues, time } from "../hono_env.ts";
-import { may } from "../auth/permissions.ts";
-import { Refusal } from "../errors.ts";
 
 export interface ChartStoreDeps {
   readonly watch: Pick<GatewayMonitor, "takeFinishedCounts" | "countsSinceMs">;
@@ -34,8 +36,8 @@ export interface ChartStoreDeps {
   readonly log: Log;
   /** Absent: no other node can use the store. */
   readonly cluster?: Pick<Cluster, "isShared" | "list" | "openLease"> | undefined;
-  /** The directory whose users log in here; absent where the console runs without one. */
-  readonly target?: string | undefined;
+  /** The directory whose users log in now; absent where the console runs without one. */
+  readonly target?: string | (() => string | undefined) | undefined;
   /** The longest time between the start and the end of a login. */
   readonly longestLoginMs?: number | undefined;
 }
@@ -63,6 +65,16 @@ interface OpenStep {
 }
 
 const SPANS = ["minute", "hour"] as const;
+
+/** The series of a range, with its sums. */
+export interface ChartAnswer extends ChartSeries {
+  readonly totals: RangeTotals;
+  /** The totals of the same time before; `null` if the counts do not go back so far. */
+  readonly previous: RangeTotals | null;
+  readonly hours: HoursOfWeek;
+  /** There are more counts than one request reads: those at the beginning of the range are missing. */
+  readonly isCut: boolean;
+}
 
 export class ChartStore {
   readonly #deps: ChartStoreDeps;
@@ -100,7 +112,9 @@ export class ChartStore {
 
   /** Writes the new counts. Rejects if the store fails; the next call writes them too. */
   async flush(): Promise<void> {
-    const { watch, store, clock, target } = this.#deps;
+    const { watch, store, clock } = this.#deps;
+    const { target: given } = this.#deps;
+    const target = typeof given === "function" ? given() : given;
     const nowMs = clock.nowMs();
     for (const { minuteMs, ...tally } of watch.takeFinishedCounts()) {
       this.#add({ ...tally, ...(target === undefined ? {} : { target }) }, minuteMs ?? nowMs);
@@ -128,9 +142,15 @@ export class ChartStore {
 
   /** @param query.client "": every client; likewise the target. */
   async read(
-    { fromMs, toMs, client, target = "" }: { fromMs: number; toMs: number; client: string; target?: string },
-  ): Promise<ChartSeries> {
-    const { store, clock } = this.#deps;
+    { fromMs, toMs, client, target = "", zone = "UTC" }: {
+      fromMs: number;
+      toMs: number;
+      client: string;
+      target?: string;
+      zone?: string;
+    },
+  ): Promise<ChartAnswer> {
+    const { clock } = this.#deps;
     if (this.#rebuilding !== null && !this.#isComplete) {
       await withTimeout(this.#rebuilding, { clock, timeoutMs: REBUILD_WAIT_MS });
     }
@@ -139,13 +159,48 @@ export class ChartStore {
     const span: ChartSpan = isFine ? "minute" : "hour";
     const { stepMs } = CHART_SPANS[span];
     const start = Math.floor(fromMs / stepMs) * stepMs;
-    const range = { start: ["chart", span, start], end: ["chart", span, toMs + 1] };
+    const filter = { client, target };
+    const { records, isCut } = await this.#records(span, start, toMs + 1);
+    return {
+      ...seriesOf(records, { fromMs: start, toMs, stepMs, ...filter }),
+      hours: hoursOfWeek(records, { ...filter, zone }),
+      totals: totalsOf(records, filter),
+      previous: await this.#previous(filter, { fromMs: start, lengthMs: toMs - fromMs }),
+      isCut,
+    };
+  }
+
+  /** The totals of the time before, if the counts go back so far. */
+  async #previous(
+    filter: ChartFilter,
+    { fromMs, lengthMs }: { fromMs: number; lengthMs: number },
+  ): Promise<RangeTotals | null> {
+    const nowMs = this.#deps.clock.nowMs();
+    const startMs = fromMs - lengthMs;
+    const has = (span: ChartSpan) => startMs >= nowMs - CHART_SPANS[span].keptMs;
+    if (!has("hour")) return null;
+    const span = lengthMs <= FINE_RANGE_MS && has("minute") ? "minute" : "hour";
+    const { records, isCut } = await this.#records(span, startMs, fromMs);
+    return isCut ? null : totalsOf(records, filter);
+  }
+
+  /** The stored counts from one time to before another. `isCut`: there are more than one request reads. */
+  async #records(
+    span: ChartSpan,
+    fromMs: number,
+    endMs: number,
+  ): Promise<{ records: TimedTallies[]; isCut: boolean }> {
+    const range = { start: ["chart", span, fromMs], end: ["chart", span, endMs] };
     const records: TimedTallies[] = [];
-    for await (const { key, value } of store.range<unknown>(range, { limit: MAX_READ })) {
+    let read = 0;
+    // Newest first: the limit cuts off the oldest.
+    const entries = this.#deps.store.range<unknown>(range, { limit: MAX_READ, reverse: true });
+    for await (const { key, value } of entries) {
+      read++;
       const tallies = readTallies(value);
       if (tallies !== null) records.push({ atMs: Number(key[2]), tallies });
     }
-    return seriesOf(records, { fromMs: start, toMs, stepMs, client, target });
+    return { records: records.reverse(), isCut: read >= MAX_READ };
   }
 
   #add(tally: TargetTally, endedMs: number): void {
@@ -226,31 +281,4 @@ function readTallies(value: unknown): TargetTally[] | null {
   } catch (_notOurs) {
     return null;
   }
-}
-
-export interface ChartRouteDeps {
-  readonly charts: ChartStore;
-  readonly clock: Clock;
-}
-
-const name = v.optional(v.pipe(v.string(), v.maxLength(256)), "");
-const ASKED = v.object({
-  from: time,
-  to: time,
-  client: name,
-  target: name,
-});
-/** The counts go back no further. */
-const MAX_RANGE_MS = 92 * 24 * HOUR_MS;
-
-export function createChartRoutes({ charts, clock }: ChartRouteDeps) {
-  return new Hono<HttpEnv>()
-    .get("/", may("viewer"), queryValues(ASKED), async (c) => {
-      const { from, to, client, target } = c.req.valid("query");
-      const nowMs = clock.nowMs();
-      const toMs = Math.min(to ?? nowMs, nowMs);
-      const fromMs = Math.max(from ?? toMs - HOUR_MS, toMs - MAX_RANGE_MS);
-      if (fromMs >= toMs) throw new Refusal("bad_query");
-      return c.json({ fromMs, toMs, ...await charts.read({ fromMs, toMs, client, target }) });
-    });
 }

@@ -18,6 +18,7 @@ import {
   type DiscoveredList,
   FIRST_FACTOR_TEST,
   type FirstFactorAnswer,
+  type GuideServer,
   NEW_CLIENT,
   type OneClient,
   ROTATION,
@@ -176,8 +177,36 @@ async function readClient(deps: ClientRouteDeps, name: string): Promise<OneClien
   const found = requireGateway(connect).register.find(name);
   const [client] = found === null ? [] : await rowsOf(deps, [found]);
   if (client === undefined) throw new Refusal("unknown_client");
-  const nowMs = clock.nowMs();
-  return { nowMs, ldap: ldapBackends(requireGateway(connect)), client, blast: await impactOf(deps, name) };
+  const gateway = requireGateway(connect);
+  return {
+    nowMs: clock.nowMs(),
+    server: guideServer(gateway),
+    ldap: ldapBackends(gateway),
+    client,
+    blast: await impactOf(deps, name),
+  };
+}
+
+const EVERY_ADDRESS: ReadonlySet<string> = new Set(["", "0.0.0.0", "[::]"]);
+
+function guideServer({ listening, config: { http, radius } }: Connect): GuideServer {
+  const { host, port } = hostAndPort(listening.radius[0] ?? "");
+  const [accounting] = radius.accounting.listen;
+  return {
+    host: EVERY_ADDRESS.has(host) ? new URL(http.publicUrl).hostname : host,
+    port,
+    // The authentication port answers Accounting-Requests, too.
+    accountingPort: accounting === undefined || accounting.port === 0 ? port : accounting.port,
+    holdMs: radius.anyClient.holdMs,
+  };
+}
+
+const RADIUS_PORT = 1812;
+
+/** @param address what a socket is bound to: `host:port`, or `[IPv6]:port`. */
+function hostAndPort(address: string): { host: string; port: number } {
+  const at = address.lastIndexOf(":");
+  return { host: address.slice(0, Math.max(at, 0)), port: Number(address.slice(at + 1)) || RADIUS_PORT };
 }
 
 /** The given secret, or a generated one, which the response shows once. */

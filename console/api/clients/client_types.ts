@@ -114,8 +114,19 @@ export interface ClientImpact {
   readonly users: readonly string[];
 }
 
+/** What a setup guide says about this server. */
+export interface GuideServer {
+  /** The address of the RADIUS listener, or the host of the console if it listens on every address. */
+  readonly host: string;
+  readonly port: number;
+  readonly accountingPort: number;
+  /** The longest wait for an approval. */
+  readonly holdMs: number;
+}
+
 export interface OneClient {
   readonly nowMs: number;
+  readonly server: GuideServer;
   readonly ldap: readonly string[];
   readonly client: ClientRow;
   readonly blast: ClientImpact;

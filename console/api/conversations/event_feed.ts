@@ -7,13 +7,13 @@ import type { OutboxMessages } from "../../../upstream/embedded/telephony/outbox
 import type { LiveMessage, LiveSnapshot } from "../api_types.ts";
 import { approvalList } from "../approvals/approval_routes.ts";
 import { nodeNames, type NodeRouteDeps } from "../nodes/node_routes.ts";
-import { maskedItems } from "../outbox/outbox_routes.ts";
+import { outboxList } from "../outbox/outbox_routes.ts";
 import { eventChunk } from "./event_stream.ts";
 
 export interface LiveFeedDeps {
   readonly watch: GatewayMonitor;
-  readonly secondFactorAdmin: SecondFactorAdmin | null;
-  readonly outbox: OutboxMessages | null;
+  readonly secondFactorAdmin: () => SecondFactorAdmin | null;
+  readonly outbox: () => OutboxMessages | null;
   readonly clock: Clock;
   readonly random: Random;
   readonly cluster?: NodeRouteDeps["cluster"];
@@ -49,6 +49,7 @@ export class LiveFeed {
   #isTimerRunning = false;
   #detach: (() => void) | null = null;
   #stopLinger = () => {};
+  #stopServices = () => {};
 
   constructor(deps: LiveFeedDeps) {
     this.#deps = deps;
@@ -61,8 +62,8 @@ export class LiveFeed {
       at: this.#history.head(),
       ...this.#state(),
       conversations: watch.conversations(SNAPSHOT_LIMIT).map(shortened),
-      approvals: approvalList(secondFactorAdmin),
-      outbox: outbox === null ? null : maskedItems(outbox),
+      approvals: approvalList(secondFactorAdmin()),
+      outbox: outboxList(outbox()),
       nodes: nodeNames(cluster),
     };
   }
@@ -85,25 +86,27 @@ export class LiveFeed {
     };
   }
 
+  /** Follows the services that are used now. Call it after the settings changed the services. */
+  followServices(): void {
+    this.#stopServices();
+    if (this.#detach === null) return;
+    const stops = [
+      this.#deps.secondFactorAdmin()?.onChange(() => this.#startTimer(this.#hasNewApprovals = true)),
+      this.#deps.outbox()?.onChange(() => this.#startTimer(this.#hasNewOutbox = true)),
+    ];
+    this.#stopServices = () => stops.forEach((stop) => stop?.());
+  }
+
   #attach(): void {
     this.#stopLinger();
     if (this.#detach === null) {
-      const { watch, secondFactorAdmin, outbox, clock, random } = this.#deps;
+      const { watch, clock, random } = this.#deps;
       this.#history.restart(`${clock.nowMs().toString(36)}${random.bytes(4).toHex()}`);
       this.#steps.clear();
-      const stops = [
-        watch.observe((event) => this.#note(event)),
-        secondFactorAdmin?.onChange(() => {
-          this.#hasNewApprovals = true;
-          this.#startTimer();
-        }),
-        outbox?.onChange(() => {
-          this.#hasNewOutbox = true;
-          this.#startTimer();
-        }),
-      ];
+      const stop = watch.observe((event) => this.#note(event));
       for (const { id, step } of watch.liveSteps(COUNTED_LIMIT)) this.#steps.set(id, step);
-      this.#detach = () => stops.forEach((stop) => stop?.());
+      this.#detach = () => [stop, this.#stopServices].forEach((end) => end());
+      this.followServices();
     }
     this.#lingerIfUnused();
   }
@@ -127,7 +130,7 @@ export class LiveFeed {
     this.#startTimer();
   }
 
-  #startTimer(): void {
+  #startTimer(_hasNews = true): void {
     if (this.#isTimerRunning) return;
     this.#isTimerRunning = true;
     this.#deps.clock.after(BATCH_MS, () => this.#flush());
@@ -182,8 +185,8 @@ export class LiveFeed {
     const nowMs = clock.nowMs();
     if (nowMs - this.#slowSentMs < SLOW_INTERVAL_MS && nowMs >= this.#slowSentMs) return null;
     this.#slowSentMs = nowMs;
-    const approvals = this.#hasNewApprovals ? approvalList(secondFactorAdmin) : null;
-    const messages = this.#hasNewOutbox && outbox !== null ? maskedItems(outbox) : null;
+    const approvals = this.#hasNewApprovals ? approvalList(secondFactorAdmin()) : null;
+    const messages = this.#hasNewOutbox ? outboxList(outbox()) : null;
     this.#hasNewApprovals = this.#hasNewOutbox = this.#hasNewCounters = false;
     return {
       counters: watch.counters(),
@@ -213,13 +216,14 @@ export class LiveFeed {
       send(liveChunk({ ...state, upTo, conversations }));
     }
     // The buffer does not have lists: a reader that resumes gets their current state.
-    const approvals = approvalList(secondFactorAdmin);
+    const approvals = approvalList(secondFactorAdmin());
+    const messages = outboxList(outbox());
     send(liveChunk({
       ...state,
       upTo: this.#history.head(),
       conversations: [],
       ...(approvals === null ? {} : { approvals }),
-      ...(outbox === null ? {} : { outbox: maskedItems(outbox) }),
+      ...(messages === null ? {} : { outbox: messages }),
     }));
   }
 }

@@ -31,6 +31,16 @@ export const ROW_REASONS = {
   refused_while_pairing: "user_refused",
   refused_at_code: "user_refused",
   refused_while_asking_otp: "user_refused",
+  denied_by_policy: "policy_denied",
+  denied_by_policy_meanwhile: "policy_denied",
+  needs_device: "policy_factor_missing",
+  needs_sms: "policy_factor_missing",
+  needs_voice: "policy_factor_missing",
+  needs_totp: "policy_factor_missing",
+  needs_device_at_menu: "policy_factor_missing",
+  needs_sms_at_menu: "policy_factor_missing",
+  needs_voice_at_menu: "policy_factor_missing",
+  needs_totp_at_menu: "policy_factor_missing",
   first_factor_wrong: "password_wrong",
   first_factor_unavailable: "password_not_checked",
   appended_unusable: "appended_unusable",
@@ -155,7 +165,7 @@ export function reasonOfStray(reason: string): ReasonCode {
 
 /** `null` for an open or accepted login. */
 export function explainLogin(
-  login: Pick<ConversationView, "client" | "user" | "startedMs" | "passwordRight"> & {
+  login: Pick<ConversationView, "client" | "user" | "startedMs" | "passwordRight" | "policy"> & {
     readonly outcome: string | null;
     readonly moments: readonly ConversationMoment[];
   },
@@ -171,6 +181,7 @@ export function explainLogin(
       client: login.client,
       seconds: secondsBetween(asked?.atMs ?? login.startedMs, last.atMs),
       passwordRight: login.passwordRight === true ? 1 : 0,
+      ...(login.policy === undefined ? {} : { policy: login.policy }),
       ...(denial?.by === undefined ? {} : { by: denial.by }),
     },
     evidence: login.moments.map(({ atMs, row }) => ({ atMs, row })),

@@ -9,12 +9,13 @@ import type {
   PacketRecord,
   StrayPacket,
 } from "../../../radius/ports.ts";
+import type { IpLocation } from "../../../platform/geoip/geoip.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { Connect, People } from "../deps.ts";
 import { radiusAddress } from "../onboarding/onboarding.ts";
 import type { EventStreams } from "./event_stream.ts";
 import { flowLayout } from "./flow_layout.ts";
-import { createHistoryReader, type HistoryReader } from "../history/history.ts";
+import { createHistoryReader, type HistoryReader, type Locator } from "../history/history.ts";
 import type { HttpEnv } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 import { nodeNameOf, type NodeRouteDeps } from "../nodes/node_routes.ts";
@@ -35,9 +36,11 @@ export interface LiveRouteDeps {
   /** Absent where the console runs without a directory. */
   readonly people?: People;
   readonly cluster?: NodeRouteDeps["cluster"];
+  readonly geoIp?: Locator | undefined;
 }
 
-export function createLiveRoutes({ feed, watch, store, streams, connect, people, cluster }: LiveRouteDeps) {
+export function createLiveRoutes(deps: LiveRouteDeps) {
+  const { feed, watch, store, streams, connect, people, cluster, geoIp } = deps;
   const { port: radiusPort } = radiusAddress(connect?.listening.radius[0] ?? "");
   const history = createHistoryReader({ store });
   const findSimilarUser = createSimilarUsers({
@@ -54,7 +57,7 @@ export function createLiveRoutes({ feed, watch, store, streams, connect, people,
     )
     .get("/logins/:id", may("viewer", { countsAsUse: false }), async (c) => {
       const details = await loginDetails(c.req.param("id"), {
-        ...{ watch, history, findSimilarUser, radiusPort, cluster },
+        ...{ watch, history, findSimilarUser, radiusPort, cluster, geoIp },
       });
       if (details === null) throw new Refusal("login_gone");
       return c.json(details);
@@ -84,6 +87,8 @@ export interface LoginDetails {
   readonly radiusPort: number;
   /** The node that handled it last; `null` while there is one node. */
   readonly node: string | null;
+  /** Where the address of the caller is; `null` if it is unknown. */
+  readonly location: IpLocation | null;
 }
 
 /** A datagram outside any login, with the reason. */
@@ -109,12 +114,13 @@ const MAX_NAMES = 20;
 /** `null` when the login is neither in memory nor in the history. */
 export async function loginDetails(
   id: string,
-  { watch, history, findSimilarUser, radiusPort, cluster }: {
+  { watch, history, findSimilarUser, radiusPort, cluster, geoIp }: {
     watch: GatewayMonitor;
     history: HistoryReader;
     findSimilarUser: FindSimilarUser;
     radiusPort: number;
     cluster?: NodeRouteDeps["cluster"];
+    geoIp?: Locator | undefined;
   },
 ): Promise<LoginDetails | null> {
   const live = watch.conversation(id);
@@ -131,6 +137,7 @@ export async function loginDetails(
   return {
     ...{ view, packets: watch.packets(id), explanation, similar, radiusPort },
     node: nodeNameOf(cluster, node),
+    location: geoIp?.locate(view.place) ?? null,
   };
 }
 

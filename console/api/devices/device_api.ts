@@ -27,7 +27,7 @@ import { Refusal } from "../errors.ts";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 
 export interface DeviceApiDeps {
-  readonly phone: DeviceService | null;
+  readonly phone: () => DeviceService | null;
   readonly streams: EventStreams;
   /** A small pool for phones without a pairing, because anyone can get such a token. */
   readonly unpairedStreams: EventStreams;
@@ -56,8 +56,9 @@ const DECISION = v.strictObject({
 export function createDeviceApi(deps: DeviceApiDeps) {
   const { phone, streams, unpairedStreams, clock } = deps;
   const service = (): DeviceService => {
-    if (phone === null) throw new Refusal("no_phone_page");
-    return phone;
+    const current = phone();
+    if (current === null) throw new Refusal("no_phone_page");
+    return current;
   };
   return new Hono<HttpEnv>()
     .use(sameOrigin)
@@ -65,7 +66,7 @@ export function createDeviceApi(deps: DeviceApiDeps) {
       const token = phoneToken(c);
       const view: PhoneView | null = token === "" ? null : await service().view(token);
       const notices = await deps.notices?.(view) ?? [];
-      return c.json({ available: phone !== null, nowMs: clock.nowMs(), view, notices });
+      return c.json({ available: phone() !== null, nowMs: clock.nowMs(), view, notices });
     })
     .get("/stream", async (c) => {
       const token = phoneToken(c);
@@ -100,13 +101,12 @@ export function createDeviceApi(deps: DeviceApiDeps) {
     })
     .post("/phrase", jsonBody(EMPTY), async (c) => {
       const held = phoneToken(c);
-      const source = c.env.remoteAddress;
       if (held !== "") {
         const next = await service().newPhrase(held);
         if (next.ok) return c.json({ ...next.value, nowMs: clock.nowMs() });
         if (next.reason !== "unknown_token") throw new Refusal(next.reason);
       }
-      const { token, phrase, deadlineMs } = valueOf(await service().startWithPhrase(source));
+      const { token, phrase, deadlineMs } = valueOf(await service().startWithPhrase(c.env.remoteAddress));
       setPhoneToken(c, token);
       return c.json({ phrase, deadlineMs, nowMs: clock.nowMs() });
     })

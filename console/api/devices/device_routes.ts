@@ -14,6 +14,7 @@ import {
   EMPTY,
   type HttpEnv,
   jsonBody,
+  optionalChoice,
   queryValues,
   wholeNumber,
 } from "../hono_env.ts";
@@ -33,17 +34,18 @@ const LIST = v.object({
   kind: v.optional(v.picklist(["", "device", "sms", "voice", "totp"]), ""),
   page: wholeNumber({ least: 1, most: 1_000_000, otherwise: 1 }),
   size: wholeNumber({ least: 1, most: 100, otherwise: 50 }),
+  sort: optionalChoice(["user", "-user", "kind", "-kind", "name", "-name", "added", "-added"]),
 });
 
 export function createDeviceRoutes(deps: DeviceRouteDeps) {
   return new Hono<HttpEnv>()
     .get("/", may("viewer"), queryValues(LIST), async (c) => {
       const { pairings } = requireUsers(deps.people);
-      const { q, kind, page, size } = c.req.valid("query");
+      const { q, kind, page, size, sort } = c.req.valid("query");
       const wanted = canonicalName(q.trim());
       const fitting = [...pairings.all()]
         .filter((pairing) => (kind === "" || pairing.kind === kind) && fits(pairing, wanted))
-        .sort(byUser);
+        .sort(comparator(sort));
       const shown = fitting.slice((page - 1) * size, page * size);
       const { used, sinceMs } = await lastUses(deps, shown);
       const rows = shown.map((pairing): DeviceRow => ({
@@ -93,6 +95,29 @@ function fits(pairing: Pairing, wanted: string): boolean {
 
 function byUser(a: Pairing, b: Pairing): number {
   return a.user < b.user ? -1 : a.user > b.user ? 1 : a.createdMs - b.createdMs;
+}
+
+/** Values to sort by. Equal values are in order of user. */
+const SORT_VALUES: Readonly<Record<string, (pairing: Pairing) => string | number>> = {
+  user: ({ user }) => user,
+  kind: ({ kind }) => kind,
+  name: (pairing) => canonicalName("number" in pairing ? pairing.number : shownName(pairing)),
+  added: ({ createdMs }) => createdMs,
+};
+
+/** @param sort the name of a value; `-` before it means descending. "" sorts by user. */
+function comparator(sort: string): (a: Pairing, b: Pairing) => number {
+  const valueOf = SORT_VALUES[sort.replace(/^-/, "")];
+  if (valueOf === undefined) return byUser;
+  const direction = sort.startsWith("-") ? -1 : 1;
+  return (a, b) => {
+    const [first, second] = [valueOf(a), valueOf(b)];
+    return first < second ? -direction : first > second ? direction : byUser(a, b);
+  };
+}
+
+function shownName(pairing: Pairing): string {
+  return pairing.kind === "device" ? pairing.name ?? pairing.id : "";
 }
 
 function useKey(user: string, kind: string): string {

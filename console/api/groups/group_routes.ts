@@ -22,6 +22,7 @@ import {
   callerOf,
   type HttpEnv,
   jsonBody,
+  optionalChoice,
   queryValues,
   textUpTo,
   wholeNumber,
@@ -53,6 +54,7 @@ const LIST = v.object({
   page: wholeNumber({ least: 1, most: 1_000_000, otherwise: 1 }),
   size: wholeNumber({ least: 1, most: 100, otherwise: 50 }),
 });
+const GROUP_LIST = v.object({ ...LIST.entries, sort: optionalChoice(["name", "-name"]) });
 const CREATE = v.strictObject({ name, members: v.optional(names), backends });
 const MEMBERS = v.strictObject({ add: names, remove: names, backends });
 const REMOVE = v.strictObject({ backends, version: v.optional(textUpTo(256)) });
@@ -80,7 +82,7 @@ export function createGroupRoutes({ people, replies, store }: GroupRouteDeps) {
   });
 
   return new Hono<HttpEnv>()
-    .get("/", may("viewer"), queryValues(LIST), async (c) => {
+    .get("/", may("viewer"), queryValues(GROUP_LIST), async (c) => {
       const query = c.req.valid("query");
       return c.json(await readGroupPage(parts(), targetOf(parts().people, query.target), query));
     })

@@ -44,6 +44,8 @@ export interface GroupView {
   readonly repliesVersion: number;
   /** The attributes of the Access-Accept of a member who is in no other group with some. */
   readonly effective: readonly (ReplyAttribute & { readonly from: "default" | "group" })[];
+  /** The policies whose conditions name the group. Absent outside the login target. */
+  readonly policies?: readonly string[];
   /** Whether this target's users log in, so that replies mean something. */
   readonly logsIn: boolean;
   readonly backends: readonly {

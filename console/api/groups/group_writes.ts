@@ -26,15 +26,15 @@ export interface GroupRequest {
 
 type StoredGroup = Stored<GroupContent>;
 
-/** One page of groups in order of name. @throws Refusal `bad_filter`. */
+/** One page of groups in order of name, or in reverse order if there is no search. @throws Refusal `bad_filter`. */
 export async function readGroupPage(
   deps: GroupDeps,
   target: Target,
-  { q, page, size }: { q: string; page: number; size: number },
+  { q, page, size, sort }: { q: string; page: number; size: number; sort: "" | "name" | "-name" },
 ): Promise<GroupPage> {
   const { directory } = target;
   const found = q.trim() === ""
-    ? { ok: true as const, page: await directory.page("group", { page, size }) }
+    ? { ok: true as const, page: await directory.page("group", { page, size, isReverse: sort === "-name" }) }
     : await directory.search("group", q, { page, size });
   if (!found.ok) throw new DetailedRefusal("bad_filter", { message: found.problem.detail });
   return {
@@ -66,7 +66,7 @@ const NO_REPLIES = { from: null, attributes: {}, version: 0 } as const;
 
 /** The reply attributes of members. Only groups of the login target have them. */
 function repliesOf({ people, replies }: GroupDeps, target: Target, name: string) {
-  return target.name === people.loginTarget ? replies?.find(name) ?? NO_REPLIES : NO_REPLIES;
+  return target.name === people.loginTarget() ? replies?.find(name) ?? NO_REPLIES : NO_REPLIES;
 }
 
 function repliesView(
@@ -75,7 +75,7 @@ function repliesView(
   name: string,
 ): Pick<GroupView, "replies" | "repliesFrom" | "repliesVersion" | "effective"> {
   const { from, attributes, version } = repliesOf(deps, target, name);
-  const logsIn = target.name === deps.people.loginTarget;
+  const logsIn = target.name === deps.people.loginTarget();
   const effective = logsIn ? deps.replies?.effective(name) ?? [] : [];
   return {
     replies: Object.entries(attributes).map(([attribute, value]) => ({
@@ -105,9 +105,18 @@ export function groupView(deps: GroupDeps, target: Target, stored: StoredGroup):
     modifiedMs,
     version,
     ...repliesView(deps, target, content.name),
-    logsIn: target.name === deps.people.loginTarget,
+    logsIn: target.name === deps.people.loginTarget(),
+    ...(target.name === deps.people.loginTarget() ? { policies: policiesNaming(deps, content.name) } : {}),
     backends: target.backends.map((backend) => ({ ...backend, state: backends[backend.name] ?? null })),
   };
+}
+
+/** The names of the policies whose conditions name a group. */
+function policiesNaming({ people: { policies } }: GroupDeps, group: string): string[] {
+  const canonical = canonicalName(group);
+  return policies.registry.list.policies.flatMap(({ name, conditions: { groups = [], exceptGroups = [] } }) =>
+    [...groups, ...exceptGroups].some((one) => canonicalName(one) === canonical) ? [name] : []
+  );
 }
 
 /** A page of the members whose name holds `q`, in order of name. */

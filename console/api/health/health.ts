@@ -6,6 +6,7 @@ import type { LimitAlarm } from "../../../radius/factors/hourly_limits.ts";
 import type { Store } from "../../../platform/store.ts";
 import { type Connect, type People, requireGateway } from "../deps.ts";
 import type { HealthPart, HealthReport } from "../targets/target_types.ts";
+import { isBackendFailing } from "../targets/sync_problems.ts";
 import { targetSummary } from "../targets/target_routes.ts";
 import { nodeParts } from "../nodes/node_parts.ts";
 import type { NodeRouteDeps } from "../nodes/node_routes.ts";
@@ -73,14 +74,14 @@ export class Health {
   }
 
   async #test(id: string): Promise<void> {
-    const { secondFactor, probeTelephony } = this.#port;
+    const { secondFactor } = this.#port;
     if (id === "second_factor") {
       const outcome = await secondFactor.status(NO_REQUEST);
       const isReachable = outcome.ok || outcome.fault.kind === "unknown";
       this.#note(id, isReachable ? null : outcome.fault.detail);
-    } else if (id === "telephony" && probeTelephony !== null) {
-      const { ok, detail } = await probeTelephony();
-      this.#note(id, ok ? null : detail);
+    } else if (id === "telephony") {
+      const answer = await this.#port.probeTelephony();
+      if (answer !== null) this.#note(id, answer.ok ? null : answer.detail);
     } else if (id.startsWith("backend:")) {
       const [target = "", backend = ""] = id.slice("backend:".length).split("/");
       await this.#port.probe(target, backend);
@@ -139,8 +140,7 @@ export class Health {
   #backends(): HealthPart[] {
     return this.#targets().flatMap(({ name: target, backends }) =>
       backends.filter(({ kind }) => kind !== "store").map(({ name, lastGoodMs, lastFault }): HealthPart => {
-        const isBad = lastFault !== null && lastFault.kind !== "refused" &&
-          lastFault.atMs >= (lastGoodMs ?? 0);
+        const isBad = isBackendFailing({ lastGoodMs, lastFault });
         return {
           ...PLAIN,
           id: `backend:${target}/${name}`,
@@ -148,7 +148,7 @@ export class Health {
           name: `${target} / ${name}`,
           state: isBad ? "bad" : lastGoodMs === null ? "unknown" : "ok",
           lastGoodMs,
-          detail: isBad ? lastFault.detail : "",
+          detail: isBad ? lastFault?.detail ?? "" : "",
           testable: true,
         };
       })

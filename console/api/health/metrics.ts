@@ -22,7 +22,7 @@ export interface MonitoringDeps {
   /** Absent: no other node can use the store. */
   readonly cluster?: Pick<Cluster, "figures"> | undefined;
   readonly vpnSessions?: Pick<AccountingSessionList, "connectedCount">;
-  readonly secondFactorAdmin: SecondFactorAdmin | null;
+  readonly secondFactorAdmin: () => SecondFactorAdmin | null;
   readonly residentOctets: () => number;
   readonly openStreams: () => number;
   /** Absent where the console runs without a directory. */
@@ -54,7 +54,7 @@ export function metricsText(deps: MonitoringDeps): string {
   const gauges: readonly (readonly [string, number])[] = [
     ["conversations_live", watch.alive()],
     ["accounting_sessions_connected", vpnSessions?.connectedCount ?? 0],
-    ["approvals_pending", secondFactorAdmin?.pendingCount() ?? 0],
+    ["approvals_pending", secondFactorAdmin()?.pendingCount() ?? 0],
     ["live_streams_open", openStreams()],
     ["change_lag_seconds", nodes.lagMs / 1000],
     ["change_catch_up_seconds", nodes.catchUpMs / 1000],

@@ -1,9 +1,11 @@
 // The history of finished logins: pages and single records, and their routes.
 
+import type { GeoIp, IpLocation } from "../../../platform/geoip/geoip.ts";
 import type { Store } from "../../../platform/store.ts";
 import {
   decodeLoginRecord,
   historyKey,
+  historyKeyAt,
   type LoginRecord,
 } from "../../../radius/conversation/login_record.ts";
 import { explainLogin, type Explanation } from "../conversations/explain_login.ts";
@@ -20,6 +22,14 @@ export interface HistoryFilter {
   readonly client: string;
   /** The target whose users logged in. */
   readonly target?: string;
+  /** "none": without a second factor. */
+  readonly factor?: string;
+  /** The code of the reason. */
+  readonly reason?: string;
+  /** Calling-Station-Id, as a whole. */
+  readonly place?: string;
+  /** ISO 3166-1; "none": of no known country. */
+  readonly country?: string;
   readonly fromMs: number | null;
   readonly toMs: number | null;
 }
@@ -29,6 +39,8 @@ export interface HistoryItem extends Omit<LoginRecord, "moments" | "refusedFor" 
   readonly id: string;
   /** `null` for an accepted login. */
   readonly reason: Pick<Explanation, "code" | "values"> | null;
+  /** Where the address of the caller is; `null` if it is unknown. */
+  readonly location: IpLocation | null;
 }
 
 export interface HistoryPage {
@@ -42,17 +54,34 @@ export interface HistoryPage {
 export interface HistoryReader {
   page(filter: HistoryFilter, options: { before: string | null; limit: number }): Promise<HistoryPage>;
   one(id: string): Promise<LoginRecord | null>;
+  /** One line; `null` if there is no such record. */
+  item(id: string): Promise<HistoryItem | null>;
 }
+
+export { historyKeyAt };
+export type { IpLocation };
 
 /** Records that one call reads. A search for a rare login continues with the next call. */
 const MAX_SCANNED = 20_000;
 const FIRST_KEY = "";
 const LAST_KEY = "\u{10ffff}";
 
-export function createHistoryReader({ store }: { store: Store }): HistoryReader {
+/** Finds the country and the network of an address. */
+export type Locator = Pick<GeoIp, "locate">;
+const NO_LOCATOR: Locator = { locate: () => null };
+
+export function createHistoryReader(
+  { store, geoIp = NO_LOCATOR }: { store: Store; geoIp?: Locator | undefined },
+): HistoryReader {
+  const one = async (id: string) => decodeLoginRecord((await store.get<unknown>(historyKey(id))).value);
   return {
+    one,
+    async item(id) {
+      const login = await one(id);
+      return login === null ? null : itemOf(id, login, geoIp);
+    },
     async page(filter, { before, limit }) {
-      const fits = matcher(filter);
+      const fits = matcher(filter, geoIp);
       const end = earlier(
         before ?? LAST_KEY,
         filter.toMs === null ? LAST_KEY : historyKeyAt(filter.toMs + 1),
@@ -72,7 +101,7 @@ export function createHistoryReader({ store }: { store: Store }): HistoryReader 
         if (login === null) continue;
         last = { id, startedMs: login.startedMs };
         if (!fits(login)) continue;
-        items.push(itemOf(id, login));
+        items.push(itemOf(id, login, geoIp));
         if (items.length >= limit) return { items, next: id, searchedToMs: null };
       }
       const isCut = looked >= MAX_SCANNED && last !== null;
@@ -82,39 +111,44 @@ export function createHistoryReader({ store }: { store: Store }): HistoryReader 
         searchedToMs: isCut ? last?.startedMs ?? null : null,
       };
     },
-    async one(id) {
-      const { value } = await store.get<unknown>(historyKey(id));
-      return decodeLoginRecord(value);
-    },
   };
-}
-
-/** The first key of a moment. Keys count in 1/1024 ms since the epoch, in 11 characters of base 36. */
-export function historyKeyAt(atMs: number): string {
-  return Math.max(0, Math.floor(atMs * 1024)).toString(36).padStart(11, "0");
 }
 
 function earlier(a: string, b: string): string {
   return a < b ? a : b;
 }
 
-function matcher({ outcome, user, client, target = "" }: HistoryFilter): (login: LoginRecord) => boolean {
+function matcher(
+  { outcome, user, client, target = "", factor = "", reason = "", place = "", country = "" }: HistoryFilter,
+  geoIp: Locator,
+): (login: LoginRecord) => boolean {
   const name = user.normalize("NFC").toLowerCase();
   return (login) =>
     (outcome === "" || login.outcome === outcome) && (client === "" || login.client === client) &&
     (target === "" || login.target === target) &&
-    (name === "" || login.user.normalize("NFC").toLowerCase().includes(name));
+    (factor === "" || (login.factor ?? NONE) === factor) && (place === "" || login.place === place) &&
+    (name === "" || login.user.normalize("NFC").toLowerCase().includes(name)) &&
+    (reason === "" || explanationOf(login)?.code === reason) &&
+    (country === "" || (geoIp.locate(login.place)?.country ?? NONE) === country);
 }
 
-function itemOf(id: string, finished: LoginRecord): HistoryItem {
-  const { moments: _moments, refusedFor, denial, ...login } = finished;
-  const explanation = explainLogin(finished, { refusedFor, denial });
+/** The filter for a sign-in without a factor or a country. */
+const NONE = "none";
+
+function explanationOf(login: LoginRecord): Explanation | null {
+  return explainLogin(login, { refusedFor: login.refusedFor, denial: login.denial });
+}
+
+function itemOf(id: string, finished: LoginRecord, geoIp: Locator): HistoryItem {
+  const { moments: _moments, refusedFor: _refusedFor, denial: _denial, ...login } = finished;
+  const explanation = explanationOf(finished);
   const reason = explanation === null ? null : { code: explanation.code, values: explanation.values };
-  return { id, ...login, reason };
+  return { id, ...login, reason, location: geoIp.locate(login.place) };
 }
 
 export interface HistoryRouteDeps {
   readonly store: Store;
+  readonly geoIp?: Locator | undefined;
 }
 
 const PAGE = 50;
@@ -127,6 +161,10 @@ const FILTER = {
   user: text,
   client: text,
   target: text,
+  factor: text,
+  reason: text,
+  place: text,
+  country: v.optional(v.pipe(v.string(), v.regex(/^([A-Z]{2}|none|)$/)), ""),
   from: time,
   to: time,
 };
@@ -174,12 +212,14 @@ const COLUMNS = [
   "reason",
   "target",
   "decided_by",
+  "country",
+  "asn",
 ] as const;
 
 const FORMATS = exportFormats(COLUMNS, { cellsOf, emptyTail: "\n]\n" });
 
 function cellsOf(item: HistoryItem): string[] {
-  const { startedMs, endedMs, user, client, source, place, factor, outcome, reason, target } = item;
+  const { startedMs, endedMs, user, client, source, place, factor, outcome, reason, target, location } = item;
   return [
     new Date(startedMs).toISOString(),
     new Date(endedMs).toISOString(),
@@ -193,5 +233,7 @@ function cellsOf(item: HistoryItem): string[] {
     reason?.code ?? "",
     target ?? "",
     String(reason?.values.by ?? ""),
+    location?.country ?? "",
+    String(location?.asn ?? ""),
   ];
 }

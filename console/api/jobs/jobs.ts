@@ -5,7 +5,7 @@ import type { Log } from "../../../platform/log.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import { type BulkOperation, type BulkResult, performBulk } from "../users/bulk.ts";
-import type { BulkAction, JobItem, JobItems, JobView } from "../api_types.ts";
+import type { JobAction, JobItem, JobItems, JobView } from "../api_types.ts";
 import { Refusal } from "../errors.ts";
 
 export interface Jobs {
@@ -40,10 +40,11 @@ interface Job {
   isBusy(): boolean;
 }
 
-/** The opposite actions. A deletion cannot be undone. */
-const OPPOSITES: Readonly<Partial<Record<BulkAction, BulkAction>>> = {
+/** The opposite actions. A restore cannot be undone: it is a deletion, which asks first. */
+const OPPOSITES: Readonly<Partial<Record<JobAction, JobAction>>> = {
   activate: "deactivate",
   deactivate: "activate",
+  delete: "restore",
   join: "leave",
   leave: "join",
 };
@@ -117,7 +118,7 @@ export function createJobs({ log, ...deps }: WorkRegistryDeps & { log: Log }): J
       if (action === undefined || !canUndo(job)) throw new Refusal("cannot_undo");
       const done = job.items.filter(({ did }) => did === "changed");
       const versions = new Map(done.map(({ name, version = "" }) => [canonicalName(name), version]));
-      const view = start(operation({ ...job.operation, action, versions }), {
+      const view = start(operation({ ...job.operation, action, versions, trashed: trashedIds(done) }), {
         owner,
         names: done.map(({ name }) => name),
       });
@@ -127,7 +128,16 @@ export function createJobs({ log, ...deps }: WorkRegistryDeps & { log: Log }): J
   };
 }
 
-function withoutVersion({ version: _version, ...item }: BulkResult): JobItem {
+/** The ids in the trash of deleted users, by canonical name. */
+function trashedIds(items: readonly BulkResult[]): ReadonlyMap<string, string> {
+  return new Map(
+    items.flatMap(({ name, trashed }) =>
+      trashed === undefined ? [] : [[canonicalName(name), trashed] as const]
+    ),
+  );
+}
+
+function withoutVersion({ version: _version, trashed: _id, ...item }: BulkResult): JobItem {
   return item;
 }
 

@@ -27,6 +27,7 @@ export function nodeParts(cluster: NodeRouteDeps["cluster"]): HealthPart[] {
 function stateOf(node: KnownNode, self: KnownNode): Pick<HealthPart, "state" | "note"> {
   if (!node.isAlive) return { state: "bad", note: "node_silent" };
   if (node.version !== self.version) return { state: "warning", note: "node_version" };
+  if (node.settings !== self.settings) return { state: "warning", note: "node_settings" };
   if (Math.abs(node.clockOffsetMs) > MAX_CLOCK_OFFSET_MS) return { state: "warning", note: "node_clock" };
   return { state: "ok" };
 }

@@ -11,20 +11,22 @@ import { may } from "../auth/permissions.ts";
 import { Refusal } from "../errors.ts";
 
 export interface OutboxRouteDeps {
-  readonly outbox: OutboxMessages | null;
+  readonly outbox: () => OutboxMessages | null;
   readonly store: Store;
   readonly log: Log;
 }
 
 export function createOutboxRoutes(deps: OutboxRouteDeps) {
-  const { outbox, store, log } = deps;
+  const { store, log } = deps;
+  const required = (): OutboxMessages => {
+    const outbox = deps.outbox();
+    if (outbox === null) throw new Refusal("no_outbox");
+    return outbox;
+  };
   return new Hono<HttpEnv>()
-    .get("/", may("viewer", { countsAsUse: false }), (c) => {
-      if (outbox === null) throw new Refusal("no_outbox");
-      return c.json({ items: maskedItems(outbox) });
-    })
+    .get("/", may("viewer", { countsAsUse: false }), (c) => c.json({ items: maskedItems(required()) }))
     .post("/:id/reveal", may("owner", { recentFactor: true }), jsonBody(EMPTY), async (c) => {
-      if (outbox === null) throw new Refusal("no_outbox");
+      const outbox = required();
       const id = c.req.param("id");
       const item = outbox.items().find((one) => one.id === id);
       if (item === undefined) throw new Refusal("message_gone");
@@ -40,7 +42,11 @@ export function createOutboxRoutes(deps: OutboxRouteDeps) {
     });
 }
 
-/** The messages with masked numbers. */
-export function maskedItems(outbox: OutboxMessages): OutboxItem[] {
+/** The messages with masked numbers; `null` without the embedded outbox. */
+export function outboxList(outbox: OutboxMessages | null): OutboxItem[] | null {
+  return outbox === null ? null : maskedItems(outbox);
+}
+
+function maskedItems(outbox: OutboxMessages): OutboxItem[] {
   return outbox.items().map((item) => ({ ...item, to: maskPhoneNumber(item.to) }));
 }

@@ -1,6 +1,15 @@
-// The Settings page, read only: settings, sign-in limits, retention limits, and licences.
+// The Settings page: settings, sign-in limits, retention limits, and licences. setting_changes.ts has the routes that change settings.
 
-import type { OidcSettings, SettingView } from "../../../platform/config/config.ts";
+import { createSettingChangeRoutes, type SettingChangeDeps } from "./setting_changes.ts";
+import type {
+  Installation,
+  LicenceRow,
+  ProviderStatus,
+  RetentionRow,
+  SettingsAnswer,
+  SignInLimits,
+} from "./setting_types.ts";
+import type { OidcSettings } from "../../../platform/config/config.ts";
 import { Hono } from "hono";
 import type { Clock } from "../../../platform/runtime.ts";
 import { may, RECENT_FACTOR_MS } from "../auth/permissions.ts";
@@ -10,6 +19,7 @@ import { CODE_LOCK_MS, MAX_WRONG_CODES } from "../auth/factors.ts";
 import type { HttpEnv } from "../hono_env.ts";
 import type { OidcProvider } from "../auth/oidc_provider.ts";
 import { DEFAULT_AUDIT_RETENTION_MS } from "../../../platform/audit.ts";
+import { DELETED_USER_DAYS } from "../../../platform/user_record.ts";
 import { SESSION_LIMITS } from "../../../radius/protocol/accounting.ts";
 import { CAPTURE_LIMITS } from "../../../radius/protocol/dissect_packet.ts";
 import { HISTORY_RETENTION_MS } from "../../../radius/conversation/login_record.ts";
@@ -17,101 +27,32 @@ import { CHART_SPANS } from "../charts/chart_series.ts";
 import { INVITATION_MS, SETUP_MS } from "../auth/invitations.ts";
 import { HISTORY_LIMIT } from "../conversations/event_feed.ts";
 
-export type { SettingView };
-
-/** This installation. */
-export interface Installation {
-  readonly version: string;
-  /** Deno's. */
-  readonly runtime: string;
-  readonly startedMs: number;
-  /** The settings file, absolute; `null` when there is none. */
-  readonly file: string | null;
-  readonly settings: readonly SettingView[];
-}
-
-/** A retention limit: a time, or a number. */
-export interface RetentionRow {
-  readonly name: RetentionName;
-  readonly amount: number;
-  readonly unit: "days" | "hours" | "count" | "octets";
-  readonly where: "store" | "memory";
-}
-
-export type RetentionName =
-  | "history"
-  | "audit"
-  | "vpn_sessions"
-  | "charts_hour"
-  | "charts_minute"
-  | "invitations"
-  | "set_up_links"
-  | "logins_with_packets"
-  | "packets_each"
-  | "stray_packets"
-  | "packet_octets"
-  | "live_changes";
-
-/** The sign-in limits, which are not in the settings file. */
-export interface SignInLimits {
-  readonly minPasswordCharacters: number;
-  readonly failuresPerMinute: number;
-  readonly wrongCodes: number;
-  readonly codeLockMs: number;
-  readonly stepUpMs: number;
-  readonly publicUrl: string;
-  readonly passkeys: "possible" | "address_is_number" | "not_secure";
-  readonly provider: ProviderStatus | null;
-}
-
-export interface ProviderStatus {
-  readonly name: string;
-  readonly issuer: string;
-  /** The last request; `null`: none since the start. */
-  readonly asked: { readonly atMs: number; readonly ok: boolean } | null;
-}
-
-export interface LicenceRow {
-  readonly name: string;
-  readonly licence: string;
-}
-
-export interface SettingsAnswer {
-  readonly nowMs: number;
-  readonly file: string | null;
-  readonly settings: readonly SettingView[];
-  readonly signIn: SignInLimits;
-  readonly kept: readonly RetentionRow[];
-  readonly about: {
-    readonly version: string;
-    readonly runtime: string;
-    readonly startedMs: number;
-    readonly licences: readonly LicenceRow[];
-  };
-}
-
-export interface SettingRouteDeps {
+export interface SettingRouteDeps extends SettingChangeDeps {
   readonly installation: Installation;
   readonly http: { readonly publicUrl: string };
   readonly console: { readonly oidc?: OidcSettings | null; readonly auditRetentionMs?: number };
-  readonly oidc: { readonly provider: Pick<OidcProvider, "lastContact"> } | null;
+  readonly oidc: () => { readonly provider: Pick<OidcProvider, "lastContact"> } | null;
   readonly clock: Clock;
 }
 
 export function createSettingRoutes(deps: SettingRouteDeps) {
-  return new Hono<HttpEnv>().get("/", may("viewer"), (c) => {
-    const { clock, installation: { version, runtime, startedMs, file, settings } } = deps;
-    return c.json(
-      {
-        nowMs: clock.nowMs(),
-        file,
-        settings,
-        signIn: signInRules(deps),
-        kept: retentionRows(deps.console),
-        about: { version, runtime, startedMs, licences: LICENCES },
-      } satisfies SettingsAnswer,
-    );
-  });
+  return new Hono<HttpEnv>()
+    .get("/", may("viewer"), (c) => c.json(settingsAnswer(deps)))
+    .route("/", createSettingChangeRoutes(deps, () => settingsAnswer(deps)));
+}
+
+function settingsAnswer(deps: SettingRouteDeps): SettingsAnswer {
+  const { clock, settings, installation: { version, runtime, startedMs, file } } = deps;
+  return {
+    nowMs: clock.nowMs(),
+    file,
+    version: String(settings.version),
+    warnings: settings.warnings,
+    settings: settings.list(),
+    signIn: signInRules(deps),
+    kept: retentionRows(deps.console),
+    about: { version, runtime, startedMs, licences: LICENCES },
+  };
 }
 
 function signInRules({ http: { publicUrl }, console, oidc }: SettingRouteDeps): SignInLimits {
@@ -141,7 +82,7 @@ function providerStatus(
 ): ProviderStatus | null {
   if (settings === null) return null;
   const { name, issuer } = settings;
-  return { name, issuer, asked: oidc?.provider.lastContact() ?? null };
+  return { name, issuer, asked: oidc()?.provider.lastContact() ?? null };
 }
 
 export const LICENCES: readonly LicenceRow[] = [
@@ -173,6 +114,7 @@ export const retentionRows = (
   { name: "history", amount: HISTORY_RETENTION_MS / DAY_MS, unit: "days", ...inStore },
   { name: "audit", amount: auditRetentionMs / DAY_MS, unit: "days", ...inStore },
   { name: "vpn_sessions", amount: SESSION_LIMITS.retentionMs / DAY_MS, unit: "days", ...inStore },
+  { name: "deleted_users", amount: DELETED_USER_DAYS, unit: "days", ...inStore },
   { name: "charts_hour", amount: CHART_SPANS.hour.keptMs / DAY_MS, unit: "days", ...inStore },
   { name: "charts_minute", amount: CHART_SPANS.minute.keptMs / HOUR_MS, unit: "hours", ...inStore },
   { name: "invitations", amount: INVITATION_MS / HOUR_MS, unit: "hours", ...inStore },

@@ -12,10 +12,19 @@ import type { Store } from "../../../platform/store.ts";
 import { auditEntry } from "../../../platform/audit.ts";
 import type { AuditAction } from "../../../platform/audit_actions.ts";
 import { type Connect, requireGateway } from "../deps.ts";
-import { actorOf, callerOf, EMPTY, type HttpEnv, jsonBody } from "../hono_env.ts";
+import {
+  actorOf,
+  callerOf,
+  EMPTY,
+  type HttpEnv,
+  jsonBody,
+  optionalChoice,
+  queryValues,
+} from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 import { DetailedRefusal, Refusal, withTargetErrors } from "../errors.ts";
 import type { BackendRow, MappingPreview, OneTarget, TargetList, TargetSample } from "./target_types.ts";
+import { hasSyncProblem } from "./sync_problems.ts";
 import type { TargetRefreshes } from "./target_refreshes.ts";
 import { readStored } from "../users/user_writes.ts";
 
@@ -29,6 +38,7 @@ export interface TargetRouteDeps {
 const MAX_PENDING = 200;
 const SAMPLE_USERS = 3;
 const MAX_DETAIL_CHARACTERS = 300;
+const LIST = v.object({ sync: optionalChoice(["problem"]) });
 const BACKEND = v.strictObject({ backend: v.pipe(v.string(), v.maxLength(64)) });
 const ROWS = v.record(
   v.pipe(v.string(), v.minLength(1), v.maxLength(200)),
@@ -47,9 +57,11 @@ export function createTargetRoutes(deps: TargetRouteDeps) {
     refresh: refreshes.state(target.name),
   });
   return new Hono<HttpEnv>()
-    .get("/", may("viewer"), (c) => {
+    .get("/", may("viewer"), queryValues(LIST), (c) => {
       const port = requireGateway(connect);
-      const items = port.targets.names.map((name) => targetSummary(port, requireTarget(connect, name)));
+      const all = port.targets.names.map((name) => targetSummary(port, requireTarget(connect, name)));
+      const { sync } = c.req.valid("query");
+      const items = sync === "" ? all : all.filter(({ backends }) => backends.some(hasSyncProblem));
       return c.json({ nowMs: clock.nowMs(), items } satisfies TargetList);
     })
     .get(

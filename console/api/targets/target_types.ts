@@ -92,7 +92,13 @@ export interface HealthPart {
   /** The message of a problem, or "". */
   readonly detail: string;
   /** A problem: nothing is sent, no phone reaches `name`, or the node `name` is silent, has another version, or another time. */
-  readonly note?: "not_sent" | "loopback_url" | "node_silent" | "node_version" | "node_clock";
+  readonly note?:
+    | "not_sent"
+    | "loopback_url"
+    | "node_silent"
+    | "node_version"
+    | "node_settings"
+    | "node_clock";
   readonly testable: boolean;
 }
 

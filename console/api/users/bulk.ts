@@ -4,10 +4,11 @@ import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { GatewayMonitor } from "../../../radius/ports.ts";
 import type { Actor, Target, WriteOptions } from "../../../scim/ports.ts";
 import type { Stored } from "../../../scim/schema/resource.ts";
-import type { BulkAction, BulkPreview, JobItem } from "../api_types.ts";
+import type { BulkPreview, JobAction, JobItem } from "../api_types.ts";
 import type { People } from "../deps.ts";
 import { Refusal, withTargetErrors } from "../errors.ts";
 import { matchingUsers, type UserListFilters } from "./user_list.ts";
+import { restoreOne } from "../trash/restore_one.ts";
 import { changeUser, removeUser } from "./user_writes.ts";
 
 export const MAX_SELECTED = 10_000;
@@ -26,15 +27,17 @@ export type UserSelection =
 export interface BulkOperation {
   readonly target: Target;
   readonly actor: Actor;
-  readonly action: BulkAction;
+  readonly action: JobAction;
   readonly group: string | null;
   readonly backends: readonly string[] | undefined;
   /** The version that each user must have, by canonical name. Absent: any version. */
   readonly versions?: ReadonlyMap<string, string>;
+  /** The ids in the trash of the users to restore, by canonical name. */
+  readonly trashed?: ReadonlyMap<string, string>;
 }
 
-/** The result of one user, with the written version. */
-export type BulkResult = JobItem & { readonly version?: string };
+/** The result of one user, with the written version, or with the id of a deleted user in the trash. */
+export type BulkResult = JobItem & { readonly version?: string; readonly trashed?: string };
 
 const CHANGED_SINCE = "This user was changed after the action, so undo skipped it.";
 
@@ -64,7 +67,7 @@ export async function previewBulk(
   names: readonly string[],
 ): Promise<BulkPreview> {
   const backends = new Map(target.backends.map(({ name }) => [name, 0]));
-  const logsIn = target.name === people.loginTarget;
+  const logsIn = target.name === people.loginTarget();
   const chosen = new Set(names.map(canonicalName));
   let [count, factors, memberships] = [0, 0, 0];
   for (const name of chosen) {
@@ -103,13 +106,15 @@ export async function* performBulk(
 
 async function changeOne(one: BulkOperation, name: string): Promise<BulkResult> {
   const { target, actor, action, backends } = one;
+  if (action === "restore") return await restore(one, name);
   try {
     const stored = await readUser(target, name);
     if (stored === null) return failed(name, new Refusal("unknown_object").message);
     const operation = { target, actor, name };
     if (action === "delete") {
-      const { receipt } = await removeUser(operation, { backends, version: undefined });
-      return changed(name, owedBackends(receipt.entries));
+      const { receipt, trashed } = await removeUser(operation, { backends, version: undefined });
+      const result = changed(name, owedBackends(receipt.entries));
+      return trashed === undefined ? result : { ...result, trashed };
     }
     const active = action === "activate";
     if (stored.content.kind === "user" && stored.content.active === active) {
@@ -125,6 +130,13 @@ async function changeOne(one: BulkOperation, name: string): Promise<BulkResult> 
   } catch (fault) {
     return failed(name, sentenceOf(fault));
   }
+}
+
+async function restore({ target, actor, trashed }: BulkOperation, name: string): Promise<BulkResult> {
+  const id = trashed?.get(canonicalName(name));
+  if (id === undefined) return failed(name, new Refusal("not_in_trash").message);
+  const { problem, receipt } = await restoreOne(target, { id, actor });
+  return problem === null ? changed(name, owedBackends(receipt?.entries ?? [])) : failed(name, problem);
 }
 
 /** Changes many members at once. Users whose membership is already right are not changed. */

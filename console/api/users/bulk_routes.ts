@@ -105,7 +105,7 @@ export function createBulkRoutes(deps: BulkRouteDeps, jobs: Jobs = createJobs(de
     )
     .post("/:id/undo", may("user_manager"), jsonBody(EMPTY), (c) => {
       const operation = (opposite: BulkOperation): BulkOperation => {
-        if (opposite.action === "activate") c.var.requireRecentFactor();
+        if (["activate", "restore"].includes(opposite.action)) c.var.requireRecentFactor();
         return { ...opposite, actor: actorOf(c) };
       };
       return c.json(jobs.undo(c.req.param("id"), { owner: ownerOf(c), operation }));

@@ -20,7 +20,7 @@ import { createQrMatrix, type QrMatrix } from "../qr_svg.ts";
 
 export interface FactorDeps {
   readonly people: People;
-  readonly secondFactorAdmin: SecondFactorAdmin | null;
+  readonly secondFactorAdmin: () => SecondFactorAdmin | null;
   readonly store: Store;
   readonly vault: Vault;
   readonly clock: Clock;

@@ -107,6 +107,11 @@ function createUserLockRoutes(deps: Deps, users: UserFactorAccess) {
       await users.factors().unlock(request);
       return c.json({ user: await users.view(request.user) });
     })
+    .delete("/:id/remembered-devices", may("user_manager"), jsonBody(EMPTY), async (c) => {
+      const request = await users.request(c, c.req.param("id"));
+      await users.factors().forgetDevices(request);
+      return c.json({ user: await users.view(request.user) });
+    })
     .post("/:id/reset-limits", FACTOR, jsonBody(EMPTY), async (c) => {
       const request = await users.request(c, c.req.param("id"));
       const people = requireUsers(deps.people);

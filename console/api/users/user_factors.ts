@@ -54,6 +54,8 @@ export interface UserFactorCommands {
   unlock(request: FactorRequest): Promise<void>;
   /** Forgets the pushes and messages that count against the limits of the user and of the user's numbers. */
   resetLimits(request: FactorRequest, numbers: readonly string[]): Promise<void>;
+  /** The next sign-in from every device of the user needs a second factor again. */
+  forgetDevices(request: FactorRequest): Promise<void>;
 }
 
 export function createUserFactorCommands(deps: FactorDeps): UserFactorCommands {
@@ -69,10 +71,11 @@ class StoredUserFactors implements UserFactorCommands {
 
   async invite(request: FactorRequest): Promise<{ link: string; qr: QrMatrix | null; deadlineMs: number }> {
     const { secondFactorAdmin, http } = this.#deps;
-    if (secondFactorAdmin === null) throw new Refusal("no_invitations");
+    const admin = secondFactorAdmin();
+    if (admin === null) throw new Refusal("no_invitations");
     const also = [factorAudit(request, { action: "invitation.make", ...addedByDetail(request) })];
     const { addedBy } = request;
-    const { invitation, deadlineMs } = await secondFactorAdmin.invite(request.user, { also, addedBy });
+    const { invitation, deadlineMs } = await admin.invite(request.user, { also, addedBy });
     const link = `${http.publicUrl}/device#invite=${invitation}`;
     return { link, qr: createQrMatrix(link), deadlineMs };
   }
@@ -203,7 +206,7 @@ class StoredUserFactors implements UserFactorCommands {
     await pairings.revoke(id, [record], { confirmsAdded });
     // The gateway has deleted its pairing, even if the embedded service fails.
     if (known.kind === "device") {
-      await secondFactorAdmin?.revokePairing(id).catch((fault: unknown) =>
+      await secondFactorAdmin()?.revokePairing(id).catch((fault: unknown) =>
         log.warn("a revoked phone could not be unpaired", { user: request.user, fault: String(fault) })
       );
     }
@@ -235,6 +238,21 @@ class StoredUserFactors implements UserFactorCommands {
       reset.undo();
       throw fault;
     });
+  }
+
+  async forgetDevices(request: FactorRequest): Promise<void> {
+    const { people: { policies: { remembered } }, store } = this.#deps;
+    const canonical = canonicalName(request.user);
+    const before = remembered.count(canonical);
+    const change = remembered.prepareForget(canonical);
+    const record = factorAudit(request, { action: "user.forget_devices", count: before });
+    try {
+      await store.commit({ mutations: [...change.mutations, record] });
+    } catch (fault) {
+      change.undo();
+      throw fault;
+    }
+    change.done();
   }
 
   async #add(

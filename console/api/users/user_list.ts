@@ -6,6 +6,8 @@ import type { Page, Target } from "../../../scim/ports.ts";
 import * as v from "valibot";
 import type { Stored } from "../../../scim/schema/resource.ts";
 import { optionalChoice, textUpTo } from "../hono_env.ts";
+import { isInactive, lastSince } from "../reports/enrolment.ts";
+import { MAX_SORTED, readLastSignIns, type UserOrder, UserSorter } from "./user_order.ts";
 import { directoryNumbers, userRow } from "./user_views.ts";
 import type { People } from "../deps.ts";
 import { DetailedRefusal } from "../errors.ts";
@@ -16,16 +18,20 @@ export const USER_FILTERS = {
   q: v.optional(textUpTo(2048), ""),
   status: optionalChoice(["active", "inactive", "locked"]),
   enrolled: optionalChoice(["yes", "no"]),
+  /** Active users who did not sign in for these days. */
+  inactive: optionalChoice(["30", "60", "90"]),
   backend: v.optional(textUpTo(256), ""),
   sync: optionalChoice(["present", "pending", "failed", "vanished", "differs", "absent"]),
 };
 
 export interface UserQuery {
   readonly q: string;
+  readonly sort?: UserOrder;
   readonly page: number;
   readonly size: number;
   readonly status: "" | "active" | "inactive" | "locked";
   readonly enrolled: "" | "yes" | "no";
+  readonly inactive?: "" | "30" | "60" | "90";
   /** The name of a backend. */
   readonly backend: string;
   readonly sync: "" | "present" | "pending" | "failed" | "vanished" | "differs" | "absent";
@@ -43,24 +49,72 @@ type Test = (stored: Stored) => boolean;
  * @throws Refusal `bad_filter`.
  */
 export async function readUserPage(people: People, target: Target, query: UserQuery): Promise<UserPage> {
-  const tests = testsOf(people, query);
   const { page, size } = query;
-  const found = tests.length === 0
-    ? { ...await readPage(target, query, { page, size }), isCut: false }
-    : await walk(people, { target, query, tests });
+  const found = await findUsers(people, target, query);
+  const logsIn = target.name === people.loginTarget();
+  const shown = found.resources.map(({ content }) => canonicalName(content.name));
+  const signIns = logsIn ? await readLastSignIns(people, shown) : new Map<string, number>();
   return {
     target: target.name,
     targets: people.targets.names,
     backends: target.backends,
     readOnly: readOnlyNames(target.readOnly ?? NO_READ_ONLY),
-    logsIn: target.name === people.loginTarget,
+    logsIn,
     total: found.total,
     isCut: found.isCut,
+    isUnsorted: found.isUnsorted,
     page,
     size,
-    rows: found.resources.map((stored) => userRow(people, target, stored)),
+    rows: found.resources.map((stored, at) => ({
+      ...userRow(people, target, stored),
+      lastSignInMs: signIns.get(shown[at] ?? "") ?? null,
+    })),
     outside: await outsideNames(people, target, query),
   };
+}
+
+interface FoundUsers {
+  readonly total: number;
+  readonly isCut: boolean;
+  readonly isUnsorted: boolean;
+  readonly resources: readonly Stored[];
+}
+
+/** The users of the page, in the requested order if not too many match. */
+async function findUsers(people: People, target: Target, query: UserQuery): Promise<FoundUsers> {
+  const { page, size, sort = "" } = query;
+  const tests = testsOf(people, query);
+  const isUnfiltered = tests.length === 0 && isInactiveFilterOff(query);
+  const isWhole = isUnfiltered && query.q.trim() === "";
+  const isByName = sort === "" || (sort === "name" && query.q.trim() === "");
+  if (isWhole && sort === "-name") {
+    const found = await target.directory.page("user", { page, size, isReverse: true });
+    return { ...found, isCut: false, isUnsorted: false };
+  }
+  if (!isByName && !(isWhole && target.directory.count("user") > MAX_SORTED)) {
+    const sorted = await sortAll(people, { target, query: { ...query, sort }, tests });
+    if (sorted !== null) return sorted;
+  }
+  const found = isUnfiltered
+    ? { ...await readPage(target, query, { page, size }), isCut: false }
+    : await walk(people, { target, query, tests });
+  return { ...found, isUnsorted: !isByName };
+}
+
+/** `null`: more users than one request may read. */
+async function sortAll(
+  people: People,
+  { target, query, tests }: Walk & { readonly query: { readonly sort: UserOrder } },
+): Promise<FoundUsers | null> {
+  const { sort: order, page, size } = query;
+  const sorter = new UserSorter(people, { order, target, page, size });
+  let walked = 0;
+  for await (const step of candidates(people, target, query)) {
+    for (const stored of await matchingOf(people, { target, query, tests, step })) sorter.add(stored);
+    walked += step.length;
+    if (walked > MAX_SORTED) return null;
+  }
+  return { total: sorter.count, isCut: false, isUnsorted: false, resources: await sorter.page() };
 }
 
 const MAX_OUTSIDE = 20;
@@ -70,9 +124,12 @@ const MAX_OUTSIDE_READ = 500;
 async function outsideNames(
   { pairings, loginTarget }: People,
   { name, directory }: Target,
-  { q, page, status, enrolled, backend, sync }: UserQuery,
+  { q, page, status, enrolled, backend, sync, inactive = "" }: UserQuery,
 ): Promise<string[]> {
-  if (name !== loginTarget || page !== 1 || `${status}${backend}${sync}` !== "" || enrolled === "no") {
+  if (
+    name !== loginTarget() || page !== 1 || `${status}${backend}${sync}${inactive}` !== "" ||
+    enrolled === "no"
+  ) {
     return [];
   }
   const wanted = canonicalName(q.trim());
@@ -100,18 +157,23 @@ async function readPage(
   return found.page;
 }
 
+interface Walk {
+  readonly target: Target;
+  readonly query: UserQuery;
+  readonly tests: readonly Test[];
+}
+
 /** Scans users for filters without an index, up to a limit. */
 async function walk(
   people: People,
-  { target, query, tests }: { target: Target; query: UserQuery; tests: readonly Test[] },
+  { target, query, tests }: Walk,
 ): Promise<{ total: number; isCut: boolean; resources: Stored[] }> {
   const first = (query.page - 1) * query.size;
   const resources: Stored[] = [];
   let total = 0;
   let walked = 0;
   for await (const step of candidates(people, target, query)) {
-    for (const stored of step) {
-      if (!tests.every((test) => test(stored))) continue;
+    for (const stored of await matchingOf(people, { target, query, tests, step })) {
       if (total >= first && resources.length < query.size) resources.push(stored);
       total += 1;
     }
@@ -119,6 +181,31 @@ async function walk(
     if (walked >= MAX_SCANNED) return { total, isCut: true, resources };
   }
   return { total, isCut: false, resources };
+}
+
+interface FilteredStep {
+  readonly target: Target;
+  readonly query: UserQuery;
+  readonly tests: readonly Test[];
+  readonly step: readonly Stored[];
+}
+
+/** The users of a step that match all filters. */
+async function matchingOf(people: People, { target, query, tests, step }: FilteredStep): Promise<Stored[]> {
+  const fitting = step.filter((stored) => tests.every((test) => test(stored)));
+  if (isInactiveFilterOff(query)) return fitting;
+  // Sign-ins are recorded for the users of one directory only.
+  if (target.name !== people.loginTarget()) return [];
+  const names = fitting.map(({ content }) => canonicalName(content.name));
+  const last = await people.lastSignIns.of(names);
+  const beforeMs = people.lastSignIns.daysAgoMs(Number(query.inactive));
+  return fitting.filter((stored, at) =>
+    isInactive({ stored, last: lastSince(last.get(names[at] ?? ""), stored.createdMs) }, beforeMs)
+  );
+}
+
+function isInactiveFilterOff({ inactive = "" }: Pick<UserQuery, "inactive">): boolean {
+  return inactive === "";
 }
 
 /** Users that may match, in order of name: from the gateway's lists if they suffice, otherwise from the search. */
@@ -170,7 +257,7 @@ export function testsOf(people: People, query: UserQuery): Test[] {
 }
 
 /** Whether the user has a second factor: a pairing, or a directory number. */
-function hasFactor(people: People, { content }: Stored): boolean {
+export function hasFactor(people: People, { content }: Stored): boolean {
   const pairings = people.pairings.of(canonicalName(content.name));
   return pairings.length > 0 || directoryNumbers(people, { content, pairings }).length > 0;
 }
@@ -185,7 +272,7 @@ function matchesBackend({ backends }: Stored, { backend, sync }: UserQuery): boo
   );
 }
 
-export type UserListFilters = Omit<UserQuery, "page" | "size">;
+export type UserListFilters = Omit<UserQuery, "page" | "size" | "sort">;
 
 /**
  * In order of name; at most about `most` users are looked at.
@@ -201,7 +288,7 @@ export async function* matchingUsers(
   const tests = testsOf(people, query);
   let looked = 0;
   for await (const step of candidates(people, target, query)) {
-    for (const stored of step) if (tests.every((test) => test(stored))) yield stored;
+    yield* await matchingOf(people, { target, query, tests, step });
     looked += step.length;
     if (looked >= most) return;
   }

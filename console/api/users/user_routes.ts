@@ -13,6 +13,7 @@ import {
   EMPTY,
   type HttpEnv,
   jsonBody,
+  optionalChoice,
   queryValues,
   textUpTo,
   wholeNumber,
@@ -23,7 +24,9 @@ import { type People, requireUsers, targetOf } from "../deps.ts";
 import { Refusal, withTargetErrors } from "../errors.ts";
 import { createUserFactorRoutes, type UserFactorRouteDeps } from "./user_factor_routes.ts";
 import { readUserPage, USER_FILTERS } from "./user_list.ts";
+import { USER_ORDERS } from "./user_order.ts";
 import type { UserChange, UserView } from "./user_types.ts";
+import { userSignIns } from "./user_sign_ins.ts";
 import { userTimeline } from "./user_timeline.ts";
 import { userBackends, userView } from "./user_views.ts";
 import {
@@ -58,6 +61,7 @@ const LIST = v.object({
   ...TARGET.entries,
   page: wholeNumber({ least: 1, most: 1_000_000, otherwise: 1 }),
   size: wholeNumber({ least: 1, most: 100, otherwise: 50 }),
+  sort: optionalChoice(USER_ORDERS),
   ...USER_FILTERS,
 });
 const CREATE = v.strictObject({ user: attributes, backends });
@@ -82,7 +86,8 @@ export function createUserRoutes(deps: UserRouteDeps) {
   return new Hono<HttpEnv>()
     .get("/", may("viewer"), queryValues(LIST), async (c) => {
       const query = c.req.valid("query");
-      return c.json(await readUserPage(users.people(), targetOf(users.people(), query.target), query));
+      const people = users.people();
+      return c.json(await readUserPage(people, targetOf(people, query.target), query));
     })
     .post("/", may("user_manager"), queryValues(TARGET), jsonBody(CREATE), async (c) => {
       const { user, backends } = c.req.valid("json");
@@ -153,7 +158,7 @@ function createOneUserRoutes(deps: UserRouteDeps, users: UserAccess) {
     });
 }
 
-/** Refresh, retry, timeline and the dry run of a login. */
+/** Refresh, retry, timeline, latest sign-ins and the dry run of a login. */
 function createUserActionRoutes(deps: UserRouteDeps, users: UserAccess) {
   return new Hono<HttpEnv>()
     .post("/:id/refresh", may("operator"), queryValues(TARGET), jsonBody(EMPTY), async (c) => {
@@ -175,6 +180,10 @@ function createUserActionRoutes(deps: UserRouteDeps, users: UserAccess) {
       const { target, before } = c.req.valid("query");
       const { name } = targetOf(users.people(), target);
       return c.json(await userTimeline(deps.store, { user: c.req.param("id"), target: name, before }));
+    })
+    .get("/:id/sign-ins", may("viewer", { countsAsUse: false }), async (c) => {
+      users.people();
+      return c.json(await userSignIns(deps.store, c.req.param("id")));
     })
     .post("/:id/trial", may("viewer"), jsonBody(TRIAL), async (c) => {
       const { client, password, appended } = c.req.valid("json");
@@ -205,8 +214,9 @@ class UserAccess {
     return userView({ ...this.#deps, people: this.people() }, target, name);
   }
 
-  async result({ target }: UserRequest, { stored, receipt }: Written): Promise<UserChange> {
-    return { receipt, user: stored === null ? null : await this.view(target, stored.content.name) };
+  async result({ target }: UserRequest, { stored, receipt, trashed }: Written): Promise<UserChange> {
+    const user = stored === null ? null : await this.view(target, stored.content.name);
+    return { receipt, user, ...(trashed === undefined ? {} : { trashed }) };
   }
 
   /** Runs a write of the version that the caller saw. */

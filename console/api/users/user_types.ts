@@ -23,6 +23,8 @@ export interface UserRow {
   readonly mail: string;
   readonly active: boolean;
   readonly groups: number;
+  /** The last accepted sign-in; `null` if none is recorded. */
+  readonly lastSignInMs: number | null;
   /** Kinds of the factors that were paired or verified. */
   readonly factors: readonly Factor[];
   /** Kinds that come only from directory numbers, which are not verified. */
@@ -42,6 +44,8 @@ export interface UserPage {
   readonly total: number;
   /** The scan ended at its limit. */
   readonly isCut: boolean;
+  /** Too many users match for the requested order. They are in order of name. */
+  readonly isUnsorted: boolean;
   readonly page: number;
   readonly size: number;
   readonly rows: readonly UserRow[];
@@ -114,6 +118,8 @@ export interface UserLoginView {
   readonly enabled: readonly Factor[];
   readonly canInvite: boolean;
   readonly lock: LockView;
+  /** Devices whose next sign-in needs no second factor. */
+  readonly rememberedDevices?: number;
   readonly conversations: readonly ConversationView[];
   readonly clients: readonly string[];
 }
@@ -134,6 +140,8 @@ export interface UserChange {
   readonly receipt: Receipt;
   /** `null` when the user is gone. */
   readonly user: UserView | null;
+  /** The id of a deleted user in the trash. Absent: the user was not deleted, or is too large to restore. */
+  readonly trashed?: string;
 }
 
 /** The result of one group. */

@@ -22,7 +22,7 @@ import type {
 export interface ViewDeps {
   readonly people: People;
   readonly watch: GatewayMonitor;
-  readonly secondFactorAdmin: SecondFactorAdmin | null;
+  readonly secondFactorAdmin: () => SecondFactorAdmin | null;
 }
 
 /** Conversations that are read for those of one user, and the maximum that is shown. */
@@ -30,10 +30,10 @@ const MAX_SCANNED = 20_000;
 const MAX_SHOWN = 20;
 
 /** One user as a row of the list. */
-export function userRow(people: People, target: Target, stored: Stored): UserRow {
+export function userRow(people: People, target: Target, stored: Stored): Omit<UserRow, "lastSignInMs"> {
   const { content, groups, backends } = stored;
   const canonical = canonicalName(content.name);
-  const logsIn = target.name === people.loginTarget;
+  const logsIn = target.name === people.loginTarget();
   const pairings = logsIn ? people.pairings.of(canonical) : [];
   const kinds = new Set(pairings.map(({ kind }) => kind));
   const unverified = logsIn
@@ -106,7 +106,7 @@ function storedView(
     },
     readOnly: readOnlyNames(target.readOnly ?? NO_READ_ONLY),
     backends: backendViews(target, { stored, held }),
-    login: target.name === deps.people.loginTarget
+    login: target.name === deps.people.loginTarget()
       ? loginView(deps, { name: shown, content: stored?.content ?? null })
       : null,
   };
@@ -125,12 +125,13 @@ function loginView(
     directoryNumbers: content === null ? [] : directoryNumbers(people, { content, pairings: own }),
     preferred: pairings.preferred(canonical),
     enabled: factors.enabled,
-    canInvite: secondFactorAdmin !== null,
+    canInvite: secondFactorAdmin() !== null,
     lock: lockView(people, { canonical, numbers: ownNumbers({ content, pairings: own }) }),
     conversations: watch.conversations(MAX_SCANNED)
       .filter(({ user, outcome }) => outcome === null && canonicalName(user) === canonical)
       .slice(0, MAX_SHOWN),
     clients: people.trials.clients(),
+    rememberedDevices: people.policies.remembered.count(canonical),
   };
 }
 

@@ -16,18 +16,24 @@ export class ApiFailure extends Error {
   readonly receipt: Receipt | null;
   /** The change that makes this one a conflict. */
   readonly lastChange: LastChange | null;
+  /** The settings that others changed meanwhile. */
+  readonly conflicts: NonNullable<RefusalBody["error"]["conflicts"]> | null;
+  /** Why settings cannot be saved. */
+  readonly faults: NonNullable<RefusalBody["error"]["faults"]> | null;
 
-  constructor(code: string, { message, retryAfterMs = 0, receipt = null, lastChange = null }: {
-    message?: string;
-    retryAfterMs?: number;
-    receipt?: Receipt | null;
-    lastChange?: LastChange | null;
-  } = {}) {
+  constructor(
+    code: string,
+    { message, retryAfterMs = 0, receipt = null, lastChange = null, conflicts = null, faults = null }:
+      & Partial<Pick<ApiFailure, "message" | "retryAfterMs" | "receipt" | "lastChange">>
+      & Partial<Pick<ApiFailure, "conflicts" | "faults">> = {},
+  ) {
     super(message ?? code);
     this.code = code;
     this.retryAfterMs = retryAfterMs;
     this.receipt = receipt;
     this.lastChange = lastChange;
+    this.conflicts = conflicts;
+    this.faults = faults;
   }
 }
 
@@ -98,6 +104,8 @@ async function parseFailure(response: TypedResponse<unknown>): Promise<ApiFailur
       retryAfterMs,
       receipt: error.receipt ?? null,
       lastChange: error.lastChange ?? null,
+      conflicts: error.conflicts ?? null,
+      faults: error.faults ?? null,
     });
   } catch (_notOurs) {
     return new ApiFailure(response.status >= 500 ? "offline" : "nonsense", { retryAfterMs });

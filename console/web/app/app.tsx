@@ -7,7 +7,7 @@ import { Alert } from "../components/alert.tsx";
 import { PageHost } from "./page_host.tsx";
 import { Sidebar } from "./sidebar.tsx";
 import { ToastRegion } from "./toasts.tsx";
-import { matchRoute, sidebarRoutes } from "./routes.ts";
+import { matchRoute, openableRoutes } from "./routes.ts";
 import { t } from "../i18n/translate.ts";
 import { effect, useComputed } from "@preact/signals";
 import type { ComponentType } from "preact";
@@ -97,7 +97,7 @@ const OVERLAYS: Readonly<Record<Overlay, ComponentType<{ readonly models: Models
 
 function FrameKeys({ models }: { models: Models }) {
   const { overlay } = models;
-  useShortcuts(frameRows(models));
+  useShortcuts(frameRows(models), { isFrame: true });
   useEffect(() => listenForFrameKeys(document, models), []);
   // Shows which shortcuts are active: components add theirs a moment after the page is rendered.
   useEffect(() =>
@@ -130,10 +130,10 @@ export function listenForFrameKeys(
 }
 
 function frameRows({ overlay, preferences, router }: Models): Shortcut[] {
-  const go = sidebarRoutes().flatMap(([, { sidebar, pattern, title, needs }]): Shortcut[] =>
-    sidebar.key === undefined || needs === "anyone"
+  const go = openableRoutes().flatMap(([, { key, pattern, title, needs }]): Shortcut[] =>
+    key === undefined || needs === "anyone"
       ? []
-      : [{ keys: `g ${sidebar.key}`, label: title, needs, run: () => router.go(pattern) }]
+      : [{ keys: `g ${key}`, label: title, needs, run: () => router.go(pattern) }]
   );
   const flipDensity = () => {
     const next = DENSITIES.find((one) => one !== preferences.density.value);

@@ -47,16 +47,23 @@ export function clearFilters({ router }: Routed, filters: readonly Pick<ListFilt
 /** The filtered list. It loads again when a filter or the page number in the address changes. */
 export function useFilteredList<P>(
   models: Models,
-  { filters, fetch }: { filters: readonly ListFilter[]; fetch: (query: FilterQuery) => Promise<P> },
+  { filters, fetch, isSorted = false }: {
+    filters: readonly ListFilter[];
+    fetch: (query: FilterQuery) => Promise<P>;
+    /** The server sorts: its call gets the order, too. */
+    isSorted?: boolean;
+  },
 ): { readonly query: FilterQuery; readonly list: Resource<P> } {
   const query = toFilterQuery(models, filters);
   const page = String(pageNumber(models));
   const which = filters.filter(({ isNarrowing }) => isNarrowing === false).map(({ name }) =>
     query[name] ?? ""
   );
+  const sort = isSorted ? models.router.param("sort") : "";
+  const asked = { ...query, ...sort === "" ? {} : { sort }, ...page === "1" ? {} : { page } };
   const list = useResource(models, {
-    fetch: () => fetch(page === "1" ? query : { ...query, page }),
-    inputs: [page, JSON.stringify(query)],
+    fetch: () => fetch(asked),
+    inputs: [JSON.stringify(asked)],
     key: JSON.stringify(which),
   });
   return { query, list };

@@ -95,15 +95,22 @@ export function relativeText(atMs: number, nowMs: number): string {
   // The page's clock ticks once a second, so the time of an answer can be slightly ahead of it.
   const spanS = exactS > 0 && exactS <= MAX_STEP_AHEAD_S ? 0 : exactS;
   for (const [unit, seconds, limit] of RELATIVE_UNITS) {
-    if (Math.abs(spanS) < limit) return relativeFormat().format(Math.trunc(spanS / seconds), unit);
+    if (Math.abs(spanS) < limit) {
+      return withoutDots(relativeFormat().format(Math.trunc(spanS / seconds), unit));
+    }
   }
   return fullTimeText(atMs);
 }
 
+/** "3 min. ago" without the full stop. */
+function withoutDots(text: string): string {
+  return text.replace(/(\p{L})\./gu, "$1");
+}
+
 const MAX_STEP_AHEAD_S = 2;
 const RELATIVE_UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number, number])[] = [
-  ["second", 1, 100],
-  ["minute", 60, 6000],
+  ["second", 1, 60],
+  ["minute", 60, 3600],
   ["hour", 3600, 48 * 3600],
   ["day", 86_400, 15 * 86_400],
 ];

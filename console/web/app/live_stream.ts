@@ -101,7 +101,7 @@ export class LiveStream {
   /** Shows the page what arrived. Called four times a second. */
   readonly show = (): void => {
     batch(() => {
-      this.#deps.board.show();
+      this.#deps.board.show(this.#deps.localNowMs());
       if (this.#newestSteps !== null) this.#steps.value = this.#newestSteps;
       this.#newestSteps = null;
     });

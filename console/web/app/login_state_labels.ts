@@ -1,7 +1,7 @@
 // Labels, colours and shapes of the states of a login. The texts are in the areas `login` and `explain`.
 
 import type { Step } from "../../../radius/protocol/steps.ts";
-import { t } from "../i18n/translate.ts";
+import { findMessage, t } from "../i18n/translate.ts";
 import type { MessageKey } from "../i18n/catalogue.ts";
 import type { Explanation } from "../../api/conversations/explain_login.ts";
 import { timeText } from "./format.ts";
@@ -142,6 +142,12 @@ export function radtestCommand({ at, user }: { at: string; user: string | null }
     ? user
     : `'${user.replaceAll("'", `'\\''`)}'`;
   return `${TRY_COMMAND} ${at} --user ${name}`;
+}
+
+/** The reason in two or three words, for lists; the sentence if there is no short form. */
+export function shortReasonText(reason: Pick<Explanation, "code" | "values">): string {
+  const key = `explain.short_${reason.code}`;
+  return findMessage(key) === null ? reasonText(reason) : t(key as MessageKey, reason.values);
 }
 
 /** Why a login was refused or a packet dropped, as one sentence. */

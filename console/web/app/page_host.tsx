@@ -4,7 +4,7 @@ import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { permissionHint } from "./session_model.ts";
 import type { Models, PageView } from "./app_context.ts";
-import { matchRoute, type RouteMatch } from "./routes.ts";
+import { HOME_PATH, matchRoute, type RouteMatch } from "./routes.ts";
 import { focusRowLink, restoreScroll } from "./router.ts";
 import { t } from "../i18n/translate.ts";
 import { Button } from "../components/button.tsx";
@@ -57,7 +57,7 @@ function PageNotFound() {
     <main class="page">
       <h1 tabIndex={-1}>{t("shell.page_missing")}</h1>
       <p>
-        {t("shell.page_missing_next")} <a href="/live">{t("shell.to_live")}</a>
+        {t("shell.page_missing_next")} <a href={HOME_PATH}>{t("shell.to_home")}</a>
       </p>
     </main>
   );

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { permissionHint } from "./session_model.ts";
 import type { Models } from "./app_context.ts";
-import { sidebarRoutes } from "./routes.ts";
+import { openableRoutes } from "./routes.ts";
 import { activeShortcuts } from "./shortcuts.ts";
 import { t } from "../i18n/translate.ts";
 import { Dialog } from "../components/dialog.tsx";
@@ -123,11 +123,11 @@ function PaletteRow({ offer, id, chosen, reason, run }: PaletteRowProps) {
 
 /** Pages first, then the commands of this page. */
 function fixedItems(models: Models): PaletteItem[] {
-  const places = sidebarRoutes().map(([name, { pattern, title, sidebar, needs }]): PaletteItem => ({
+  const places = openableRoutes().map(([name, { pattern, title, key, needs }]): PaletteItem => ({
     id: `go:${name}`,
     kind: "go",
     label: t(title),
-    keys: sidebar.key === undefined ? undefined : `g ${sidebar.key}`,
+    keys: key === undefined ? undefined : `g ${key}`,
     needs: needs === "anyone" ? undefined : needs,
     run: () => models.router.go(pattern),
   }));

@@ -1,4 +1,4 @@
-// The preferences of this browser: theme, density, single keys. The browser stores only these and the language.
+// The preferences of this browser: theme, density, single keys, and the columns of each table. The browser stores only these and the language.
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 
@@ -6,6 +6,9 @@ export const THEMES = ["system", "light", "dark"] as const;
 export type Theme = typeof THEMES[number];
 export const DENSITIES = ["compact", "cosy"] as const;
 export type Density = typeof DENSITIES[number];
+
+/** Columns that the administrator switched on or off, by table. */
+type ColumnChoices = Readonly<Record<string, Readonly<Record<string, boolean>>>>;
 
 interface Preferences {
   readonly theme: ReadonlySignal<Theme>;
@@ -19,12 +22,17 @@ interface Preferences {
   isDark(): boolean;
   setDensity(density: Density): void;
   setSingleKeys(on: boolean): void;
+  readonly columns: ReadonlySignal<ColumnChoices>;
+  setColumn(table: string, column: string, isShown: boolean): void;
+  /** Shows the columns that the table shows by default. */
+  resetColumns(table: string): void;
 }
 
 const STORAGE_KEYS = {
   theme: "countersign-theme",
   density: "countersign-density",
   keys: "countersign-keys",
+  columns: "countersign-columns",
 } as const;
 
 /** Reads and applies the stored preferences. */
@@ -32,6 +40,11 @@ export function createPreferences(root: HTMLElement): Preferences {
   const theme = signal(oneOf(THEMES, read(STORAGE_KEYS.theme)) ?? "system");
   const density = signal(oneOf(DENSITIES, read(STORAGE_KEYS.density)) ?? "compact");
   const singleKeys = signal(read(STORAGE_KEYS.keys) !== "off");
+  const columns = signal(readColumns(read(STORAGE_KEYS.columns)));
+  const putColumns = (next: ColumnChoices): void => {
+    columns.value = next;
+    write(STORAGE_KEYS.columns, Object.keys(next).length === 0 ? null : JSON.stringify(next));
+  };
   const putOn = (): void => {
     if (theme.peek() === "system") delete root.dataset.theme;
     else root.dataset.theme = theme.peek();
@@ -61,7 +74,29 @@ export function createPreferences(root: HTMLElement): Preferences {
       singleKeys.value = on;
       write(STORAGE_KEYS.keys, on ? null : "off");
     },
+    columns,
+    setColumn(table, column, isShown) {
+      const known = columns.peek();
+      putColumns({ ...known, [table]: { ...known[table], [column]: isShown } });
+    },
+    resetColumns(table) {
+      const { [table]: _reset, ...others } = columns.peek();
+      putColumns(others);
+    },
   };
+}
+
+/** The stored choices; none if the text is something else, such as that of another version. */
+function readColumns(text: string | null): ColumnChoices {
+  try {
+    const stored: unknown = JSON.parse(text ?? "{}");
+    if (typeof stored !== "object" || stored === null) return {};
+    return Object.fromEntries(
+      Object.entries(stored).filter(([, choices]) => typeof choices === "object" && choices !== null),
+    );
+  } catch (_notJson) {
+    return {};
+  }
 }
 
 function oneOf<T extends string>(names: readonly T[], name: string | null): T | undefined {

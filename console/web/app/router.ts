@@ -18,7 +18,13 @@ interface RouterOptions {
   readonly prepare?: (path: string) => Promise<void> | null;
 }
 
-type Blocker = (proceed: () => void) => void;
+type AskFirst = (proceed: () => void) => void;
+
+interface Blocker {
+  readonly ask: AskFirst;
+  /** Pages below this path are open without a question: they share the input. */
+  readonly within: string | undefined;
+}
 
 export class Router {
   readonly #bar: AddressBar;
@@ -81,7 +87,7 @@ export class Router {
 
   /** Navigates to a page of the console, as soon as its files are loaded. */
   go(to: string): void {
-    if (this.#blocker !== null) return this.#askFirst(to);
+    if (this.#isBlocked(to)) return this.#askFirst(to);
     this.#travel(to, () => {
       const { history } = this.#bar;
       const origin = this.#origins.get(this.#entry);
@@ -99,7 +105,7 @@ export class Router {
   readonly refresh = (): void => {
     const to = addressOf(this.#bar);
     const { history } = this.#bar;
-    if (this.#blocker !== null && to !== this.#url.peek()) {
+    if (this.#isBlocked(to) && to !== this.#url.peek()) {
       // The browser shows the new address already: push the address of the page that stays.
       history.pushState(this.#entry, "", this.#url.peek());
       return this.#askFirst(to);
@@ -111,15 +117,23 @@ export class Router {
    * Blocks navigation: `ask` is called instead of leaving the page, with a function that continues. Returns a function
    * that ends this. Only the latest block counts.
    */
-  block(ask: Blocker): () => void {
-    this.#blocker = ask;
+  block(ask: AskFirst, { within }: { readonly within?: string | undefined } = {}): () => void {
+    const blocker = { ask, within };
+    this.#blocker = blocker;
     return () => {
-      if (this.#blocker === ask) this.#blocker = null;
+      if (this.#blocker === blocker) this.#blocker = null;
     };
   }
 
+  #isBlocked(to: string): boolean {
+    if (this.#blocker === null) return false;
+    const { within } = this.#blocker;
+    const { path } = splitUrl(to);
+    return within === undefined || (path !== within && !path.startsWith(`${within}/`));
+  }
+
   #askFirst(to: string): void {
-    this.#blocker?.(() => {
+    this.#blocker?.ask(() => {
       this.#blocker = null;
       this.go(to);
     });

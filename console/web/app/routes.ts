@@ -4,14 +4,14 @@ import type { Role } from "../../api/auth/admin_records.ts";
 import type { SpriteIcon } from "../components/icons.tsx";
 import type { MessageKey } from "../i18n/catalogue.ts";
 
-export type SidebarGroup = "watch" | "manage" | "connect" | "govern";
+export const SIDEBAR_GROUPS = ["monitor", "directory", "integrations", "administration"] as const;
 
 /** The sidebar entry of a route. */
 interface SidebarEntry {
-  readonly group: SidebarGroup;
+  readonly group: typeof SIDEBAR_GROUPS[number];
   readonly icon: SpriteIcon;
-  /** `l`: the keys `g l` open the page. */
-  readonly key?: string;
+  /** The text of the entry. Default: the title of the route. */
+  readonly title?: MessageKey;
   /** Whether the page is one of the four in the bottom bar of small screens. */
   readonly isInBottomBar?: boolean;
   /** A shorter title for the bottom bar. */
@@ -24,54 +24,43 @@ export interface PageRoute {
   /** The required role; `anyone`: without a session and the sidebar. */
   readonly needs: Role | "anyone";
   readonly title: MessageKey;
+  /** `l`: the keys `g l` open the page. */
+  readonly key?: string;
   /** Without a sidebar entry, the page is opened from another page. */
   readonly sidebar?: SidebarEntry;
   /** The route whose sidebar link is current here. Default: this one. */
   readonly parent?: string;
 }
 
+/** The rows with a sidebar entry are in the order of the sidebar. */
 export const PAGE_ROUTES = {
+  // Monitor
+  overview: {
+    pattern: "/overview",
+    needs: "viewer",
+    title: "shell.overview",
+    key: "o",
+    sidebar: { group: "monitor", icon: "layout-dashboard", isInBottomBar: true },
+  },
   live: {
     pattern: "/live",
     needs: "viewer",
     title: "shell.live",
-    sidebar: { group: "watch", icon: "activity", key: "l", isInBottomBar: true },
+    key: "l",
+    sidebar: {
+      group: "monitor",
+      icon: "activity",
+      title: "shell.sign_in_log",
+      isInBottomBar: true,
+      shortTitle: "shell.sign_in_log_short",
+    },
   },
-  users: {
-    pattern: "/users",
+  history: {
+    pattern: "/history",
     needs: "viewer",
-    title: "shell.users",
-    sidebar: { group: "manage", icon: "users", key: "u", isInBottomBar: true },
-  },
-  import: {
-    pattern: "/users/import",
-    needs: "user_manager",
-    title: "shell.import",
-    parent: "users",
-  },
-  groups: {
-    pattern: "/groups",
-    needs: "viewer",
-    title: "shell.groups",
-    sidebar: { group: "manage", icon: "users-round", key: "g" },
-  },
-  group: {
-    pattern: "/groups/:id",
-    needs: "viewer",
-    title: "shell.group",
-    parent: "groups",
-  },
-  devices: {
-    pattern: "/devices",
-    needs: "viewer",
-    title: "shell.devices",
-    sidebar: { group: "manage", icon: "smartphone" },
-  },
-  user: {
-    pattern: "/users/:id",
-    needs: "viewer",
-    title: "shell.user",
-    parent: "users",
+    title: "shell.history",
+    key: "h",
+    parent: "live",
   },
   conversation: {
     pattern: "/live/c/:id",
@@ -85,23 +74,18 @@ export const PAGE_ROUTES = {
     title: "shell.dropped",
     parent: "live",
   },
-  history: {
-    pattern: "/history",
-    needs: "viewer",
-    title: "shell.history",
-    sidebar: { group: "watch", icon: "history", key: "h", isInBottomBar: true },
-  },
   charts: {
     pattern: "/charts",
     needs: "viewer",
     title: "shell.charts",
-    sidebar: { group: "watch", icon: "chart-line", key: "m" },
+    key: "m",
+    sidebar: { group: "monitor", icon: "chart-line" },
   },
   health: {
     pattern: "/health",
     needs: "viewer",
     title: "shell.health",
-    sidebar: { group: "watch", icon: "heart-pulse" },
+    sidebar: { group: "monitor", icon: "heart-pulse" },
   },
   nodes: {
     pattern: "/nodes",
@@ -109,14 +93,72 @@ export const PAGE_ROUTES = {
     title: "shell.nodes",
     parent: "health",
   },
+  test_inbox: {
+    pattern: "/test-inbox",
+    needs: "viewer",
+    title: "shell.test_inbox",
+    sidebar: { group: "monitor", icon: "inbox" },
+  },
+  first_run: {
+    pattern: "/first-run",
+    needs: "viewer",
+    title: "shell.first_run",
+    parent: "live",
+  },
+  // Directory
+  users: {
+    pattern: "/users",
+    needs: "viewer",
+    title: "shell.users",
+    key: "u",
+    sidebar: { group: "directory", icon: "users", isInBottomBar: true },
+  },
+  import: {
+    pattern: "/users/import",
+    needs: "user_manager",
+    title: "shell.import",
+    parent: "users",
+  },
+  deleted_users: {
+    pattern: "/deleted-users",
+    needs: "viewer",
+    title: "shell.deleted_users",
+    parent: "users",
+  },
+  user: {
+    pattern: "/users/:id",
+    needs: "viewer",
+    title: "shell.user",
+    parent: "users",
+  },
+  groups: {
+    pattern: "/groups",
+    needs: "viewer",
+    title: "shell.groups",
+    key: "g",
+    sidebar: { group: "directory", icon: "users-round" },
+  },
+  group: {
+    pattern: "/groups/:id",
+    needs: "viewer",
+    title: "shell.group",
+    parent: "groups",
+  },
+  devices: {
+    pattern: "/devices",
+    needs: "viewer",
+    title: "shell.devices",
+    sidebar: { group: "directory", icon: "smartphone" },
+  },
+  // Integrations
   clients: {
     pattern: "/clients",
     needs: "viewer",
     title: "shell.clients",
+    key: "c",
     sidebar: {
-      group: "connect",
+      group: "integrations",
       icon: "network",
-      key: "c",
       isInBottomBar: true,
       shortTitle: "shell.clients_short",
     },
@@ -126,45 +168,60 @@ export const PAGE_ROUTES = {
     pattern: "/targets",
     needs: "viewer",
     title: "shell.targets",
-    sidebar: { group: "connect", icon: "target", key: "t" },
+    key: "t",
+    sidebar: { group: "integrations", icon: "layers" },
   },
   target: { pattern: "/targets/:id", needs: "viewer", title: "shell.target", parent: "targets" },
   credentials: {
     pattern: "/credentials",
     needs: "viewer",
     title: "shell.credentials",
-    sidebar: { group: "connect", icon: "key-round" },
+    sidebar: { group: "integrations", icon: "key-round" },
   },
+  // Administration
   access: {
     pattern: "/access",
     needs: "viewer",
     title: "shell.access",
-    sidebar: { group: "govern", icon: "shield", key: "s" },
+    key: "s",
+    sidebar: { group: "administration", icon: "shield" },
+  },
+  policies: {
+    pattern: "/policies",
+    needs: "user_manager",
+    title: "shell.policies",
+    key: "p",
+    sidebar: { group: "administration", icon: "list-checks" },
   },
   audit: {
     pattern: "/audit",
     needs: "viewer",
     title: "shell.audit",
-    sidebar: { group: "govern", icon: "scroll-text", key: "a" },
+    key: "a",
+    sidebar: { group: "administration", icon: "scroll-text" },
   },
   settings: {
     pattern: "/settings",
     needs: "viewer",
     title: "shell.settings",
-    sidebar: { group: "govern", icon: "settings", key: "," },
+    key: ",",
+    sidebar: { group: "administration", icon: "settings" },
   },
-  first_run: {
-    pattern: "/first-run",
+  settings_topic: {
+    pattern: "/settings/:topic",
     needs: "viewer",
-    title: "shell.first_run",
-    parent: "live",
+    title: "shell.settings",
+    parent: "settings",
   },
   set_up: { pattern: "/setup", needs: "anyone", title: "shell.set_up" },
 } as const satisfies Record<string, PageRoute>;
 
+/** The page of the address `/`. */
+const HOME: RouteName = "overview";
+export const HOME_PATH = PAGE_ROUTES[HOME].pattern;
+
 export type RouteName = keyof typeof PAGE_ROUTES;
 const ROWS = Object.entries(PAGE_ROUTES) as [RouteName, PageRoute][];
-const HOME: RouteName = "live";
 
 /** The route of an address. */
 export interface RouteMatch {
@@ -220,28 +277,12 @@ export function sidebarRoutes(): readonly (readonly [
   );
 }
 
+/** The pages that a key or the palette opens: those of the sidebar, and those with a key. */
+export function openableRoutes(): readonly (readonly [RouteName, PageRoute])[] {
+  return ROWS.filter(([, { sidebar, key }]) => sidebar !== undefined || key !== undefined);
+}
+
 /** The page of a user. */
 export function userHref(name: string, target = ""): string {
   return `/users/${encodeURIComponent(name)}${target === "" ? "" : `?target=${encodeURIComponent(target)}`}`;
-}
-
-/** The page of an audited object, by its kind. Other kinds have no page. */
-const OBJECT_PAGES: Readonly<Record<string, (name: string) => string>> = {
-  user: (name) => `/users/${encodeURIComponent(name)}`,
-  group: (name) => `/groups/${encodeURIComponent(name)}`,
-  client: (name) => `/clients/${encodeURIComponent(name)}`,
-  target: (name) => `/targets/${encodeURIComponent(name)}`,
-  administrator: () => "/access",
-  token: () => "/access#tokens",
-  credential: () => "/credentials",
-  /** A credential as the actor. */
-  scim: () => "/credentials",
-};
-
-/** The address of the page of `user:ada`; `null` if there is none. */
-export function auditObjectHref(object: string): string | null {
-  const colon = object.indexOf(":");
-  const [kind, name] = [object.slice(0, Math.max(0, colon)), object.slice(colon + 1)];
-  if (name === "" || !Object.hasOwn(OBJECT_PAGES, kind)) return null;
-  return OBJECT_PAGES[kind]?.(name) ?? null;
 }

@@ -22,22 +22,30 @@ export function activeShortcuts(): readonly Shortcut[] {
   return active.value.flat();
 }
 
-/** Adds shortcuts. Returns a function that removes them. */
-export function addShortcuts(rows: () => readonly Shortcut[]): () => void {
+/**
+ * Adds shortcuts. Returns a function that removes them.
+ *
+ * @param options.isFrame puts them first, so that a shortcut of the open page with the same keys wins. The page of a
+ * link adds its shortcuts before the frame does.
+ */
+export function addShortcuts(rows: () => readonly Shortcut[], { isFrame = false } = {}): () => void {
   const mine = rows();
-  active.value = [...active.peek(), mine];
+  active.value = isFrame ? [mine, ...active.peek()] : [...active.peek(), mine];
   return () => {
     active.value = active.peek().filter((one) => one !== mine);
   };
 }
 
-/** The shortcuts of a component. They always run the latest handlers. */
-export function useShortcuts(rows: readonly Shortcut[]): void {
+/** The shortcuts of a component. They always run the latest handlers. Options as for {@link addShortcuts}. */
+export function useShortcuts(rows: readonly Shortcut[], options: { readonly isFrame?: boolean } = {}): void {
   const names = rows.map(({ keys }) => keys).join("|");
   const newest = useNewest(rows);
   useEffect(
     () =>
-      addShortcuts(() => newest.current.map((row, at) => ({ ...row, run: () => newest.current[at]?.run() }))),
+      addShortcuts(
+        () => newest.current.map((row, at) => ({ ...row, run: () => newest.current[at]?.run() })),
+        options,
+      ),
     [names],
   );
 }
@@ -85,6 +93,7 @@ function rowFor(keys: string): Shortcut | null {
 function isTaken(document: Document, { key, target }: KeyboardEvent): boolean {
   if (document.querySelector("dialog[open]") !== null) return true;
   if (!(target instanceof HTMLElement)) return false;
+  if (target.closest("[role=menu]") !== null) return true;
   if (PRESS_KEYS.has(key) && target.closest(PRESSABLE) !== null) return true;
   return target.isContentEditable || target.matches(TEXT_INPUTS);
 }

@@ -4,11 +4,17 @@ import { useEffect, useRef } from "preact/hooks";
 import { Icon, Logo, type SpriteIcon } from "../components/icons.tsx";
 import type { Models } from "./app_context.ts";
 import { permissionHint } from "./session_model.ts";
-import { matchRoute, type PageRoute, type RouteName, type SidebarGroup, sidebarRoutes } from "./routes.ts";
+import {
+  HOME_PATH,
+  matchRoute,
+  type PageRoute,
+  type RouteName,
+  SIDEBAR_GROUPS,
+  sidebarRoutes,
+} from "./routes.ts";
 import { readyValue } from "./resource.ts";
 import { t } from "../i18n/translate.ts";
 
-const GROUPS: readonly SidebarGroup[] = ["watch", "manage", "connect", "govern"];
 const SHEET = "sidebar";
 const ROWS = sidebarRoutes();
 
@@ -22,7 +28,8 @@ export function Sidebar({ models }: { models: Models }) {
   return (
     <>
       <nav class="sidebar" id={SHEET} ref={nav} popover="auto" aria-label={t("shell.pages")}>
-        <a class="wordmark" href="/live">
+        <button type="button" class="button skip-link" onClick={skipToContent}>{t("shell.skip")}</button>
+        <a class="wordmark" href={HOME_PATH}>
           <Logo />Countersign
         </a>
         <button type="button" class="sidebar-link find" onClick={() => models.overlay.value = "palette"}>
@@ -30,7 +37,7 @@ export function Sidebar({ models }: { models: Models }) {
           {t("shell.find")}
           <kbd aria-hidden="true">Ctrl K</kbd>
         </button>
-        {GROUPS.map((group) => <Group key={group} models={models} group={group} />)}
+        {SIDEBAR_GROUPS.map((group) => <Group key={group} models={models} group={group} />)}
         {models.session.features.value.phone && <PhonePage />}
         <SidebarFooter models={models} />
       </nav>
@@ -39,7 +46,12 @@ export function Sidebar({ models }: { models: Models }) {
   );
 }
 
-function Group({ models, group }: { models: Models; group: SidebarGroup }) {
+/** Skips the links of the sidebar: moves the focus to the heading of the page. */
+function skipToContent(): void {
+  document.querySelector<HTMLElement>("main h1")?.focus();
+}
+
+function Group({ models, group }: { models: Models; group: typeof SIDEBAR_GROUPS[number] }) {
   const rows = ROWS.filter(([, { sidebar }]) => sidebar.group === group);
   if (rows.length === 0) return null;
   return (
@@ -59,7 +71,7 @@ interface SidebarLinkProps {
   readonly title?: PageRoute["title"];
 }
 
-function SidebarLink({ models, name, place, title = place.title }: SidebarLinkProps) {
+function SidebarLink({ models, name, place, title = place.sidebar?.title ?? place.title }: SidebarLinkProps) {
   const reason = place.needs === "anyone" ? undefined : permissionHint(models, place.needs);
   const inside = (
     <>

@@ -1,17 +1,23 @@
-// A list as a table. It shows the columns that fit, and keeps names readable at every width. Rows can be selected.
+// A list as a table, or as cards on a small screen. It shows the columns that fit, and keeps names readable at every width.
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Selection } from "../app/selection.ts";
-import { useShortcuts } from "../app/shortcuts.ts";
+import { nextSort, type Sortable, type SortOrder } from "../app/sorting.ts";
 import { t } from "../i18n/translate.ts";
-import { Button } from "./button.tsx";
 import { Icon } from "./icons.tsx";
+import { Menu, type MenuItem } from "./menu.tsx";
+import { useTableKeys } from "./table_keys.ts";
+import { cardColumns, CARDS_BELOW_PX, type ColumnWidth, layOutColumns } from "./table_layout.ts";
 
-export interface TableColumn<T> extends ColumnWidth {
+export interface TableColumn<T> extends ColumnWidth, Sortable<T> {
   /** The heading. Unique in the table. */
   readonly label: string;
   readonly number?: boolean;
+  /** The menu of the row. */
+  readonly isMenu?: boolean;
+  /** Hidden until it is switched on. */
+  readonly isOptional?: boolean;
   readonly cell: (row: T) => ComponentChildren;
 }
 
@@ -23,50 +29,74 @@ export interface DataTableProps<T> {
   readonly keyOf: (row: T) => string;
   /** The address of the page of a row. The first column becomes the link. */
   readonly hrefOf?: (row: T) => string;
-  readonly selection?: Selection;
-  /** Below 560 px, a row has two lines instead of narrow columns. For tables without checkboxes. */
-  readonly stack?: boolean;
-  /** Below 760 px, the style sheet shows a row as a block, which has room for all columns. */
-  readonly blocks?: boolean;
+  /** The menu of a row. */
+  readonly actionsOf?: ((row: T) => readonly MenuItem[]) | undefined;
+  /** How screen readers name the row. Default: its key. */
+  readonly nameOf?: (row: T) => string;
+  readonly selection?: Selection | undefined;
+  /** The order of the rows, and how to change it. */
+  readonly order?: SortOrder | null;
+  readonly onOrder?: (order: SortOrder) => void;
   /** Newer rows are loading: these are dimmed after a moment. */
   readonly busy?: boolean;
 }
 
 /** The width of the column of checkboxes. */
 const BOX_PX = 40;
-/** Below this width, the style sheet shows a row of a stacked table as lines. */
-const STACKED_PX = 560;
+/** The left and right padding of a cell, and a pixel for rounding. */
+const CELL_PADDING_PX = 25;
+/** The mean width of a character of a heading, and the width of the arrow beside it. */
+const CHARACTER_PX = 7;
+const ARROW_PX = 16;
 
 export function DataTable<T>(props: DataTableProps<T>) {
-  const { label, rows, keyOf, selection, stack = false, busy = false } = props;
+  const { label, rows, keyOf, selection, order = null, onOrder, busy = false } = props;
   const body = useRef<HTMLTableSectionElement>(null);
   const frame = useRef<HTMLDivElement>(null);
   const widthPx = useWidth(frame) - (selection === undefined ? 0 : BOX_PX);
-  const { columns, widths } = columnsThatFit(props, widthPx);
+  const all = withActions(props);
+  const isCards = innerWidth < CARDS_BELOW_PX;
+  const needsPx = useNeeds(body, { columns: all, rows, isCards, widthPx });
+  const { shown, widthsPx } = isCards
+    ? { shown: cardColumns(all), widthsPx: [] }
+    : layOutColumns(all, { widthPx, needsPx });
+  const columns = shown.flatMap((index) => all[index] ?? []);
   const keys = rows.map(keyOf);
-  useRowKeys({ body, keys, selection });
+  const onKeyDown = useTableKeys({ body, keys, selection });
   return (
     <div class="table-frame" ref={frame} aria-busy={busy} data-busy={busy ? "" : undefined}>
-      <table class={`table ${stack ? "table-stack" : ""}`} aria-label={label}>
+      {/* The roles stay where the style sheet changes the display of a table. */}
+      <table class={`table ${isCards ? "table-cards" : ""}`} role="table" aria-label={label}>
         <colgroup>
           {selection !== undefined && <col style={{ width: `${BOX_PX}px` }} />}
-          {columns.map(({ label }, at) => <col key={label} style={{ width: widths[at] }} />)}
+          {columns.map(({ label }, at) => (
+            <col
+              key={label}
+              style={{ width: widthsPx[at] === undefined ? undefined : `${widthsPx[at].toFixed(1)}px` }}
+            />
+          ))}
         </colgroup>
-        <thead>
-          <tr>
+        <thead role="rowgroup">
+          <tr role="row">
             {selection !== undefined && (
-              <th scope="col" class="box">
+              <th scope="col" role="columnheader" class="box">
                 <PageBox keys={keys} selection={selection} />
               </th>
             )}
             {columns.map((column) => (
-              <th key={column.label} scope="col" class={classOf(column)}>{column.label}</th>
+              <Heading
+                key={column.label}
+                column={column}
+                order={order}
+                // Cards show no headings; a select above the list has the orders.
+                onOrder={isCards ? undefined : onOrder}
+              />
             ))}
           </tr>
         </thead>
-        <tbody ref={body}>
+        <tbody ref={body} role="rowgroup" onKeyDown={onKeyDown}>
           {rows.map((row, at) => (
-            <Row key={keys[at]} row={row} id={keys[at] ?? ""} keys={keys} table={{ ...props, columns }} />
+            <Row key={keys[at]} row={row} id={keys[at] ?? ""} keys={keys} table={props} columns={columns} />
           ))}
         </tbody>
       </table>
@@ -74,17 +104,20 @@ export function DataTable<T>(props: DataTableProps<T>) {
   );
 }
 
-function columnsThatFit<T>({ columns, stack, blocks }: DataTableProps<T>, widthPx: number) {
-  const isNarrow = innerWidth < NARROW_PX;
-  if (blocks === true && isNarrow) return { columns, widths: [] };
-  if (stack === true && innerWidth < STACKED_PX) {
-    return { columns: columns.filter(({ wideOnly }) => wideOnly !== true), widths: [] };
-  }
-  const { shown, widthsPx } = layOutColumns(columns, { widthPx, isNarrow });
-  return {
-    columns: shown.flatMap((index) => columns[index] ?? []),
-    widths: widthsPx.map((px) => `${px.toFixed(1)}px`),
+/** The columns, with the menu of the row as the last one. */
+function withActions<T>({ columns, actionsOf, nameOf, keyOf }: DataTableProps<T>): readonly TableColumn<T>[] {
+  if (actionsOf === undefined) return columns;
+  const menu: TableColumn<T> = {
+    label: t("common.actions"),
+    width: "52px",
+    isPinned: true,
+    isMenu: true,
+    cell: (row) => {
+      const name = nameOf?.(row) ?? keyOf(row);
+      return <Menu isPlain label={t("common.actions_of", { name })} items={() => actionsOf(row)} />;
+    },
   };
+  return [...columns, menu];
 }
 
 /** The inner width of an element in px, measured before the first paint and whenever it changes. */
@@ -102,25 +135,98 @@ function useWidth(element: { readonly current: HTMLElement | null }): number {
   return widthPx;
 }
 
+interface NeedsOf<T> {
+  readonly columns: readonly TableColumn<T>[];
+  readonly rows: readonly T[];
+  readonly isCards: boolean;
+  readonly widthPx: number;
+}
+
+/** The width that the longest content of each column needs. It only grows, so that columns do not jump between pages. */
+function useNeeds<T>(
+  body: { readonly current: HTMLTableSectionElement | null },
+  { columns, rows, isCards, widthPx }: NeedsOf<T>,
+): readonly number[] {
+  const [needs, setNeeds] = useState<Readonly<Record<string, number>>>({});
+  useLayoutEffect(() => {
+    if (isCards) return;
+    const next: Record<string, number> = { ...needs };
+    for (const tr of body.current?.rows ?? []) {
+      for (const cell of tr.cells) {
+        const { column } = cell.dataset;
+        if (column !== undefined) next[column] = Math.max(next[column] ?? 0, contentWidth(cell));
+      }
+    }
+    if (Object.entries(next).some(([label, px]) => px > (needs[label] ?? 0))) setNeeds(next);
+  }, [rows, isCards, widthPx]);
+  return columns.map(({ label }) => Math.max(needs[label] ?? 0, headingWidth(label)));
+}
+
+/** About the width of a heading, with the arrow of the order. */
+function headingWidth(label: string): number {
+  return CELL_PADDING_PX + CHARACTER_PX * label.length + ARROW_PX;
+}
+
+/** The width of the content, including the part that does not fit. */
+function contentWidth(cell: HTMLElement): number {
+  let hiddenPx = 0;
+  for (const cut of cell.querySelectorAll(".cut")) {
+    hiddenPx = Math.max(hiddenPx, cut.scrollWidth - cut.clientWidth);
+  }
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return Math.ceil(range.getBoundingClientRect().width) + hiddenPx + CELL_PADDING_PX;
+}
+
+interface HeadingProps<T> {
+  readonly column: TableColumn<T>;
+  readonly order: SortOrder | null;
+  readonly onOrder: ((order: SortOrder) => void) | undefined;
+}
+
+function Heading<T>({ column, order, onOrder }: HeadingProps<T>) {
+  const { label, id, sort, isMenu } = column;
+  const isSorted = id !== undefined && order?.by === id;
+  const direction = order?.isDescending === true ? "descending" : "ascending";
+  return (
+    <th
+      scope="col"
+      role="columnheader"
+      class={classOf(column)}
+      aria-sort={isSorted ? direction : sort === undefined ? undefined : "none"}
+    >
+      {isMenu === true && <span class="unseen">{label}</span>}
+      {isMenu !== true && (sort === undefined || onOrder === undefined
+        ? label
+        : (
+          <button type="button" class="sort" onClick={() => onOrder(nextSort(order, column))}>
+            <span>{label}</span>
+            {isSorted && <Icon name={direction === "ascending" ? "arrow-up" : "arrow-down"} size={12} />}
+          </button>
+        ))}
+    </th>
+  );
+}
+
 interface RowProps<T> {
   readonly row: T;
   readonly id: string;
   readonly keys: readonly string[];
   readonly table: DataTableProps<T>;
+  readonly columns: readonly TableColumn<T>[];
 }
 
-function Row<T>({ row, id, keys, table }: RowProps<T>) {
-  const { selection, columns, hrefOf } = table;
+function Row<T>({ row, id, keys, table: { selection, hrefOf, nameOf }, columns }: RowProps<T>) {
   const isChosen = selection?.has(id) === true;
   return (
-    <tr data-key={id} data-chosen={isChosen ? "" : undefined}>
+    <tr role="row" data-key={id} data-chosen={isChosen ? "" : undefined}>
       {selection !== undefined && (
-        <td class="box">
+        <td role="cell" class="box">
           <label class="box-label">
             <input
               type="checkbox"
               checked={isChosen}
-              aria-label={t("common.select_row", { name: id })}
+              aria-label={t("common.select_row", { name: nameOf?.(row) ?? id })}
               onClick={(event) => event.shiftKey ? selection.extend(id, keys) : selection.toggle(id)}
             />
           </label>
@@ -129,7 +235,13 @@ function Row<T>({ row, id, keys, table }: RowProps<T>) {
       {columns.map((column, at) => {
         const inside = column.cell(row);
         return (
-          <td key={column.label} class={classOf(column)}>
+          <td
+            key={column.label}
+            role="cell"
+            class={classOf(column)}
+            data-column={column.width?.endsWith("px") === true ? undefined : column.label}
+            data-label={column.label}
+          >
             {at === 0 && hrefOf !== undefined ? <a class="row-link" href={hrefOf(row)}>{inside}</a> : inside}
           </td>
         );
@@ -138,8 +250,9 @@ function Row<T>({ row, id, keys, table }: RowProps<T>) {
   );
 }
 
-function classOf<T>({ number, wideOnly }: TableColumn<T>): string {
-  return `${number === true ? "number" : ""} ${wideOnly === true ? "wide-only" : ""}`.trim();
+function classOf<T>({ number, isMenu, isPinned }: TableColumn<T>): string {
+  const actions = isMenu === true ? "actions" : isPinned === true ? "buttons" : "";
+  return `${number === true ? "number" : ""} ${actions}`.trim();
 }
 
 function PageBox({ keys, selection }: { keys: readonly string[]; selection: Selection }) {
@@ -154,137 +267,7 @@ function PageBox({ keys, selection }: { keys: readonly string[]; selection: Sele
         aria-label={t("common.select_page")}
         onClick={() => all ? selection.clear() : selection.select(keys)}
       />
+      <span class="box-text" aria-hidden="true">{t("common.select_page")}</span>
     </label>
   );
-}
-
-interface RowKeys {
-  readonly body: { readonly current: HTMLTableSectionElement | null };
-  readonly keys: readonly string[];
-  readonly selection: Selection | undefined;
-}
-
-/** `j` and `k` move through the rows, `x` selects the focused one. Enter opens its link. */
-function useRowKeys({ body, keys, selection }: RowKeys): void {
-  const rowNow = () => document.activeElement?.closest<HTMLElement>("tr[data-key]") ?? null;
-  const move = (step: 1 | -1) => {
-    const rows = [...body.current?.rows ?? []];
-    const at = rows.findIndex((row) => row === rowNow());
-    const next = rows[at < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, at + step))];
-    // The link is preferred to the checkbox, so that Enter opens the row.
-    const target = next?.querySelector<HTMLElement>("a.row-link") ?? next?.querySelector("input, button");
-    if (target instanceof HTMLElement) target.focus();
-  };
-  const pick = (extend: boolean) => {
-    const key = rowNow()?.dataset.key;
-    if (key === undefined || selection === undefined) return;
-    if (extend) selection.extend(key, keys);
-    else selection.toggle(key);
-  };
-  const rows = [
-    { keys: "j", label: "common.key_down", run: () => move(1) },
-    { keys: "k", label: "common.key_up", run: () => move(-1) },
-  ] as const;
-  const picks = [
-    { keys: "x", label: "common.key_choose", run: () => pick(false) },
-    { keys: "X", label: "common.key_range", run: () => pick(true) },
-  ] as const;
-  useShortcuts(selection === undefined ? rows : [...rows, ...picks]);
-}
-
-interface SelectionBarProps {
-  readonly selection: Selection;
-  /** The number of rows that match; `null` if unknown. */
-  readonly total: number | null;
-  /** The actions on the selected rows. */
-  readonly children: ComponentChildren;
-}
-
-/** The number of selected rows, a button that selects all, and the actions on them. */
-export function SelectionBar({ selection, total, children }: SelectionBarProps) {
-  const everything = selection.isEverything.value;
-  const count = everything && total !== null ? total : selection.selected.value.size;
-  if (count === 0) return null;
-  return (
-    <div class="selection-bar" role="region" aria-label={t("common.selected", { count })}>
-      <Icon name="list-checks" />
-      <strong role="status">{t("common.selected", { count })}</strong>
-      {!everything && total !== null && total > count && (
-        <Button small onClick={selection.selectEverything}>{t("common.select_all", { count: total })}</Button>
-      )}
-      <Button kind="plain" small onClick={selection.clear}>{t("common.select_none")}</Button>
-      <div class="end">{children}</div>
-    </div>
-  );
-}
-
-/** The width of a column, and its priority when the table is narrow. */
-export interface ColumnWidth {
-  /** "120px" is fixed, "30%" is a share of the remaining width. Default: an equal share. */
-  readonly width?: string;
-  /** The fixed width below {@link NARROW_PX}, if it differs. */
-  readonly narrow?: string;
-  /** The minimum width in px of a column without a fixed width. Default: 140. */
-  readonly min?: number;
-  /** Hidden before the other columns, and always below {@link NARROW_PX}. */
-  readonly wideOnly?: boolean;
-}
-
-/** The columns that are shown, by index, and the width of each in px. */
-interface TableLayout {
-  readonly shown: readonly number[];
-  readonly widthsPx: readonly number[];
-}
-
-/** Below this width, the layout is that of a phone. */
-const NARROW_PX = 760;
-const MIN_NAME_PX = 140;
-
-interface Measured {
-  readonly index: number;
-  readonly minPx: number;
-  /** The share of the remaining width; 0 for a fixed width. */
-  readonly share: number;
-}
-
-/**
- * @param columns in order. The first one is never hidden.
- * @param room the width of the table in px, without the checkboxes, and whether the window is narrow.
- */
-export function layOutColumns(
-  columns: readonly ColumnWidth[],
-  { widthPx, isNarrow }: { readonly widthPx: number; readonly isNarrow: boolean },
-): TableLayout {
-  let shown = columns.map((column, index) => measure(column, { index, isNarrow }))
-    .filter(({ index }) => index === 0 || !(isNarrow && columns[index]?.wideOnly === true));
-  const isWideOnly = ({ index }: Measured) => columns[index]?.wideOnly === true;
-  while (shown.length > 1 && sumOf(shown.map(({ minPx }) => minPx)) > widthPx) {
-    // The last one of low priority, otherwise the last one before the actions.
-    const leaving = shown.findLast((one) => one.index > 0 && isWideOnly(one)) ??
-      shown.findLast((one) => one.index > 0 && one.share > 0) ?? shown.at(shown.length > 2 ? -2 : -1);
-    shown = shown.filter((one) => one !== leaving);
-  }
-  const leftPx = Math.max(0, widthPx - sumOf(shown.map(({ minPx }) => minPx)));
-  const shares = sumOf(shown.map(({ share }) => share));
-  return {
-    shown: shown.map(({ index }) => index),
-    widthsPx: shown.map(({ minPx, share }) => minPx + (shares === 0 ? 0 : leftPx * share / shares)),
-  };
-}
-
-function measure(
-  { width, narrow, min = MIN_NAME_PX }: ColumnWidth,
-  { index, isNarrow }: { readonly index: number; readonly isNarrow: boolean },
-): Measured {
-  const asked = isNarrow ? narrow ?? width : width;
-  const amount = Number.parseFloat(asked ?? "");
-  if (asked?.endsWith("px") === true) return { index, minPx: amount, share: 0 };
-  return { index, minPx: min, share: asked?.endsWith("%") === true ? amount : DEFAULT_SHARE };
-}
-
-/** The share of a column without a width, beside columns with a percentage. */
-const DEFAULT_SHARE = 20;
-
-function sumOf(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0);
 }

@@ -97,13 +97,21 @@ export function DiscardDialog({ onKeep, onDiscard }: DiscardProps) {
   );
 }
 
+interface GuardProps {
+  readonly router: Router;
+  readonly isDirty: boolean;
+  /** Pages below this path share the input, so they are open without a question. */
+  readonly within?: string;
+  readonly onDiscard?: () => void;
+}
+
 /** Asks before the user leaves a page with unsaved input. */
-export function UnsavedGuard({ router, isDirty }: { readonly router: Router; readonly isDirty: boolean }) {
+export function UnsavedGuard({ router, isDirty, within, onDiscard }: GuardProps) {
   const proceed = useSignal<(() => void) | null>(null);
   // In a layout effect, because a click can follow the first key at once.
   useLayoutEffect(() => {
     if (!isDirty) return;
-    const release = router.block((go) => proceed.value = go);
+    const release = router.block((go) => proceed.value = go, { within });
     // The browser shows its own question.
     const warn = (event: BeforeUnloadEvent) => event.preventDefault();
     addEventListener("beforeunload", warn);
@@ -119,6 +127,7 @@ export function UnsavedGuard({ router, isDirty }: { readonly router: Router; rea
       onKeep={() => proceed.value = null}
       onDiscard={() => {
         proceed.value = null;
+        onDiscard?.();
         go();
       }}
     />

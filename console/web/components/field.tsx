@@ -127,6 +127,8 @@ export function TextAreaField({ input, ...labelled }: TextAreaProps) {
 
 interface CheckboxProps {
   readonly label: string;
+  /** For screen readers, if several check boxes have one label: the object of this one. */
+  readonly of?: string;
   readonly checked: boolean;
   readonly onChange: (checked: boolean) => void;
   readonly name?: string;
@@ -135,7 +137,7 @@ interface CheckboxProps {
   readonly reason?: string;
 }
 
-export function Checkbox({ label, checked, onChange, name, hint, reason }: CheckboxProps) {
+export function Checkbox({ label, of, checked, onChange, name, hint, reason }: CheckboxProps) {
   return (
     <label class="check" title={reason}>
       <input
@@ -147,6 +149,7 @@ export function Checkbox({ label, checked, onChange, name, hint, reason }: Check
       />
       <span>
         {label}
+        {of !== undefined && <span class="unseen">{` ${of}`}</span>}
         {hint !== undefined && <span class="hint">{hint}</span>}
       </span>
     </label>

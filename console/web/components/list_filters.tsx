@@ -7,8 +7,8 @@ import { Icon } from "./icons.tsx";
 import { clearFilters, type ListFilter } from "../app/filters.ts";
 import { fullTimeText } from "../app/format.ts";
 import { t } from "../i18n/translate.ts";
-import { Button } from "./button.tsx";
 import type { ComponentChildren } from "preact";
+import { Button } from "./button.tsx";
 import type { MessageKey } from "../i18n/catalogue.ts";
 
 const TYPING_PAUSE_MS = 150;
@@ -60,18 +60,37 @@ export function SearchBox({ models: { router }, label, placeholder = label, name
 
 interface FilterFieldsProps {
   readonly models: Pick<Models, "router">;
-  /** For screen readers. */
-  readonly label: string;
+  /** For screen readers; absent without filters. */
+  readonly label?: string | undefined;
   readonly filters: readonly ListFilter[];
-  /** The class of the bar. */
-  readonly classes?: string | undefined;
+  /** The tools of the list. */
+  readonly children?: ComponentChildren;
 }
 
-export function FilterFields({ models, label, filters, classes = "people-filters" }: FilterFieldsProps) {
-  if (filters.every(({ control }) => control === undefined)) return null;
+/** The filters and tools of a list in one bar. On a small screen, a button shows those besides the search. */
+export function ListFilterBar({ models, label, filters, children }: FilterFieldsProps) {
+  const isOpen = useSignal(false);
+  const fields = label === undefined ? [] : filters.filter(({ control }) => control !== undefined);
+  const [search] = fields.filter(({ control }) => control === "search");
+  const others = fields.filter((one) => one !== search);
+  const active = others.filter(({ name }) => models.router.param(name) !== "").length;
+  const buttonLabel = t(fields.length === 0 ? "common.columns" : "common.filters_more");
   return (
-    <div class={classes} role="search" aria-label={label}>
-      {filters.map((filter) => <FilterField key={filter.name} models={models} filter={filter} />)}
+    <div class="list-bar" {...fields.length === 0 ? {} : { role: "search", "aria-label": label }}>
+      {search !== undefined && <FilterField models={models} filter={search} />}
+      <button
+        type="button"
+        class="button filters-button"
+        aria-expanded={isOpen.value}
+        onClick={() => isOpen.value = !isOpen.value}
+      >
+        <Icon name="filter" size={14} />
+        {active === 0 ? buttonLabel : t("common.filters_active", { label: buttonLabel, count: active })}
+      </button>
+      <div class="filters-more" data-open={isOpen.value ? "" : undefined}>
+        {others.map((filter) => <FilterField key={filter.name} models={models} filter={filter} />)}
+        {children}
+      </div>
     </div>
   );
 }

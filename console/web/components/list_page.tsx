@@ -1,16 +1,19 @@
 // A page with one list: heading, filters, rows in each state, and pages.
 
 import type { ComponentChildren } from "preact";
+import type { FilterList } from "../../api/saved_filters/saved_filters.ts";
 import { clearFilters, type ListFilter } from "../app/filters.ts";
 import type { Models } from "../app/app_context.ts";
 import { type HasOlderPages, type Resource, useOlderPages } from "../app/resource.ts";
 import { t } from "../i18n/translate.ts";
 import type { MessageKey } from "../i18n/catalogue.ts";
 import { Button } from "./button.tsx";
+import { currentSort, formatSort, sortRows } from "../app/sorting.ts";
 import { DataTable, type DataTableProps } from "./data_table.tsx";
+import { chosenColumns, ListTools } from "./list_tools.tsx";
 import { EmptyState, ErrorState, Fetched, type FetchTexts } from "./alert.tsx";
-import { FilterChips, FilterFields } from "./list_filters.tsx";
-import { PageBar } from "./page_layout.tsx";
+import { FilterChips, ListFilterBar } from "./list_filters.tsx";
+import { PageBar, type PageBarProps } from "./page_layout.tsx";
 import { scrollPage } from "../app/router.ts";
 import { Icon } from "./icons.tsx";
 
@@ -41,13 +44,17 @@ interface OlderRows<P> {
   note?(last: P): string | null;
 }
 
-interface ListProps<T, P> extends Omit<DataTableProps<T>, "label" | "rows" | "busy"> {
+interface ListProps<T, P> extends Omit<DataTableProps<T>, "label" | "rows" | "busy" | "order" | "onOrder"> {
   readonly models: Models;
+  /** The name of the list in the preferences, and of its saved filters. */
+  readonly name: string;
   readonly title: string;
   /** The label of the table. Default: the title. */
   readonly label?: string;
   readonly texts: ListTexts;
   readonly filters?: readonly ListFilter[];
+  /** The order without one in the address: `name` or `-at`. */
+  readonly initialSort?: string;
   readonly resource: Resource<P>;
   /** The rows of the shown pages: the first one, and older ones that were read. */
   readonly rows: (page: P, pages: readonly P[]) => readonly T[];
@@ -56,32 +63,42 @@ interface ListProps<T, P> extends Omit<DataTableProps<T>, "label" | "rows" | "bu
   readonly older?: OlderRows<P>;
   /** The action of an empty list. */
   readonly emptyAction?: ComponentChildren;
-  /** Classes of the element around the rows, and around the message of an empty list. */
-  readonly frames?: { readonly rows: string; readonly none: string };
 }
 
 interface ListPageProps<T, P> extends ListProps<T, P> {
+  /** Beside the heading: links to other views of the same page. */
+  readonly tabs?: ComponentChildren;
+  /** The link to the parent page. */
+  readonly back?: PageBarProps["back"];
   /** At the right of the heading. */
   readonly actions?: ComponentChildren;
-  /** The class of the filter bar. */
-  readonly bar?: string;
+  /** Administrators can save filters of this list. */
+  readonly savedAs?: FilterList;
   /** Content after the list, such as dialogs. */
   readonly children?: ComponentChildren;
 }
 
 export function ListPage<T, P extends object>(props: ListPageProps<T, P>) {
-  const { models, title, texts, filters = [], resource, actions, bar, children } = props;
+  const { models, name, title, texts, columns, filters = [], resource, tabs, actions, children } = props;
+  const order = currentSort(models, columns, props.initialSort);
   return (
     <main class="page" id="page">
-      <PageBar title={title}>{actions}</PageBar>
-      {texts.filters !== undefined && (
-        <FilterFields
+      <PageBar title={title} back={props.back} chips={tabs}>{actions}</PageBar>
+      <ListFilterBar
+        models={models}
+        label={texts.filters === undefined ? undefined : t(texts.filters)}
+        filters={filters}
+      >
+        <ListTools
           models={models}
-          label={t(texts.filters)}
+          name={name}
+          columns={columns}
+          order={order}
+          onOrder={(next) => models.router.setParams({ sort: formatSort(next), page: "" })}
           filters={filters}
-          classes={bar}
+          savedAs={props.savedAs}
         />
-      )}
+      </ListFilterBar>
       <FilterChips models={models} filters={filters} />
       <Fetched resource={resource} {...texts}>{(first) => <Rows {...props} first={first} />}</Fetched>
       {children}
@@ -89,22 +106,32 @@ export function ListPage<T, P extends object>(props: ListPageProps<T, P>) {
   );
 }
 
-const FRAMES = { rows: "panel", none: "" };
 function Rows<T, P extends object>(props: ListProps<T, P> & { readonly first: P }) {
-  const { models, title, texts, resource, first, older, frames = FRAMES, label = title } = props;
+  const { models, name, title, texts, columns, resource, first, older, label = title } = props;
   const behind = useOlderPages<P>(models);
   const { pages, problem } = behind.olderPages(first);
   const last = pages.at(-1) ?? first;
-  const rows = props.rows(last, [first, ...pages]);
+  const order = currentSort(models, columns, props.initialSort);
+  const rows = sortRows(props.rows(last, [first, ...pages]), columns, order);
   const isBusy = resource.busy.value;
   const { next, page, size, total }: Counted = last;
   const isEmpty = rows.length === 0 && !next;
   return (
     <>
       {props.note?.(last)}
-      <section class={isEmpty ? frames.none : frames.rows}>
-        {isEmpty ? <NoRows {...props} /> : <DataTable {...props} label={label} rows={rows} busy={isBusy} />}
-      </section>
+      {isEmpty ? <NoRows {...props} /> : (
+        <section class="panel">
+          <DataTable
+            {...props}
+            label={label}
+            columns={chosenColumns(columns, models.preferences.columns.value[name])}
+            rows={rows}
+            order={order}
+            onOrder={(chosen) => models.router.setParams({ sort: formatSort(chosen), page: "" })}
+            busy={isBusy}
+          />
+        </section>
+      )}
       {problem !== null && <ErrorState title={t(texts.failed)}>{problem}</ErrorState>}
       {next && older !== undefined && (
         <div class="pager">
@@ -170,13 +197,35 @@ export function PageTurner(
       <span class="quiet" role="status">
         {t("common.range", { from: before + Math.min(1, shown), to, count: total })}
       </span>
-      <Button small icon="chevron-left" disabled={page === 1} onClick={() => onPage(page - 1)}>
+      <PageButton isEnd={page === 1} onClick={() => onPage(page - 1)}>
+        <Icon name="chevron-left" size={14} />
         {t("common.previous")}
-      </Button>
-      <Button small disabled={to >= total} onClick={() => onPage(page + 1)}>
+      </PageButton>
+      <PageButton isEnd={to >= total} onClick={() => onPage(page + 1)}>
         {t("common.next")}
         <Icon name="chevron-right" size={14} />
-      </Button>
+      </PageButton>
     </nav>
+  );
+}
+
+interface PageButtonProps {
+  /** There is no page in this direction. */
+  readonly isEnd: boolean;
+  readonly onClick: () => void;
+  readonly children: ComponentChildren;
+}
+
+/** At the end of the list it keeps the focus, which a disabled button would lose. */
+function PageButton({ isEnd, onClick, children }: PageButtonProps) {
+  return (
+    <button
+      type="button"
+      class="button button-small"
+      aria-disabled={isEnd ? "true" : undefined}
+      onClick={() => isEnd || onClick()}
+    >
+      {children}
+    </button>
   );
 }

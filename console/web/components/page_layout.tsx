@@ -5,14 +5,15 @@ import { useLayoutEffect } from "preact/hooks";
 import { Icon, Logo } from "./icons.tsx";
 import type { Models } from "../app/app_context.ts";
 import { countText } from "../app/format.ts";
+import { PAGE_ROUTES } from "../app/routes.ts";
 import { t } from "../i18n/translate.ts";
 
-interface PageBarProps {
+export interface PageBarProps {
   readonly title: string;
   /** The state beside the heading. */
   readonly chips?: ComponentChildren;
   /** The link to the parent page. */
-  readonly back?: { readonly href: string; readonly label: string };
+  readonly back?: { readonly href: string; readonly label: string } | undefined;
   /** Actions at the right, the most important one last. */
   readonly children?: ComponentChildren;
 }
@@ -80,6 +81,21 @@ export function Tabs({ models, tabs, label }: { models: Models; tabs: readonly T
           </li>
         ))}
       </ul>
+    </nav>
+  );
+}
+
+const SIGN_IN_LOG_VIEWS = ["live", "history"] as const;
+
+/** The two views of the sign-in log, beside its heading. */
+export function SignInLogTabs({ current }: { current: typeof SIGN_IN_LOG_VIEWS[number] }) {
+  return (
+    <nav class="page-tabs" aria-label={t("shell.sign_in_log_views")}>
+      {SIGN_IN_LOG_VIEWS.map((view) => (
+        <a key={view} href={PAGE_ROUTES[view].pattern} aria-current={view === current ? "page" : undefined}>
+          {t(`shell.sign_in_log_${view}`)}
+        </a>
+      ))}
     </nav>
   );
 }

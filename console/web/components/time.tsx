@@ -15,7 +15,7 @@ interface TimeProps {
 export function Time({ models, atMs, absolute = false }: TimeProps) {
   const full = fullTimeText(atMs);
   return (
-    <time class="mono time" dateTime={new Date(atMs).toISOString()} title={full}>
+    <time class="time" dateTime={new Date(atMs).toISOString()} title={full}>
       {absolute ? full : relativeText(atMs, models.clock.nowMs.value)}
     </time>
   );

@@ -4,7 +4,8 @@ import { useEffect, useRef } from "preact/hooks";
 import type uPlot from "uplot";
 import { countText, decimalText, fullTimeText } from "../app/format.ts";
 import type { Tone } from "../app/login_state_labels.ts";
-import { locale } from "../i18n/translate.ts";
+import { useMedia } from "../app/media.ts";
+import { locale, t } from "../i18n/translate.ts";
 
 interface ChartLine {
   readonly label: string;
@@ -32,6 +33,8 @@ export function TimeChart(props: TimeChartProps) {
   const frame = useRef<HTMLDivElement>(null);
   const newest = useRef(props);
   newest.current = props;
+  // The canvas does not follow styles: the chart is drawn again in the colors of the other scheme.
+  const isDark = useMedia("(prefers-color-scheme: dark)");
   useEffect(() => {
     const element = frame.current;
     if (element === null) return;
@@ -49,7 +52,13 @@ export function TimeChart(props: TimeChartProps) {
       observer.disconnect();
       chart?.destroy();
     };
-  }, [atMs, lines.map(({ label }) => label).join(), document.documentElement.dataset.theme, locale()]);
+  }, [
+    atMs,
+    lines.map(({ label }) => label).join(),
+    document.documentElement.dataset.theme,
+    isDark,
+    locale(),
+  ]);
   return (
     <figure class="time-chart">
       <ul class="legend">
@@ -71,12 +80,21 @@ export function TimeChart(props: TimeChartProps) {
 
 function lastText(values: readonly (number | null)[], unit = ""): string {
   const largest = values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
-  return ` ≤ ${unit === "" ? countText(largest) : `${decimalText(largest)} ${unit}`}`;
+  return t("common.chart_max", {
+    value: unit === "" ? countText(largest) : `${decimalText(largest)} ${unit}`,
+  });
 }
 
-function hasLoneValue(values: ChartLine["values"]): boolean {
+/** The indexes of values between two gaps. They have no visible line. */
+function loneValues(values: ChartLine["values"]): number[] {
   const isGap = (at: number) => (values[at] ?? null) === null;
-  return values.some((_, at) => !isGap(at) && isGap(at - 1) && isGap(at + 1));
+  return values.flatMap((_, at) => !isGap(at) && isGap(at - 1) && isGap(at + 1) ? [at] : []);
+}
+
+/** Midnight is shown as the date of the day that begins. */
+function isMidnight(atMs: number): boolean {
+  const at = new Date(atMs);
+  return at.getHours() === 0 && at.getMinutes() === 0;
 }
 
 function dataOf({ atMs, lines }: TimeChartProps): uPlot.AlignedData {
@@ -101,7 +119,7 @@ function optionsOf(element: HTMLElement, newest: { current: TimeChartProps }): u
   const day = new Intl.DateTimeFormat(locale(), { month: "short", day: "numeric" });
   const clock = new Intl.DateTimeFormat(locale(), { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
   const times = (_chart: uPlot, splits: number[], _axis: number, _space: number, stepS: number) =>
-    splits.map((at) => (stepS >= 86_400 ? day : clock).format(at * 1000));
+    splits.map((at) => (stepS >= 86_400 || isMidnight(at * 1000) ? day : clock).format(at * 1000));
   const number = new Intl.NumberFormat(locale());
   const unit = newest.current.unit ?? "";
   return {
@@ -125,8 +143,7 @@ function optionsOf(element: HTMLElement, newest: { current: TimeChartProps }): u
         label,
         stroke: colour(tone),
         width: 2,
-        // A value between two gaps has no visible line.
-        points: { show: hasLoneValue(values), size: 6, fill: colour(tone) },
+        points: { show: true, size: 6, fill: colour(tone), filter: () => loneValues(values) },
         spanGaps: false,
       })),
     ],

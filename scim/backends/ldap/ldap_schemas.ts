@@ -141,6 +141,16 @@ export const LDAP_SCHEMAS = {
   active_directory: ACTIVE_DIRECTORY,
 } as const satisfies Record<LdapBackendSettings["schema"], LdapSchema>;
 
+/** The attributes of users in each schema, by their front-end names. */
+export function ldapAttributeNames(): Record<LdapBackendSettings["schema"], Record<string, string>> {
+  const namesOf = (rows: readonly LdapRow[]) =>
+    Object.fromEntries(rows.map(({ frontEnd, ldap }) => [frontEnd, ldap]));
+  return {
+    openldap: namesOf(OPENLDAP.user.rows),
+    active_directory: namesOf(ACTIVE_DIRECTORY.user.rows),
+  };
+}
+
 /** A kind of resource in one directory, with the attributes that the settings name. */
 export interface LdapKind {
   readonly baseDn: string;

@@ -1,5 +1,6 @@
 // Times Target.create in this process, with 16 calls in progress: create.ts <data directory> <first new person> <creates>.
 
+import type { Target } from "../../../scim/ports.ts";
 import process from "node:process";
 import { quantile } from "./generator.ts";
 import { openIdentity } from "./open_identity.ts";
@@ -21,7 +22,7 @@ const ACTOR = { name: "command", source: "" } as const;
 if (import.meta.main) {
   const [dataDir = "", first = "", count = ""] = Deno.args;
   await using opened = await openIdentity(dataDir);
-  const target = opened.identity.logins;
+  const target = opened.identity.targets.get(opened.identity.logins.name) as Target;
   // The word indexes load after the start. A write waits for them, so one user is not measured.
   await target.create(userContent(personAt(Number(first))), { actor: ACTOR });
   const stored = target.directory.count("user");

@@ -1,5 +1,6 @@
 // Times a PUT of the big group with one changed member in this process, by its parts: group_put.ts <data directory> <users> <changes>.
 
+import type { Target } from "../../../scim/ports.ts";
 import process from "node:process";
 import { openIdentity } from "./open_identity.ts";
 import { firstOutsider, GROUP, GROUP_SIZE, groupMembers, personAt } from "./people.ts";
@@ -7,7 +8,6 @@ import { quantile } from "./generator.ts";
 import { parseJsonObject } from "../../../scim/schema/json_limits.ts";
 import { parseResource } from "../../../scim/schema/parse_resource.ts";
 import { etagOf, renderResource } from "../../../scim/schema/render_resource.ts";
-import type { OpenIdentity } from "./open_identity.ts";
 
 /** Medians of the parts, and of the sum without `decodeMs`: from the parsed request to the answer. */
 export interface GroupPutTimes {
@@ -26,8 +26,6 @@ export interface GroupPutTimes {
 
 const ACTOR = { name: "command", source: "" } as const;
 const LOCATION = `http://127.0.0.1/idm/scim/default/Groups/${GROUP}`;
-
-type Target = OpenIdentity["identity"]["logins"];
 
 /** One PUT; the moments after each part. */
 async function put(target: Target, body: Uint8Array<ArrayBuffer>): Promise<number[]> {
@@ -51,7 +49,7 @@ async function put(target: Target, body: Uint8Array<ArrayBuffer>): Promise<numbe
 if (import.meta.main) {
   const [dataDir = "", userCount = "", changeCount = ""] = Deno.args;
   await using opened = await openIdentity(dataDir);
-  const target = opened.identity.logins;
+  const target = opened.identity.targets.get(opened.identity.logins.name) as Target;
   const users = Number(userCount);
   const base = groupMembers(users).map((value) => JSON.stringify({ value })).join(",");
   const outsider = firstOutsider(users);

@@ -1,5 +1,6 @@
 // Times Target.changeMembers in this process, one change after another: members.ts <data directory> <users> <changes>.
 
+import type { Target } from "../../../scim/ports.ts";
 import { openIdentity } from "./open_identity.ts";
 import { firstOutsider, GROUP, GROUP_SIZE, personAt } from "./people.ts";
 import { quantile } from "./generator.ts";
@@ -15,7 +16,7 @@ const ACTOR = { name: "command", source: "" } as const;
 if (import.meta.main) {
   const [dataDir = "", userCount = "", changeCount = ""] = Deno.args;
   await using opened = await openIdentity(dataDir);
-  const target = opened.identity.logins;
+  const target = opened.identity.targets.get(opened.identity.logins.name) as Target;
   const outsider = firstOutsider(Number(userCount));
   const people = Math.max(1, Number(userCount) - outsider);
   const timesMs: number[] = [];

@@ -38,7 +38,7 @@ schema = "openldap"
 timeout_ms = 30000
 `;
     await using opened = await openIdentity(dataDir, { toml });
-    const target = opened.identity.logins;
+    const target = opened.identity.targets.get(opened.identity.logins.name) as Target;
     const first = await timed(target, { users, say });
     if (first.report.created !== users) throw unexpected(first.report);
     const again = await timed(target, { users, say });

@@ -23,6 +23,16 @@ function waiting(verb: "deny" | "cancel") {
   };
 }
 
+const SETTING_CHANGE = {
+  path: "/settings",
+  json: { version: "0", changes: { "factors.terminal_name": "Gate" } },
+};
+
+const NEW_TARGET = {
+  path: "/target-settings/corp",
+  json: { version: "0", table: { page_size: 7 } },
+};
+
 const CREDENTIAL = { name: "saas", targets: ["default"], access: "write" };
 
 export const CONNECT_ACTIONS: ApiActions = {
@@ -31,6 +41,39 @@ export const CONNECT_ACTIONS: ApiActions = {
     action: "first_step.skip",
     object: "first_step:client",
   },
+  "PUT /settings": {
+    prepare: () => SETTING_CHANGE,
+    action: "settings.change",
+    object: "setting:factors.terminal_name",
+  },
+  "POST /settings/check": { silent: "says what a change would do; nothing is saved" },
+  "POST /settings/undo": {
+    async prepare({ ask }) {
+      const { path, json } = SETTING_CHANGE;
+      const { auditId } = await ask<{ auditId: string }>(path, { method: "PUT", json });
+      return { path: "/settings/undo", json: { auditId } };
+    },
+    action: "settings.undo",
+    object: "setting:factors.terminal_name",
+  },
+  "POST /settings/test/second_factor": { silent: "asks a service whether it answers; nothing is saved" },
+  "POST /settings/test/telephony": { silent: "asks a service whether it answers; nothing is saved" },
+  "PUT /target-settings/:name": {
+    prepare: () => NEW_TARGET,
+    action: "target.create",
+    object: "target:corp",
+  },
+  "DELETE /target-settings/:name": {
+    async prepare({ ask }) {
+      await ask(NEW_TARGET.path, { method: "PUT", json: NEW_TARGET.json });
+      return { path: NEW_TARGET.path, json: { version: "99" } };
+    },
+    action: "target.remove",
+    object: "target:corp",
+  },
+  "POST /target-settings/:name/test": { silent: "asks a connector whether it answers; nothing is saved" },
+  "POST /target-settings/:name/preview": { silent: "shows a user by a mapping that is not saved" },
+  "POST /settings/test/oidc": { silent: "asks a provider whether it answers; nothing is saved" },
   "POST /approvals/:id/deny": { prepare: waiting("deny"), action: "approval.deny", object: "user:ada" },
   "POST /approvals/:id/cancel": { prepare: waiting("cancel"), action: "approval.cancel", object: VPN },
   "POST /clients": { prepare: () => NEW_CLIENT, action: "client.create", object: VPN },

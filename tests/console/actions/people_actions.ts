@@ -2,7 +2,7 @@
 
 import type { ImportView, JobView } from "../../../console/api/api_types.ts";
 import { createNoticeStore } from "../../../console/api/notices/notices.ts";
-import type { UserView } from "../../../console/api/users/user_types.ts";
+import type { UserChange, UserView } from "../../../console/api/users/user_types.ts";
 import { createSystemRandom, systemClock } from "../../../platform/runtime.ts";
 import type { ApiActions, Call, Stage } from "./api_action.ts";
 import { codeOf } from "./sign_in_actions.ts";
@@ -52,6 +52,13 @@ async function checkedImport({ ask }: Stage): Promise<string> {
   return id;
 }
 
+/** @returns the id of Ada in the trash. */
+async function deletedAda({ site, ask }: Stage): Promise<string> {
+  await site.people.put("ada");
+  const { trashed } = await ask<UserChange>("/users/ada", { method: "DELETE" });
+  return trashed ?? "";
+}
+
 /** Ada's phone, which was added by a phone that was revoked later. */
 async function withUnconfirmedPhone({ site }: Stage): Promise<string> {
   await site.people.put("ada");
@@ -77,6 +84,16 @@ export const PEOPLE_ACTIONS: ApiActions = {
     object: ADA,
   },
   "DELETE /users/:id": { prepare: withAda({ path: "/users/ada" }), action: "user.deleted", object: ADA },
+  "POST /trash/restore": {
+    prepare: async (stage) => ({ path: "/trash/restore", json: { ids: [await deletedAda(stage)] } }),
+    action: "user.restored",
+    object: ADA,
+  },
+  "POST /trash/purge": {
+    prepare: async (stage) => ({ path: "/trash/purge", json: { ids: [await deletedAda(stage)] } }),
+    action: "user.purged",
+    object: ADA,
+  },
   "PUT /users/:id/active": {
     prepare: withAda({ path: "/users/ada/active", json: { active: false } }),
     action: "user.replaced",

@@ -43,6 +43,19 @@ async function otherSession({ site, ask }: Stage): Promise<string> {
 }
 
 export const SIGN_IN_ACTIONS: ApiActions = {
+  "PUT /saved-filters/:list/:name": {
+    prepare: () => ({ path: "/saved-filters/users/Locked", json: { query: "status=locked" } }),
+    action: "filter.save",
+    object: OWN,
+  },
+  "DELETE /saved-filters/:list/:name": {
+    async prepare({ ask }) {
+      await ask("/saved-filters/users/Locked", { method: "PUT", json: { query: "status=locked" } });
+      return { path: "/saved-filters/users/Locked" };
+    },
+    action: "filter.remove",
+    object: OWN,
+  },
   "POST /session": {
     prepare: () => ({ path: "/session", json: { name: "owner", password: PASSWORD } }),
     action: "administrator.sign_in",

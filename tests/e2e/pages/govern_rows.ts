@@ -12,12 +12,77 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
     nothing: { says: "owner" },
     dialogs: [],
   },
+  "policies": {
+    place: "policies",
+    path: () => "/policies",
+    heading: () => "Policies",
+    shows: () => "Crew",
+    nothing: { says: "No policies yet." },
+    dialogs: [
+      {
+        file: "pages/policies/policy_dialog.tsx",
+        name: "Edit Crew",
+        steps: [["button", "Edit Crew"]],
+      },
+      {
+        file: "pages/policies/remove_policy.tsx",
+        name: "Remove Crew?",
+        steps: [["button", "Remove Crew"]],
+      },
+      {
+        file: "pages/policies/policy_changes.tsx",
+        name: "Lock everyone out?",
+        steps: [["button", "Turn on No one"]],
+      },
+    ],
+  },
   "settings": {
     place: "settings",
     path: () => "/settings",
     heading: () => "Settings",
+    shows: () => "Time limit of a sign-in",
+    nothing: ALWAYS_SOMETHING,
+    dialogs: [],
+  },
+  "settings, limits": {
+    place: "settings_topic",
+    path: () => "/settings/limits",
+    heading: () => "Settings",
+    shows: () => "Failed attempts before a lock",
+    nothing: ALWAYS_SOMETHING,
+    dialogs: [
+      {
+        file: "pages/settings/save_bar.tsx",
+        name: "Save 1 change?",
+        steps: [["fill", "Messages per user", "7"], ["button", "Review and save"]],
+      },
+    ],
+  },
+  "settings, push service": {
+    place: "settings_topic",
+    path: () => "/settings/second_factor",
+    heading: () => "Settings",
+    shows: () => "Test the push service",
+    nothing: ALWAYS_SOMETHING,
+    part: true,
+    dialogs: [],
+  },
+  "settings, telephony": {
+    place: "settings_topic",
+    path: () => "/settings/telephony",
+    heading: () => "Settings",
+    shows: () => "Test the telephony service",
+    nothing: ALWAYS_SOMETHING,
+    part: true,
+    dialogs: [],
+  },
+  "settings, console access": {
+    place: "settings_topic",
+    path: () => "/settings/console",
+    heading: () => "Settings",
     shows: () => "Global rules",
     nothing: ALWAYS_SOMETHING,
+    part: true,
     dialogs: [],
   },
   "settings, retention": {
@@ -33,7 +98,7 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
     place: "settings",
     path: () => "/settings#radius",
     heading: () => "Settings",
-    shows: () => /radius[.]/,
+    shows: () => "Global RADIUS rules",
     nothing: ALWAYS_SOMETHING,
     part: true,
     dialogs: [],
@@ -59,7 +124,7 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
   "access": {
     place: "access",
     path: () => "/access",
-    heading: () => "Access",
+    heading: () => "Administrators",
     shows: ({ administrator }) => administrator,
     nothing: ALWAYS_SOMETHING,
     dialogs: [
@@ -89,7 +154,7 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
   "access, the administrator's own sign-in methods": {
     place: "access",
     path: () => "/access#sign-in",
-    heading: () => "Access",
+    heading: () => "Administrators",
     shows: () => "No passkeys yet.",
     nothing: ALWAYS_SOMETHING,
     part: true,
@@ -106,7 +171,7 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
   "access, sessions": {
     place: "access",
     path: () => "/access#sessions",
-    heading: () => "Access",
+    heading: () => "Administrators",
     shows: () => "(this session)",
     nothing: ALWAYS_SOMETHING,
     part: true,
@@ -115,12 +180,12 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
   "access, tokens": {
     place: "access",
     path: () => "/access#tokens",
-    heading: () => "Access",
+    heading: () => "Administrators",
     shows: ({ token }) => token,
     nothing: { says: "No API tokens yet.", path: "/access#tokens" },
     part: true,
     dialogs: [
-      { file: "pages/access/access_lists.tsx", name: "Create token", steps: [["button", "Create token"]] },
+      { file: "pages/access/access_tokens.tsx", name: "Create token", steps: [["button", "Create token"]] },
       {
         file: "components/form_dialog.tsx",
         isSecret: true,
@@ -130,7 +195,11 @@ export const GOVERN_ROWS: Readonly<Record<string, PageRow>> = {
           "Create token",
         ]],
       },
-      { file: "pages/access/access_lists.tsx", name: /^Revoke the token/, steps: [["button", /^Revoke /]] },
+      {
+        file: "pages/access/access_tokens.tsx",
+        name: /^Revoke the token/,
+        steps: [["button", /^Actions for /], ["menuitem", "Revoke"]],
+      },
     ],
   },
 };

@@ -15,7 +15,7 @@ import { findCutText, findEdgeless, findFocusProblems } from "./reach.ts";
  * High enough for a whole dialog and for the list of the palette: axe cannot compute the contrast of elements that are
  * cut off.
  */
-const TALL_PX = 2400;
+const TALL_PX = 3200;
 /** The page below an open dialog was checked before, and can be neither seen nor reached. */
 const OPEN_DIALOG = "dialog[open]";
 
@@ -200,7 +200,7 @@ function messageWalk(look: LookName): void {
     await forEachRow(context, { rows, complaints: tab.complaints }, async (row, mustLoad) => {
       if (mustLoad) {
         await openPage(page, { site, row: spare });
-        if (look === "narrow") await page.getByRole("button", { name: `More ${FULL_SPARE}` }).click();
+        await page.getByRole("button", { name: `More ${FULL_SPARE}` }).click();
         await page.getByRole("button", { name: /^(Deactivate|Activate)$/ }).click();
         await page.locator(".toasts").getByRole("button", { name: "Undo" }).hover();
       }

@@ -6,7 +6,7 @@ import type { FullConsole, FullNames } from "../../fakes/console_full.ts";
 
 /** One action on the page, in the terms that the user sees. */
 export type Step =
-  | readonly [role: "button" | "link" | "checkbox" | "option", name: string | RegExp]
+  | readonly [role: "button" | "link" | "checkbox" | "option" | "menuitem", name: string | RegExp]
   | readonly [action: "fill", label: string, value: string]
   | readonly [action: "file", label: string, text: string]
   | readonly [action: "see", text: string | RegExp];

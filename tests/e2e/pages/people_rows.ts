@@ -1,12 +1,18 @@
 // The rows of the pages about users, their import, groups and devices.
 
-import { FULL_CREW, FULL_OTHER, type FullNames } from "../../fakes/console_full.ts";
-import { ALWAYS_SOMETHING, type PageRow } from "./page_row.ts";
+import { deletedName, FULL_CREW, FULL_OTHER, type FullNames } from "../../fakes/console_full.ts";
+import { ALWAYS_SOMETHING, type PageRow, type Step } from "./page_row.ts";
 
 const user = (hash = "") => ({ user }: FullNames) => `/users/${encodeURIComponent(user)}${hash}`;
-/** On a small screen the less frequent actions are in a menu. */
+/** The heading of a user is the display name. Its beginning is enough. */
+const displayName = ({ text }: FullNames) => text.slice(0, 20);
+/** The less frequent actions are in a menu. */
 const MORE = ["button", /^More .+/] as const;
 const CSV = "userName,displayName\neve,Eve\n,Unnamed\n";
+
+/** On a small screen, the actions of the selection are in a menu. */
+const BAR: readonly Step[] = [["button", "Actions for the selection"]];
+const SAVED: readonly Step[] = [["button", "Saved filters"], ["menuitem", "Save current filters"]];
 
 export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
   "users": {
@@ -21,9 +27,26 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
         file: "pages/users/bulk_dialogs.tsx",
         name: "Delete 1 user?",
         steps: [["checkbox", `Select ${FULL_OTHER}`], ["button", "Delete"]],
+        smallSteps: [["checkbox", `Select ${FULL_OTHER}`], ...BAR, ["menuitem", "Delete"]],
       },
-      { file: "pages/users/bulk_dialogs.tsx", name: "Deactivate 1 user?", steps: [["button", "Deactivate"]] },
-      { file: "pages/users/bulk_dialogs.tsx", name: "Add to group", steps: [["button", "Add to group"]] },
+      {
+        file: "pages/users/bulk_dialogs.tsx",
+        name: "Deactivate 1 user?",
+        steps: [["button", "Deactivate"]],
+        smallSteps: [...BAR, ["menuitem", "Deactivate"]],
+      },
+      {
+        file: "pages/users/bulk_dialogs.tsx",
+        name: "Add to group",
+        steps: [["button", "Add to group"]],
+        smallSteps: [...BAR, ["menuitem", "Add to group"]],
+      },
+      {
+        file: "components/saved_filters.tsx",
+        name: "Save current filters",
+        steps: [["fill", "Search users", FULL_OTHER], ...SAVED],
+        smallSteps: [["fill", "Search users", FULL_OTHER], ["button", "Filters and columns"], ...SAVED],
+      },
     ],
   },
   "users, narrowed to nothing": {
@@ -34,6 +57,21 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
     nothing: ALWAYS_SOMETHING,
     part: true,
     dialogs: [],
+  },
+  "deleted users": {
+    place: "deleted_users",
+    path: () => "/deleted-users",
+    heading: () => "Deleted users",
+    shows: deletedName,
+    nothing: { says: "No deleted users." },
+    dialogs: [
+      {
+        file: "pages/users/deleted_users_page.tsx",
+        name: "Delete 1 user permanently?",
+        steps: [["checkbox", /^Select .*z$/], ["button", "Delete permanently"]],
+        smallSteps: [["checkbox", /^Select .*z$/], ...BAR, ["menuitem", "Delete permanently"]],
+      },
+    ],
   },
   "import": {
     place: "import",
@@ -53,35 +91,33 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
   "user": {
     place: "user",
     path: user(),
-    heading: ({ user }) => user,
-    shows: () => "User names can't be changed.",
+    heading: displayName,
+    shows: () => "Latest sign-ins",
     nothing: { says: "The directory has no user with this name.", path: "/users/unknown" },
     dialogs: [
-      { file: "pages/users/user_dialogs.tsx", name: /^Test sign-in of/, steps: [["button", "Test sign-in"]] },
+      { file: "pages/users/user_trial.tsx", name: /^Test sign-in of/, steps: [["button", "Test sign-in"]] },
       {
         file: "pages/users/user_dialogs.tsx",
         name: /^Self-service link/,
-        steps: [["button", "Self-service link"]],
-        smallSteps: [MORE, ["button", "Self-service link"]],
+        steps: [MORE, ["button", "Self-service link"]],
       },
       {
         file: "pages/users/user_dialogs.tsx",
         name: /^Set password for/,
-        steps: [["button", "Set password"]],
-        smallSteps: [MORE, ["button", "Set password"]],
+        steps: [MORE, ["button", "Set password"]],
       },
-      {
-        file: "pages/users/user_dialogs.tsx",
-        name: /^Delete /,
-        steps: [["button", "Delete"]],
-        smallSteps: [MORE, ["button", "Delete"]],
-      },
-      {
-        file: "pages/users/user_dialogs.tsx",
-        name: /^Deactivate /,
-        steps: [["button", "Deactivate"]],
-        smallSteps: [MORE, ["button", "Deactivate"]],
-      },
+      { file: "pages/users/user_dialogs.tsx", name: /^Delete /, steps: [MORE, ["button", "Delete"]] },
+      { file: "pages/users/user_dialogs.tsx", name: /^Deactivate /, steps: [MORE, ["button", "Deactivate"]] },
+    ],
+  },
+  "user, profile": {
+    place: "user",
+    path: user("#profile"),
+    heading: displayName,
+    shows: () => "User names can't be changed.",
+    nothing: { says: "The directory has no user with this name.", path: "/users/unknown#profile" },
+    part: true,
+    dialogs: [
       {
         file: "components/review_dialog.tsx",
         name: /^Save these changes to/,
@@ -92,7 +128,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
   "user, groups": {
     place: "user",
     path: user("#groups"),
-    heading: ({ user }) => user,
+    heading: displayName,
     shows: ({ group }) => group,
     nothing: { says: "The directory has no user with this name.", path: "/users/unknown#groups" },
     part: true,
@@ -101,7 +137,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
   "user, factors": {
     place: "user",
     path: user("#devices"),
-    heading: ({ user }) => user,
+    heading: displayName,
     shows: () => "Text message",
     nothing: { says: "No second factors yet.", path: "/users/unknown#devices" },
     part: true,
@@ -131,8 +167,8 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
   "user, backends": {
     place: "user",
     path: user("#backends"),
-    heading: ({ user }) => user,
-    shows: () => "Compare the directory record with each backend.",
+    heading: displayName,
+    shows: () => "Compare the directory record with each connector.",
     nothing: { says: "The directory has no user with this name.", path: "/users/unknown#backends" },
     part: true,
     dialogs: [],
@@ -140,7 +176,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
   "user, timeline": {
     place: "user",
     path: user("#timeline"),
-    heading: ({ user }) => user,
+    heading: displayName,
     shows: () => "Created",
     nothing: { says: "No events yet.", path: "/users/unknown#timeline" },
     part: true,
@@ -192,14 +228,14 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
   "devices": {
     place: "devices",
     path: () => "/devices",
-    heading: () => "Devices",
+    heading: () => "Authenticators",
     shows: () => FULL_OTHER,
     nothing: { says: "No second factors yet." },
     dialogs: [
       {
         file: "pages/devices/devices_page.tsx",
         name: /^Revoke Text message of/,
-        steps: [["button", `Revoke Text message ${FULL_OTHER}`]],
+        steps: [["button", `Actions for Text message ${FULL_OTHER}`], ["menuitem", "Revoke"]],
       },
     ],
   },

@@ -1,4 +1,4 @@
-// openconnect with ocserv: a real VPN with RADIUS authentication (radcli). An empty answer is a User-Password without
+// openconnect with ocserv, configured as in the setup guide: a real VPN with RADIUS authentication (radcli). An empty answer is a User-Password without
 // octets, and the requests have no Message-Authenticator. `--authenticate` ends before the tunnel, so no network device
 // is needed.
 
@@ -6,6 +6,7 @@ import { createHash, X509Certificate } from "node:crypto";
 import { type Certificate, makeAuthority } from "../../support/certificates.ts";
 import { endChild } from "../../support/child.ts";
 import { freeTcpPort } from "../../support/free_port.ts";
+import { guideText } from "./guided.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
 import { openTerminalLogin } from "./screen.ts";
 
@@ -69,18 +70,13 @@ async function writeSettings(
   run: string,
   { port, gateway, certificate }: { port: number; gateway: Door; certificate: Certificate },
 ): Promise<void> {
-  const radius = `nas-identifier ocserv
-authserver 127.0.0.1:${gateway.port}
-acctserver 127.0.0.1:${gateway.port}
-servers ${run}/servers
-dictionary /etc/radcli/dictionary
-default_realm
-radius_timeout 10
-radius_retries 1
-bindaddr *
-`;
+  const moved = [
+    ["/etc/radcli/servers", `${run}/servers`],
+    ["/etc/radcli/radiusclient.conf", `${run}/radius.conf`],
+  ] as const;
+  const part = (title: string) => guideText("ocserv", title, { gateway, moved });
   // Without max-ban-score, ocserv refuses an address after a few wrong codes.
-  const ocserv = `auth = "radius[config=${run}/radius.conf,groupconfig=false]"
+  const ocserv = `${part("/etc/ocserv/ocserv.conf")}
 listen-host = 127.0.0.1
 tcp-port = ${port}
 run-as-user = root
@@ -92,14 +88,13 @@ isolate-workers = false
 max-ban-score = 0
 max-clients = 64
 max-same-clients = 0
-auth-timeout = 120
 use-occtl = false
 device = vpns
 ipv4-network = 10.251.7.0/24
 cisco-client-compat = true
 `;
-  await Deno.writeTextFile(`${run}/servers`, `127.0.0.1 ${gateway.secret}\n`, { mode: 0o600 });
-  await Deno.writeTextFile(`${run}/radius.conf`, radius);
+  await Deno.writeTextFile(`${run}/servers`, part("/etc/radcli/servers"), { mode: 0o600 });
+  await Deno.writeTextFile(`${run}/radius.conf`, part("/etc/radcli/radiusclient.conf"));
   await Deno.writeTextFile(`${run}/ocserv.conf`, ocserv);
 }
 

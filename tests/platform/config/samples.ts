@@ -1,13 +1,8 @@
 // Loads settings from a text for tests, with files and environment as data.
 
-import type {
-  Config,
-  ConfigFault,
-  ConfigOutcome,
-  ConfigSources,
-  SettingView,
-} from "../../../platform/config/config.ts";
-import { loadConfig } from "../../../platform/config/load.ts";
+import type { Config, ConfigFault, ConfigSources } from "../../../platform/config/config.ts";
+import type { SettingView } from "../../../platform/config/list_settings.ts";
+import { type ConfigOutcome, loadConfig, type SettingsFile } from "../../../platform/config/load.ts";
 
 export interface World {
   readonly env?: Readonly<Record<string, string>>;
@@ -50,6 +45,11 @@ function sound(outcome: ConfigOutcome) {
 /** The Config of `toml`; throws when it is not valid. */
 export function configOf(toml: string, world?: World): Config {
   return sound(load(toml, world)).config;
+}
+
+/** The settings file with the content `toml`; throws when it is not valid. */
+export function settingsFileOf(toml: string, world?: World): SettingsFile {
+  return sound(load(toml, world)).settingsFile;
 }
 
 /** The displayed settings of `toml`; throws when it is not valid. */

@@ -85,6 +85,8 @@ export const GENERAL_SAMPLES: Samples = {
   "telephony.connections_per_route": [["1", "20"], ["0", "101", "21"]],
   "telephony.connections_total": [["2", "1000"], ["0", "1001"]],
   "telephony.timeout_ms": CALL_MS,
+  "geoip.database": [['""', '"./country.mmdb"', '"/var/lib/geoip/country.mmdb"'], ["5", "true"]],
+  "geoip.asn_database": [['""', '"/var/lib/geoip/asn.mmdb"'], ["5"]],
   "console.session_hours": window(1, 720),
   "console.idle_minutes": window(1, 1440),
   "console.audit_days": window(1, 3650),

@@ -1,14 +1,20 @@
 // A login that another password supersedes during its own commits: it stays over, also after a restart.
 
 import { assertEquals } from "@std/assert";
-import { startInProcess } from "../rows/in_process.ts";
+import { type InProcess, startInProcess } from "../rows/in_process.ts";
 import { exchangeJudged, stepName } from "../rows/login.ts";
-import { turn, whileTimePasses } from "../rows/passing_time.ts";
+import { whileTimePasses } from "../rows/passing_time.ts";
+import { eventually } from "../../upstream/manual_clock.ts";
 import { appCode, give, giveDevice, SEED } from "../rows/people.ts";
 import { interceptCommits } from "./failing_commits.ts";
 
 const TOKEN = '[radius]\nstate = "token"';
 const CODE = "GET_DEVICE_GENERATED_PASSCODE";
+
+/** Waits until the gateway handles so many packets. Datagrams that are sent at once may arrive in another order. */
+function inProgress({ radius }: InProcess, packets: number): Promise<void> {
+  return eventually(`${packets} in progress`, () => radius.server.working === packets);
+}
 
 Deno.test("a login that is superseded during its first commit does not come back", async () => {
   await using world = await startInProcess({ toml: TOKEN });
@@ -18,9 +24,9 @@ Deno.test("a login that is superseded during its first commit does not come back
   const newer = login.buildStart("two");
   const release = interceptCommits(world).hold();
   const first = exchangeJudged(world, older);
-  await turn();
+  await inProgress(world, 1);
   const second = exchangeJudged(world, newer);
-  await turn();
+  await inProgress(world, 2);
   release();
   const [challenge] = await Promise.all([first, second]);
   assertEquals(world.radius.monitor.alive(), 1);
@@ -38,9 +44,9 @@ Deno.test("a login that was superseded during its commit is also over after a re
   const login = world.login({ user: "anna" });
   const release = interceptCommits(world).hold();
   const first = exchangeJudged(world, login.buildStart("one"));
-  await turn();
+  await inProgress(world, 1);
   const second = exchangeJudged(world, login.buildStart("two"));
-  await turn();
+  await inProgress(world, 2);
   release();
   const [challenge] = await Promise.all([first, second]);
   await world.stop();
@@ -62,9 +68,9 @@ Deno.test("a login that supersedes another one during a later commit is answered
   assertEquals((await login.answer("cancel")).step, "CHOOSE_WHICH_MULTIFACTOR");
   const release = interceptCommits(world).hold();
   const menu = exchangeJudged(world, login.build("x"));
-  await turn();
+  await inProgress(world, 1);
   const newer = exchangeJudged(world, login.buildStart("two"));
-  await turn();
+  await inProgress(world, 2);
   release();
   assertEquals(stepName(await newer), CODE);
   await whileTimePasses(world.clock, menu);
@@ -77,9 +83,9 @@ Deno.test("a login that is superseded before its push is sent sends none", async
   const login = world.login({ user: "anna" });
   const release = interceptCommits(world).hold();
   await world.client.sendRaw(login.buildStart("one").bytes);
-  await turn();
+  await inProgress(world, 1);
   const newer = exchangeJudged(world, login.buildStart("two"));
-  await turn();
+  await inProgress(world, 2);
   release();
   await newer;
   assertEquals(world.secondFactor.initiated().length, 1);

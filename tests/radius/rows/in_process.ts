@@ -5,7 +5,10 @@ import { NO_PEERS, type PeerNodes } from "../../../radius/conversation/peers.ts"
 import { createFakeUserRecords } from "../../fakes/user_records.ts";
 import { parse, stringify } from "smol-toml";
 import type { Config } from "../../../platform/config/config.ts";
+import type { SettingValue } from "../../../platform/config/list_settings.ts";
+import { LiveSettings } from "../../../platform/config/live_settings.ts";
 import { loadConfig } from "../../../platform/config/load.ts";
+import type { SettingChanges } from "../../../platform/config/setting_changes.ts";
 import { createLog } from "../../../platform/log.ts";
 import { createRadius, type Radius } from "../../../radius/radius.ts";
 import type { Passwords, SecondFactorService, TelephonyService } from "../../../radius/ports.ts";
@@ -27,6 +30,8 @@ import { createPeopleDirectory, type PeopleDirectory } from "./people_directory.
 export interface InProcessOptions {
   /** Settings as in the operating page, which override those of the test. */
   readonly toml?: string;
+  /** The settings are stored by the console, not in a file, so that a test can change them. */
+  readonly stored?: boolean;
   /** The embedded services instead of the fakes. */
   readonly embedded?: boolean;
   /** The file of the store; the default is a store in memory. */
@@ -53,6 +58,7 @@ export interface InProcess extends AsyncDisposable {
   readonly client: RadiusClient;
   readonly clock: ManualClock;
   readonly config: Config;
+  readonly settings: LiveSettings;
   readonly radius: Radius;
   readonly people: PeopleDirectory;
   readonly kv: Deno.Kv;
@@ -81,13 +87,14 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const clock = options.after?.clock ?? createManualClock();
   const secondFactor = options.after?.secondFactor ?? await startFakeSecondFactor();
   const telephony = options.after?.telephony ?? await startFakeTelephony();
-  const config = configOf(options, { secondFactor, telephony });
   const random = createSystemRandom();
   const kv = await Deno.openKv(options.kvPath ?? ":memory:");
   const plainStore = createStore(kv, { nowMs: () => clock.nowMs() });
   const store = options.between?.store?.(plainStore) ?? plainStore;
   const vault = createVault(MASTER_KEY, random);
-  const parts = { config, store, vault, clock, random };
+  const settings = await openSettings(options, { ...{ store, vault, clock }, secondFactor, telephony });
+  const { config } = settings;
+  const parts = { config, settings, store, vault, clock, random };
   const { services, radius, people, lines } = await assemble(parts, options);
 
   const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
@@ -107,7 +114,21 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   };
   const stop = (drainMs = 0) => stopped ??= whileTimePasses(clock, end(drainMs));
   return {
-    ...{ port, client, clock, config, radius, people, kv, store, vault, services, secondFactor, telephony },
+    ...{
+      port,
+      client,
+      clock,
+      config,
+      settings,
+      radius,
+      people,
+      kv,
+      store,
+      vault,
+      services,
+      secondFactor,
+      telephony,
+    },
     login: (who) => createLogin({ client, clock }, { nasPort: nasPorts++, ...who }),
     newClient: (secret = secretOf(config)) => openRadiusClient({ port, secret }),
     logLines: lines,
@@ -121,10 +142,17 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
 
 /** The parts, connected as in main.ts. */
 async function assemble(
-  parts: { config: Config; store: Store; vault: Vault; clock: ManualClock; random: Random },
+  parts: {
+    config: Config;
+    settings: LiveSettings;
+    store: Store;
+    vault: Vault;
+    clock: ManualClock;
+    random: Random;
+  },
   { between = {}, passwords, after, peers = NO_PEERS, users = ["anna"] }: InProcessOptions,
 ) {
-  const { config, clock } = parts;
+  const { config, settings, clock } = parts;
   const written: string[] = [];
   const log = createLog({
     format: config.server.logFormat,
@@ -135,6 +163,7 @@ async function assemble(
       return Promise.resolve();
     },
   });
+  settings.onChange(() => log.adjust({ format: config.server.logFormat, level: config.server.logLevel }));
   const people = after?.people ?? createPeopleDirectory();
   if (after === undefined) {
     for (const userName of users) {
@@ -150,15 +179,17 @@ async function assemble(
       throw fault;
     },
   });
+  settings.onChange(() => services.applySettings());
   const radius = await createRadius({
     ...parts,
+    onSettingsChange: (listener) => settings.onChange(listener),
     log,
     directory: people.directory,
     peers,
     ...(passwords === undefined ? {} : { passwords }),
     secondFactor: between.secondFactor?.(services.secondFactor) ?? services.secondFactor,
     telephony: between.telephony?.(services.telephony) ?? services.telephony,
-    anySecret: config.radius.secret,
+    generatedSecret: config.radius.secret,
     openSocket: (hostname) => Deno.listenDatagram({ transport: "udp", hostname, port: 0 }),
   });
   services.embedded?.admin.onPaired(({ pairingId, userName, totpLength, name }) =>
@@ -171,10 +202,19 @@ async function assemble(
   return { services, radius, people, lines };
 }
 
-function configOf(
-  { toml = "", embedded = false }: InProcessOptions,
-  { secondFactor, telephony }: { secondFactor: FakeSecondFactor; telephony: FakeTelephony },
-): Config {
+interface SettingParts {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: ManualClock;
+  readonly secondFactor: FakeSecondFactor;
+  readonly telephony: FakeTelephony;
+}
+
+/** The settings of the test: from a file, or as the console stored them. */
+async function openSettings(
+  { toml = "", embedded = false, stored = false }: InProcessOptions,
+  { secondFactor, telephony, ...deps }: SettingParts,
+): Promise<LiveSettings> {
   const services = embedded ? {} : {
     second_factor: {
       url: secondFactor.url,
@@ -189,10 +229,32 @@ function configOf(
       twiml_echo_url: "http://echo.example/twiml",
     },
   };
-  const text = stringify(overlay({ radius: { secret: SECRET }, ...services }, parse(toml)));
+  const given = overlay({ radius: { secret: SECRET }, ...services }, parse(toml));
+  const text = stored ? "" : stringify(given);
   const loaded = loadConfig({ env: () => undefined, readTextFile: () => text, cwd: "/" });
   if (!loaded.ok) throw new Error(`The settings of the test are at fault: ${JSON.stringify(loaded.faults)}`);
-  return loaded.config;
+  const log = createLog({ format: "text", level: "error", clock: deps.clock, write: () => undefined });
+  const settings = new LiveSettings({ file: loaded.settingsFile, log, ...deps });
+  await settings.load();
+  if (stored) await saveSettings(settings, flatten(given));
+  return settings;
+}
+
+/** Saves settings as an administrator does. @throws Error if they are not valid */
+export async function saveSettings(settings: LiveSettings, changes: SettingChanges): Promise<void> {
+  const result = await settings.writer.change(changes, { actor: "test", version: settings.version });
+  if (!result.ok) throw new Error(`The settings are at fault: ${JSON.stringify(result)}`);
+}
+
+/** Tables as settings by key. */
+function flatten(table: Readonly<Record<string, unknown>>, path = ""): SettingChanges {
+  return Object.fromEntries(
+    Object.entries(table).flatMap(([name, value]) =>
+      typeof value === "object" && value !== null && !Array.isArray(value)
+        ? Object.entries(flatten(value as Record<string, unknown>, `${path}${name}.`))
+        : [[path + name, value as SettingValue]]
+    ),
+  );
 }
 
 /** The secret of the first client, or else the one for any address. */

@@ -46,7 +46,7 @@ Deno.test("packets() returns every packet of a login in order, with its rows, an
     assertEquals(valueOf(packet, "Authenticator")?.masked, true);
     assertEquals(valueOf(packet, "Message-Authenticator")?.masked, true);
   }
-  assertEquals(valueOf(accept, "Code")?.value, "2 Access-Accept");
+  assertEquals(valueOf(accept, "Code")?.value, "2 (Access-Accept)");
 });
 
 Deno.test("packets() folds a retransmission into the first packet", async () => {

@@ -10,7 +10,7 @@ import { ACTOR } from "../provisioning/stage.ts";
 Deno.test("two nodes import users and their groups at the same time, and no row is lost", async () => {
   await using nodes = await openScimNodes();
   const both = [await nodes.start("a"), await nodes.start("b")];
-  const bulk = createTransfer({ clock: systemClock, publicUrl: "http://127.0.0.1:8080" });
+  const bulk = createTransfer({ clock: systemClock, http: { publicUrl: "http://127.0.0.1:8080" } });
   const names = numbered("u", 240);
   const outcomes = await Promise.all(both.map(async ({ target }, at) => {
     const own = names.filter((_, row) => row % 2 === at);

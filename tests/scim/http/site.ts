@@ -74,7 +74,7 @@ export async function openSite(
       const app = createScimApp({
         targets: targetsOf(target, other),
         credentials,
-        publicUrl: http.publicUrl,
+        http,
         clock,
         log,
         random,

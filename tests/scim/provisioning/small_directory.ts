@@ -43,6 +43,7 @@ export function createSmallDirectory(
   };
   return {
     target,
+    trash: { days: 30, maxEntries: 0, list: unused, read: unused, removal: unused },
     read,
     write,
     async readPassword(canonical) {

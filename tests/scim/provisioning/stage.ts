@@ -1,8 +1,9 @@
 // A target with backends in memory and a store that can fail or "crash" at any commit; a new process starts over the
 // same store.
 
+import { backendSettingsOf } from "../../fakes/backend_settings.ts";
 import { createOrderedIds } from "../../../radius/conversation/conversation.ts";
-import type { BackendSettings, TargetSettings } from "../../../platform/config/config.ts";
+import type { TargetSettings } from "../../../platform/config/config.ts";
 import { createLog } from "../../../platform/log.ts";
 import { NO_CHANGE } from "../../../platform/write_batch.ts";
 import { createSystemRandom, type Random } from "../../../platform/runtime.ts";
@@ -11,7 +12,7 @@ import { ScimRefusal } from "../../../scim/http/refusals.ts";
 import type { Actor, Target, TargetDirectory, Targets } from "../../../scim/ports.ts";
 import type { Backend } from "../../../scim/backend_port.ts";
 import type { GroupContent, JsonObject, UserContent } from "../../../scim/schema/resource.ts";
-import { createTargets } from "../../../scim/provisioning/target.ts";
+import { createTargets } from "../../../scim/provisioning/target_set.ts";
 import { createStore, type Store } from "../../../platform/store.ts";
 import { createVault } from "../../../platform/vault.ts";
 import { createMemoryBackend, type MemoryBackend } from "../../fakes/memory_backend.ts";
@@ -61,23 +62,7 @@ export interface Stage extends AsyncDisposable {
   below(...prefix: string[]): Promise<unknown[]>;
 }
 
-export const settingsOf = (name: string, kind: "store" | "sync" | "async"): BackendSettings =>
-  kind === "store" ? { name, kind, mode: "sync" } : {
-    name,
-    kind: "ldap",
-    mode: kind,
-    url: "ldap://127.0.0.1:1",
-    startTls: false,
-    caPem: "",
-    bindDn: "",
-    bindPassword: "",
-    usersDn: "",
-    groupsDn: "",
-    schema: "openldap",
-    attributes: {},
-    connections: 4,
-    timeoutMs: 5000,
-  };
+export const settingsOf = backendSettingsOf;
 
 export async function openStage(options: StageOptions): Promise<Stage> {
   const clock = createManualClock();

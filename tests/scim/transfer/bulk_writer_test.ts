@@ -18,7 +18,7 @@ interface World {
 
 function openWorld(): World {
   const clock = createManualClock();
-  const bulk = createTransfer({ clock, publicUrl: "http://127.0.0.1:8080" });
+  const bulk = createTransfer({ clock, http: { publicUrl: "http://127.0.0.1:8080" } });
   return {
     bulk,
     clock,

@@ -9,7 +9,7 @@ import type {
   Outcome,
   SecondFactorService,
 } from "../../../radius/ports.ts";
-import { createContext, type SecondFactorDeps } from "./context.ts";
+import { createContext, type EmbeddedSecondFactorSettings, type SecondFactorDeps } from "./context.ts";
 import { approvalState, decideApproval, EmbeddedDeviceService, PairingEvents } from "./device_service.ts";
 import type { DeviceService, OwnRequest, PendingApproval, SecondFactorAdmin } from "./interfaces.ts";
 import { PairingInvitations } from "./invitations.ts";
@@ -50,12 +50,11 @@ export function createEmbeddedSecondFactor(
   const invitations = new PairingInvitations(context, pairings);
   const events = new PairingEvents();
   const running = new RunningTasks();
-  const { requesterName } = deps.settings;
 
   return {
     service: createEmbeddedService({ requests, pairings, phrases, running, onBug }),
     phone: new EmbeddedDeviceService(context, { requests, pairings, phrases, invitations, events }),
-    admin: createAdmin({ requests, pairings, invitations, events, requesterName }),
+    admin: createAdmin({ requests, pairings, invitations, events, settings: deps.settings }),
     async load() {
       await context.tables.load();
       requests.resume();
@@ -68,8 +67,8 @@ export function createEmbeddedSecondFactor(
 }
 
 function createAdmin(
-  { requests, pairings, invitations, events, requesterName }: {
-    requesterName: string;
+  { requests, pairings, invitations, events, settings }: {
+    settings: Pick<EmbeddedSecondFactorSettings, "requesterName">;
     requests: ApprovalRequests;
     pairings: DevicePairings;
     invitations: PairingInvitations;
@@ -86,7 +85,7 @@ function createAdmin(
       await requests.decide(requestId, "cancelled_by_administrator", options) === "won",
     request(requestId) {
       const request = requests.find(requestId);
-      return request === undefined ? null : ownRequest(request, requesterName);
+      return request === undefined ? null : ownRequest(request, settings.requesterName);
     },
     async decide(requestId, decision, options) {
       const request = requests.find(requestId);

@@ -67,7 +67,7 @@ interface TelephonyOutboxDeps {
   readonly clock: Clock;
   readonly random: Random;
   /** How long the passcode of a call is valid; default 300,000. A text comes with its validity. */
-  readonly lifetimeMs?: number;
+  readonly lifetimeMs?: () => number;
   /** Receives the error of an operation that failed; the caller of the operation receives a fault. */
   readonly onBug?: (fault: unknown) => void;
 }
@@ -90,7 +90,7 @@ export class TelephonyOutbox {
       index: () => [ALL],
       onForeignChange: () => this.#events.emit(ALL),
     });
-    const { lifetimeMs = DEFAULT_LIFETIME_MS } = deps;
+    const { lifetimeMs = () => DEFAULT_LIFETIME_MS } = deps;
     this.service = {
       embedded: true,
       text: ({ to, body, validitySeconds }) => {
@@ -99,7 +99,7 @@ export class TelephonyOutbox {
       },
       call: ({ to, digits }) =>
         this.#take(
-          { kind: "call", to, text: digits, validityMs: lifetimeMs },
+          { kind: "call", to, text: digits, validityMs: lifetimeMs() },
           NUMBER.test(to) ? null : "call_to_invalid",
         ),
     };

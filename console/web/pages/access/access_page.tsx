@@ -11,7 +11,8 @@ import { currentTab, PageBar, type Tab, Tabs } from "../../components/page_layou
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { endOwnSession, fetchOwnSessions } from "./access_calls.ts";
-import { AccessTable, AdminList, TokenList } from "./access_lists.tsx";
+import { AccessTable, AdminList } from "./access_lists.tsx";
+import { TokenList } from "./access_tokens.tsx";
 import { OwnFactors } from "./own_factors.tsx";
 
 const PARTS = {
@@ -51,6 +52,7 @@ export function OwnSessions({ models }: { models: Models }) {
     });
   const columns: readonly TableColumn<Row>[] = [
     {
+      id: "source",
       label: t("access.session_source"),
       cell: ({ source, current }) => (
         <>
@@ -59,25 +61,32 @@ export function OwnSessions({ models }: { models: Models }) {
       ),
     },
     {
+      id: "agent",
       label: t("access.session_agent"),
-      width: "36%",
-      wideOnly: true,
+      priority: 2,
       cell: ({ agent }) => <span class="cut" title={agent}>{agent}</span>,
     },
     {
+      id: "began",
       label: t("access.session_began"),
-      width: "16%",
-      wideOnly: true,
+      width: "130px",
+      isLargestFirst: true,
+      sort: ({ createdMs }) => createdMs,
+      priority: 2,
       cell: ({ createdMs }) => <Time models={models} atMs={createdMs} />,
     },
     {
+      id: "used",
       label: t("access.session_used"),
-      width: "26%",
+      width: "130px",
+      isLargestFirst: true,
+      sort: ({ usedMs }) => usedMs,
       cell: ({ usedMs }) => <Time models={models} atMs={usedMs} />,
     },
     {
       label: t("access.actions"),
       width: "100px",
+      isPinned: true,
       cell: (row) =>
         row.current ? null : (
           <Button
@@ -94,6 +103,8 @@ export function OwnSessions({ models }: { models: Models }) {
     <>
       <ErrorAlert of={action.fault} />
       <AccessTable
+        models={models}
+        initialSort="-used"
         label={t("access.sessions")}
         resource={resource}
         columns={columns}

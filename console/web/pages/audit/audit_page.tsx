@@ -7,7 +7,7 @@ import { take } from "../../app/api_client.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { type FilterQuery, type ListFilter, useFilteredList } from "../../app/filters.ts";
 import { fullTimeText } from "../../app/format.ts";
-import { auditObjectHref } from "../../app/routes.ts";
+import { auditObjectHref } from "../../app/audit_links.ts";
 import { ExportButton } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
 import { Icon } from "../../components/icons.tsx";
@@ -16,6 +16,7 @@ import { ListPage } from "../../components/list_page.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { auditActionLabel, ChangeText } from "./change_text.tsx";
+import { UndoChange } from "./undo_change.tsx";
 
 const TEXTS = {
   filters: "audit.events",
@@ -23,7 +24,6 @@ const TEXTS = {
   empty: ["audit.none", "audit.none_next"],
   noMatch: ["audit.none_match", "audit.none_match_next"],
 } as const;
-const FRAMES = { rows: "audit-list", none: "panel" } as const;
 
 export default function AuditPage({ models }: PageProps) {
   const filters = filterRows();
@@ -32,10 +32,11 @@ export default function AuditPage({ models }: PageProps) {
   return (
     <ListPage
       models={models}
+      name="audit"
+      savedAs="audit"
       title={t("audit.audit")}
       texts={TEXTS}
       filters={filters}
-      bar="filters"
       resource={list}
       actions={(["csv", "json"] as const).map((format) => (
         <ExportButton
@@ -47,9 +48,7 @@ export default function AuditPage({ models }: PageProps) {
           texts={{ label: `audit.export_${format}`, failed: "audit.export_failed" }}
         />
       ))}
-      frames={FRAMES}
       label={t("audit.events")}
-      blocks
       rows={(_last, pages) => pages.flatMap(({ items }) => items)}
       columns={auditColumns(models)}
       keyOf={({ id }) => id}
@@ -102,8 +101,9 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
   );
   return [
     {
+      id: "at",
       label: t("audit.at"),
-      width: "130px",
+      width: "124px",
       cell: ({ atMs }) => (
         <CellFilter models={models} to={dayOf(atMs)} title="audit.this_day" value="" classes="">
           <Time models={models} atMs={atMs} />
@@ -111,33 +111,46 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
       ),
     },
     {
+      id: "actor",
       label: t("audit.who"),
       cell: ({ actor }) => <ObjectCell value={actor}>{filterCell({ actor }, actor)}</ObjectCell>,
     },
     {
+      id: "event",
       label: t("audit.event"),
-      width: "17%",
+      min: 140,
       cell: ({ action }) => filterCell({ action }, auditActionLabel(action), "wrap"),
     },
     {
+      id: "object",
       label: t("audit.object"),
-      width: "20%",
+      min: 140,
       cell: ({ objects }) =>
         objects.map((object) => (
           <ObjectCell key={object} value={object}>{filterCell({ object }, object)}</ObjectCell>
         )),
     },
     {
+      id: "change",
       label: t("audit.change"),
-      wideOnly: true,
-      width: "26%",
-      cell: ({ before, after, details: { caller: _, ...details } }) => (
-        <ChangeText item={{ before, after, details }} />
-      ),
+      priority: 2,
+      min: 260,
+      width: "50%",
+      cell: (item) => {
+        const { before, after, details: { caller: _, ...details } } = item;
+        return (
+          <>
+            <ChangeText item={{ before, after, details }} />
+            <UndoChange models={models} item={item} />
+          </>
+        );
+      },
     },
     {
+      id: "source",
       label: t("audit.from_place"),
-      wideOnly: true,
+      priority: 2,
+      min: 130,
       cell: ({ actor, source, details: { caller } }) => {
         if (source === "") return false;
         const address = filterCell({ source }, source, "cut mono");

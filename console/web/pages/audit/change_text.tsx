@@ -7,6 +7,7 @@ import { fullTimeText } from "../../app/format.ts";
 import { toReadableName } from "../../app/login_state_labels.ts";
 import { findMessage, t } from "../../i18n/translate.ts";
 import { settingLabel } from "../clients/client_form.ts";
+import { optionLabel, settingName } from "../settings/setting_form.ts";
 
 /** One changed part; an empty text for a missing value. */
 interface ChangeRow {
@@ -61,6 +62,8 @@ function partName(name: string): string {
   if (known !== null) return known;
   const setting = findAuditedSetting(name);
   if (setting !== null) return settingLabel(setting);
+  const label = settingName({ key: name });
+  if (label !== name) return label;
   return /^[a-z]/.test(name) ? toReadableName(name) : name;
 }
 
@@ -73,6 +76,8 @@ function valueText(name: string, value: string): string {
   if (name === "decidedBy" || name === "access") return findMessage(`audit.${name}_${value}`) ?? value;
   if (value === "true") return t("common.yes");
   if (value === "false") return t("common.no");
+  const option = optionLabel({ key: name }, value);
+  if (option !== value) return option;
   return findMessage(`audit.factor_${value}`) ?? value;
 }
 

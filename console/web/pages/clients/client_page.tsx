@@ -15,6 +15,7 @@ import { ReviewDialog, ReviewedForm } from "../../components/review_dialog.tsx";
 import { ReadOnlyField } from "../../components/field.tsx";
 import { FormFields } from "../../components/form_fields.tsx";
 import { AuditLink, PageBar, Panel } from "../../components/page_layout.tsx";
+import { lazy } from "../../components/lazy.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import {
@@ -35,6 +36,8 @@ import {
 } from "./client_form.ts";
 import { type ClientPart, ClientUsage, RemoveDialog, RotateDialog } from "./client_dialogs.tsx";
 import { ClientFields } from "./client_fields.tsx";
+
+const SetupGuide = lazy(async () => (await import("./client_guide.tsx")).SetupGuide);
 
 export default function ClientPage({ models, params }: PageProps) {
   const name = params.id ?? "";
@@ -66,6 +69,7 @@ function Client({ models, one, page }: ClientPart) {
           ? <EditClient key={client.name} models={models} one={one} page={page} />
           : <FixedRules one={one} />}
       </Panel>
+      <SetupGuide one={one} />
       <div class="people-actions">
         <Button reason={reason} onClick={() => open.value = "rotate"}>{t("clients.rotate")}</Button>
         <Button kind="bad" reason={reason} onClick={() => open.value = "remove"}>

@@ -10,6 +10,8 @@ import { Alert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
 import { ListPage } from "../../components/list_page.tsx";
+import type { MenuItem } from "../../components/menu.tsx";
+import { auditHref } from "../../components/page_layout.tsx";
 import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
@@ -32,6 +34,9 @@ export default function ClientsPage({ models }: PageProps) {
   return (
     <ListPage
       models={models}
+      name="clients"
+      savedAs="clients"
+      initialSort="name"
       title={t("shell.clients")}
       texts={TEXTS}
       filters={answer === null || answer.items.length === 0 ? [] : filterRows()}
@@ -46,7 +51,6 @@ export default function ClientsPage({ models }: PageProps) {
           {t("common.client_add")}
         </Button>
       }
-      stack
       rows={({ items }) =>
         items.filter(({ name, address }) =>
           [name, ...address].some((text) => text.toLowerCase().includes(asked))
@@ -54,6 +58,7 @@ export default function ClientsPage({ models }: PageProps) {
       columns={columnsOf(models)}
       keyOf={({ name }) => name}
       hrefOf={({ name }) => `/clients/${encodeURIComponent(name)}`}
+      actionsOf={actionsOf}
       note={({ items }) => items.length === 0 && <Alert tone="wait">{t("clients.any_address")}</Alert>}
     >
       {adding.value && (
@@ -75,36 +80,61 @@ function filterRows(): ListFilter[] {
 
 function columnsOf(models: PageProps["models"]): readonly TableColumn<ClientRow>[] {
   return [
-    { label: t("common.name"), cell: ({ name }) => <bdi class="cut mono">{name}</bdi> },
     {
-      label: t("clients.address"),
-      cell: ({ address }) => <bdi class="cut mono">{address.join(", ")}</bdi>,
+      id: "name",
+      label: t("common.name"),
+      sort: ({ name }) => name,
+      cell: ({ name }) => <bdi class="cut mono" title={name}>{name}</bdi>,
     },
     {
+      id: "address",
+      label: t("clients.address"),
+      sort: ({ address }) => address[0] ?? null,
+      cell: ({ address }) => <bdi class="cut mono" title={address.join(", ")}>{address.join(", ")}</bdi>,
+    },
+    {
+      id: "state",
       label: t("common.state"),
-      width: "150px",
-      wideOnly: true,
+      width: "160px",
+      sort: (client) => clientState(client).label,
       cell: (client) => <StateText words={clientState(client)} />,
     },
     {
+      id: "lastPacket",
       label: t("clients.last_packet"),
       width: "130px",
-      narrow: "88px",
+      priority: 2,
+      isLargestFirst: true,
+      sort: ({ use }) => use.lastMs === 0 ? null : use.lastMs,
       cell: ({ use }) => use.lastMs === 0 ? t("common.never") : <Time models={models} atMs={use.lastMs} />,
     },
     {
+      id: "rejectRate",
       label: t("clients.reject_rate"),
       width: "150px",
       number: true,
-      wideOnly: true,
+      priority: 2,
+      isLargestFirst: true,
+      sort: ({ accepted, rejected }) => accepted + rejected === 0 ? null : rejected / (accepted + rejected),
       cell: rejectRate,
     },
     {
+      id: "from",
       label: t("clients.from"),
       width: "130px",
-      wideOnly: true,
+      priority: 3,
+      sort: ({ from }) => t(`common.from_${from}`),
       cell: ({ from }) => t(`common.from_${from}`),
     },
+  ];
+}
+
+function actionsOf({ name }: ClientRow): readonly MenuItem[] {
+  const escaped = encodeURIComponent(name);
+  return [
+    { label: t("common.open_client"), icon: "network", href: `/clients/${escaped}` },
+    { label: t("common.show_sign_ins"), icon: "activity", href: `/history?client=${escaped}` },
+    { label: t("shell.audit"), icon: "scroll-text", href: auditHref(`client:${name}`) },
   ];
 }
 

@@ -12,7 +12,8 @@ import { Checkbox } from "../../components/field.tsx";
 import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
 import { ListPage } from "../../components/list_page.tsx";
-import { AuditIconLink, PageBar } from "../../components/page_layout.tsx";
+import type { MenuItem } from "../../components/menu.tsx";
+import { auditHref, PageBar } from "../../components/page_layout.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 
@@ -44,6 +45,8 @@ function Owners({ models }: { models: Models }) {
   return (
     <ListPage
       models={models}
+      name="credentials"
+      initialSort="name"
       title={t("shell.credentials")}
       texts={TEXTS}
       resource={list}
@@ -54,7 +57,8 @@ function Owners({ models }: { models: Models }) {
         </Button>
       }
       rows={({ items }) => items}
-      columns={columnsOf(models, (row) => revoking.value = row.name)}
+      columns={columnsOf(models)}
+      actionsOf={actionsOf((row) => revoking.value = row.name)}
       keyOf={(row) => row.name}
     >
       {adding.value && answer !== null && (
@@ -83,49 +87,52 @@ function Owners({ models }: { models: Models }) {
   );
 }
 
-function columnsOf(models: Models, revoke: (row: Row) => void): readonly TableColumn<Row>[] {
+function columnsOf(models: Models): readonly TableColumn<Row>[] {
   return [
     {
+      id: "name",
       label: t("common.name"),
-      cell: ({ name, targets }) => (
-        <span class="cell-named">
-          <bdi class="mono cut">{name}</bdi>
-          <AuditIconLink object={`credential:${targets[0] ?? ""}/${name}`} />
-        </span>
-      ),
+      sort: ({ name }) => name,
+      cell: ({ name }) => <bdi class="cut mono" title={name}>{name}</bdi>,
     },
     {
+      id: "targets",
       label: t("shell.targets"),
-      wideOnly: true,
-      cell: ({ targets }) => <bdi class="mono">{targets.join(", ")}</bdi>,
+      cell: ({ targets }) => <bdi class="cut mono" title={targets.join(", ")}>{targets.join(", ")}</bdi>,
     },
     {
+      id: "access",
       label: t("credentials.access"),
-      width: "120px",
-      narrow: "72px",
+      width: "140px",
+      sort: ({ access }) => access,
       cell: ({ access }) => t(`credentials.access_${access}`),
     },
     {
+      id: "created",
       label: t("credentials.made"),
       width: "140px",
-      wideOnly: true,
+      priority: 2,
+      isLargestFirst: true,
+      sort: ({ createdMs }) => createdMs,
       cell: ({ createdMs }) =>
         createdMs === null ? t("common.from_settings") : <Time models={models} atMs={createdMs} />,
     },
+  ];
+}
+
+function actionsOf(revoke: (row: Row) => void): (row: Row) => readonly MenuItem[] {
+  return (row) => [
     {
-      label: t("credentials.actions"),
-      width: "120px",
-      narrow: "92px",
-      cell: (row) => (
-        <Button
-          small
-          reason={row.from === "settings" ? t("credentials.in_settings") : undefined}
-          of={row.name}
-          onClick={() => revoke(row)}
-        >
-          {t("credentials.revoke")}
-        </Button>
-      ),
+      label: t("shell.audit"),
+      icon: "scroll-text",
+      href: auditHref(`credential:${row.targets[0] ?? ""}/${row.name}`),
+    },
+    {
+      label: t("credentials.revoke"),
+      icon: "trash-2",
+      isBad: true,
+      reason: row.from === "settings" ? t("credentials.in_settings") : undefined,
+      run: () => revoke(row),
     },
   ];
 }

@@ -7,10 +7,12 @@ import type { Models, PageProps } from "../../app/app_context.ts";
 import { type FilterQuery, type ListFilter, useFilteredList } from "../../app/filters.ts";
 import { userHref } from "../../app/routes.ts";
 import { permissionHint } from "../../app/session_model.ts";
-import { Button } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
+import { CellFilter } from "../../components/list_filters.tsx";
 import { ListPage } from "../../components/list_page.tsx";
+import type { MenuItem } from "../../components/menu.tsx";
+import { auditHref } from "../../components/page_layout.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { factorLabel } from "../users/user_states.tsx";
@@ -29,6 +31,7 @@ export default function DevicesPage({ models }: PageProps) {
   const { list } = useFilteredList<DevicePage>(models, {
     filters,
     fetch: (query) => fetchDevices(models, query),
+    isSorted: true,
   });
   const revoking = useSignal<DeviceRow | null>(null);
   const reason = permissionHint(models, "user_manager");
@@ -36,12 +39,17 @@ export default function DevicesPage({ models }: PageProps) {
   return (
     <ListPage
       models={models}
+      name="devices"
+      savedAs="devices"
+      initialSort="user"
       title={t("shell.devices")}
       texts={TEXTS}
       filters={filters}
       resource={list}
       rows={({ rows }) => rows}
-      columns={columnsOf(models, { reason, revoke: (chosen) => revoking.value = chosen })}
+      columns={columnsOf(models)}
+      actionsOf={actionsOf({ reason, revoke: (chosen) => revoking.value = chosen })}
+      nameOf={rowName}
       keyOf={({ id }) => id}
       hrefOf={({ user }) => `${userHref(user)}#devices`}
     >
@@ -98,44 +106,75 @@ function kindText(value: string): string {
   return kind === undefined ? value : factorLabel(kind);
 }
 
-function columnsOf(
-  models: Models,
-  { reason, revoke }: { reason: string | undefined; revoke: (row: DeviceRow) => void },
-): TableColumn<DeviceRow>[] {
+function columnsOf(models: Models): TableColumn<DeviceRow>[] {
   return [
-    { label: t("devices.user"), cell: ({ user }) => <bdi class="wrap">{user}</bdi> },
-    { label: t("devices.kind"), cell: ({ kind }) => factorLabel(kind) },
     {
+      id: "user",
+      label: t("devices.user"),
+      min: 160,
+      sort: "server",
+      cell: ({ user }) => <bdi class="cut" title={user}>{user}</bdi>,
+    },
+    {
+      id: "kind",
+      label: t("devices.kind"),
+      min: 130,
+      sort: "server",
+      cell: ({ kind }) => (
+        <CellFilter models={models} to={{ kind, page: "" }} title="common.only" value={factorLabel(kind)} />
+      ),
+    },
+    {
+      id: "name",
       label: t("devices.number"),
-      wideOnly: true,
-      cell: ({ number, phone }) => <bdi class={number === null ? "" : "mono"}>{number ?? phone}</bdi>,
+      priority: 2,
+      min: 150,
+      sort: "server",
+      cell: ({ number, phone }) => (
+        <bdi class={number === null ? "cut" : "cut mono"} title={number ?? phone ?? ""}>
+          {number ?? phone}
+        </bdi>
+      ),
     },
     {
-      label: t("devices.since"),
-      wideOnly: true,
-      cell: ({ createdMs }) => <Time models={models} atMs={createdMs} />,
-    },
-    {
+      id: "used",
       label: t("devices.used"),
-      wideOnly: true,
+      priority: 2,
+      min: 150,
       cell: (row) => <LastUse models={models} row={row} />,
     },
     {
-      label: t("devices.revoke"),
-      width: "120px",
-      narrow: "96px",
-      cell: (row) => (
-        <Button
-          small
-          reason={reason}
-          of={`${factorLabel(row.kind)} ${row.phone ?? ""} ${row.user}`}
-          onClick={() => revoke(row)}
-        >
-          {t("devices.revoke")}
-        </Button>
-      ),
+      id: "added",
+      label: t("devices.since"),
+      width: "130px",
+      priority: 3,
+      sort: "server",
+      isLargestFirst: true,
+      cell: ({ createdMs }) => <Time models={models} atMs={createdMs} />,
     },
   ];
+}
+
+interface RowActions {
+  readonly reason: string | undefined;
+  readonly revoke: (row: DeviceRow) => void;
+}
+
+function actionsOf({ reason, revoke }: RowActions): (row: DeviceRow) => readonly MenuItem[] {
+  return (row) => [
+    { label: t("common.open_user"), icon: "user", href: `${userHref(row.user)}#devices` },
+    {
+      label: t("common.show_sign_ins"),
+      icon: "activity",
+      href: `/history?user=${encodeURIComponent(row.user)}`,
+    },
+    { label: t("shell.audit"), icon: "scroll-text", href: auditHref(`user:${row.user}`) },
+    { label: t("devices.revoke"), icon: "trash-2", isBad: true, reason, run: () => revoke(row) },
+  ];
+}
+
+function rowName({ kind, phone, user }: DeviceRow): string {
+  return [factorLabel(kind), phone ?? "", user].filter((part) => part !== "").join(" ");
 }
 
 /** The server validates the query. */

@@ -18,16 +18,17 @@ import { EmptyState, Fetched } from "../../components/alert.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { AuditLink, PageBar, Panel } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
-import { createGroupCalls, type GroupCalls, searchUsers } from "./group_calls.ts";
+import { createGroupCalls, type GroupCalls } from "./group_calls.ts";
 import { GroupPolicy } from "./group_policy.tsx";
+import { MemberPicker } from "./member_picker.tsx";
 import { useMemo } from "preact/hooks";
 import { pageNumber } from "../../app/filters.ts";
 import { userHref } from "../../app/routes.ts";
 import { createSelection } from "../../app/selection.ts";
-import { DataTable, SelectionBar, type TableColumn } from "../../components/data_table.tsx";
+import { DataTable, type TableColumn } from "../../components/data_table.tsx";
+import { SelectionBar } from "../../components/selection_bar.tsx";
 import { SearchBox } from "../../components/list_filters.tsx";
 import { Pager } from "../../components/list_page.tsx";
-import { SearchPicker } from "../../components/search_picker.tsx";
 import { StateText } from "../../components/status.tsx";
 import { userState } from "../users/user_states.tsx";
 
@@ -219,11 +220,14 @@ export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
                   selection={reason === undefined ? selection : undefined}
                   busy={list.busy.value}
                 />
-                <SelectionBar selection={selection} total={null}>
-                  <Button small onClick={() => remove([...selection.selected.value])}>
-                    {t("groups.take_out")}
-                  </Button>
-                </SelectionBar>
+                <SelectionBar
+                  selection={selection}
+                  total={null}
+                  actions={[{
+                    label: t("groups.take_out"),
+                    run: () => remove([...selection.selected.value]),
+                  }]}
+                />
                 <Pager
                   models={models}
                   page={page.page}
@@ -240,15 +244,16 @@ export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
 
 function columnsOf(reason: string | undefined, remove: (name: string) => void): TableColumn<MemberRow>[] {
   return [
-    { label: t("common.user_name"), cell: ({ name }) => <bdi class="wrap">{name}</bdi> },
+    { label: t("common.user_name"), cell: ({ name }) => <bdi class="cut" title={name}>{name}</bdi> },
     {
       label: t("common.display_name"),
-      wideOnly: true,
-      cell: ({ displayName }) => <bdi>{displayName}</bdi>,
+      priority: 2,
+      cell: ({ displayName }) => <bdi class="cut" title={displayName}>{displayName}</bdi>,
     },
     {
       label: t("common.status"),
-      wideOnly: true,
+      width: "210px",
+      priority: 2,
       cell: ({ known, active }) => (
         <StateText
           words={known
@@ -259,8 +264,8 @@ function columnsOf(reason: string | undefined, remove: (name: string) => void): 
     },
     {
       label: t("groups.take_out"),
-      width: "140px",
-      narrow: "104px",
+      width: "120px",
+      isPinned: true,
       cell: ({ name }) => (
         <Button small reason={reason} of={name} onClick={() => remove(name)}>
           {t("groups.take_out")}
@@ -268,32 +273,4 @@ function columnsOf(reason: string | undefined, remove: (name: string) => void): 
       ),
     },
   ];
-}
-
-interface PickerProps {
-  readonly models: Models;
-  readonly target: string;
-  readonly onPick: (user: string) => Promise<void>;
-  /** Why no member can be added. */
-  readonly reason?: string | undefined;
-}
-
-export function MemberPicker({ models, target, onPick, reason }: PickerProps) {
-  return (
-    <SearchPicker
-      id="member-picker"
-      label={t("groups.add_member")}
-      hint={t("groups.add_hint")}
-      none={t("groups.no_user_found")}
-      optionsLabel={t("groups.found_users")}
-      target={target}
-      find={async (text) =>
-        (await searchUsers(models, { target, text })).map(({ name, displayName }) => ({
-          name,
-          more: displayName !== "" && displayName !== name && <bdi class="quiet">{displayName}</bdi>,
-        }))}
-      onPick={onPick}
-      reason={reason}
-    />
-  );
 }

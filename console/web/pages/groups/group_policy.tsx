@@ -42,6 +42,18 @@ export function GroupPolicy({ models, group, calls, onChanged }: PolicyProps) {
       <div>
         <Button reason={reason} onClick={() => editing.value = true}>{t("groups.replies_edit")}</Button>
       </div>
+      {group.policies !== undefined && group.policies.length > 0 && (
+        <p class="small">
+          {t("groups.policies")} {group.policies.map((name, at) => (
+            <span key={name}>
+              {at > 0 && ", "}
+              <a href="/policies">
+                <bdi>{name}</bdi>
+              </a>
+            </span>
+          ))}
+        </p>
+      )}
       <div class="people-head">
         {group.backends.map(({ name, state }) => {
           const words = backendState(markOf(state));

@@ -14,6 +14,7 @@ import type { TableColumn } from "../../components/data_table.tsx";
 import { FormDialog } from "../../components/form_dialog.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
 import { ListPage } from "../../components/list_page.tsx";
+import { auditHref } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
 import { BackendMarks } from "../users/user_states.tsx";
 import { addGroup, fetchGroups, groupHref } from "./group_calls.ts";
@@ -33,6 +34,7 @@ export default function GroupsPage({ models }: PageProps) {
   const { list, query } = useFilteredList<GroupPage>(models, {
     filters,
     fetch: (query) => fetchGroups(models, query),
+    isSorted: true,
   });
   const { target } = query;
   const reason = permissionHint(models, "user_manager");
@@ -45,6 +47,9 @@ export default function GroupsPage({ models }: PageProps) {
   return (
     <ListPage
       models={models}
+      name="groups"
+      savedAs="groups"
+      {...query.q === undefined ? { initialSort: "name" } : {}}
       title={t("shell.groups")}
       texts={TEXTS}
       filters={filters}
@@ -64,9 +69,13 @@ export default function GroupsPage({ models }: PageProps) {
       }
       emptyAction={createButton({ small: true })}
       rows={({ rows }) => rows}
-      columns={columnsOf()}
+      columns={columnsOf(query.q === undefined)}
       keyOf={({ name }) => name}
       hrefOf={({ name }) => groupHref(name, target)}
+      actionsOf={({ name }) => [
+        { label: t("groups.open"), icon: "users-round", href: groupHref(name, target) },
+        { label: t("shell.audit"), icon: "scroll-text", href: auditHref(`group:${name}`) },
+      ]}
     >
       {creating.value && page !== null && (
         <CreateGroupDialog
@@ -86,25 +95,35 @@ function filterRows(): ListFilter[] {
   ];
 }
 
-function columnsOf(): TableColumn<GroupRow>[] {
+/** A search has its own order. */
+function columnsOf(isSortable: boolean): TableColumn<GroupRow>[] {
   return [
-    { label: t("groups.name"), cell: ({ name }) => <bdi class="cut">{name}</bdi> },
     {
+      id: "name",
+      label: t("groups.name"),
+      min: 180,
+      ...isSortable ? { sort: "server" as const } : {},
+      cell: ({ name }) => <bdi class="cut" title={name}>{name}</bdi>,
+    },
+    {
+      id: "members",
       label: t("groups.members"),
       width: "110px",
       number: true,
       cell: ({ members }) => countText(members),
     },
     {
+      id: "replies",
       label: t("groups.replies"),
       width: "150px",
       number: true,
-      wideOnly: true,
+      priority: 2,
       cell: ({ replies }) => replies,
     },
     {
+      id: "backends",
       label: t("common.backends"),
-      wideOnly: true,
+      priority: 2,
       cell: ({ backends }) => <BackendMarks marks={backends} />,
     },
   ];

@@ -125,26 +125,25 @@ function Parts({ models, report, onTested }: PartsProps) {
     },
     {
       label: t("common.state"),
-      width: "150px",
-      narrow: "100px",
+      width: "170px",
       cell: ({ state }) => <StateText words={{ ...STATES[state], label: t(`health.is_${state}`) }} />,
     },
     {
       label: t("health.figure"),
-      wideOnly: true,
+      priority: 2,
       cell: (part) => <bdi>{figureText(part)}</bdi>,
     },
     {
       label: t("common.last_good"),
       width: "140px",
-      wideOnly: true,
+      priority: 2,
       cell: ({ lastGoodMs, testable }) =>
         lastGoodMs === null ? testable && t("common.never") : <Time models={models} atMs={lastGoodMs} />,
     },
     {
       label: t("common.test"),
       width: "170px",
-      narrow: "112px",
+      isPinned: true,
       cell: (part) =>
         !part.testable ? <span class="quiet small">{t(`health.untested_${part.kind}`)}</span> : (
           <Button

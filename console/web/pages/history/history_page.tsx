@@ -1,5 +1,6 @@
 // The History page: finished logins with filters, older pages on demand, and an export. The filters are stored in the address.
 
+import type { ComponentChildren } from "preact";
 import type { HistoryItem, HistoryPage as Answer } from "../../../api/history/history.ts";
 import { take } from "../../app/api_client.ts";
 import { fullTimeText, spanText } from "../../app/format.ts";
@@ -9,10 +10,21 @@ import { CellFilter } from "../../components/list_filters.tsx";
 import { CopyButton } from "../../components/button.tsx";
 import type { TableColumn } from "../../components/data_table.tsx";
 import { ListPage } from "../../components/list_page.tsx";
+import { SignInLogTabs } from "../../components/page_layout.tsx";
 import { StateText } from "../../components/status.tsx";
 import { Icon } from "../../components/icons.tsx";
 import { Time } from "../../components/time.tsx";
-import { OUTCOME_NAMES, outcomeLabel, reasonText } from "../../app/login_state_labels.ts";
+import {
+  OUTCOME_NAMES,
+  outcomeLabel,
+  reasonText,
+  shortReasonText,
+  toReadableName,
+} from "../../app/login_state_labels.ts";
+import { countryName, locationText } from "../../components/location.tsx";
+import { userHref } from "../../app/routes.ts";
+import type { MenuItem } from "../../components/menu.tsx";
+import { factorLabel } from "../users/user_states.tsx";
 import { t } from "../../i18n/translate.ts";
 
 const TEXTS = {
@@ -21,7 +33,6 @@ const TEXTS = {
   empty: ["history.none", "history.none_next"],
   noMatch: ["history.none_match", "history.none_match_next"],
 } as const;
-const FRAMES = { rows: "", none: "panel" } as const;
 
 export default function HistoryPage({ models }: PageProps) {
   const filters = filterRows();
@@ -30,19 +41,21 @@ export default function HistoryPage({ models }: PageProps) {
   return (
     <ListPage
       models={models}
-      title={t("history.history")}
+      name="history"
+      savedAs="history"
+      title={t("shell.sign_in_log")}
+      tabs={<SignInLogTabs current="history" />}
       texts={TEXTS}
       filters={filters}
-      bar="filters"
       resource={list}
       actions={<Export query={query} />}
-      frames={FRAMES}
       label={t("history.logins")}
-      stack
       rows={(_last, pages) => pages.flatMap(({ items }) => items)}
       columns={columns(models)}
       keyOf={({ id }) => id}
       hrefOf={({ id }) => `/live/c/${encodeURIComponent(id)}`}
+      nameOf={({ user }) => user}
+      actionsOf={actionsOf}
       older={{
         read: (before) => fetch({ ...query, before }),
         label: ({ searchedToMs }) => t(searchedToMs === null ? "history.more" : "history.search_on"),
@@ -66,6 +79,10 @@ function filterRows(): ListFilter[] {
     },
     { name: "client", label: t("history.filter_client"), control: "name" },
     { name: "target", label: t("common.target"), control: "name" },
+    { name: "factor", label: t("history.factor"), text: toReadableName },
+    { name: "reason", label: t("history.reason"), text: reasonFilterText },
+    { name: "place", label: t("history.place") },
+    { name: "country", label: t("history.country"), text: countryName },
     { name: "from", label: t("common.filter_from"), control: "moment" },
     { name: "to", label: t("common.filter_to"), control: "moment" },
   ];
@@ -74,6 +91,10 @@ function filterRows(): ListFilter[] {
 function outcomeText(name: string): string {
   const known = OUTCOME_NAMES.find((one) => one === name);
   return known === undefined ? name : outcomeLabel(known).label;
+}
+
+function reasonFilterText(code: string): string {
+  return shortReasonText({ code: code as "other", values: { by: "…", user: "…", client: "…" } });
 }
 
 function Export({ query }: { query: FilterQuery }) {
@@ -93,54 +114,105 @@ function Export({ query }: { query: FilterQuery }) {
 }
 
 function columns(models: Models): TableColumn<HistoryItem>[] {
-  const filterCell = (name: string, value: string) => (
-    <CellFilter models={models} to={{ [name]: value }} title="common.only" value={value} />
+  const filterCell = (name: string, value: string, inside?: ComponentChildren) => (
+    <CellFilter models={models} to={{ [name]: value }} title="common.only" value={value}>{inside}</CellFilter>
   );
   return [
     {
+      id: "started",
       label: t("history.started"),
-      width: "108px",
+      width: "124px",
       cell: ({ startedMs }) => <Time models={models} atMs={startedMs} />,
     },
-    { label: t("history.user"), width: "15%", cell: ({ user }) => filterCell("user", user) },
+    { id: "user", label: t("history.user"), min: 150, cell: ({ user }) => filterCell("user", user) },
     {
-      label: t("common.client"),
-      wideOnly: true,
-      cell: ({ client }) => filterCell("client", client),
-    },
-    {
-      label: t("history.caller"),
-      width: "12%",
-      wideOnly: true,
-      // The page of the login shows the address of the client.
-      cell: ({ place }) => <span class="mono">{place}</span>,
-    },
-    {
-      label: t("common.target"),
-      wideOnly: true,
-      cell: ({ target = "" }) => target === "" ? "" : filterCell("target", target),
-    },
-    {
+      id: "outcome",
       label: t("history.outcome"),
-      width: "172px",
-      narrow: "124px",
+      width: "120px",
       cell: ({ outcome }) => {
         const known = OUTCOME_NAMES.find((one) => one === outcome);
-        return known === undefined ? outcome : <StateText words={outcomeLabel(known)} />;
+        if (known === undefined) return outcome;
+        const words = outcomeLabel(known);
+        return (
+          <CellFilter models={models} to={{ outcome: known }} title="common.only" value={words.label}>
+            <StateText words={words} />
+          </CellFilter>
+        );
       },
     },
     {
+      id: "reason",
       label: t("history.reason"),
-      wideOnly: true,
-      width: "22%",
-      cell: ({ reason }) => reason === null ? "" : <span class="quiet">{reasonText(reason)}</span>,
+      priority: 2,
+      min: 150,
+      // The page of the sign-in shows the whole sentence.
+      cell: ({ reason }) =>
+        reason === null
+          ? ""
+          : <span class="quiet cut" title={reasonText(reason)}>{shortReasonText(reason)}</span>,
     },
     {
-      label: t("history.took"),
-      width: "92px",
-      number: true,
-      wideOnly: true,
-      cell: ({ startedMs, endedMs }) => <span class="mono">{spanText(endedMs - startedMs)}</span>,
+      id: "client",
+      label: t("common.client"),
+      priority: 2,
+      min: 110,
+      cell: ({ client }) => filterCell("client", client),
     },
+    {
+      id: "caller",
+      label: t("history.caller"),
+      priority: 3,
+      min: 120,
+      // The page of the sign-in shows the address of the client.
+      cell: ({ place, location }) => <Caller place={place} location={location} />,
+    },
+    {
+      id: "target",
+      label: t("common.target"),
+      priority: 3,
+      min: 100,
+      cell: ({ target = "" }) => target === "" ? "" : filterCell("target", target),
+    },
+    {
+      id: "factor",
+      label: t("history.factor"),
+      priority: 3,
+      min: 120,
+      isOptional: true,
+      cell: ({ factor }) => factor === null ? "" : factorText(factor),
+    },
+    {
+      id: "took",
+      label: t("history.took"),
+      width: "96px",
+      number: true,
+      priority: 3,
+      cell: ({ startedMs, endedMs }) => spanText(endedMs - startedMs),
+    },
+  ];
+}
+
+function Caller({ place, location }: Pick<HistoryItem, "place" | "location">) {
+  const country = location?.country ?? null;
+  return (
+    <span class="cut" title={location === null ? place : `${place} · ${locationText(location)}`}>
+      <span class="mono">{place}</span>
+      {country !== null && <span class="quiet small">{` ${countryName(country)}`}</span>}
+    </span>
+  );
+}
+
+const FACTORS = ["device", "sms", "voice", "totp"] as const;
+
+function factorText(factor: string): string {
+  const known = FACTORS.find((one) => one === factor);
+  return known === undefined ? toReadableName(factor) : factorLabel(known);
+}
+
+function actionsOf({ id, user, client }: HistoryItem): readonly MenuItem[] {
+  return [
+    { label: t("history.open"), icon: "activity", href: `/live/c/${encodeURIComponent(id)}` },
+    { label: t("common.open_user"), icon: "user", href: userHref(user) },
+    { label: t("common.open_client"), icon: "network", href: `/clients/${encodeURIComponent(client)}` },
   ];
 }

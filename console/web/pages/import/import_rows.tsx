@@ -76,20 +76,19 @@ function columnsOf(
       label: t("import.line"),
       width: "64px",
       number: true,
-      wideOnly: true,
+      priority: 3,
       cell: ({ line }) => line,
     },
     { label: t("import.row_name"), cell: rowName },
     {
       label: t(view.state === "applied" ? "import.verdict_done" : "import.verdict"),
       width: "160px",
-      narrow: "100px",
       cell: (row) => <StateText words={rowState(row)} />,
     },
     {
       label: t("import.why"),
       width: "34%",
-      wideOnly: true,
+      min: 180,
       cell: ({ reason, detail, receipt }) => (
         <span class="import-why">
           {detail ?? reason ?? (receipt.length === 0 ? "" : receiptText(receipt))}
@@ -101,7 +100,7 @@ function columnsOf(
   return [...rows, {
     label: t("import.put_right"),
     width: "210px",
-    narrow: "104px",
+    isPinned: true,
     cell: (row) => (
       <span class="import-actions">
         {row.verdict === "refused" && row.cells.length > 0 && (

@@ -11,8 +11,10 @@ import { InlineIcon } from "../../components/inline_icon.tsx";
 import { ShareBar } from "../../components/time.tsx";
 import { type RowPosition, VirtualList } from "../../components/virtual_list.tsx";
 import type { MessageKey } from "../../i18n/catalogue.ts";
+import { PHONE, useMedia } from "../../app/media.ts";
 import { t } from "../../i18n/translate.ts";
-import { LiveStatus } from "./flow_diagram.tsx";
+import { clientText } from "./client_text.ts";
+import { LiveStatus } from "./live_status.tsx";
 import type { LiveModels as Models } from "./live_context.tsx";
 import { stateName } from "./login_list.ts";
 
@@ -27,7 +29,7 @@ const COLUMNS: readonly Column[] = [
   { label: "live.client", name: "c-client" },
   { label: "live.caller", name: "c-place" },
   { label: "live.state", name: "c-step" },
-  { label: "live.age", name: "c-age number" },
+  { label: "live.age", name: "c-age" },
 ];
 const NODE_COLUMN: Column = { label: "live.node", name: "c-node" };
 /** The state and the age come last. */
@@ -39,12 +41,13 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
   const newer = board.newer.value;
   const nodes = live.nodes.value;
   const hasNodes = Object.keys(nodes).length > 0;
-  const hrefOf = loginHrefs(models);
+  const hrefOf = loginHrefs(models, useMedia(PHONE));
   return (
     // The button for newer logins covers the list, so the whole panel holds the list. Otherwise the button would release it.
     <section
       class="panel list"
       aria-label={t("live.logins")}
+      data-nodes={hasNodes ? "" : undefined}
       onPointerEnter={() => board.hold(true)}
       onPointerLeave={() => board.hold(false)}
       onFocusIn={() => board.hold(true)}
@@ -69,11 +72,10 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
       )}
       {rows.length === 0 ? <NoRows models={models} /> : (
         <div
-          class={`list ${hasNodes ? "with-nodes" : ""}`}
+          class="list-table"
           role="table"
           aria-label={t("live.logins")}
           aria-rowcount={rows.length + 1}
-          style={{ flex: "1" }}
         >
           <div class="list-head" role="row">
             {(hasNodes ? COLUMNS_OF_NODES : COLUMNS).map(({ label, name }) => (
@@ -106,10 +108,11 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
   );
 }
 
-/** Links that open a login and keep the filters. */
-function loginHrefs({ router }: Models): (id: string) => string {
+/** Links that open a login and keep the filters. On a phone, a login is a page of its own. */
+function loginHrefs({ router }: Models, isPhone: boolean): (id: string) => string {
+  if (isPhone) return (id) => `/live/c/${encodeURIComponent(id)}`;
   const query = new URLSearchParams();
-  for (const name of ["q", "state", "client", "target"]) {
+  for (const name of ["q", "state", "client", "target", "approvals", "sessions", "tab"]) {
     if (router.param(name) !== "") query.set(name, router.param(name));
   }
   query.set("c", "");
@@ -142,13 +145,14 @@ function ConversationRow({ models, view, place, node, chosen, href }: RowProps) 
         // A click with a modifier key belongs to the browser, for example to open a tab.
         if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
         event.preventDefault();
-        router.setParams({ c: chosen ? "" : view.id });
+        if (href.startsWith("/live/c/")) router.go(href);
+        else router.setParams({ c: chosen ? "" : view.id, t: "" });
       }}
     >
-      <span class="mono time c-time" role="cell" title={fullTimeText(view.startedMs)}>
+      <span class="time c-time" role="cell" title={fullTimeText(view.startedMs)}>
         {timeText(view.startedMs)}
       </span>
-      <span class="mono cut c-user" role="cell">
+      <span class="cut c-user" role="cell">
         <a href={href} aria-current={chosen ? "true" : undefined}>
           <span class="cut">{view.user === "" ? t("live.no_name") : view.user}</span>
         </a>
@@ -158,13 +162,13 @@ function ConversationRow({ models, view, place, node, chosen, href }: RowProps) 
           </FilterButton>
         )}
       </span>
-      <span class="mono cut c-client" role="cell">
-        <FilterButton router={router} filter={{ client: view.client }} value={view.client}>
-          {view.client}
+      <span class="cut c-client" role="cell">
+        <FilterButton router={router} filter={{ client: view.client }} value={clientText(view.client)}>
+          {clientText(view.client)}
         </FilterButton>
       </span>
       <span class="mono cut quiet c-place" role="cell">{view.place}</span>
-      {node !== null && <span class="mono cut c-node" role="cell" title={node}>{node}</span>}
+      {node !== null && <span class="cut c-node" role="cell" title={node}>{node}</span>}
       <span class="c-step" role="cell">
         <FilterButton router={router} filter={{ state: stateName(view) }} value={state.label}>
           <LiveStatus words={state} />
@@ -210,7 +214,7 @@ function FilterButton({ router, filter, value, icon = false, children }: FilterB
 /** The duration of a finished login. */
 function Duration({ view }: { view: ConversationView }) {
   return (
-    <span class="age mono">
+    <span class="age" title={t("live.took")}>
       <span>{durationText(view.updatedMs - view.startedMs)}</span>
     </span>
   );
@@ -222,7 +226,7 @@ function Age({ view, clock }: { view: ConversationView; clock: Models["clock"] }
   const nowMs = clock.nowMs.value;
   const used = Math.min(1, Math.max(0, (nowMs - startedMs) / Math.max(1, deadlineMs - startedMs)));
   return (
-    <span class={`age mono ${used >= 0.5 ? "tone-wait" : ""}`}>
+    <span class={`age ${used >= 0.5 ? "tone-wait" : ""}`} title={t("live.age_so_far")}>
       <span>{durationText(nowMs - startedMs)}</span>
       <ShareBar share={used} />
     </span>

@@ -15,11 +15,20 @@ interface ExplanationProps {
 const NAME_REASONS: ReadonlySet<string> = new Set(["user_unknown", "user_refused", "refused_user_name"]);
 
 export function ExplanationText({ explanation, similar }: ExplanationProps) {
-  const { code, values } = explanation;
+  const { values } = explanation;
   return (
     <>
       <p class="explain">{reasonText(explanation)}</p>
       {values.passwordRight === 1 && <p class="quiet">{t("live.password_right")}</p>}
+      <ExplanationFix explanation={explanation} similar={similar} />
+    </>
+  );
+}
+
+/** The recommended action without the reason. */
+export function ExplanationFix({ explanation: { code, values }, similar }: ExplanationProps) {
+  return (
+    <>
       {(similar === null || !NAME_REASONS.has(code)) && <Fix>{t(`explain.fix_${code}`, values)}</Fix>}
       {similar !== null && <SimilarUserText similar={similar} client={String(values.client)} />}
     </>

@@ -1,7 +1,7 @@
-// The flow table as a diagram: the number of logins at each step, and the path of the chosen login. A click on a node filters the
-// list.
+// The flow table as a diagram: the number of logins at each step, and the path of the chosen login. A click on a node filters
+// the list. The ways of a node are drawn while it has the pointer or the focus.
 
-import { type ReadonlySignal, signal, useComputed } from "@preact/signals";
+import { type ReadonlySignal, type Signal, signal, useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { FlowLayout, FlowNode } from "../../../api/conversations/flow_layout.ts";
 import { take } from "../../app/api_client.ts";
@@ -11,12 +11,11 @@ import {
   nodeLabel,
   OUTCOME_NAMES,
   outcomeLabel,
-  type OutcomeName,
   type StateLabel,
 } from "../../app/login_state_labels.ts";
-import { InlineIcon } from "../../components/inline_icon.tsx";
 import { t } from "../../i18n/translate.ts";
 import type { LiveModels as Models } from "./live_context.tsx";
+import { LiveStatus } from "./live_status.tsx";
 
 /** The server computes the layout from its flow table. It changes only with the version of the server. */
 const picture = signal<FlowLayout | null>(null);
@@ -25,10 +24,12 @@ interface DiagramProps {
   readonly models: Models;
   /** The nodes of the chosen login, in order. */
   readonly path: readonly string[];
+  readonly counts: ReadonlySignal<ReadonlyMap<string, number>>;
 }
 
-export function FlowDiagram({ models, path }: DiagramProps) {
-  const { api, session, live, board } = models;
+export function FlowDiagram({ models, path, counts }: DiagramProps) {
+  const { api, session } = models;
+  const pointed = useSignal("");
   useEffect(() => {
     if (picture.peek() !== null) return;
     session.whileSignedIn(() => take(api.live.picture.$get())).then(
@@ -37,11 +38,10 @@ export function FlowDiagram({ models, path }: DiagramProps) {
       () => undefined,
     );
   }, []);
-  const counts = useComputed(() => countNodes(live.steps.value, board.outcomes.value));
   const drawn = picture.value;
   return (
-    <section class="panel flow" aria-label={t("live.where")}>
-      {drawn !== null && <Edges drawn={drawn} path={path} />}
+    <section class="flow" aria-label={t("live.flow_states")}>
+      {drawn !== null && <Edges drawn={drawn} path={path} pointed={pointed} />}
       {drawn !== null && (
         <ul>
           {drawn.nodes.map((node) => (
@@ -49,6 +49,7 @@ export function FlowDiagram({ models, path }: DiagramProps) {
               key={node.name}
               node={node}
               counts={counts}
+              pointed={pointed}
               isOnPath={path.includes(node.name)}
               models={models}
             />
@@ -62,12 +63,16 @@ export function FlowDiagram({ models, path }: DiagramProps) {
 interface NodeProps {
   readonly node: FlowNode;
   readonly counts: ReadonlySignal<ReadonlyMap<string, number>>;
+  /** The node that has the pointer or the focus; "" without one. */
+  readonly pointed: Signal<string>;
   readonly isOnPath: boolean;
   readonly models: Models;
 }
 
 /** The count is a signal, so an event of the stream updates only its text. */
-function Node({ node: { name, column, line }, counts, isOnPath, models: { router, board } }: NodeProps) {
+function Node(
+  { node: { name, column, line }, counts, pointed, isOnPath, models: { router, board } }: NodeProps,
+) {
   const chosen = router.param("state") === name;
   const count = useComputed(() => countText(counts.value.get(name) ?? 0));
   const isZero = useComputed(() => (counts.value.get(name) ?? 0) === 0);
@@ -79,6 +84,10 @@ function Node({ node: { name, column, line }, counts, isOnPath, models: { router
         type="button"
         class={`node ${marks.join(" ")}`}
         aria-pressed={chosen}
+        onPointerEnter={() => pointed.value = name}
+        onPointerLeave={() => pointed.value = ""}
+        onFocus={() => pointed.value = name}
+        onBlur={() => pointed.value = ""}
         onClick={() => router.setParams({ state: chosen ? "" : name })}
       >
         <LiveStatus words={wordsOf(name)} />
@@ -94,8 +103,12 @@ function wordsOf(name: FlowNode["name"]): StateLabel {
   return outcome === undefined ? nodeLabel(findNode(name)) : outcomeLabel(outcome);
 }
 
-/** Forward edges are always drawn; backward edges only if the chosen login took them. */
-function Edges({ drawn, path }: { drawn: FlowLayout; path: readonly string[] }) {
+interface EdgesProps extends Pick<NodeProps, "pointed"> {
+  readonly drawn: FlowLayout;
+  readonly path: readonly string[];
+}
+
+function Edges({ drawn, path, pointed }: EdgesProps) {
   const nodes = new Map(drawn.nodes.map((node) => [node.name as string, node]));
   const taken = new Set(path.slice(1).map((to, at) => `${path[at]} ${to}`));
   return (
@@ -104,7 +117,7 @@ function Edges({ drawn, path }: { drawn: FlowLayout; path: readonly string[] }) 
         const [begin, end] = [nodes.get(from), nodes.get(to)];
         if (begin === undefined || end === undefined) return null;
         const isTaken = taken.has(`${from} ${to}`);
-        if (!isTaken && end.column <= begin.column) return null;
+        if (!isTaken && from !== pointed.value && to !== pointed.value) return null;
         return <path key={`${from} ${to}`} class={isTaken ? "taken" : ""} d={edgePath(begin, end)} />;
       })}
     </svg>
@@ -115,26 +128,7 @@ function Edges({ drawn, path }: { drawn: FlowLayout; path: readonly string[] }) 
 function edgePath(from: FlowNode, to: FlowNode): string {
   const [x1, y1, x2, y2] = [from.column, from.line, to.column, to.line].map((at) => 2 * at + 1);
   const bend = from.column + to.column + 1;
-  return `M${x1} ${y1}C${bend} ${y1} ${bend} ${y2} ${x2} ${y2}`;
-}
-
-function countNodes(
-  steps: Readonly<Record<string, number>>,
-  ended: Readonly<Partial<Record<OutcomeName, number>>>,
-): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>(Object.entries(ended));
-  for (const [step, count] of Object.entries(steps)) {
-    const name = findNode(step);
-    counts.set(name, (counts.get(name) ?? 0) + count);
-  }
-  return counts;
-}
-
-export function LiveStatus({ words }: { words: StateLabel }) {
-  return (
-    <span class={`status tone-${words.tone}`}>
-      <InlineIcon name={words.shape} />
-      <span>{words.label}</span>
-    </span>
-  );
+  // Between two nodes of one line, a straight edge would seem to pass through the nodes between them.
+  const dip = from.line === to.line && Math.abs(from.column - to.column) > 1 ? 1.3 : 0;
+  return `M${x1} ${y1}C${bend} ${Number(y1) + dip} ${bend} ${Number(y2) + dip} ${x2} ${y2}`;
 }

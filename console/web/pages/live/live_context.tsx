@@ -9,8 +9,6 @@ import { closeWhileHidden, LiveStream } from "../../app/live_stream.ts";
 import { eventSourceFactory } from "../../app/shared_event_source.ts";
 import { LoginList } from "./login_list.ts";
 import { useEffect } from "preact/hooks";
-import type { Role } from "../../../api/auth/admin_records.ts";
-import { permissionHint } from "../../app/session_model.ts";
 import { countText, durationText } from "../../app/format.ts";
 import { t } from "../../i18n/translate.ts";
 import { Alert } from "../../components/alert.tsx";
@@ -69,12 +67,6 @@ export function droppedTotal(counters: Readonly<Record<string, number>>): number
     (sum, [name, count]) => name.startsWith(DROPPED) ? sum + count : sum,
     0,
   );
-}
-
-/** Why the user cannot run an action now: a missing role or connection. `undefined` if they can. */
-export function livePermissionHint(models: LiveModels, needs: Role): string | undefined {
-  const isAway = models.live.connection.value.kind === "reconnecting";
-  return permissionHint(models, needs) ?? (isAway ? t("live.not_while_away") : undefined);
 }
 
 const RESUMED_SHOWN_MS = 8000;

@@ -1,9 +1,9 @@
-// The Live page: current logins with their steps and filters, pending approvals, the outbox, and VPN sessions.
+// The Live page: a funnel of the current logins, their list with filters, the inspector beside it, and a drawer below.
 
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { PageProps } from "../../app/app_context.ts";
-import { countText, timeText } from "../../app/format.ts";
+import { countText } from "../../app/format.ts";
 import {
   findMomentNode,
   OUTCOME_NAMES,
@@ -23,11 +23,12 @@ import { lazy } from "../../components/lazy.tsx";
 import { Chip } from "../../components/status.tsx";
 import { t } from "../../i18n/translate.ts";
 import { ConversationList } from "./conversation_list.tsx";
-import { FlowDiagram } from "./flow_diagram.tsx";
+import { Funnel } from "./funnel.tsx";
+import { LiveDrawer } from "./live_drawer.tsx";
 import { NoticePanel } from "./notices.tsx";
 import { OnboardingPanel } from "./onboarding.tsx";
 import { SearchBox } from "../../components/list_filters.tsx";
-import { ApprovalsPanel, OutboxPanel, VpnSessionsPanel } from "./live_panels.tsx";
+import { SignInLogTabs } from "../../components/page_layout.tsx";
 
 const InspectorPanel = lazy(async () => (await import("./login_inspector.tsx")).InspectorPanel);
 
@@ -42,43 +43,31 @@ export default function LivePage({ models: frame }: PageProps) {
   // Changes only with that login, not with every event.
   const chosen = useComputed(() => board.conversation(router.param("c"))).value;
   const path = ["start", ...chosen?.moments.map(({ step }) => findMomentNode(step)) ?? []];
-  // The session knows this before the lists arrive, so the layout does not shift.
-  const { approvals, outbox } = models.session.features.value;
-  const below = Number(approvals) + Number(outbox);
+  const close = () => {
+    router.setParams({ c: "", t: "", tab: "" });
+    // The inspector disappears with the focus.
+    focusRow(chosenId);
+  };
   return (
-    <main class="page live">
-      <LiveBar models={models} />
-      <ConnectionBanner models={models} />
-      <NoticePanel models={frame} />
-      <LiveKeys models={models} chosenId={chosenId} />
-      <div class="flow-room">
-        <FlowDiagram models={models} path={chosen === null ? [] : path} />
-      </div>
-      {(models.session.firstSteps.value !== null || router.param("step") === "login") && (
-        <div class="first-steps-room">
-          <OnboardingPanel models={models} />
-        </div>
-      )}
-      <FilterBar models={models} />
-      <div class={`board ${chosenId === "" ? "" : "with-inspector"}`}>
-        <ConversationList models={models} chosenId={chosenId} />
-        {chosenId !== "" && (
-          <InspectorPanel
-            key={chosenId}
-            models={models}
-            id={chosenId}
-            view={chosen}
-            close={() => router.setParams({ c: "", t: "" })}
-          />
+    <main class={`page live ${chosenId === "" ? "" : "with-inspector"}`}>
+      <div class="live-main">
+        <LiveBar models={models} />
+        <ConnectionBanner models={models} />
+        <NoticePanel models={frame} />
+        <LiveKeys models={models} chosenId={chosenId} close={close} />
+        {(models.session.firstSteps.value !== null || router.param("step") === "login") && (
+          <div class="first-steps-room">
+            <OnboardingPanel models={models} />
+          </div>
         )}
+        <Funnel models={models} path={chosen === null ? [] : path} />
+        <FilterBar models={models} />
+        <ConversationList models={models} chosenId={chosenId} />
+        <LiveDrawer models={models} />
       </div>
-      {below > 0 && (
-        <div class={`below ${below === 1 ? "single" : ""}`}>
-          <ApprovalsPanel models={models} />
-          <OutboxPanel models={models} />
-        </div>
+      {chosenId !== "" && (
+        <InspectorPanel key={chosenId} models={models} id={chosenId} view={chosen} close={close} />
       )}
-      <VpnSessionsPanel models={models} />
     </main>
   );
 }
@@ -92,12 +81,12 @@ function LiveBar({ models: { live, board } }: { models: Models }) {
   const rate = useComputed(() => t("live.rate", { count: live.rate.value }));
   return (
     <header class="page-bar">
-      <h1 tabIndex={-1}>{t("live.live")}</h1>
+      <h1 tabIndex={-1}>{t("shell.sign_in_log")}</h1>
+      <SignInLogTabs current="live" />
       <Chip words={linkWords(live.connection.value.kind, paused)} />
+      <Drops counters={live.counters} />
       <div class="end">
-        <Drops counters={live.counters} />
-        <Since board={board} />
-        <span class="quiet">{rate}</span>
+        <span class="quiet rate">{rate}</span>
         <button type="button" class="button" aria-pressed={paused} onClick={() => board.pause(!paused)}>
           <Icon name={paused ? "line-play" : "line-pause"} size={12} />
           {paused ? resumeLabel : t("live.pause")}
@@ -106,14 +95,6 @@ function LiveBar({ models: { live, board } }: { models: Models }) {
       <LiveSummary live={live} />
     </header>
   );
-}
-
-/** The start of the period that the outcome counts cover. */
-function Since({ board: { sinceMs } }: Pick<Models, "board">) {
-  const text = useComputed(() =>
-    sinceMs.value === null ? "" : t("live.outcomes_since", { time: timeText(sinceMs.value) })
-  );
-  return <span class="quiet">{text}</span>;
 }
 
 /** The number of dropped packets, with a link to the page that explains them. */
@@ -139,10 +120,12 @@ interface KeysProps {
   readonly models: Models;
   /** Empty while no login is chosen. */
   readonly chosenId: string;
+  /** Closes the inspector. */
+  readonly close: () => void;
 }
 
 /** Registers the shortcuts of the page. Renders nothing. */
-export function LiveKeys({ models: { board, router }, chosenId }: KeysProps) {
+export function LiveKeys({ models: { board, router }, chosenId, close }: KeysProps) {
   /** Moves the focus into the inspector of the chosen login, or of the newest. */
   const choose = (also: Readonly<Record<string, string>>) => {
     const id = chosenId || board.rows.peek()[0]?.id;
@@ -151,14 +134,18 @@ export function LiveKeys({ models: { board, router }, chosenId }: KeysProps) {
     focusInspector();
   };
   // With a chosen login, the inspector registers this key.
-  const replay: Shortcut = { keys: "r", label: "live.key_replay", run: () => choose({ t: "0" }) };
+  const replay: Shortcut = {
+    keys: "r",
+    label: "live.key_replay",
+    run: () => choose({ t: "0", tab: "steps" }),
+  };
   useShortcuts([
     { keys: " ", label: "live.key_pause", run: () => board.pause(!board.paused.peek()) },
     { keys: "n", label: "live.key_newer", run: () => board.showNewer() },
     { keys: "j", label: "common.key_down", run: () => moveInList(1) },
     { keys: "k", label: "common.key_up", run: () => moveInList(-1) },
     { keys: "i", label: "live.key_inspector", run: () => choose({}) },
-    ...(chosenId === "" ? [replay] : []),
+    ...(chosenId === "" ? [replay] : [{ keys: "Escape", label: "live.key_close", run: close } as const]),
   ]);
   return null;
 }
@@ -173,6 +160,13 @@ export function focusInspector(deadlineMs = performance.now() + FOCUS_WITHIN_MS)
   else if (performance.now() < deadlineMs) requestAnimationFrame(() => focusInspector(deadlineMs));
 }
 
+/** Focuses the row of a login; without one, the heading. */
+function focusRow(id: string): void {
+  const links = [...document.querySelectorAll<HTMLAnchorElement>(".rows .row a")];
+  const link = links.find(({ href }) => href.endsWith(encodeURIComponent(id)));
+  (link ?? document.querySelector("h1"))?.focus();
+}
+
 /** Moves the focus from row to row. Without a focused row, it moves to the first. */
 export function moveInList(step: 1 | -1): void {
   const links = [...document.querySelectorAll<HTMLElement>(".rows .row a")];
@@ -183,12 +177,15 @@ export function moveInList(step: 1 | -1): void {
 
 const ANNOUNCE_INTERVAL_MS = 10_000;
 
+/** Tells screen readers how many sign-ins are in progress. Not each row, because rows change all the time. */
 export function LiveSummary({ live }: { live: Models["live"] }) {
   const said = useSignal("");
   const underWay = useComputed(() => Object.values(live.steps.value).reduce((sum, count) => sum + count, 0));
   useEffect(() => {
     const timer = setInterval(() => {
-      said.value = t("live.under_way", { count: underWay.peek() });
+      const pending = live.approvals.peek()?.total ?? 0;
+      const waiting = pending === 0 ? "" : ` ${t("live.waiting_count", { count: pending })}`;
+      said.value = t("live.under_way", { count: underWay.peek() }) + waiting;
     }, ANNOUNCE_INTERVAL_MS);
     return () => clearInterval(timer);
   }, []);
@@ -209,6 +206,8 @@ export function FilterBar({ models }: { models: Models }) {
       >
         <option value="">{t("live.every_state")}</option>
         <option value="live">{t("live.state_live")}</option>
+        <option value="factor">{t("live.funnel_factor")}</option>
+        <option value="waiting">{t("live.funnel_waiting")}</option>
         <optgroup label={t("live.step")}>
           {(["start", ...STEP_NAMES] as const).map((name) => (
             <option key={name} value={name}>{stepLabel(name)}</option>

@@ -4,18 +4,28 @@
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { ConversationView } from "../../../../radius/ports.ts";
 import type { LiveMessage, LiveSnapshot } from "../../../api/api_types.ts";
-import { findMomentNode, findNode } from "../../app/login_state_labels.ts";
+import { findNode } from "../../app/login_state_labels.ts";
+import { findSlowSteps, fitsState, NameCounters } from "./live_counts.ts";
 
 /** An empty string matches everything. */
 export interface LoginFilter {
   readonly text: string;
-  /** A node of the flow diagram, or an outcome. */
+  /** A node of the flow diagram, a stage, an outcome, or `live`. */
   readonly state: string;
   readonly client: string;
   readonly target: string;
 }
 
 export const MAX_LOGINS = 5000;
+/** How long a login that left the filtered state stays in the list, so that its end is seen. */
+export const LINGER_MS = 5000;
+
+/** The states that a login left a moment ago. */
+interface LeftStates {
+  readonly names: string[];
+  /** `null` until the list is shown. */
+  untilMs: number | null;
+}
 
 export class LoginList {
   readonly rows: ReadonlySignal<readonly ConversationView[]>;
@@ -31,10 +41,13 @@ export class LoginList {
   readonly heldBack = signal(0);
   /** Nodes of the flow diagram where logins wait longer than usual. */
   readonly slow = signal<ReadonlySet<string>>(new Set());
+  readonly #filter: ReadonlySignal<LoginFilter>;
   readonly #byId = new Map<string, ConversationView>();
   /** Ids, newest first. */
   #order: string[] = [];
   #isChanged = false;
+  /** Logins that left a state, by id; the ones that left first come first. */
+  readonly #left = new Map<string, LeftStates>();
   readonly #version = signal(0);
   /** The newest login when the list was held. Ids before it in `#order` are newer. */
   readonly #heldAt = signal<string | null>(null);
@@ -45,6 +58,7 @@ export class LoginList {
   readonly outcomes = this.#counters[2].counts;
 
   constructor(filter: ReadonlySignal<LoginFilter>) {
+    this.#filter = filter;
     const matching = computed(() => {
       this.#version.value;
       return this.#matching(filter.value);
@@ -69,6 +83,7 @@ export class LoginList {
 
   reset(snapshot: LiveSnapshot): void {
     this.#byId.clear();
+    this.#left.clear();
     for (const counters of this.#counters) counters.clear();
     for (const view of snapshot.conversations) this.#byId.set(view.id, view);
     for (const view of this.#byId.values()) this.#count(view, 1);
@@ -85,9 +100,15 @@ export class LoginList {
     this.#isChanged ||= conversations.length > 0;
   }
 
-  /** Shows the changes, unless the list is paused. */
-  show(): void {
-    if (this.#isChanged && !this.paused.peek()) this.#update();
+  /**
+   * Shows the changes, unless the list is paused.
+   *
+   * @param nowMs in the browser's time. Without it, logins that left the filtered state stay.
+   */
+  show(nowMs: number | null = null): void {
+    if (this.paused.peek()) return;
+    if (nowMs !== null && this.#forgetLeft(nowMs)) this.#isChanged = true;
+    if (this.#isChanged) this.#update();
   }
 
   /** Finds the slow steps again. Call it every few seconds. */
@@ -128,7 +149,7 @@ export class LoginList {
   }
 
   #matching(filter: LoginFilter): ConversationView[] {
-    const matches = matcher(filter);
+    const matches = matcher(filter, this.#left);
     const rows: ConversationView[] = [];
     for (const id of this.#order) {
       const view = this.#byId.get(id);
@@ -148,9 +169,33 @@ export class LoginList {
   #put(view: ConversationView): void {
     const before = this.#byId.get(view.id);
     if (before === undefined) insert(this.#order, view.id);
-    else this.#count(before, -1);
+    else {
+      this.#count(before, -1);
+      this.#noteLeft(before, view);
+    }
     this.#byId.set(view.id, view);
     this.#count(view, 1);
+  }
+
+  #noteLeft(before: ConversationView, view: ConversationView): void {
+    const name = stateName(before);
+    if (name === stateName(view)) return;
+    const names = this.#left.get(view.id)?.names ?? [];
+    // The newest change comes last.
+    this.#left.delete(view.id);
+    this.#left.set(view.id, { names: names.includes(name) ? names : [...names, name], untilMs: null });
+  }
+
+  /** Returns whether a login that was shown disappears. */
+  #forgetLeft(nowMs: number): boolean {
+    let isAnyGone = false;
+    for (const [id, left] of this.#left) {
+      left.untilMs ??= nowMs + LINGER_MS;
+      if (left.untilMs > nowMs) continue;
+      this.#left.delete(id);
+      isAnyGone = true;
+    }
+    return isAnyGone && this.#filter.peek().state !== "";
   }
 
   #shrink(): void {
@@ -158,6 +203,7 @@ export class LoginList {
       const view = this.#byId.get(id);
       if (view !== undefined) this.#count(view, -1);
       this.#byId.delete(id);
+      this.#left.delete(id);
     }
     this.#order = this.#order.slice(0, MAX_LOGINS);
   }
@@ -187,18 +233,25 @@ function insert(order: string[], id: string): void {
   order.splice(at, 0, id);
 }
 
-function matcher({ text, state, client, target }: LoginFilter): (view: ConversationView) => boolean {
+function matcher(
+  { text, state, client, target }: LoginFilter,
+  left: ReadonlyMap<string, LeftStates>,
+): (view: ConversationView) => boolean {
   const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "");
   return (view) => {
     if (client !== "" && view.client !== client) return false;
     if (target !== "" && view.target !== target) return false;
-    if (state !== "" && stateName(view) !== state && !(state === "live" && view.outcome === null)) {
+    if (state !== "" && !fitsState(state, stateName(view)) && !hasJustLeft(state, left.get(view.id))) {
       return false;
     }
     if (words.length === 0) return true;
     const searchText = searchTextOf(view);
     return words.every((word) => searchText.includes(word));
   };
+}
+
+function hasJustLeft(state: string, left: LeftStates | undefined): boolean {
+  return left?.names.some((name) => fitsState(state, name)) ?? false;
 }
 
 /** The text that a search reads, cached: all logins are searched four times a second. */
@@ -215,81 +268,4 @@ function searchTextOf(view: ConversationView): string {
 /** The outcome of a conversation, or its node in the flow diagram. */
 export function stateName(view: ConversationView): string {
   return view.outcome ?? findNode(view.step);
-}
-
-const MAX_NAMES = 200;
-
-/** Counts by name. A stream changes them far more often than a page can draw, so `show` copies them into the signals. */
-export class NameCounters {
-  readonly counts = signal<Readonly<Record<string, number>>>({});
-  /** Sorted; the same array while the names are the same. */
-  readonly names = signal<readonly string[]>([]);
-  readonly #counts = new Map<string, number>();
-  #isChanged = false;
-
-  /** `by` may be negative. A name whose count becomes 0 is removed. */
-  add(name: string, by: number): void {
-    const next = (this.#counts.get(name) ?? 0) + by;
-    if (next <= 0) this.#counts.delete(name);
-    else this.#counts.set(name, next);
-    this.#isChanged = true;
-  }
-
-  clear(): void {
-    this.#counts.clear();
-    this.#isChanged = true;
-  }
-
-  show(): void {
-    if (!this.#isChanged) return;
-    this.#isChanged = false;
-    this.counts.value = Object.fromEntries(this.#counts);
-    const next = [...this.#counts.keys()].slice(0, MAX_NAMES).sort();
-    const before = this.names.peek();
-    if (next.length !== before.length || next.some((name, at) => name !== before[at])) {
-      this.names.value = next;
-    }
-  }
-}
-
-/** With fewer passes, the usual time of a step is unknown. */
-const MIN_PASSES = 20;
-const SHARE = 0.95;
-
-/**
- * The steps where more than half of the waiting logins wait longer than 95 % of earlier logins did.
- *
- * @param nowMs the server's time.
- */
-export function findSlowSteps(views: Iterable<ConversationView>, nowMs: number): ReadonlySet<string> {
-  const passed = new Map<string, number[]>();
-  const current = new Map<string, number[]>();
-  for (const { moments, outcome, startedMs } of views) {
-    let since = startedMs;
-    let at = "start";
-    for (const { atMs, step } of moments) {
-      append(passed, at, atMs - since);
-      at = findMomentNode(step);
-      since = atMs;
-    }
-    if (outcome === null) append(current, at, nowMs - since);
-  }
-  const slow = new Set<string>();
-  for (const [step, ages] of current) {
-    const usual = percentile(passed.get(step) ?? []);
-    if (usual !== null && ages.filter((age) => age > usual).length * 2 > ages.length) slow.add(step);
-  }
-  return slow;
-}
-
-function append(lists: Map<string, number[]>, name: string, value: number): void {
-  const list = lists.get(name);
-  if (list === undefined) lists.set(name, [value]);
-  else list.push(value);
-}
-
-function percentile(times: number[]): number | null {
-  if (times.length < MIN_PASSES) return null;
-  times.sort((a, b) => a - b);
-  return times[Math.min(times.length - 1, Math.floor(times.length * SHARE))] ?? null;
 }

@@ -21,7 +21,6 @@ interface PacketsProps {
 export function PacketsView({ view, packets, atMs, port }: PacketsProps) {
   return (
     <section aria-label={t("live.packets")}>
-      <h2>{t("live.packets")}</h2>
       {packets === null ? <p class="quiet small">{t("live.packets_none")}</p> : (
         <ol class="packets">
           {packets.map((packet, at) => (
@@ -42,7 +41,7 @@ export function PacketDetails(
   const highlighted = useSignal<number | null>(null);
   const open = useSignal(false);
   const { inbound, copies, verdict, rows } = packet;
-  const name = rows.find((row) => row.name === "Code")?.value.replace(/^\d+ /, "") ?? "?";
+  const name = rows.find((row) => row.name === "Code")?.value.replace(/^\d+ \((.*)\)$/, "$1") ?? "?";
   return (
     <details
       class="packet"

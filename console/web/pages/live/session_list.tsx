@@ -5,6 +5,7 @@ import { octetsText } from "../../app/format.ts";
 import type { Models } from "../../app/app_context.ts";
 import { userHref } from "../../app/routes.ts";
 import { t } from "../../i18n/translate.ts";
+import { clientText } from "./client_text.ts";
 import type { StateLabel } from "../../app/login_state_labels.ts";
 import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
@@ -25,7 +26,7 @@ export function VpnSessionList({ models, label, sessions, withUser = false }: Se
           <StateText words={stateOf(session)} />
           {withUser && <UserName user={session.user} />}
           <bdi class="mono cut">{addressOf(session)}</bdi>
-          <bdi class="quiet cut">{session.client}</bdi>
+          <bdi class="quiet cut">{clientText(session.client)}</bdi>
           <span class="quiet">
             <Time models={models} atMs={session.endedMs ?? session.startedMs} />
           </span>

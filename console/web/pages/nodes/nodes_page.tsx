@@ -6,11 +6,11 @@ import { take } from "../../app/api_client.ts";
 import type { PageProps } from "../../app/app_context.ts";
 import { countText, decimalText, octetsText, spanText } from "../../app/format.ts";
 import { useInterval, useResource } from "../../app/resource.ts";
-import { Alert, Fetched } from "../../components/alert.tsx";
-import { PageBar } from "../../components/page_layout.tsx";
-import { Chip } from "../../components/status.tsx";
+import { Alert } from "../../components/alert.tsx";
+import type { TableColumn } from "../../components/data_table.tsx";
+import { ListPage } from "../../components/list_page.tsx";
+import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
-import type { MessageKey } from "../../i18n/catalogue.ts";
 import { t } from "../../i18n/translate.ts";
 
 type Models = PageProps["models"];
@@ -21,26 +21,29 @@ const MAX_CLOCK_OFFSET_MS = 5000;
 /** A smaller difference may be the time that a report takes. */
 const MIN_CLOCK_OFFSET_MS = 1000;
 
+const TEXTS = {
+  failed: "common.unread",
+  old: "common.old",
+  empty: ["nodes.alone", "nodes.alone_next"],
+} as const;
+
 export default function NodesPage({ models }: PageProps) {
   const page = useResource(models, { fetch: () => take(models.api.nodes.$get()), inputs: [] });
   useInterval(POLL_INTERVAL_MS, page.reload);
   return (
-    <main class="page" id="page">
-      <PageBar title={t("shell.nodes")} back={{ href: "/health", label: t("nodes.back") }} />
-      <Fetched resource={page}>
-        {({ isShared, items }) =>
-          isShared
-            ? (
-              <>
-                <Warnings items={items} />
-                <div class="node-list">
-                  {items.map((node) => <Node key={node.id} models={models} node={node} />)}
-                </div>
-              </>
-            )
-            : <Alert tone="idle" icon="check">{t("nodes.alone")}</Alert>}
-      </Fetched>
-    </main>
+    <ListPage
+      models={models}
+      name="nodes"
+      title={t("shell.nodes")}
+      back={{ href: "/health", label: t("nodes.back") }}
+      texts={TEXTS}
+      resource={page}
+      note={({ isShared, items }) => isShared && <Warnings items={items} />}
+      rows={({ isShared, items }) => isShared ? items : []}
+      columns={columnsOf(models)}
+      keyOf={({ id }) => id}
+      nameOf={({ name, id }) => `${name} ${id}`}
+    />
   );
 }
 
@@ -66,58 +69,138 @@ function Warnings({ items }: Pick<NodeList, "items">) {
   );
 }
 
-function Node({ models, node }: { models: Models; node: NodeRow }) {
-  const { id, name, isSelf, isAlive } = node;
-  return (
-    <section class="panel" aria-label={`${name} ${id}`}>
-      <div class="panel-head">
-        <h2>
-          <bdi>{name}</bdi>
-        </h2>
-        <Chip
-          words={isAlive
-            ? { tone: "ok", shape: "check", label: t("nodes.alive") }
-            : { tone: "bad", shape: "cross", label: t("nodes.not_alive") }}
-        />
-        {isSelf && <span class="chip tone-idle">{t("nodes.this_page")}</span>}
-      </div>
-      <dl class="connect-facts">
-        {[...identityFacts(models, node), ...isAlive ? currentFacts(node) : []].map((
-          [label, value, isText],
-        ) => (
-          <div key={label}>
-            <dt>{t(label)}</dt>
-            <dd class={isText ? "" : "mono"}>{value}</dd>
-          </div>
-        ))}
-      </dl>
-    </section>
-  );
-}
-
-type Fact = readonly [label: MessageKey, value: ComponentChildren, isText?: boolean];
-
-function identityFacts(models: Models, { id, version, radius, http, startedMs }: NodeRow): readonly Fact[] {
+function columnsOf(models: Models): readonly TableColumn<NodeRow>[] {
+  const current = (text: (node: NodeRow) => ComponentChildren) => (node: NodeRow) =>
+    // Of a node that stopped, the last report is out of date.
+    node.isAlive ? text(node) : <span class="quiet">{t("nodes.no_figure")}</span>;
   return [
-    ["nodes.radius", radius.map((address) => <div key={address}>{address}</div>)],
-    ["nodes.http", http],
-    ["nodes.id", id],
-    ["nodes.version", version],
-    ["nodes.started", <Time key="time" models={models} atMs={startedMs} />],
+    {
+      id: "name",
+      label: t("nodes.name"),
+      min: 180,
+      sort: ({ name }) => name,
+      cell: ({ name, isSelf }) => (
+        <>
+          <bdi class="cut" title={name}>{name}</bdi>
+          {isSelf && <span class="quiet target-note">{t("nodes.this_page")}</span>}
+        </>
+      ),
+    },
+    {
+      id: "state",
+      label: t("common.state"),
+      width: "170px",
+      sort: (node) => Number(!node.isAlive),
+      cell: stateCell,
+    },
+    {
+      id: "role",
+      label: t("nodes.role"),
+      min: 150,
+      cell: current(({ figures }) => roleText(figures.leases)),
+    },
+    {
+      id: "clock",
+      label: t("nodes.clock"),
+      min: 150,
+      cell: current(clockText),
+    },
+    {
+      id: "version",
+      label: t("nodes.version"),
+      width: "90px",
+      priority: 2,
+      sort: ({ version }) => version,
+      cell: ({ version }) => version,
+    },
+    ...figureColumns(current),
+    {
+      id: "started",
+      label: t("nodes.started"),
+      width: "130px",
+      priority: 3,
+      isLargestFirst: true,
+      sort: ({ startedMs }) => startedMs,
+      cell: ({ startedMs }) => <Time models={models} atMs={startedMs} />,
+    },
+    ...addressColumns(),
   ];
 }
 
-/** Of a node that stopped, the last report is out of date. */
-function currentFacts(node: NodeRow): readonly Fact[] {
-  const { waiting, requestsPerS, rssOctets, lagMs, leases } = node.figures;
+type CurrentCell = (text: (node: NodeRow) => ComponentChildren) => (node: NodeRow) => ComponentChildren;
+
+function figureColumns(current: CurrentCell): readonly TableColumn<NodeRow>[] {
   return [
-    ["nodes.role", roleText(leases), true],
-    ["nodes.waiting", countText(waiting)],
-    ["nodes.requests", t("nodes.per_second", { rate: countText(requestsPerS) })],
-    ["nodes.memory", octetsText(rssOctets)],
-    ["nodes.lag", spanText(lagMs)],
-    ["nodes.clock", clockText(node), true],
+    {
+      id: "requests",
+      label: t("nodes.requests"),
+      width: "100px",
+      number: true,
+      priority: 2,
+      isLargestFirst: true,
+      sort: ({ figures }) => figures.requestsPerS,
+      cell: current(({ figures }) => t("nodes.per_second", { rate: countText(figures.requestsPerS) })),
+    },
+    {
+      id: "waiting",
+      label: t("nodes.waiting"),
+      width: "130px",
+      number: true,
+      priority: 2,
+      isLargestFirst: true,
+      sort: ({ figures }) => figures.waiting,
+      cell: current(({ figures }) => countText(figures.waiting)),
+    },
+    {
+      id: "memory",
+      label: t("nodes.memory"),
+      width: "90px",
+      number: true,
+      priority: 3,
+      cell: current(({ figures }) => octetsText(figures.rssOctets)),
+    },
+    {
+      id: "lag",
+      label: t("nodes.lag"),
+      width: "90px",
+      number: true,
+      priority: 3,
+      cell: current(({ figures }) => spanText(figures.lagMs)),
+    },
   ];
+}
+
+function addressColumns(): readonly TableColumn<NodeRow>[] {
+  return [
+    {
+      id: "radius",
+      label: t("nodes.radius"),
+      priority: 3,
+      isOptional: true,
+      cell: ({ radius }) => <span class="mono">{radius.join(", ")}</span>,
+    },
+    {
+      id: "http",
+      label: t("nodes.http"),
+      priority: 3,
+      isOptional: true,
+      cell: ({ http }) => <span class="mono">{http}</span>,
+    },
+    {
+      id: "id",
+      label: t("nodes.id"),
+      width: "110px",
+      isOptional: true,
+      cell: ({ id }) => <span class="mono">{id}</span>,
+    },
+  ];
+}
+
+function stateCell({ isAlive }: NodeRow) {
+  const words = isAlive
+    ? { tone: "ok", shape: "check", label: t("nodes.alive") } as const
+    : { tone: "bad", shape: "cross", label: t("nodes.not_alive") } as const;
+  return <StateText words={words} />;
 }
 
 /** Every node handles sign-ins. A lease adds a job that only one node does. */

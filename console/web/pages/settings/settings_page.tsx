@@ -1,240 +1,230 @@
-// The Settings page: the values of the settings file and fixed limits, read only; and the appearance of this browser.
+// The Settings page: forms by topic, a search over all settings, and a bar of unsaved changes.
 
-import type { LicenceRow, ProviderStatus, RetentionRow } from "../../../api/settings/setting_routes.ts";
-import { take } from "../../app/api_client.ts";
-import type { PageProps } from "../../app/app_context.ts";
-import { AppearanceFields } from "../../app/appearance.tsx";
-import { durationText } from "../../app/format.ts";
-import { useResource } from "../../app/resource.ts";
-import { DataTable, type TableColumn } from "../../components/data_table.tsx";
-import { Alert, Fetched } from "../../components/alert.tsx";
-import { ReadOnlyField } from "../../components/field.tsx";
-import { currentTab, PageBar, type Tab, Tabs } from "../../components/page_layout.tsx";
-import { Time } from "../../components/time.tsx";
+import { useEffect, useMemo } from "preact/hooks";
+import type { SettingsAnswer } from "../../../api/settings/setting_types.ts";
+import type { Models, PageProps } from "../../app/app_context.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import { Alert, EmptyState, Fetched } from "../../components/alert.tsx";
+import { UnsavedGuard } from "../../components/dialog.tsx";
+import { SearchBox } from "../../components/list_filters.tsx";
+import { PageBar } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
-import { type SettingsPart, SettingTable } from "./setting_table.tsx";
-import { StateText } from "../../components/status.tsx";
+import { About, Appearance, Retention, SignInRules } from "./fixed_panels.tsx";
+import { SaveBar } from "./save_bar.tsx";
+import { ServiceTest, TOPIC_SERVICES } from "./service_test.tsx";
+import { settingCalls } from "./setting_calls.ts";
+import { SettingField } from "./setting_field.tsx";
+import { groupLabel, isSettingFound, isUsed } from "./setting_form.ts";
+import {
+  settingTopic,
+  TOPIC_NAMES,
+  topicHref,
+  topicLabel,
+  type TopicName,
+  topicOf,
+} from "./setting_topics.ts";
+import type { Setting } from "./setting_types.ts";
+import { SettingsModel } from "./settings_model.ts";
 
-const PARTS = {
-  "": SignInSettings,
-  retention: Retention,
-  radius: RadiusPolicy,
-  look: Appearance,
-  about: About,
-} as const;
+/** The draft of each console: it outlives a change of the topic, which is another page for the router. */
+const settingsModels = new WeakMap<Models, SettingsModel>();
 
-export default function SettingsPage({ models }: PageProps) {
-  const page = useResource(models, { fetch: () => take(models.api.settings.$get()), inputs: [] });
-  const tabs: readonly Tab[] = [
-    { hash: "", label: t("settings.sign_in") },
-    { hash: "retention", label: t("settings.retention") },
-    { hash: "radius", label: t("settings.radius") },
-    { hash: "look", label: t("settings.look") },
-    { hash: "about", label: t("settings.about") },
-  ];
-  const current = currentTab(models, tabs) as keyof typeof PARTS;
-  const Part = PARTS[current];
+function modelOf(models: Models): SettingsModel {
+  const known = settingsModels.get(models);
+  if (known !== undefined) return known;
+  const model = new SettingsModel({ session: models.session, calls: settingCalls(models) });
+  settingsModels.set(models, model);
+  return model;
+}
+
+export default function SettingsPage({ models, params }: PageProps) {
+  const { router } = models;
+  const model = useMemo(() => modelOf(models), [models]);
+  const topic = topicOf(params.topic ?? "", router.hash.value);
+  const search = router.param("q");
+  useEffect(() => void model.open(), [model]);
   return (
     <main class="page" id="page">
-      <PageBar title={t("shell.settings")} />
-      <Tabs models={models} tabs={tabs} label={t("settings.parts")} />
-      <Fetched resource={page} failed="settings.failed" old="settings.old" rows={5}>
-        {(answer) => <Part key={current} models={models} answer={answer} />}
-      </Fetched>
+      <PageBar title={t("shell.settings")}>
+        <SearchBox models={models} label={t("settings.search")} />
+      </PageBar>
+      <UnsavedGuard
+        router={router}
+        isDirty={model.edited.value.length > 0}
+        within="/settings"
+        onDiscard={() => model.discard()}
+      />
+      <div class="settings">
+        <Topics models={models} model={model} current={search === "" ? topic : null} />
+        <div class="setting-topic">
+          <Fetched resource={model.page} failed="settings.failed" old="settings.old" rows={8}>
+            {(answer) =>
+              search === ""
+                ? <Topic key={topic} {...{ models, model, answer, topic }} />
+                : <Found {...{ models, model, answer, search }} />}
+          </Fetched>
+          <SaveBar models={models} model={model} />
+        </div>
+      </div>
     </main>
   );
 }
 
-export function Appearance({ models }: SettingsPart) {
+interface TopicsProps {
+  readonly models: Models;
+  readonly model: SettingsModel;
+  /** `null` while a search is shown. */
+  readonly current: TopicName | null;
+}
+
+/** Links to the topics; on small screens a list to choose from. */
+function Topics({ models, model, current }: TopicsProps) {
+  const edited = model.edited.value.map(settingTopic);
+  const labelOf = (topic: TopicName) => {
+    const count = edited.filter((one) => one === topic).length;
+    return count === 0 ? t(topicLabel(topic)) : `${t(topicLabel(topic))} (${count})`;
+  };
   return (
-    <section class="panel people-panel" aria-label={t("settings.look")}>
-      <h2>{t("settings.look")}</h2>
-      <p class="quiet">{t("settings.look_why")}</p>
-      <div class="people-fields">
-        <AppearanceFields models={models} id="settings" />
-      </div>
-    </section>
+    <nav class="setting-topics" aria-label={t("settings.topics")}>
+      <ul>
+        {TOPIC_NAMES.map((topic) => (
+          <li key={topic}>
+            <a href={topicHref(topic)} aria-current={topic === current ? "true" : undefined}>
+              {labelOf(topic)}
+            </a>
+          </li>
+        ))}
+      </ul>
+      <select
+        class="input"
+        aria-label={t("settings.topics")}
+        value={current ?? ""}
+        onChange={(event) => models.router.go(topicHref(event.currentTarget.value as TopicName))}
+      >
+        {current === null && <option value="">{t("settings.search_results")}</option>}
+        {TOPIC_NAMES.map((topic) => <option key={topic} value={topic}>{labelOf(topic)}</option>)}
+      </select>
+    </nav>
   );
 }
 
-const TABLES = ["radius.", "factors.", "second_factor.", "telephony."] as const;
+interface TopicProps {
+  readonly models: Models;
+  readonly model: SettingsModel;
+  readonly answer: SettingsAnswer;
+  readonly topic: TopicName;
+}
 
-export function RadiusPolicy({ models, answer }: SettingsPart) {
+function Topic({ models, model, answer, topic }: TopicProps) {
+  const hash = models.router.hash.value;
+  useEffect(() => {
+    if (hash.includes(".")) focusSetting(hash);
+  }, [hash]);
+  const form = { settings: answer.settings, draft: model.draft.value };
+  const rows = answer.settings
+    .filter((one) => settingTopic(one) === topic)
+    .filter((one) => one.key === hash || model.problems.value.has(one.key) || isUsed(one, form))
+    .toSorted(editableFirst);
+  const service = TOPIC_SERVICES[topic];
   return (
     <>
-      <p>
-        {t("settings.per_client")} <a href="/clients">{t("shell.clients")}</a>
-      </p>
-      <SettingTable models={models} answer={answer} label={t("settings.radius")} tables={TABLES} />
-    </>
-  );
-}
-
-const MIB = 1024 * 1024;
-
-export function Retention({ answer: { kept } }: SettingsPart) {
-  return (
-    <section class="panel people-panel" aria-label={t("settings.kept")}>
-      <h2>{t("settings.kept")}</h2>
-      <p class="quiet">{t("settings.kept_why")}</p>
-      <DataTable
-        label={t("settings.kept")}
-        columns={retentionColumns()}
-        rows={kept}
-        keyOf={({ name }) => name}
-      />
-    </section>
-  );
-}
-
-function retentionColumns(): TableColumn<RetentionRow>[] {
-  return [
-    {
-      label: t("settings.kept_what"),
-      width: "50%",
-      cell: ({ name }) => <span class="wrap">{t(`settings.kept_${name}`)}</span>,
-    },
-    { label: t("settings.kept_most"), cell: amountText },
-    {
-      label: t("settings.kept_where"),
-      wideOnly: true,
-      cell: ({ where }) => t(`settings.in_${where}`),
-    },
-  ];
-}
-
-function amountText({ amount, unit }: RetentionRow): string {
-  if (unit === "count") return t("settings.most", { count: amount });
-  return t(`settings.${unit}`, { count: unit === "octets" ? amount / MIB : amount });
-}
-
-export function About({ models, answer }: SettingsPart) {
-  const { about: { version, runtime, startedMs, licences }, file } = answer;
-  return (
-    <>
-      <section class="panel people-panel" aria-label={t("settings.about")}>
-        <h2>Countersign</h2>
-        <div class="people-fields">
-          <ReadOnlyField label={t("settings.version")}>
-            <span class="mono">{version}</span>
-          </ReadOnlyField>
-          <ReadOnlyField label={t("settings.runtime")}>
-            <span class="mono">{`Deno ${runtime}`}</span>
-          </ReadOnlyField>
-          <ReadOnlyField label={t("settings.started")}>
-            <Time models={models} atMs={startedMs} absolute />
-          </ReadOnlyField>
-          <ReadOnlyField label={t("settings.up")}>
-            <span class="mono">{durationText(models.clock.nowMs.value - startedMs)}</span>
-          </ReadOnlyField>
-          <ReadOnlyField label={t("settings.file")}>
-            <bdi class="mono wrap">{file ?? t("settings.file_none")}</bdi>
-          </ReadOnlyField>
-        </div>
-      </section>
-      <section class="panel people-panel" aria-label={t("settings.docs")}>
-        <h2>{t("settings.docs")}</h2>
-        <p>{t("settings.docs_why")}</p>
-        <a href="/openapi.json" data-reload="">{t("settings.open_api")}</a>
-      </section>
-      <section class="panel people-panel" aria-label={t("settings.licences")}>
-        <h2>{t("settings.licences")}</h2>
-        <DataTable
-          label={t("settings.licences")}
-          columns={licenceColumns()}
-          rows={licences}
-          keyOf={({ name }) => name}
+      {rows.length > 0 && <OwnerOnly models={models} />}
+      {rows.length > 0 && (
+        <SettingGroups
+          {...{ models, model, rows }}
+          file={answer.file}
+          title={t(topicLabel(topic))}
         />
-      </section>
-      <SettingTable
-        models={models}
-        answer={answer}
-        label={t("settings.server")}
-        tables={["server.", "store."]}
-      />
+      )}
+      {service !== undefined && <ServiceTest key={service} {...{ models, model, service }} />}
+      {topic === "radius" && (
+        <p>
+          {t("settings.per_client")} <a href="/clients">{t("shell.clients")}</a>
+        </p>
+      )}
+      {topic === "console" && <SignInRules models={models} answer={answer} />}
+      {topic === "system" && <Retention answer={answer} />}
+      {topic === "appearance" && <Appearance models={models} />}
+      {topic === "about" && <About models={models} answer={answer} />}
     </>
   );
 }
 
-function licenceColumns(): TableColumn<LicenceRow>[] {
-  return [
-    { label: t("settings.part"), cell: ({ name }) => <span class="mono">{name}</span> },
-    {
-      label: t("settings.licence"),
-      cell: ({ licence }) => <span class="mono">{licence}</span>,
-    },
-  ];
+/** What only the settings file can change comes last. */
+function editableFirst(a: Setting, b: Setting): number {
+  return Number(a.locked === "restart") - Number(b.locked === "restart");
 }
 
-export function SignInSettings({ models, answer }: SettingsPart) {
-  const { signIn } = answer;
-  const isPossible = signIn.passkeys === "possible";
+/** Scrolls to the setting of a link and focuses its control. */
+function focusSetting(key: string): void {
+  const row = document.getElementById(key);
+  row?.scrollIntoView({ block: "center" });
+  row?.querySelector<HTMLElement>("input, select, textarea, button")?.focus({ preventScroll: true });
+}
+
+function OwnerOnly({ models }: { models: Models }) {
+  const reason = permissionHint(models, "owner");
+  return reason === undefined ? null : <Alert tone="idle">{reason}</Alert>;
+}
+
+interface GroupsProps {
+  readonly models: Models;
+  readonly model: SettingsModel;
+  readonly rows: readonly Setting[];
+  readonly file: string | null;
+  readonly title: string;
+}
+
+/** The settings of a topic, with a heading for each table of the settings file if there are several. */
+function SettingGroups({ models, model, rows, file, title }: GroupsProps) {
+  const labels = [...new Set(rows.map(groupLabel))];
+  const isReadOnly = permissionHint(models, "owner") !== undefined;
+  return (
+    <section class="panel setting-panel" aria-label={title}>
+      <h2>{title}</h2>
+      {labels.map((label) => (
+        <div class="setting-group" key={label ?? ""}>
+          {labels.length > 1 && label !== null && label !== title && <h3>{label}</h3>}
+          {rows.filter((row) => groupLabel(row) === label).map((setting) => (
+            <SettingField key={setting.key} {...{ models, model, setting, file, isReadOnly }} />
+          ))}
+        </div>
+      ))}
+    </section>
+  );
+}
+
+interface FoundProps extends Omit<TopicProps, "topic"> {
+  readonly search: string;
+}
+
+/** The settings of all topics that a search finds. */
+function Found({ models, model, answer, search }: FoundProps) {
+  const found = answer.settings.filter((one) => isSettingFound(one, search));
+  if (found.length === 0) {
+    return (
+      <EmptyState
+        title={t("settings.none_match", { text: search })}
+        next={t("settings.none_match_next")}
+        onClear={() => models.router.setParams({ q: "" })}
+      />
+    );
+  }
   return (
     <>
-      <section class="panel people-panel" aria-label={t("settings.rules")}>
-        <h2>{t("settings.rules")}</h2>
-        <p class="quiet">{t("settings.rules_fixed")}</p>
-        <div class="people-fields">
-          <ReadOnlyField label={t("settings.password")}>
-            {t("settings.password_rule", { count: signIn.minPasswordCharacters })}
-          </ReadOnlyField>
-          <ReadOnlyField label={t("settings.failures")}>
-            {t("settings.failures_rule", { count: signIn.failuresPerMinute })}
-          </ReadOnlyField>
-          <ReadOnlyField label={t("settings.wrong_codes")}>
-            {t("settings.wrong_codes_rule", {
-              count: signIn.wrongCodes,
-              time: durationText(signIn.codeLockMs),
-            })}
-          </ReadOnlyField>
-          <ReadOnlyField label={t("settings.step_up")}>
-            {t("settings.step_up_rule", { time: durationText(signIn.stepUpMs) })}
-          </ReadOnlyField>
-        </div>
-      </section>
-      <section class="panel people-panel" aria-label={t("settings.passkeys")}>
-        <h2>{t("settings.passkeys")}</h2>
-        <Alert tone={isPossible ? "ok" : "idle"} icon={isPossible ? "check" : "alert"}>
-          {t(`settings.passkeys_${signIn.passkeys}`, { url: signIn.publicUrl })}
-          {!isPossible && ` ${t("settings.passkeys_next")}`}
-        </Alert>
-      </section>
-      <section class="panel people-panel" aria-label={t("settings.provider")}>
-        <h2>{t("settings.provider")}</h2>
-        {signIn.provider === null
-          ? <p class="quiet">{t("settings.provider_none")}</p>
-          : <Provider models={models} provider={signIn.provider} />}
-      </section>
-      <SettingTable
-        models={models}
-        answer={answer}
-        label={t("settings.sign_in")}
-        tables={["console.", "http."]}
-      />
+      <p class="quiet" role="status">{t("settings.found", { count: found.length })}</p>
+      <OwnerOnly models={models} />
+      {TOPIC_NAMES.map((topic) => {
+        const rows = found.filter((one) => settingTopic(one) === topic);
+        return rows.length > 0 && (
+          <SettingGroups
+            key={topic}
+            {...{ models, model, rows }}
+            file={answer.file}
+            title={t(topicLabel(topic))}
+          />
+        );
+      })}
     </>
-  );
-}
-
-const OK = { tone: "ok", shape: "check" } as const;
-const OFF = { tone: "idle", shape: "ring" } as const;
-const BAD = { tone: "bad", shape: "cross" } as const;
-
-interface ProviderProps extends Pick<SettingsPart, "models"> {
-  readonly provider: ProviderStatus;
-}
-
-function Provider({ models, provider: { name, issuer, asked } }: ProviderProps) {
-  const words = asked === null
-    ? { label: t("settings.provider_unasked"), ...OFF }
-    : asked.ok
-    ? { label: t("settings.provider_ok"), ...OK }
-    : { label: t("settings.provider_bad"), ...BAD };
-  return (
-    <div class="people-head">
-      <strong>{name}</strong>
-      <bdi class="mono wrap">{issuer}</bdi>
-      <StateText words={words} />
-      {asked !== null && <Time models={models} atMs={asked.atMs} />}
-    </div>
   );
 }

@@ -2,11 +2,14 @@
 
 import { escapeParams, take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
+import type { FilterQuery } from "../../app/filters.ts";
 
 type ApiSession = Pick<Models, "api" | "session">;
 const idOf = (name: string) => ({ param: escapeParams({ id: name }) });
 
-export const fetchTargets = ({ api }: ApiSession) => take(api.targets.$get());
+/** @param query.sync `problem`: only directories with a connector that fails. */
+export const fetchTargets = ({ api }: ApiSession, query: FilterQuery = {}) =>
+  take(api.targets.$get({ query } as Parameters<typeof api.targets.$get>[0]));
 
 export const fetchTarget = ({ api }: ApiSession, name: string) => take(api.targets[":id"].$get(idOf(name)));
 

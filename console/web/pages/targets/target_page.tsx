@@ -1,9 +1,8 @@
-// The page of a target: its backends, refresh, pending writes, mapping preview, and settings.
+// The page of a target: its connectors, refresh, pending writes, mapping, and settings.
 
-import type { OneTarget } from "../../../api/targets/target_types.ts";
 import { useAction } from "../../app/action.ts";
 import type { PageProps } from "../../app/app_context.ts";
-import { type Resource, useInterval, useResource } from "../../app/resource.ts";
+import { readyValue, type Resource, useInterval, useResource } from "../../app/resource.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { Alert, ErrorAlert, Fetched } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
@@ -11,20 +10,20 @@ import { AuditLink, PageBar, Panel } from "../../components/page_layout.tsx";
 import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
-import { backendLabel } from "../../components/backend_results.tsx";
+import { ConnectorList, type TargetPart } from "./connector_list.tsx";
+import { type Directory, fetchDirectory, showSaved } from "./directory_calls.ts";
+import { RemoveDirectory } from "./directory_dialogs.tsx";
+import { DirectoryNotes, DirectorySettings } from "./directory_settings.tsx";
 import { MappingEditor } from "./mapping_editor.tsx";
-import { fetchTarget, retryBackend, startTargetRefresh, testBackend } from "./target_calls.ts";
+import { readOnlyOf } from "./mapping_form.ts";
+import { fetchTarget, startTargetRefresh } from "./target_calls.ts";
 
 const POLL_INTERVAL_MS = 1000;
-
-export interface TargetPart extends Pick<PageProps, "models"> {
-  readonly target: OneTarget;
-  readonly page: Resource<OneTarget>;
-}
 
 export default function TargetPage({ models, params }: PageProps) {
   const name = params.id ?? "";
   const page = useResource(models, { fetch: () => fetchTarget(models, name), inputs: [name] });
+  const settings = useResource(models, { fetch: () => fetchDirectory(models, name), inputs: [name] });
   useInterval(POLL_INTERVAL_MS, async () => {
     const state = page.state.peek();
     if (state.kind === "ready" && state.value.refresh.running) await page.reload();
@@ -35,79 +34,43 @@ export default function TargetPage({ models, params }: PageProps) {
         <AuditLink object={`target:${name}`} />
       </PageBar>
       <Fetched resource={page}>
-        {(target) => (
-          <>
-            <Backends models={models} target={target} page={page} />
-            <Refresh models={models} target={target} page={page} />
-            <PendingWrites models={models} target={target} page={page} />
-            <MappingEditor models={models} target={target} />
-            <TargetSettings target={target} />
-          </>
-        )}
+        {(target) => <Target models={models} target={target} page={page} settings={settings} />}
       </Fetched>
     </main>
   );
 }
 
-function Backends({ models, target, page }: TargetPart) {
-  const action = useAction();
-  const run = (call: () => Promise<OneTarget>, said: string) =>
-    action.run(async () => {
-      page.set(await call());
-      models.toasts.show(said, { tone: "ok" });
-    });
-  const mayTest = permissionHint(models, "operator");
-  const mayRetry = permissionHint(models, "user_manager");
+function Target({ models, target, page, settings }: TargetPart & { readonly settings: Resource<Directory> }) {
+  const directory = readyValue(settings.state.value);
+  const reason = permissionHint(models, "owner") ??
+    (directory?.locked === "file" ? t("targets.locked") : undefined);
+  const reload = async () => {
+    await Promise.all([settings.reload(), page.reload()]);
+  };
+  const onSaved = async (said: string, auditId: string | null) => {
+    await reload();
+    showSaved(models, said, { auditId, onUndone: () => void reload() });
+  };
+  const part = { models, target, page };
   return (
-    <Panel title={t("common.backends")}>
-      <p class="quiet">{t("targets.order_why")}</p>
-      <ErrorAlert of={action.fault} />
-      <ol class="people-list connect-order">
-        {target.backends.map((row) => (
-          <li key={row.name}>
-            <strong class="mono">{row.name}</strong>
-            <span class="quiet">
-              {row.kind} · {t(`targets.mode_${row.mode}`)} · {t("targets.read_write")}
-            </span>
-            <StateText words={backendLabel(row)} />
-            {row.lastGoodMs !== null && (
-              <span class="quiet">
-                {t("common.last_good")} <Time models={models} atMs={row.lastGoodMs} />
-              </span>
-            )}
-            {row.lastFault !== null && (
-              <span class="quiet">
-                {t("targets.last_fault")} <Time models={models} atMs={row.lastFault.atMs} />:{" "}
-                <bdi>{row.lastFault.detail}</bdi>
-              </span>
-            )}
-            {row.owed + row.dead > 0 && <span>{t("targets.owes", { owed: row.owed, dead: row.dead })}</span>}
-            {row.kind === "store" ? <span class="quiet">{t("targets.store_untested")}</span> : (
-              <Button
-                small
-                disabled={action.busy.value}
-                reason={mayTest}
-                of={row.name}
-                onClick={() => run(() => testBackend(models, target.name, row.name), t("targets.tested"))}
-              >
-                {t("common.test")}
-              </Button>
-            )}
-            {row.dead > 0 && (
-              <Button
-                small
-                disabled={action.busy.value}
-                reason={mayRetry}
-                of={row.name}
-                onClick={() => run(() => retryBackend(models, target.name, row.name), t("targets.retried"))}
-              >
-                {t("common.try_again")}
-              </Button>
-            )}
-          </li>
-        ))}
-      </ol>
-    </Panel>
+    <>
+      {directory !== null && <DirectoryNotes directory={directory} />}
+      <ConnectorList {...part} directory={directory} reason={reason} onSaved={onSaved} />
+      <Refresh {...part} />
+      <PendingWrites {...part} />
+      <Fetched resource={settings}>
+        {(directory) => (
+          <>
+            <MappingEditor
+              {...{ models, target, directory, reason, onSaved }}
+              key={JSON.stringify([directory.table.mapping, readOnlyOf(directory.table)])}
+            />
+            <DirectorySettings {...{ models, directory, reason, onSaved }} />
+            <RemoveDirectory {...{ models, target, directory, reason }} />
+          </>
+        )}
+      </Fetched>
+    </>
   );
 }
 
@@ -208,24 +171,6 @@ function PendingWrites({ models, target: { owed } }: TargetPart) {
           </li>
         ))}
       </ul>
-    </Panel>
-  );
-}
-
-function TargetSettings({ target: { settings } }: Pick<TargetPart, "target">) {
-  return (
-    <Panel title={t("targets.settings")}>
-      <p class="quiet">{t("targets.settings_why")}</p>
-      <dl class="connect-facts">
-        {settings.map(({ name, value }) => (
-          <div key={name}>
-            <dt class="mono">{name}</dt>
-            <dd class="mono">
-              <bdi>{value}</bdi>
-            </dd>
-          </div>
-        ))}
-      </dl>
     </Panel>
   );
 }

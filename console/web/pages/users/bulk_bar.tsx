@@ -10,7 +10,7 @@ import type { Selection } from "../../app/selection.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { Alert, ErrorAlert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
-import { SelectionBar } from "../../components/data_table.tsx";
+import { SelectionBar } from "../../components/selection_bar.tsx";
 import { t } from "../../i18n/translate.ts";
 import {
   type BulkActionRequest,
@@ -87,20 +87,16 @@ export function BulkBar(props: BulkBarProps) {
           onProblem={(text) => problem.value = text}
         />
       )}
-      <SelectionBar selection={selection} total={total}>
-        {ACTIONS.map((one) => (
-          <Button
-            key={one}
-            small
-            kind={one === "delete" ? "bad" : undefined}
-            disabled={isRunning}
-            reason={reason}
-            onClick={() => run(() => start(one))}
-          >
-            {t(`users.bulk_${one}`)}
-          </Button>
-        ))}
-      </SelectionBar>
+      <SelectionBar
+        selection={selection}
+        total={total}
+        actions={ACTIONS.map((one) => ({
+          label: t(`users.bulk_${one}`),
+          isBad: one === "delete",
+          reason: reason ?? (isRunning ? t("common.working") : undefined),
+          run: () => run(() => start(one)),
+        }))}
+      />
       {asked !== null && <AskFirst models={models} asked={asked} begin={begin} onClose={close} />}
     </div>
   );
@@ -209,6 +205,12 @@ export function JobNote({ models, job, isIrreversible = false, onProblem }: JobP
     <Alert tone={isWhole ? "ok" : "wait"} icon={isWhole ? "check" : "alert"} role="status">
       {now.state === "stopped" && <strong>{t("users.bulk_stopped")}</strong>}{" "}
       <strong>{t(`users.did_${now.action}`, { count: now.changed })}</strong>{" "}
+      {now.action === "delete" && now.changed > 0 && (
+        <>
+          <a href="/deleted-users">{t("users.trash_open")}</a>
+          {" "}
+        </>
+      )}
       {now.same > 0 && t("users.did_same", { count: now.same })}
       {now.owed.map(({ backend, count }) => (
         <span key={backend}>

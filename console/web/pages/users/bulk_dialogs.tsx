@@ -13,7 +13,9 @@ import { t } from "../../i18n/translate.ts";
 import { GroupPicker } from "./user_groups.tsx";
 
 /** The filters of the list of users; an empty text for an unused filter. */
-export type SelectionFilters = Readonly<Record<"q" | "status" | "enrolled" | "backend" | "sync", string>>;
+export type SelectionFilters = Readonly<
+  Record<"q" | "status" | "enrolled" | "inactive" | "backend" | "sync", string>
+>;
 
 /** The users of the action: by name, or all that match the filters. */
 export type UserChoice =
@@ -93,7 +95,7 @@ export function BulkRemoveDialog({ action, models, target, choice, begin, onClos
       onClose={onClose}
     >
       <Consequences preview={seen} isGone={action === "delete"} />
-      {action === "deactivate" && <p>{t("users.gone_for_good")}</p>}
+      <p>{action === "delete" ? t("users.trash_stay", { count: seen.count }) : t("users.gone_for_good")}</p>
     </ConfirmDialog>
   );
 }

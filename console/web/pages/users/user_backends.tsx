@@ -11,7 +11,7 @@ import { Panel } from "../../components/page_layout.tsx";
 import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
-import { valueText } from "./user_form.ts";
+import { valueText } from "./attribute_text.ts";
 import type { UserPart } from "./user_page_model.ts";
 import { backendState } from "./user_states.tsx";
 
@@ -37,7 +37,7 @@ export function UserBackends(part: UserPart) {
   };
   if (record === null) return null;
   return (
-    <Panel quiet title={t("common.backends")}>
+    <Panel quiet title={t("users.by_connector")}>
       <div class="people-head">
         <p class="quiet">{t("users.truth_hint")}</p>
         <Button icon="refresh-cw" reason={reason} busy={refreshing.value} onClick={refresh}>

@@ -12,6 +12,7 @@ import type {
   UserChange,
   UserView,
 } from "../../../api/users/user_types.ts";
+import type { UserSignIns } from "../../../api/users/user_sign_ins.ts";
 import type { UserSessionsAnswer } from "../../../api/accounting_sessions/session_routes.ts";
 import type { FilterQuery } from "../../app/filters.ts";
 import type { Models } from "../../app/app_context.ts";
@@ -79,6 +80,7 @@ export function createUserCalls({ api, session }: Models, { name, target }: User
       ),
     timeline: (before: string) =>
       ask(() => as<TimelinePage>(one.timeline.$get({ param, query: { ...query, before } }))),
+    signIns: () => ask(() => as<UserSignIns>(one["sign-ins"].$get({ param }))),
     sessions: () => ask(() => as<UserSessionsAnswer>(one.sessions.$get({ param }))),
     tryLogin: (json: TrialInput) => ask(() => as<DryRunResult>(one.trial.$post({ param, json }))),
     invite: () => ask(() => take(one.invitation.$post({ param, json: {} }))),
@@ -99,6 +101,7 @@ export function createUserCalls({ api, session }: Models, { name, target }: User
     prefer: (factor: Factor | null) =>
       ask(() => as<WithUser>(one.preference.$put({ param, json: { factor } }))),
     unlock: () => ask(() => as<WithUser>(one.unlock.$post({ param, json: {} }))),
+    forgetDevices: () => ask(() => as<WithUser>(one["remembered-devices"].$delete({ param, json: {} }))),
     resetLimits: () => ask(() => as<WithUser>(one["reset-limits"].$post({ param, json: {} }))),
   };
 }

@@ -1,16 +1,14 @@
-// Dialogs of a user: account link, password, deactivation, deletion, and a test login without side effects.
+// Dialogs of a user: account link, password, deactivation and deletion.
 
 import { useSignal } from "@preact/signals";
-import type { DryRunResult, UserDetails, UserLoginView, UserView } from "../../../api/users/user_types.ts";
-import { momentLabel, stepLabel } from "../../app/login_state_labels.ts";
-import { Alert, EmptyState } from "../../components/alert.tsx";
+import type { UserDetails, UserView } from "../../../api/users/user_types.ts";
 import { BackendChoice, backendSummary, noBackendReason } from "../../components/backend_results.tsx";
 import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
-import { StateText } from "../../components/status.tsx";
 import { Expiry } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
-import { backendsOf, type TrialInput } from "./user_calls.ts";
+import { undoDeletion } from "./trash_calls.ts";
+import { backendsOf } from "./user_calls.ts";
 import type { UserPart } from "./user_page_model.ts";
 import { factorLabel } from "./user_states.tsx";
 
@@ -99,7 +97,7 @@ export function DeleteUserDialog(
   const chosen = useSignal<readonly string[] | null>(null);
   const { name, backends } = user;
   const remove = async () => {
-    const { receipt, user: left } = await calls.remove({
+    const { receipt, user: left, trashed } = await calls.remove({
       version: record.version,
       ...backendsOf(chosen.value),
     });
@@ -107,7 +105,11 @@ export function DeleteUserDialog(
       page.put(left);
       return page.said(t("users.deleted_there", { name }), receipt);
     }
-    models.toasts.show(`${t("users.deleted", { name })} ${backendSummary(receipt.entries, "removed")}`);
+    models.toasts.show(`${t("users.deleted", { name })} ${backendSummary(receipt.entries, "removed")}`, {
+      ...(trashed !== undefined && {
+        undo: () => undoDeletion(models, { target: user.target, id: trashed, name }),
+      }),
+    });
     models.router.go("/users");
   };
   const from = chosen.value ?? backends.map((backend) => backend.name);
@@ -125,6 +127,7 @@ export function DeleteUserDialog(
         </li>
         <UserConsequences user={user} />
       </ul>
+      {from.length === backends.length && <p>{t("users.trash_stays")}</p>}
       <BackendChoice backends={backends} chosen={chosen} />
     </ConfirmDialog>
   );
@@ -150,83 +153,5 @@ export function UserConsequences({ user: { record, login } }: { readonly user: U
       )}
       {conversations.length > 0 && <li>{t("users.delete_logins", { count: conversations.length })}</li>}
     </>
-  );
-}
-
-const TRIAL_ROWS: readonly FieldRow<TrialInput>[] = [
-  {
-    name: "password",
-    label: "users.password",
-    choices: ["right", "wrong", "empty"],
-    choiceLabel: (value) => t(`users.password_${value}`),
-  },
-  {
-    name: "appended",
-    label: "users.appended",
-    choices: [null, "push", "sms", "call"],
-    choiceLabel: (value) => value ?? t("common.none"),
-  },
-];
-
-export function TrialDialog(
-  { user, calls, login, onClose }: UserPart & { readonly login: UserLoginView; readonly onClose: () => void },
-) {
-  const { clients } = login;
-  const draft = useSignal<TrialInput>({ client: clients[0] ?? "", password: "right", appended: null });
-  /** The result with its input. It is hidden when the input changes. */
-  const tried = useSignal<{ readonly input: TrialInput; readonly trial: DryRunResult } | null>(null);
-  const play = async () => {
-    const input = draft.value;
-    tried.value = { input, trial: await calls.tryLogin(input) };
-    return "stay" as const;
-  };
-  const hasNone = clients.length === 0;
-  return (
-    <FormDialog
-      title={t("users.try_title", { name: user.name })}
-      submitLabel={t("users.try_login")}
-      cancelLabel={t("common.close")}
-      reason={hasNone ? t("common.clients_none") : undefined}
-      onSubmit={play}
-      onClose={onClose}
-      wide
-    >
-      <p class="quiet">{t("users.try_hint")}</p>
-      {hasNone && <EmptyState title={t("common.clients_none")} next={t("common.clients_none_next")} />}
-      <div class="people-fields">
-        <FormFields
-          prefix="trial"
-          draft={draft}
-          rows={[{ name: "client", label: "shell.client", choices: clients }, ...TRIAL_ROWS]}
-        />
-      </div>
-      {tried.value?.input === draft.value && <Outcome trial={tried.value.trial} />}
-    </FormDialog>
-  );
-}
-
-const TONES = { accept: "ok", reject: "bad", challenge: "challenge", sends: "wait" } as const;
-
-function Outcome({ trial }: { trial: DryRunResult }) {
-  const last = trial.steps.at(-1);
-  return (
-    <section role="status" aria-label={t("users.trial")}>
-      <Alert tone={TONES[trial.end]} icon={trial.end === "accept" ? "check" : "alert"}>
-        <strong>{t(`users.trial_${trial.end}`)}</strong>{" "}
-        {trial.because !== null && t(`users.because_${trial.because}`)}
-        {trial.end === "sends" && last !== undefined && last.then.join(", ")}
-        {trial.prompt !== null && <p class="mono small people-prompt">{trial.prompt}</p>}
-      </Alert>
-      <ol class="people-timeline">
-        {trial.steps.map((step) => (
-          <li key={step.row}>
-            <strong class="mono">{step.row}</strong>
-            <span class="small">{step.when.join(", ")}</span>
-            {step.then.length > 0 && <span class="quiet small">{`→ ${step.then.join(", ")}`}</span>}
-            <StateText words={{ ...momentLabel(step.to), label: stepLabel(step.to) }} />
-          </li>
-        ))}
-      </ol>
-    </section>
   );
 }

@@ -1,10 +1,8 @@
-// The factors of a user: phones, phone numbers, authenticator apps, the preferred factor; locks and limits; and open logins.
+// The authenticators of a user: phones, phone numbers, authenticator apps, and the default factor.
 
 import { type Signal, useSignal } from "@preact/signals";
 import type { Factor } from "../../../../radius/flow/context.ts";
 import type { PairingView } from "../../../api/users/user_types.ts";
-import { fullTimeText } from "../../app/format.ts";
-import { stateLabel } from "../../app/login_state_labels.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { Alert, EmptyState } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
@@ -13,10 +11,10 @@ import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { choicesOf } from "../../components/form_fields.tsx";
 import { lazy } from "../../components/lazy.tsx";
 import { Panel } from "../../components/page_layout.tsx";
-import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import type { FactorPart } from "./user_page_model.ts";
+import { LockNote } from "./user_locks.tsx";
 import { factorLabel } from "./user_states.tsx";
 
 const dialogs = () => import("./factor_dialogs.tsx");
@@ -35,7 +33,7 @@ export function UserFactorsTab(part: FactorPart) {
   const reason = permissionHint(models, "user_manager");
   const close = () => opened.value = null;
   return (
-    <Panel quiet title={t("users.factors")}>
+    <Panel quiet title={t("users.authenticators")}>
       <LockNote {...part} />
       <Unconfirmed {...part} reason={reason} />
       <div class="people-actions">
@@ -81,7 +79,7 @@ export function UserFactorsTab(part: FactorPart) {
           </ul>
         )}
       <Preference {...part} reason={reason} />
-      <OpenLogins {...part} />
+      <RememberedDevices {...part} reason={reason} />
       {opened.value === "invite" && <InvitePhoneDialog {...part} onClose={close} />}
       {opened.value === "number" && <NumberDialog {...part} onClose={close} />}
       {opened.value === "totp" && <TotpDialog {...part} onClose={close} />}
@@ -146,7 +144,7 @@ function Unconfirmed({ models, calls, page, login, reason }: FactorPart & { reas
 }
 
 /** The name, number or id of a factor. */
-function calledOf({ name, number, id }: PairingView): string {
+export function calledOf({ name, number, id }: PairingView): string {
   return name ?? number ?? id;
 }
 
@@ -192,53 +190,6 @@ function RevokeDialog({ user: { name }, calls, page, pairing: { id, kind }, onCl
   );
 }
 
-function LockNote(part: FactorPart) {
-  const { models, user, calls, page, login: { lock } } = part;
-  const reason = permissionHint(models, "user_manager");
-  const unlock = () =>
-    page.change({
-      call: calls.unlock,
-      done: t("users.unlocked", { name: user.name }),
-      failed: t("users.not_unlocked"),
-    });
-  return (
-    <>
-      {(lock.locked || lock.failures > 0) && (
-        <Alert tone={lock.locked ? "bad" : "wait"} icon="alert">
-          {lock.locked && <strong>{t(lock.hardLocked ? "users.locked_hard" : "users.locked_until")}</strong>}
-          {" "}
-          {lock.locked && !lock.hardLocked && <Time models={models} atMs={lock.lockedUntilMs} absolute />}
-          {" "}
-          {t("users.failures", { count: lock.failures })}{" "}
-          <Button small icon="lock-open" reason={reason} onClick={unlock}>{t("users.unlock")}</Button>
-        </Alert>
-      )}
-      <LimitNote {...part} reason={reason} />
-    </>
-  );
-}
-
-/** The reached limits with their end, and a button that resets both. */
-function LimitNote(
-  { user, calls, page, login: { lock }, reason }: FactorPart & { reason: string | undefined },
-) {
-  const { pushesBlockedUntilMs: pushes, sendsBlockedUntilMs: sends } = lock;
-  if (pushes === null && sends === null) return null;
-  const reset = () =>
-    page.change({
-      call: calls.resetLimits,
-      done: t("users.limits_reset", { name: user.name }),
-      failed: t("users.limits_not_reset"),
-    });
-  return (
-    <Alert tone="wait" icon="alert">
-      {pushes !== null && `${t("users.push_limit", { time: fullTimeText(pushes) })} `}
-      {sends !== null && `${t("users.message_limit", { time: fullTimeText(sends) })} `}
-      <Button small reason={reason} onClick={reset}>{t("users.reset_limits")}</Button>
-    </Alert>
-  );
-}
-
 function Preference({ calls, page, login, user, reason }: FactorPart & { reason: string | undefined }) {
   const kinds: Factor[] = [...new Set(login.pairings.map(({ kind }) => kind))];
   if (kinds.length < 2 && login.preferred === null) return null;
@@ -262,24 +213,27 @@ function Preference({ calls, page, login, user, reason }: FactorPart & { reason:
   );
 }
 
-function factorText(factor: Factor | null): string {
-  return factor === null ? t("users.no_preference") : factorLabel(factor);
-}
-
-function OpenLogins({ models, login: { conversations } }: FactorPart) {
-  if (conversations.length === 0) return null;
+/** The devices that a policy remembers, with the button that forgets them. */
+function RememberedDevices(
+  { calls, page, login: { rememberedDevices = 0 }, user: { name }, reason }: FactorPart & {
+    reason: string | undefined;
+  },
+) {
+  if (rememberedDevices === 0) return null;
+  const forget = () =>
+    page.change({
+      call: calls.forgetDevices,
+      done: t("users.remembered_forgotten", { name }),
+      failed: t("users.remembered_not_forgotten"),
+    });
   return (
-    <div>
-      <h2>{t("users.open_logins")}</h2>
-      <ul class="people-list">
-        {conversations.map((view) => (
-          <li key={view.id}>
-            <a href={`/live?c=${encodeURIComponent(view.id)}`} class="mono">{view.client}</a>
-            <StateText words={stateLabel(view)} />
-            <Time models={models} atMs={view.startedMs} />
-          </li>
-        ))}
-      </ul>
+    <div class="people-actions">
+      <span>{t("users.remembered", { count: rememberedDevices })}</span>
+      <Button small reason={reason} onClick={forget}>{t("users.remembered_forget")}</Button>
     </div>
   );
+}
+
+function factorText(factor: Factor | null): string {
+  return factor === null ? t("users.no_preference") : factorLabel(factor);
 }

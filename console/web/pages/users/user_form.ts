@@ -2,6 +2,7 @@
 
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
 import type { DiffRow } from "../../components/diff_table.tsx";
+import { isObjectValue, valueText } from "./attribute_text.ts";
 
 /** An e-mail address or a phone number. `rest` contains its other sub-attributes. */
 export interface ContactEntry {
@@ -93,22 +94,6 @@ export function otherAttributes(attributes: JsonObject): { name: string; text: s
   });
 }
 
-/** Any value as one line. */
-export function valueText(value: JsonValue | undefined): string {
-  if (value === undefined || value === null) return "";
-  if (typeof value === "string") return value;
-  if (Array.isArray(value)) return value.map(valueText).filter((one) => one !== "").join(", ");
-  if (!isObjectValue(value)) return String(value);
-  const named = Object.entries(value).map(([name, one]) => [name, valueText(one)] as const)
-    .filter(([, text]) => text !== "");
-  const main = named.find(([name]) => name === "value");
-  if (main !== undefined) {
-    const type = named.find(([name]) => name === "type");
-    return type === undefined ? main[1] : `${main[1]} (${type[1]})`;
-  }
-  return named.map(([name, text]) => `${name}: ${text}`).join(", ");
-}
-
 export function isListField(name: keyof UserForm): name is ListFieldName {
   return (LIST_FIELDS as readonly string[]).includes(name);
 }
@@ -131,10 +116,6 @@ function entriesOf(value: JsonValue | undefined): ContactEntry[] {
 
 function textOf(value: JsonValue | undefined): string {
   return typeof value === "string" ? value : "";
-}
-
-export function isObjectValue(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The attributes with the changed fields. An empty field removes its attribute. Other attributes stay unchanged. */

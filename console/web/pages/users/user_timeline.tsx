@@ -67,15 +67,29 @@ function Entry({ models, entry }: Pick<UserPart, "models"> & { entry: TimelineEn
   const tone = action === "login.accepted" ? "ok" : action === "login.rejected" ? "bad" : "idle";
   const reason = reasonOf(entry);
   // The reason covers these details; the backends have their own tab.
-  const leftOut = new Set(["backends", ...reason === null ? [] : ["because", "by", "row"]]);
+  const leftOut = new Set([
+    "backends",
+    ...actor === "radius" ? ["client"] : [],
+    ...reason === null ? [] : ["because", "by", "row"],
+  ]);
   const shown = Object.fromEntries(Object.entries(details).filter(([name]) => !leftOut.has(name)));
   return (
     <li class={`tone-${tone}`}>
       <Time models={models} atMs={atMs} />
       <strong>{auditActionLabel(action)}</strong>
       <span class="quiet small">
-        {t("users.by")} <bdi class="mono">{actor}</bdi>
-        {source !== "" && <bdi class="mono">{` ${source}`}</bdi>}
+        {actor === "radius" && details.client !== undefined
+          ? (
+            <>
+              {t("shell.client")} <bdi class="mono">{details.client}</bdi>
+            </>
+          )
+          : (
+            <>
+              {t("users.by")} <bdi class="mono">{actor}</bdi>
+              {source !== "" && <bdi class="mono">{` ${source}`}</bdi>}
+            </>
+          )}
       </span>
       {reason !== null && <span class="small">{reason}</span>}
       <span class="small">

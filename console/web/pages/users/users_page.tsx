@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import type { UserPage, UserRow } from "../../../api/users/user_types.ts";
+import type { UserPage } from "../../../api/users/user_types.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import type { MessageKey } from "../../i18n/catalogue.ts";
 import { t } from "../../i18n/translate.ts";
@@ -11,17 +11,17 @@ import { useListSelection } from "../../app/selection.ts";
 import { fetchUsers } from "./user_calls.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { Button, ExportButton } from "../../components/button.tsx";
-import type { TableColumn } from "../../components/data_table.tsx";
 import { ListPage } from "../../components/list_page.tsx";
 import { Alert } from "../../components/alert.tsx";
 import { BulkBar } from "./bulk_bar.tsx";
-import { CreateUserDialog } from "./create_user_dialog.tsx";
-import { BackendMarks, factorLabel, userState } from "./user_states.tsx";
-import { StateText } from "../../components/status.tsx";
+import { userActions, userColumns } from "./user_columns.tsx";
 import { Icon } from "../../components/icons.tsx";
+import { lazy } from "../../components/lazy.tsx";
 import { readyValue } from "../../app/resource.ts";
 import { useShortcuts } from "../../app/shortcuts.ts";
 import { userHref } from "../../app/routes.ts";
+
+const CreateUserDialog = lazy(async () => (await import("./create_user_dialog.tsx")).CreateUserDialog);
 
 const STATUSES = ["active", "inactive", "locked"] as const;
 const SYNCS = ["present", "pending", "failed", "vanished", "differs", "absent"] as const;
@@ -40,6 +40,7 @@ export default function UsersPage({ models }: PageProps) {
   const { list, query } = useFilteredList<UserPage>(models, {
     filters: filterRows(null, []),
     fetch: (query) => fetchUsers(models, query),
+    isSorted: true,
   });
   const page = readyValue(list.state.value);
   // The select of targets stays and keeps its focus while the users of another target are fetched.
@@ -55,6 +56,9 @@ export default function UsersPage({ models }: PageProps) {
   return (
     <ListPage
       models={models}
+      name="users"
+      savedAs="users"
+      {...param("q") === "" ? { initialSort: "name" } : {}}
       title={t("shell.users")}
       texts={TEXTS}
       filters={filterRows(page, targets.current)}
@@ -62,12 +66,14 @@ export default function UsersPage({ models }: PageProps) {
       actions={<Actions {...{ models, query, target, reason, create }} />}
       emptyAction={<Button reason={reason} onClick={create}>{t("common.create_user")}</Button>}
       rows={({ rows }) => rows}
-      columns={columnsOf(page?.logsIn !== false)}
+      columns={userColumns({ models, logsIn: page?.logsIn !== false })}
       keyOf={({ name }) => name}
       hrefOf={({ name }) => userHref(name, target)}
+      actionsOf={userActions(target)}
       selection={selection}
-      note={({ rows, isCut, outside }) => (
+      note={({ rows, isCut, isUnsorted, outside }) => (
         <>
+          {isUnsorted && <Alert tone="wait">{t("users.unsorted")}</Alert>}
           {isCut && rows.length > 0 && <Alert tone="wait">{t("users.cut")}</Alert>}
           {outside.length > 0 && <Outside names={outside} />}
         </>
@@ -81,6 +87,7 @@ export default function UsersPage({ models }: PageProps) {
             q: param("q"),
             status: param("status"),
             enrolled: param("enrolled"),
+            inactive: param("inactive"),
             backend: param("backend"),
             sync: param("sync"),
           }}
@@ -119,6 +126,12 @@ function Actions({ models, query, target, reason, create }: ActionsProps) {
         texts={EXPORT}
         reason={reason}
       />
+      <a
+        class="button"
+        href={`/deleted-users${target === "" ? "" : `?target=${encodeURIComponent(target)}`}`}
+      >
+        {t("users.trash_open")}
+      </a>
       <a
         class="button"
         href={`/users/import${target === "" ? "" : `?target=${encodeURIComponent(target)}`}`}
@@ -161,6 +174,12 @@ function filterRows(page: UserPage | null, targets: readonly string[]): ListFilt
       options: page?.logsIn === false ? [] : ["yes", "no"],
       text: true,
     }),
+    choice({
+      name: "inactive",
+      label: t("users.inactive"),
+      options: page?.logsIn === false ? [] : ["30", "60", "90"],
+      text: true,
+    }),
     choice({ name: "backend", label: t("users.backend"), options: backends }),
     choice({
       name: "sync",
@@ -197,65 +216,4 @@ function choice({ name, label, options, text }: Choice): ListFilter {
     ...(options.length > 0 ? { control: "choice" } : {}),
     ...(text === true ? { text: (option) => t(`users.${name}_${option}` as MessageKey) } : {}),
   };
-}
-
-function columnsOf(logsIn: boolean): TableColumn<UserRow>[] {
-  const login: TableColumn<UserRow>[] = logsIn
-    ? [{
-      width: "150px",
-      label: t("users.factors"),
-      wideOnly: true,
-      cell: ({ factors, unverified }) =>
-        factors.length + unverified.length === 0 ? <span class="quiet">{t("common.none")}</span> : (
-          <>
-            {factors.map(factorLabel).join(", ")}
-            {unverified.length > 0 && (
-              <span class="quiet">
-                {factors.length > 0 ? ", " : ""}
-                {unverified.map((kind) => t("users.unverified_factor", { factor: factorLabel(kind) })).join(
-                  ", ",
-                )}
-              </span>
-            )}
-          </>
-        ),
-    }]
-    : [];
-  return [
-    {
-      label: t("common.user_name"),
-      cell: ({ name }) => <bdi class="cut">{name}</bdi>,
-    },
-    {
-      label: t("common.display_name"),
-      wideOnly: true,
-      cell: ({ displayName }) => <bdi class="cut" title={displayName}>{displayName}</bdi>,
-    },
-    {
-      label: t("users.mail"),
-      wideOnly: true,
-      width: "18%",
-      cell: ({ mail }) => <bdi class="mono cut" title={mail}>{mail}</bdi>,
-    },
-    {
-      width: "124px",
-      narrow: "116px",
-      label: t("common.status"),
-      cell: (row) => <StateText words={userState(row)} />,
-    },
-    ...login,
-    {
-      width: "84px",
-      label: t("shell.groups"),
-      number: true,
-      wideOnly: true,
-      cell: ({ groups }) => groups,
-    },
-    {
-      width: "130px",
-      label: t("common.backends"),
-      wideOnly: true,
-      cell: ({ backends }) => <BackendMarks marks={backends} />,
-    },
-  ];
 }

@@ -1,0 +1,72 @@
+// The error codes about RADIUS clients, reply attributes, directories and credentials, as rows of error_codes.ts.
+
+export interface ErrorRow {
+  readonly status: number;
+  readonly message: string;
+  /** The message of a response names the value or the backend, so it is shown as it is and has no translation. */
+  readonly isDetailed?: true;
+}
+
+export const CONNECTION_ERRORS = {
+  bad_address: { status: 400, message: "Not an IP address or a range such as 192.0.2.0/24." },
+  bad_affix: {
+    status: 400,
+    message:
+      "Not a domain or a realm. Enter it without backslash, @ and spaces, such as CORP or corp.example.",
+  },
+  bad_separator: {
+    status: 400,
+    message: "A separator is one punctuation mark. A hyphen, a letter, a digit or a space is not allowed.",
+  },
+  unknown_client: { status: 404, message: "No RADIUS client has this name." },
+  client_taken: { status: 409, message: "A RADIUS client with this name already exists." },
+  settings_client: { status: 409, message: "This client is defined in the settings file. Change it there." },
+  settings_replies: {
+    status: 409,
+    message: "The reply attributes of this group are defined in the settings file. Change them there.",
+  },
+  too_many_replies: { status: 409, message: "There are already 2,000 groups with reply attributes." },
+  bad_server: {
+    status: 400,
+    message: "Enter the server as host:port, such as 192.0.2.20:1812 or [2001:db8::1]:1812.",
+  },
+  no_server_secret: { status: 400, message: "Enter the shared secret of the first-factor server." },
+  unknown_policy: { status: 404, message: "This policy no longer exists." },
+  policies_too_large: {
+    status: 409,
+    message: "The policies are too large together. Name groups instead of single users.",
+  },
+  policies_lock_out_users: {
+    status: 409,
+    message: "With these policies, no user can sign in any more. Confirm this, or change the policies.",
+  },
+  policies_lock_out_admins: {
+    status: 409,
+    message:
+      "With these policies, no administrator who is also a user can sign in any more. Confirm this, or change the policies.",
+  },
+  too_many_clients: { status: 409, message: "There are already 2,000 RADIUS clients." },
+  bad_filter_name: { status: 400, message: "Enter a name of 1 to 64 characters." },
+  too_many_filters: {
+    status: 409,
+    message: "This list already has 20 saved filters. Remove one first.",
+  },
+  unknown_filter: { status: 404, message: "This saved filter does not exist any more." },
+  unknown_backend: { status: 404, message: "The directory has no connector with this name." },
+  bad_credential_name: {
+    status: 400,
+    message:
+      "The name of a credential has 1 to 64 characters: letters A to Z, digits, dots, hyphens and underscores.",
+  },
+  bad_credential_password: {
+    status: 400,
+    message: "The password of a credential has 12 to 1024 characters and no control characters.",
+  },
+  unknown_credential: { status: 404, message: "No credential has this name." },
+  settings_credential: {
+    status: 409,
+    message: "This credential is defined in the settings file. Change it there, and restart the server.",
+  },
+  credential_taken: { status: 409, message: "A credential with this name already exists." },
+  unknown_part: { status: 404, message: "This component can't be tested." },
+} as const satisfies Readonly<Record<string, ErrorRow>>;

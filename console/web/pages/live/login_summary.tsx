@@ -1,0 +1,175 @@
+// The summary of one login: the result and its reason, the evidence and the fix, and the facts with links.
+
+import type { IpLocation } from "../../../api/history/history.ts";
+import type { ConversationView } from "../../../../radius/ports.ts";
+import type { LoginDetails } from "../../../api/conversations/live_routes.ts";
+import type { Models } from "../../app/app_context.ts";
+import { fullTimeText, offsetText, spanText } from "../../app/format.ts";
+import { messageOrName, reasonText } from "../../app/login_state_labels.ts";
+import { userHref } from "../../app/routes.ts";
+import { locationText } from "../../components/location.tsx";
+import { InlineIcon } from "../../components/inline_icon.tsx";
+import { TimeLeft } from "../../components/time.tsx";
+import { t } from "../../i18n/translate.ts";
+import { ExplanationFix, SimilarUserText } from "./explanation_text.tsx";
+import { clientText, isConfiguredClient } from "./client_text.ts";
+
+interface SummaryProps {
+  readonly models: Models;
+  readonly view: ConversationView;
+  /** `null` until it is fetched. */
+  readonly details: LoginDetails | null;
+}
+
+/** Why the login ended, or what it waits for, in one sentence. */
+export function LoginReason({ models, view, details }: SummaryProps) {
+  if (view.outcome === null) {
+    return (
+      <TimeLeft
+        startMs={view.startedMs}
+        deadlineMs={view.deadlineMs}
+        nowMs={models.clock.nowMs.value}
+        label={t("live.time_left")}
+      />
+    );
+  }
+  const explanation = details?.explanation ?? null;
+  if (explanation !== null) return <p class="explain">{reasonText(explanation)}</p>;
+  const last = view.moments.at(-1);
+  if (view.outcome !== "accepted" || last === undefined) return null;
+  return <p class="explain">{messageOrName(`explain.row_${last.row}`, last.row)}</p>;
+}
+
+export function LoginSummary({ models, view, details }: SummaryProps) {
+  const explanation = view.outcome === null ? null : details?.explanation ?? null;
+  const similar = details?.similar ?? null;
+  return (
+    <>
+      <Evidence view={view} isPasswordRight={explanation?.values.passwordRight === 1} />
+      {explanation !== null && (
+        <div class="verdict">
+          <ExplanationFix explanation={explanation} similar={similar} />
+        </div>
+      )}
+      {explanation === null && similar !== null && (
+        <div class="verdict">
+          <SimilarUserText similar={similar} client={view.client} />
+        </div>
+      )}
+      <Facts
+        models={models}
+        view={view}
+        node={details?.node ?? null}
+        location={details?.location ?? null}
+      />
+    </>
+  );
+}
+
+/** The events that led to the result, without the last one, which the reason describes. */
+const MAX_EVIDENCE = 5;
+
+function Evidence({ view, isPasswordRight }: { view: ConversationView; isPasswordRight: boolean }) {
+  const moments = (view.outcome === null ? view.moments : view.moments.slice(0, -1))
+    .filter(({ row }) => row !== "no_first_factor").slice(-MAX_EVIDENCE);
+  if (moments.length === 0 && !isPasswordRight) return null;
+  return (
+    <section aria-label={t("live.evidence")}>
+      <h3>{t("live.evidence")}</h3>
+      <ul class="evidence">
+        {isPasswordRight && (
+          <li>
+            <span class="at">
+              <InlineIcon name="check" />
+            </span>
+            {t("live.password_right")}
+          </li>
+        )}
+        {moments.map(({ atMs, row }, at) => (
+          <li key={at}>
+            <span class="at mono">{offsetText(atMs - view.startedMs)}</span>
+            {messageOrName(`explain.row_${row}`, row)}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+interface FactsProps {
+  readonly models: Models;
+  readonly view: ConversationView;
+  /** The node that handles the login; `null` while there is one node. */
+  readonly node: string | null;
+  /** Where the caller is; `null` if it is unknown. */
+  readonly location: IpLocation | null;
+}
+
+function Facts({ models, view, node, location }: FactsProps) {
+  const { user, client, source, place, target, factor, phone, startedMs, updatedMs, outcome } = view;
+  return (
+    <dl class="facts">
+      <dt>{t("live.user")}</dt>
+      <dd>
+        {user === "" ? t("live.no_name") : (
+          <a href={userHref(user, target)}>
+            <bdi>{user}</bdi>
+          </a>
+        )}
+      </dd>
+      <dt>{t("live.client")}</dt>
+      <dd>
+        {isConfiguredClient(client)
+          ? (
+            <a href={`/clients/${encodeURIComponent(client)}`}>
+              <bdi>{client}</bdi>
+            </a>
+          )
+          : clientText(client)}
+      </dd>
+      <dt>{t("live.client_address")}</dt>
+      <dd>
+        <AddressLink models={models} address={source} />
+      </dd>
+      {place !== "" && <dt>{t("live.caller")}</dt>}
+      {place !== "" && (
+        <dd>
+          <AddressLink models={models} address={place} />
+        </dd>
+      )}
+      {location !== null && <dt>{t("live.location")}</dt>}
+      {location !== null && <dd>{locationText(location)}</dd>}
+      {target !== undefined && <dt>{t("live.target")}</dt>}
+      {target !== undefined && (
+        <dd>
+          <a href={`/targets/${encodeURIComponent(target)}`}>
+            <bdi>{target}</bdi>
+          </a>
+        </dd>
+      )}
+      <dt>{t("live.factor")}</dt>
+      <dd>
+        {t(`live.factor_${factor ?? (outcome === null ? "none" : "not_passed")}`)}
+        {phone !== undefined && <bdi>{` · ${phone}`}</bdi>}
+      </dd>
+      {node !== null && <dt>{t("live.node")}</dt>}
+      {node !== null && <dd>{node}</dd>}
+      <dt>{t("live.started")}</dt>
+      <dd>{fullTimeText(startedMs)}</dd>
+      {outcome !== null && <dt>{t("live.took")}</dt>}
+      {outcome !== null && <dd>{spanText(updatedMs - startedMs)}</dd>}
+    </dl>
+  );
+}
+
+/** An address that filters the list by itself. The inspector stays open. */
+function AddressLink({ models: { router }, address }: { models: Models; address: string }) {
+  const query = new URLSearchParams({ q: address });
+  const chosen = router.param("c");
+  if (chosen !== "") query.set("c", chosen);
+  return (
+    <a class="mono" href={`/live?${query}`} title={t("common.only", { value: address })}>
+      <bdi>{address}</bdi>
+    </a>
+  );
+}

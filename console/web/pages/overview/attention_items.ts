@@ -1,0 +1,132 @@
+// What needs attention, most urgent first: system status, connectors, locked users, clients with many rejections, and the setup.
+
+import type { ClientFigures } from "../../../api/charts/chart_series.ts";
+import type { FirstStep } from "../../../api/onboarding/onboarding.ts";
+import type { OverviewCounts } from "../../../api/overview/overview_types.ts";
+import type { HealthPart } from "../../../api/targets/target_types.ts";
+import { userHref } from "../../app/routes.ts";
+import { t } from "../../i18n/translate.ts";
+
+export interface AttentionItem {
+  readonly id: string;
+  readonly tone: "bad" | "wait" | "idle";
+  readonly text: string;
+  readonly href: string;
+  /** The label of the link. */
+  readonly action: string;
+}
+
+/** A client with fewer sign-ins has no rate. */
+const MIN_SIGN_INS = 10;
+const HIGH_REJECT_RATE = 0.3;
+const RANK = { bad: 0, wait: 1, idle: 2 } as const;
+
+export interface AttentionSources {
+  readonly counts: OverviewCounts | null;
+  readonly parts: readonly HealthPart[];
+  readonly clients: readonly ClientFigures[];
+  readonly firstSteps: readonly FirstStep[] | null;
+  /** The period of `clients`, as the History page reads it. */
+  readonly from: string;
+}
+
+export function attentionItems(
+  { counts, parts, clients, firstSteps, from }: AttentionSources,
+): AttentionItem[] {
+  const items = [
+    ...parts.flatMap(ofPart),
+    ...(counts === null ? [] : [...syncItems(counts), ...lockedItems(counts)]),
+    ...clients.flatMap((client) => ofClient(client, from)),
+    ...(firstSteps ?? []).flatMap(ofStep),
+  ];
+  return items.sort((a, b) => RANK[a.tone] - RANK[b.tone]);
+}
+
+/** Connectors and their pending writes are listed with the sync problems. */
+function ofPart({ id, kind, name, state, figure, limit, detail, note }: HealthPart): AttentionItem[] {
+  if (state !== "bad" && state !== "warning") return [];
+  if (kind === "backend" || kind === "outbox") return [];
+  const tone = state === "bad" ? "bad" : "wait";
+  const count = figure ?? 0;
+  const common = { id: `part:${id}`, tone, href: "/health", action: t("overview.open_status") } as const;
+  if (note !== undefined) return [{ ...common, text: t(`overview.note_${note}`, { name }) }];
+  if (kind === "unsigned") {
+    const href = `/clients/${encodeURIComponent(name)}`;
+    return [{
+      ...common,
+      href,
+      action: t("overview.open_client"),
+      text: t("overview.part_unsigned", { name }),
+    }];
+  }
+  if (kind === "certificate") {
+    return [{
+      ...common,
+      text: count < 0 ? t("overview.part_expired") : t("overview.part_certificate", { count }),
+    }];
+  }
+  if (kind === "store") {
+    return [{
+      ...common,
+      text: state === "bad" ? t("overview.part_store") : t("overview.part_slow", { count }),
+    }];
+  }
+  if (kind === "sends" || kind === "client_sends" || kind === "failures" || kind === "locks") {
+    return [{ ...common, text: t(`overview.part_${kind}`, { count, limit: limit ?? 0, name }) }];
+  }
+  return [{ ...common, text: t(`overview.part_${kind}`, { name, detail }) }];
+}
+
+function syncItems({ sync }: OverviewCounts): AttentionItem[] {
+  return (sync?.items ?? []).map(({ target, backend, failedWrites: count, detail }) => ({
+    id: `sync:${target}/${backend}`,
+    tone: "bad",
+    text: detail === ""
+      ? t("overview.failed_writes", { count, backend, target })
+      : t("overview.connector_fails", { backend, target, detail }),
+    href: `/targets/${encodeURIComponent(target)}`,
+    action: t("overview.open_directory"),
+  }));
+}
+
+function lockedItems({ locked }: OverviewCounts): AttentionItem[] {
+  if (locked === null || locked.count === 0) return [];
+  const [first] = locked.names;
+  const isOne = locked.count === 1 && first !== undefined;
+  return [{
+    id: "locked",
+    tone: "wait",
+    text: t("overview.locked_users", { count: locked.count, names: locked.names.join(", ") }),
+    href: isOne ? userHref(first) : "/users?status=locked",
+    action: t(isOne ? "overview.open_user" : "overview.open_users"),
+  }];
+}
+
+function ofClient({ client, total, rejected }: ClientFigures, from: string): AttentionItem[] {
+  if (total < MIN_SIGN_INS || rejected / total < HIGH_REJECT_RATE) return [];
+  const filter = new URLSearchParams({ client, outcome: "rejected", from });
+  return [{
+    id: `client:${client}`,
+    tone: "wait",
+    text: t("overview.client_rejects", { client, rejected, total }),
+    href: `/history?${filter}`,
+    action: t("overview.open_rejected"),
+  }];
+}
+
+const STEP_HREFS = {
+  client: "/first-run?step=client",
+  target: "/first-run?step=target",
+  login: "/live?step=login",
+} as const;
+
+function ofStep({ name, state }: FirstStep): AttentionItem[] {
+  if (state !== "open") return [];
+  return [{
+    id: `step:${name}`,
+    tone: "idle",
+    text: t(`overview.step_${name}`),
+    href: STEP_HREFS[name],
+    action: t("overview.open_step"),
+  }];
+}

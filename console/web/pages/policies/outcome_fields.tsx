@@ -1,0 +1,99 @@
+// The outcome of a policy in the editor.
+
+import type { Signal } from "@preact/signals";
+import { type Factor, FACTOR_ORDER } from "../../../../radius/flow/context.ts";
+import { MAX_REMEMBER_HOURS, POLICY_FACTORS, type PolicyFactor } from "../../../../radius/policy/policy.ts";
+import { Checkbox } from "../../components/field.tsx";
+import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
+import { t } from "../../i18n/translate.ts";
+import type { PolicyDraft } from "./policy_form.ts";
+
+interface OutcomeProps {
+  readonly draft: Signal<PolicyDraft>;
+  /** The factors that the settings enable. */
+  readonly factors: readonly Factor[];
+}
+
+type Row = FieldRow<PolicyDraft>;
+
+const KIND: Row = {
+  name: "kind",
+  label: "policies.outcome",
+  choices: ["challenge", "bypass", "deny"],
+  choiceLabel: (kind) => t(`policies.kind_${kind}`),
+};
+const RULE: Row = {
+  name: "factorRule",
+  label: "policies.factors",
+  choices: ["settings", "some", "one"],
+  choiceLabel: (rule) => t(`policies.factors_${rule}`),
+};
+const ENROLMENT: Row = {
+  name: "enrolment",
+  label: "policies.enrolment",
+  choices: ["settings", "never", "after_first_factor", "always"],
+  choiceLabel: (rule) => t(`policies.enrolment_${rule}`),
+};
+const REMEMBER: Row = {
+  name: "rememberHours",
+  label: "policies.remember",
+  hint: "policies.remember_hint",
+  input: { type: "number", min: 1, max: MAX_REMEMBER_HOURS, inputMode: "numeric" },
+};
+const TRUST: Row = { name: "clientChecksPassword", label: "policies.trust_client" };
+const ATTRIBUTES: Row = {
+  name: "attributes",
+  label: "policies.attributes",
+  hint: "policies.attributes_hint",
+  lines: 2,
+  input: { placeholder: "Filter-Id = contractors" },
+};
+
+export function OutcomeFields({ draft, factors }: OutcomeProps) {
+  const { kind, factorRule, rememberHours } = draft.value;
+  const required: Row = {
+    name: "requiredFactor",
+    label: "policies.required",
+    choices: FACTOR_ORDER.filter((factor) => factors.includes(factor)),
+    choiceLabel: (factor) => t(`policies.required_${factor}`),
+  };
+  const mayTrust = kind === "bypass" || (kind === "challenge" && rememberHours.trim() !== "");
+  const fields = (rows: readonly Row[]) => <FormFields prefix="policy" draft={draft} rows={rows} />;
+  return (
+    <fieldset class="policy-part">
+      <legend>{t("policies.outcome_legend")}</legend>
+      {fields([KIND])}
+      {kind === "challenge" && fields([RULE])}
+      {kind === "challenge" && factorRule === "one" && fields([required])}
+      {kind === "challenge" && factorRule === "some" && <AllowedFactors draft={draft} factors={factors} />}
+      {kind === "challenge" && fields([ENROLMENT, REMEMBER])}
+      {mayTrust && fields([TRUST])}
+      {mayTrust && <p class="quiet small">{t("policies.trust_hint")}</p>}
+      {kind !== "deny" && fields([ATTRIBUTES])}
+    </fieldset>
+  );
+}
+
+function AllowedFactors({ draft, factors }: OutcomeProps) {
+  const chosen = draft.value.factors;
+  const offered = POLICY_FACTORS.filter((factor) =>
+    factor === "recovery" || factors.includes(factor) || chosen.includes(factor)
+  );
+  const toggle = (factor: PolicyFactor, checked: boolean) => {
+    const next = POLICY_FACTORS.filter((one) => one === factor ? checked : chosen.includes(one));
+    draft.value = { ...draft.value, factors: next };
+  };
+  return (
+    <fieldset class="policy-checks">
+      <legend>{t("policies.allowed")}</legend>
+      {offered.map((factor) => (
+        <Checkbox
+          key={factor}
+          label={t(`policies.factor_${factor}`)}
+          checked={chosen.includes(factor)}
+          onChange={(checked) => toggle(factor, checked)}
+        />
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,119 @@
+// The policies in the order in which they are tried, with their editor, and what they would do.
+
+import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import type { Policy } from "../../../../radius/policy/policy.ts";
+import type { PolicyPage } from "../../../api/policies/policy_types.ts";
+import type { Models, PageProps } from "../../app/app_context.ts";
+import { useResource } from "../../app/resource.ts";
+import { permissionHint } from "../../app/session_model.ts";
+import { EmptyState, Fetched } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
+import { Icon } from "../../components/icons.tsx";
+import { auditHref, PageBar } from "../../components/page_layout.tsx";
+import { t } from "../../i18n/translate.ts";
+import { LockoutDialog, type PolicyChanges, usePolicyChanges } from "./policy_changes.tsx";
+import { PolicyDialog } from "./policy_dialog.tsx";
+import { EvaluationPanel } from "./policy_evaluation.tsx";
+import { createPolicyCalls, type PolicyCalls, toContent } from "./policy_form.ts";
+import { RemovePolicyDialog } from "./remove_policy.tsx";
+import { PolicyItem } from "./policy_item.tsx";
+
+/** The dialog that is open: the editor of a policy (`null`: of a new one), or the removal of a policy. */
+type OpenDialog = { readonly edits: Policy | null } | { readonly removes: Policy };
+
+export default function PoliciesPage({ models }: PageProps) {
+  const calls = useMemo(() => createPolicyCalls(models), []);
+  const list = useResource(models, { fetch: calls.read, inputs: [] });
+  const changes = usePolicyChanges(models, list);
+  const open = useSignal<OpenDialog | null>(null);
+  const reason = permissionHint(models, "owner");
+  const close = () => open.value = null;
+  return (
+    <main class="page" id="page">
+      <PageBar title={t("shell.policies")}>
+        <a class="button" href={auditHref("policy:")}>
+          <Icon name="scroll-text" size={14} />
+          {t("shell.audit")}
+        </a>
+        <Button kind="primary" icon="plus" reason={reason} onClick={() => open.value = { edits: null }}>
+          {t("policies.add")}
+        </Button>
+      </PageBar>
+      <Fetched resource={list} rows={4}>
+        {(page) => (
+          <>
+            <PolicyRows {...{ models, page, calls, changes, reason }} onOpen={(next) => open.value = next} />
+            <EvaluationPanel models={models} page={page} calls={calls} />
+            {open.value !== null && "edits" in open.value && (
+              <PolicyDialog {...{ models, page, calls, changes }} policy={open.value.edits} onClose={close} />
+            )}
+            {open.value !== null && "removes" in open.value && (
+              <RemovePolicyDialog {...{ page, calls, changes }} policy={open.value.removes} onClose={close} />
+            )}
+          </>
+        )}
+      </Fetched>
+      <LockoutDialog changes={changes} />
+    </main>
+  );
+}
+
+interface RowsProps {
+  readonly models: Models;
+  readonly page: PolicyPage;
+  readonly calls: PolicyCalls;
+  readonly changes: PolicyChanges;
+  /** Why the policies cannot be changed. */
+  readonly reason: string | undefined;
+  readonly onOpen: (next: OpenDialog) => void;
+}
+
+function PolicyRows({ models, page, calls, changes, reason, onOpen }: RowsProps) {
+  const { policies } = page;
+  if (policies.length === 0) {
+    return <EmptyState title={t("policies.none")} next={t("policies.none_next")} />;
+  }
+  const move = async (policy: Policy, step: -1 | 1) => {
+    const ids = policies.map(({ id }) => id);
+    const at = ids.indexOf(policy.id);
+    ids.splice(at, 1);
+    ids.splice(at + step, 0, policy.id);
+    const done = t("policies.moved", { name: policy.name, position: at + step + 1 });
+    await changes.saveQuietly((basis) => calls.order(ids, basis), done);
+    focusMove(policy, step);
+  };
+  const enable = (policy: Policy, enabled: boolean) => {
+    const done = t(enabled ? "policies.turned_on" : "policies.turned_off", { name: policy.name });
+    const content = { ...toContent(policy), enabled };
+    return changes.saveQuietly((basis) => calls.change(policy.id, content, basis), done);
+  };
+  return (
+    <section class="panel policies" aria-label={t("policies.order")}>
+      <p class="quiet">{t("policies.order_hint")}</p>
+      <ol class="policy-list">
+        {policies.map((policy, at) => (
+          <PolicyItem
+            key={policy.id}
+            {...{ policy, reason }}
+            position={{ at, count: policies.length }}
+            unchecked={page.uncheckedClients}
+            onMove={(step) => void move(policy, step)}
+            onEnable={(enabled) => void enable(policy, enabled)}
+            onEdit={() => onOpen({ edits: policy })}
+            onRemove={() => onOpen({ removes: policy })}
+          />
+        ))}
+      </ol>
+      <p class="policy-rest">{t("policies.otherwise")}</p>
+      <p class="unseen" role="status">{models.session.hasRole("owner") ? "" : reason}</p>
+    </section>
+  );
+}
+
+/** Keeps the focus at the moved policy. At an end of the list, the button is disabled, so the other one gets it. */
+function focusMove({ id }: Policy, step: -1 | 1): void {
+  const buttons = document.querySelectorAll<HTMLButtonElement>(`[data-policy="${id}"] [data-step]`);
+  const wanted = [...buttons].find((one) => one.dataset.step === String(step) && !one.disabled);
+  (wanted ?? [...buttons].find((one) => !one.disabled))?.focus();
+}

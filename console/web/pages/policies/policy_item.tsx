@@ -1,0 +1,118 @@
+// One policy in the list: its sentence, its warnings, and its buttons.
+
+import type { Policy } from "../../../../radius/policy/policy.ts";
+import { Button } from "../../components/button.tsx";
+import { Icon } from "../../components/icons.tsx";
+import { Alert } from "../../components/alert.tsx";
+import { t } from "../../i18n/translate.ts";
+import { conditionTexts, outcomeText, uncheckedClients } from "./policy_text.ts";
+
+interface ItemProps {
+  readonly policy: Policy;
+  readonly position: { readonly at: number; readonly count: number };
+  /** Clients whose passwords the gateway does not check. */
+  readonly unchecked: readonly string[];
+  /** Why the policy cannot be changed. */
+  readonly reason: string | undefined;
+  readonly onMove: (step: -1 | 1) => void;
+  readonly onEnable: (enabled: boolean) => void;
+  readonly onEdit: () => void;
+  readonly onRemove: () => void;
+}
+
+const TONES = { deny: "bad", bypass: "wait", challenge: "ok" } as const;
+
+export function PolicyItem(props: ItemProps) {
+  const { policy, unchecked, reason, onEnable, onEdit, onRemove } = props;
+  const { id, name, enabled } = policy;
+  return (
+    <li class="policy" data-policy={id} data-off={enabled ? undefined : ""}>
+      <div class="policy-main">
+        <strong class="policy-name">
+          <bdi>{name}</bdi>
+          {!enabled && <span class="chip tone-idle">{t("policies.off")}</span>}
+        </strong>
+        <p class="policy-sentence">
+          <PolicySentence policy={policy} />
+        </p>
+        <PolicyWarning policy={policy} unchecked={unchecked} />
+      </div>
+      <div class="policy-actions">
+        <MoveButtons {...props} />
+        <Button
+          small
+          of={name}
+          reason={reason}
+          onClick={() => onEnable(!enabled)}
+        >
+          {t(enabled ? "policies.turn_off" : "policies.turn_on")}
+        </Button>
+        <Button small icon="pencil" of={name} reason={reason} onClick={onEdit}>{t("policies.edit")}</Button>
+        <Button small icon="trash-2" of={name} reason={reason} onClick={onRemove}>
+          {t("policies.remove")}
+        </Button>
+      </div>
+    </li>
+  );
+}
+
+function MoveButtons({ policy: { name }, position: { at, count }, reason, onMove }: ItemProps) {
+  return (
+    <>
+      {([-1, 1] as const).map((step) => {
+        const label = t(step < 0 ? "policies.move_up" : "policies.move_down", { name });
+        return (
+          <button
+            key={step}
+            type="button"
+            class="button button-small policy-move"
+            data-step={step}
+            aria-label={label}
+            title={reason ?? label}
+            disabled={reason !== undefined || (step < 0 ? at === 0 : at === count - 1)}
+            onClick={() => onMove(step)}
+          >
+            <Icon name="chevron-down" size={14} />
+          </button>
+        );
+      })}
+    </>
+  );
+}
+
+/** "If group is Contractors and network is not 10.0.0.0/8 → require an approval on the phone" */
+export function PolicySentence({ policy: { conditions, outcome } }: {
+  policy: Pick<Policy, "conditions" | "outcome">;
+}) {
+  const texts = conditionTexts(conditions);
+  return (
+    <>
+      {texts.length === 0 ? t("policies.if_any") : t("policies.if")}{" "}
+      {texts.map(({ name, text }, at) => (
+        <span key={name}>
+          {at > 0 && t("policies.and")}
+          <bdi class="policy-condition">{text}</bdi>
+        </span>
+      ))} <Icon name="arrow-left" size={14} />
+      <span class="unseen">{t("policies.then")}</span>{" "}
+      <strong class={`tone-${TONES[outcome.kind]}`}>{outcomeText(outcome)}</strong>
+    </>
+  );
+}
+
+/** Clients at which a second factor is not asked although the gateway does not check the password, and the opposite. */
+export function PolicyWarning({ policy, unchecked }: {
+  policy: Pick<Policy, "conditions" | "outcome">;
+  unchecked: readonly string[];
+}) {
+  const clients = uncheckedClients(policy, unchecked);
+  const { outcome } = policy;
+  if (outcome.kind === "deny" || clients.length === 0) return null;
+  const isTrusted = outcome.clientChecksPassword === true;
+  const names = clients.slice(0, 4).join(", ") + (clients.length > 4 ? " …" : "");
+  return (
+    <Alert tone="wait">
+      {t(isTrusted ? "policies.warn_trusted" : "policies.warn_unchecked", { names })}
+    </Alert>
+  );
+}

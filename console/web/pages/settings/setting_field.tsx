@@ -1,0 +1,140 @@
+// One setting of the form: its label, help and control, where its value comes from, and why it cannot be saved.
+
+import { Icon } from "../../components/icons.tsx";
+import { Button } from "../../components/button.tsx";
+import { Time } from "../../components/time.tsx";
+import type { Models } from "../../app/app_context.ts";
+import { t } from "../../i18n/translate.ts";
+import { SettingInput } from "./setting_controls.tsx";
+import {
+  isEdited,
+  savedDraft,
+  sentenceText,
+  settingHelp,
+  settingName,
+  settingValueText,
+  shownDraft,
+} from "./setting_form.ts";
+import type { SettingsModel } from "./settings_model.ts";
+import type { Setting } from "./setting_types.ts";
+
+export interface SettingFieldProps {
+  readonly models: Models;
+  readonly model: SettingsModel;
+  readonly setting: Setting;
+  /** The settings file; `null`: there is none. */
+  readonly file: string | null;
+  /** The administrator lacks the role to change settings. */
+  readonly isReadOnly: boolean;
+}
+
+export function SettingField(props: SettingFieldProps) {
+  const { models, model, setting, file, isReadOnly } = props;
+  const { key } = setting;
+  const draft = model.draft.value;
+  const isChanged = isEdited(setting, draft);
+  const problem = model.problems.value.get(key) ?? setting.problem;
+  const warning = model.warningOf(key);
+  const isFixed = setting.locked !== null || isReadOnly;
+  const ids = { help: `${key}-help`, problem: `${key}-problem` };
+  return (
+    <div class="setting" id={key} data-edited={isChanged ? "" : undefined}>
+      <div class="setting-about">
+        {isFixed || setting.control.kind === "choices"
+          ? <strong id={`${key}-input-label`}>{settingName(setting)}</strong>
+          : <label id={`${key}-input-label`} for={`${key}-input`}>{settingName(setting)}</label>}
+        <span class="hint" id={ids.help}>{settingHelp(setting)}</span>
+      </div>
+      <div class="setting-value">
+        {isFixed ? <FixedValue setting={setting} /> : (
+          <SettingInput
+            key={model.resets.value}
+            setting={setting}
+            id={`${key}-input`}
+            value={shownDraft(setting, draft)}
+            isEdited={isChanged}
+            isInvalid={problem !== null}
+            describedBy={problem === null ? ids.help : `${ids.problem} ${ids.help}`}
+            onChange={(value) => model.edit(setting, value)}
+          />
+        )}
+        {problem !== null && (
+          <span class="problem" id={ids.problem}>
+            <Icon name="line-alert" size={14} />
+            {sentenceText(problem)}
+          </span>
+        )}
+        {warning !== null && !isChanged && (
+          <span class="setting-warning">
+            <Icon name="line-alert" size={14} />
+            {sentenceText(warning)}
+          </span>
+        )}
+        <Source {...{ models, model, setting, file, isChanged, isFixed }} />
+      </div>
+    </div>
+  );
+}
+
+/** A value that cannot be changed here is text, not a disabled control. */
+function FixedValue({ setting }: { setting: Setting }) {
+  if (setting.isSecret) {
+    return <span>{t(setting.isSet ? "settings.secret_set" : "settings.secret_unset")}</span>;
+  }
+  const text = settingValueText(setting, setting.value);
+  const isVerbatim = ["text", "list", "attributes"].includes(setting.control.kind);
+  return text === null
+    ? <span class="quiet">{t("common.none")}</span>
+    : <bdi class={isVerbatim ? "mono wrap" : "wrap"}>{text}</bdi>;
+}
+
+interface SourceProps extends Omit<SettingFieldProps, "isReadOnly"> {
+  readonly isChanged: boolean;
+  readonly isFixed: boolean;
+}
+
+/** Where the value comes from, and the way back to the saved value or the default. */
+function Source({ models, model, setting, file, isChanged, isFixed }: SourceProps) {
+  const label = settingName(setting);
+  if (isChanged) {
+    const isReset = model.draft.value.get(setting.key) === null;
+    return (
+      <span class="setting-source">
+        <span class="chip tone-wait">{t(isReset ? "settings.unsaved_reset" : "settings.unsaved")}</span>
+        <Button small kind="plain" of={label} onClick={() => model.edit(setting, savedDraft(setting))}>
+          {t("settings.revert")}
+        </Button>
+      </span>
+    );
+  }
+  return (
+    <span class="setting-source quiet">
+      {setting.locked === "restart" && <span>{t("settings.locked_restart")}</span>}
+      {setting.source === "file" && (
+        <span>
+          {t("settings.locked_file")} <bdi class="mono wrap">{file ?? t("settings.file")}</bdi>
+        </span>
+      )}
+      {setting.source === "default" && !setting.isSecret && <span>{t("settings.source_default")}</span>}
+      {setting.source === "console" && (
+        <>
+          <Changed models={models} setting={setting} />
+          {!isFixed && (
+            <Button small kind="plain" of={label} onClick={() => model.edit(setting, null)}>
+              {t("settings.reset")}
+            </Button>
+          )}
+        </>
+      )}
+    </span>
+  );
+}
+
+function Changed({ models, setting: { changed } }: { models: Models; setting: Setting }) {
+  if (changed === null) return <span>{t("settings.source_console")}</span>;
+  return (
+    <span>
+      {t("settings.changed_by", { name: changed.by })} <Time models={models} atMs={changed.atMs} />
+    </span>
+  );
+}

@@ -1,0 +1,263 @@
+// The settings of a directory as forms edit them: its table as in the settings file, and the drafts of its connectors. Pure functions.
+
+import type { MessageKey } from "../../i18n/catalogue.ts";
+import { t } from "../../i18n/translate.ts";
+
+type PlainValue = string | number | boolean | readonly string[];
+/** A connector as in the settings file. A secret that is stored is absent. */
+export type ConnectorTable = Readonly<Record<string, PlainValue | Readonly<Record<string, string>>>>;
+/** A directory as in the settings file. */
+export interface DirectoryTable {
+  readonly page_size?: number;
+  readonly max_drop_percent?: number;
+  readonly mapping?: {
+    readonly user?: Readonly<Record<string, string>>;
+    readonly group?: Readonly<Record<string, string>>;
+  };
+  /** In order. Absent: one embedded store. */
+  readonly backends?: Readonly<Record<string, ConnectorTable>>;
+}
+
+export type ConnectorKind = "store" | "ldap" | "scim";
+
+/** What a new connector can be. A preset fills in what such servers have in common. */
+export const CONNECTOR_PRESETS = {
+  openldap: {
+    kind: "ldap",
+    name: "ldap",
+    values: { schema: "openldap" },
+    examples: {
+      url: "ldap://ldap.example.com:389",
+      bind_dn: "cn=countersign,dc=example,dc=com",
+      users_dn: "ou=people,dc=example,dc=com",
+      groups_dn: "ou=groups,dc=example,dc=com",
+    },
+  },
+  active_directory: {
+    kind: "ldap",
+    name: "ad",
+    values: { schema: "active_directory" },
+    examples: {
+      url: "ldaps://dc1.example.com:636",
+      bind_dn: "CN=Countersign,CN=Users,DC=example,DC=com",
+      users_dn: "CN=Users,DC=example,DC=com",
+      groups_dn: "OU=Groups,DC=example,DC=com",
+    },
+  },
+  scim: {
+    kind: "scim",
+    name: "scim",
+    values: {},
+    examples: { url: "https://saas.example.com/scim/v2" },
+  },
+  store: { kind: "store", name: "local", values: {}, examples: {} },
+} as const satisfies Record<string, {
+  kind: ConnectorKind;
+  name: string;
+  values: Readonly<Record<string, PlainValue>>;
+  examples: Readonly<Record<string, string>>;
+}>;
+export type PresetName = keyof typeof CONNECTOR_PRESETS;
+export const PRESET_NAMES = Object.keys(CONNECTOR_PRESETS) as readonly PresetName[];
+
+/** The preset that a stored connector belongs to. */
+export function connectorPreset({ kind, schema }: ConnectorTable): PresetName {
+  if (kind !== "ldap") return kind === "scim" ? "scim" : "store";
+  return schema === "active_directory" ? "active_directory" : "openldap";
+}
+
+export interface ConnectorField {
+  /** The key in the settings file. */
+  readonly name: string;
+  readonly type: "text" | "secret" | "switch" | "number" | "choice" | "lines" | "pairs";
+  readonly isRequired?: true;
+  readonly choices?: readonly string[];
+  /** Used if the field is empty. */
+  readonly preset?: PlainValue;
+  /** Among the details that few directories need. */
+  readonly isAdvanced?: true;
+}
+
+const MODE = { name: "mode", type: "choice", choices: ["sync", "async"], preset: "sync" } as const;
+const SHARED: readonly ConnectorField[] = [
+  MODE,
+  { name: "connections", type: "number", preset: 4, isAdvanced: true },
+  { name: "timeout_ms", type: "number", preset: 5000, isAdvanced: true },
+];
+
+/** The fields of each kind, in the order of the form. */
+export const CONNECTOR_FIELDS: Readonly<Record<ConnectorKind, readonly ConnectorField[]>> = {
+  store: [],
+  ldap: [
+    { name: "url", type: "text", isRequired: true },
+    { name: "start_tls", type: "switch", preset: false },
+    { name: "bind_dn", type: "text" },
+    { name: "bind_password", type: "secret" },
+    { name: "users_dn", type: "text", isRequired: true },
+    { name: "groups_dn", type: "text" },
+    ...SHARED,
+    { name: "ca_cert", type: "lines", isAdvanced: true },
+    { name: "attributes", type: "pairs", isAdvanced: true },
+  ],
+  scim: [
+    { name: "url", type: "text", isRequired: true },
+    { name: "token", type: "secret" },
+    { name: "user_name", type: "text" },
+    { name: "password", type: "secret" },
+    ...SHARED,
+  ],
+};
+
+/** The texts and switches of a connector's form. An empty secret keeps the stored one. */
+export type ConnectorDraft = Readonly<Record<string, string | boolean>>;
+
+export function fieldsOf(preset: PresetName): readonly ConnectorField[] {
+  return CONNECTOR_FIELDS[CONNECTOR_PRESETS[preset].kind];
+}
+
+export function toConnectorDraft(preset: PresetName, table: ConnectorTable = {}): ConnectorDraft {
+  return Object.fromEntries(
+    fieldsOf(preset).map((field) => [field.name, draftValue(field, table[field.name])]),
+  );
+}
+
+function draftValue(
+  { type, preset }: ConnectorField,
+  value: ConnectorTable[string] | undefined,
+): string | boolean {
+  if (type === "switch") return value === true;
+  if (type === "secret") return "";
+  if (type === "choice") return String(value ?? preset ?? "");
+  if (value === undefined) return "";
+  return type === "pairs" ? pairsText(value) : String(value);
+}
+
+function pairsText(value: ConnectorTable[string]): string {
+  return Object.entries(value).map(([name, other]) => `${name} = ${other}`).join("\n");
+}
+
+/** Read pairs, or the line that is none. */
+export function readPairs(
+  text: string,
+): { readonly pairs: Record<string, string>; readonly bad: string | null } {
+  const pairs: Record<string, string> = {};
+  for (const line of text.split("\n").map((one) => one.trim()).filter((one) => one !== "")) {
+    const [, name, value] = /^([^=\s]+)\s*=\s*(\S+)$/.exec(line) ?? [];
+    if (name === undefined || value === undefined) return { pairs, bad: line };
+    pairs[name] = value;
+  }
+  return { pairs, bad: null };
+}
+
+/** The problem of a field that the form finds by itself; `null` if the server decides. */
+export function fieldProblem(field: ConnectorField, draft: ConnectorDraft): string | null {
+  const value = draft[field.name];
+  if (typeof value !== "string") return null;
+  if (field.isRequired && value.trim() === "") return t("targets.required");
+  if (field.type === "number" && value.trim() !== "" && !/^\d{1,9}$/.test(value.trim())) {
+    return t("targets.not_whole");
+  }
+  const { bad } = field.type === "pairs" ? readPairs(value) : { bad: null };
+  return bad === null ? null : t("targets.not_pair", { line: bad });
+}
+
+/**
+ * The connector of a draft. Defaults are left out.
+ *
+ * @param stored the connector that is edited: what the form does not have stays.
+ */
+export function toConnector(
+  { preset, draft }: { preset: PresetName; draft: ConnectorDraft },
+  stored: ConnectorTable = {},
+): ConnectorTable {
+  const { kind, values } = CONNECTOR_PRESETS[preset];
+  const table: Record<string, ConnectorTable[string]> = { ...stored, kind, ...values };
+  if (preset === "openldap") delete table.schema;
+  for (const field of fieldsOf(preset)) {
+    const value = tableValue(field, draft[field.name] ?? "");
+    if (value === null) delete table[field.name];
+    else table[field.name] = value;
+  }
+  return table;
+}
+
+function tableValue(field: ConnectorField, value: string | boolean): ConnectorTable[string] | null {
+  if (typeof value === "boolean") return value === field.preset ? null : value;
+  if (field.type === "pairs") {
+    const { pairs } = readPairs(value);
+    return Object.keys(pairs).length === 0 ? null : pairs;
+  }
+  const text = field.type === "secret" ? value : value.trim();
+  if (text === "" || text === String(field.preset ?? "")) return null;
+  return field.type === "number" ? Number(text) : text;
+}
+
+/** The connectors in order. A directory without any has an embedded store. */
+export function connectorsOf(
+  { backends = {} }: DirectoryTable,
+): readonly (readonly [string, ConnectorTable])[] {
+  const entries = Object.entries(backends);
+  return entries.length > 0 ? entries : [["local", { kind: "store" }]];
+}
+
+/** Adds or replaces a connector. */
+export function withConnector(
+  table: DirectoryTable,
+  { name, connector }: { name: string; connector: ConnectorTable },
+): DirectoryTable {
+  return { ...table, backends: { ...Object.fromEntries(connectorsOf(table)), [name]: connector } };
+}
+
+export function withoutConnector(table: DirectoryTable, name: string): DirectoryTable {
+  return { ...table, backends: Object.fromEntries(connectorsOf(table).filter(([one]) => one !== name)) };
+}
+
+/** Moves a connector one place up (-1) or down (1). */
+export function movedConnector(
+  table: DirectoryTable,
+  { name, by }: { name: string; by: -1 | 1 },
+): DirectoryTable {
+  const order = [...connectorsOf(table)];
+  const at = order.findIndex(([one]) => one === name);
+  const moved = order[at];
+  if (moved === undefined) return table;
+  order.splice(at, 1);
+  order.splice(Math.max(0, at + by), 0, moved);
+  return { ...table, backends: Object.fromEntries(order) };
+}
+
+/** A name for a new connector that no other one has. */
+export function freeName(table: DirectoryTable, wanted: string): string {
+  const taken = new Set(connectorsOf(table).map(([name]) => name));
+  for (let number = 1;; number += 1) {
+    const name = number === 1 ? wanted : `${wanted}-${number}`;
+    if (!taken.has(name)) return name;
+  }
+}
+
+/** Names of directories and connectors: parts of addresses and lists. */
+export function nameProblem(name: string, taken: readonly string[]): string | null {
+  if (!/^[A-Za-z0-9._-]{1,64}$/.test(name) || /^[.\d]+$/.test(name)) return t("targets.bad_name");
+  return taken.includes(name) ? t("targets.taken_name") : null;
+}
+
+export function connectorFieldLabel(name: string): string {
+  return t(`targets.field_${name}` as MessageKey);
+}
+
+/** The rows of a connector for reading: label and value, without secrets and the mapping's attributes. */
+export function connectorRows(
+  table: ConnectorTable,
+): readonly { readonly name: string; readonly value: string }[] {
+  return fieldsOf(connectorPreset(table)).flatMap((field) => {
+    const value = table[field.name];
+    if (value === undefined || field.type === "secret" || field.type === "pairs") return [];
+    return [{ name: connectorFieldLabel(field.name), value: valueText(field, value) }];
+  });
+}
+
+function valueText(field: ConnectorField, value: ConnectorTable[string]): string {
+  if (field.type === "choice") return t(`targets.mode_${value}` as MessageKey);
+  if (field.type === "lines") return t("targets.certificate_set");
+  return typeof value === "boolean" ? t(value ? "common.yes" : "common.no") : String(value);
+}

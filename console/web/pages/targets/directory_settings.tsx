@@ -1,0 +1,127 @@
+// The settings of a directory besides its connectors and its mapping, and where they come from.
+
+import { useSignal } from "@preact/signals";
+import type { Models } from "../../app/app_context.ts";
+import { Alert } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
+import { ReadOnlyField, TextField } from "../../components/field.tsx";
+import { FormDialog } from "../../components/form_dialog.tsx";
+import { Panel } from "../../components/page_layout.tsx";
+import { Time } from "../../components/time.tsx";
+import { t } from "../../i18n/translate.ts";
+import { type Directory, saveDirectory } from "./directory_calls.ts";
+import type { DirectoryTable } from "./directory_form.ts";
+
+/** With their bounds and defaults in platform/config/target_settings.ts. */
+const ROWS = [
+  { name: "page_size", min: 1, max: 1000, preset: 100 },
+  { name: "max_drop_percent", min: 1, max: 100, preset: 20 },
+] as const;
+
+interface SettingsProps {
+  readonly models: Models;
+  readonly directory: Directory;
+  /** Why they cannot be changed. */
+  readonly reason: string | undefined;
+  readonly onSaved: (said: string, auditId: string | null) => Promise<void>;
+}
+
+export function DirectorySettings({ models, directory, reason, onSaved }: SettingsProps) {
+  const isOpen = useSignal(false);
+  const { table, changed } = directory;
+  return (
+    <Panel title={t("targets.settings")}>
+      <div class="people-fields">
+        {ROWS.map(({ name, preset }) => (
+          <ReadOnlyField key={name} label={t(`targets.field_${name}`)} hint={t(`targets.hint_${name}`)}>
+            {String(table[name] ?? preset)}
+          </ReadOnlyField>
+        ))}
+      </div>
+      {changed !== null && (
+        <p class="quiet">
+          {t("targets.changed_by", { name: changed.by })} <Time models={models} atMs={changed.atMs} />
+        </p>
+      )}
+      <Button reason={reason} onClick={() => isOpen.value = true}>{t("targets.edit_settings")}</Button>
+      {isOpen.value && (
+        <SettingsDialog
+          {...{ models, directory, onSaved }}
+          onClose={() => isOpen.value = false}
+        />
+      )}
+    </Panel>
+  );
+}
+
+interface DialogProps extends Omit<SettingsProps, "reason"> {
+  readonly onClose: () => void;
+}
+
+function SettingsDialog({ models, directory, onSaved, onClose }: DialogProps) {
+  const texts = {
+    page_size: useSignal(textOf(directory.table.page_size)),
+    max_drop_percent: useSignal(textOf(directory.table.max_drop_percent)),
+  };
+  const problems = useSignal<Readonly<Record<string, string>>>({});
+  const save = async () => {
+    const { page_size: _size, max_drop_percent: _drop, ...rest } = directory.table;
+    const table: Record<string, unknown> = rest;
+    const bad: Record<string, string> = {};
+    for (const { name, min, max } of ROWS) {
+      const text = texts[name].value.trim();
+      if (text === "") continue;
+      if (/^\d{1,4}$/.test(text) && Number(text) >= min && Number(text) <= max) table[name] = Number(text);
+      else bad[name] = t("targets.not_in_range", { min, max });
+    }
+    problems.value = bad;
+    if (Object.keys(bad).length > 0) return "stay" as const;
+    const saved = await saveDirectory(models, directory, table as DirectoryTable);
+    if (saved.kind === "faults") {
+      problems.value = { page_size: saved.faults.map(({ problem }) => problem).join(" ") };
+      return "stay" as const;
+    }
+    await onSaved(t("targets.settings_saved"), saved.auditId);
+  };
+  return (
+    <FormDialog
+      title={t("targets.edit_settings")}
+      submitLabel={t("targets.save_settings")}
+      failureTitle={t("targets.not_saved")}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      {ROWS.map(({ name, preset }) => (
+        <TextField
+          key={name}
+          id={`directory-${name}`}
+          label={t(`targets.field_${name}`)}
+          hint={t(`targets.hint_${name}`)}
+          problem={problems.value[name] ?? null}
+          text={texts[name]}
+          input={{ inputMode: "numeric", maxLength: 4, placeholder: String(preset) }}
+        />
+      ))}
+    </FormDialog>
+  );
+}
+
+const textOf = (value: number | undefined) => value === undefined ? "" : String(value);
+
+/** Why a directory cannot be changed here, or that its stored settings are not used. */
+export function DirectoryNotes({ directory }: { directory: Directory }) {
+  return (
+    <>
+      {directory.locked === "file" && (
+        <Alert tone="idle">
+          {t("targets.in_file")} <bdi class="mono wrap">{directory.file ?? t("targets.the_file")}</bdi>
+        </Alert>
+      )}
+      {directory.problem !== null && (
+        <Alert tone="bad" role="alert">
+          {t("targets.not_used")} {directory.problem}
+        </Alert>
+      )}
+    </>
+  );
+}

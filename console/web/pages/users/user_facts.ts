@@ -1,0 +1,42 @@
+// Facts of a user for the header and the overview: names, initials, and the default factor.
+
+import type { Factor } from "../../../../radius/flow/context.ts";
+import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
+import type { UserLoginView } from "../../../api/users/user_types.ts";
+
+/** The display name of a user, else the full name; "" without one. */
+export function userDisplayName({ displayName, name }: JsonObject): string {
+  const shown = textOf(displayName);
+  if (shown !== "") return shown;
+  const names: JsonObject = typeof name === "object" && name !== null && !Array.isArray(name)
+    ? name as JsonObject
+    : {};
+  const formatted = textOf(names.formatted);
+  return formatted !== "" ? formatted : `${textOf(names.givenName)} ${textOf(names.familyName)}`.trim();
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value.trim() : "";
+}
+
+/** The first letters of the first and the last word. */
+export function initialsOf(name: string): string {
+  const letters = name.split(/[\s._@-]+/).flatMap((word) => /[\p{L}\p{N}]/u.exec(word)?.[0] ?? []);
+  const [first = "?"] = letters;
+  const last = letters.length > 1 ? letters.at(-1) ?? "" : "";
+  return (first + last).toUpperCase();
+}
+
+/** Without a preference, the gateway tries the factors in this order. */
+const FACTOR_ORDER: readonly Factor[] = ["device", "sms", "voice", "totp"];
+
+/** The factor that a sign-in tries first; `null` without a paired or verified factor. */
+export function defaultFactor(
+  { preferred, pairings, enabled }: Pick<UserLoginView, "preferred" | "pairings" | "enabled">,
+): { readonly factor: Factor; readonly isAutomatic: boolean } | null {
+  const isUsable = (factor: Factor) =>
+    enabled.includes(factor) && pairings.some(({ kind }) => kind === factor);
+  if (preferred !== null && isUsable(preferred)) return { factor: preferred, isAutomatic: false };
+  const factor = FACTOR_ORDER.find(isUsable);
+  return factor === undefined ? null : { factor, isAutomatic: true };
+}

@@ -1,0 +1,172 @@
+// The Overview tab of a user: locks and limits, authenticators, the latest sign-ins, and groups.
+
+import type { UserSignIn, UserSignIns } from "../../../api/users/user_sign_ins.ts";
+import { OUTCOME_NAMES, outcomeLabel, shortReasonText, stateLabel } from "../../app/login_state_labels.ts";
+import type { Resource } from "../../app/resource.ts";
+import { EmptyState, Fetched } from "../../components/alert.tsx";
+import { Chip, StateText } from "../../components/status.tsx";
+import { Time } from "../../components/time.tsx";
+import { t } from "../../i18n/translate.ts";
+import { defaultFactor } from "./user_facts.ts";
+import { calledOf } from "./user_factors.tsx";
+import { LockNote } from "./user_locks.tsx";
+import type { FactorPart, UserPart } from "./user_page_model.ts";
+import { factorLabel } from "./user_states.tsx";
+
+interface OverviewPart extends UserPart {
+  readonly signIns: Resource<UserSignIns>;
+}
+
+export function UserOverview({ signIns, ...part }: OverviewPart) {
+  const { user: { record, login } } = part;
+  return (
+    <>
+      {login !== null && <LockNote {...part} login={login} />}
+      <div class="overview-columns">
+        <div class="overview-column">
+          {login !== null && <Authenticators {...part} login={login} />}
+          {record !== null && <Groups {...part} groups={record.groups} />}
+        </div>
+        {login !== null && (
+          <div class="overview-column">
+            <OpenSignIns {...part} login={login} />
+            <LatestSignIns {...part} signIns={signIns} />
+          </div>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Authenticators({ models, login }: FactorPart) {
+  const { pairings, directoryNumbers } = login;
+  const preferred = defaultFactor(login);
+  return (
+    <section class="panel overview-panel" aria-labelledby="user-authenticators">
+      <div class="panel-head">
+        <h2 id="user-authenticators">{t("users.authenticators")}</h2>
+        <a class="end" href={`${models.router.path.value}#devices`}>{t("users.manage")}</a>
+      </div>
+      {pairings.length + directoryNumbers.length === 0
+        ? <EmptyState title={t("users.no_factors")} next={t("users.no_factors_next")} />
+        : (
+          <ul class="user-rows">
+            {pairings.map((pairing) => (
+              <li key={pairing.id}>
+                <strong>{factorLabel(pairing.kind)}</strong>
+                <bdi class="user-row-name">{calledOf(pairing)}</bdi>
+                {preferred?.factor === pairing.kind && (
+                  <Chip words={{ label: t("users.default_mark"), tone: "ok", shape: "check" }} />
+                )}
+                <span class="quiet small">
+                  {t("users.since")} <Time models={models} atMs={pairing.createdMs} />
+                </span>
+              </li>
+            ))}
+            {directoryNumbers.map(({ number, kinds }) => (
+              <li key={number}>
+                <strong>{kinds.map(factorLabel).join(", ")}</strong>
+                <bdi class="user-row-name">{number}</bdi>
+                <span class="quiet small">{t("users.from_directory")}</span>
+              </li>
+            ))}
+          </ul>
+        )}
+    </section>
+  );
+}
+
+const MAX_GROUPS = 12;
+
+function Groups({ models, groups }: UserPart & { readonly groups: readonly string[] }) {
+  const more = groups.length - MAX_GROUPS;
+  return (
+    <section class="panel overview-panel" aria-labelledby="user-groups">
+      <div class="panel-head">
+        <h2 id="user-groups">{t("shell.groups")}</h2>
+        <a class="end" href={`${models.router.path.value}#groups`}>
+          {t("users.manage")}
+          <span class="unseen">{` ${t("shell.groups")}`}</span>
+        </a>
+      </div>
+      {groups.length === 0 ? <p class="quiet user-none">{t("users.no_groups")}</p> : (
+        <ul class="user-groups">
+          {groups.slice(0, MAX_GROUPS).map((group) => (
+            <li key={group}>
+              <a href={`/groups/${encodeURIComponent(group)}`}>
+                <bdi>{group}</bdi>
+              </a>
+            </li>
+          ))}
+          {more > 0 && <li class="quiet">{t("users.more_groups", { count: more })}</li>}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function OpenSignIns({ models, login: { conversations } }: FactorPart) {
+  if (conversations.length === 0) return null;
+  return (
+    <section class="panel overview-panel" aria-labelledby="user-open">
+      <div class="panel-head">
+        <h2 id="user-open">{t("users.open_logins")}</h2>
+      </div>
+      <ul class="user-rows">
+        {conversations.map((view) => (
+          <li key={view.id}>
+            <StateText words={stateLabel(view)} />
+            <a href={`/live?c=${encodeURIComponent(view.id)}`} class="user-row-name">
+              <bdi>{view.client}</bdi>
+            </a>
+            <Time models={models} atMs={view.startedMs} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function LatestSignIns({ models, user, signIns }: OverviewPart) {
+  return (
+    <section class="panel overview-panel" aria-labelledby="user-sign-ins">
+      <div class="panel-head">
+        <h2 id="user-sign-ins">{t("users.sign_ins")}</h2>
+        <a class="end" href={`/history?user=${encodeURIComponent(user.name)}`}>{t("users.all_sign_ins")}</a>
+      </div>
+      <Fetched resource={signIns} rows={5} failed="users.sign_ins_unread">
+        {({ items }) =>
+          items.length === 0
+            ? <EmptyState title={t("users.no_sign_ins")} next={t("users.no_sign_ins_next")} />
+            : (
+              <ul class="sign-in-rows">
+                {items.map((item) => <SignInRow key={item.id} models={models} item={item} />)}
+              </ul>
+            )}
+      </Fetched>
+    </section>
+  );
+}
+
+function SignInRow({ models, item }: { models: UserPart["models"]; item: UserSignIn }) {
+  const { id, client, factor, outcome, reason, endedMs } = item;
+  const known = OUTCOME_NAMES.find((one) => one === outcome);
+  return (
+    <li>
+      <a class="sign-in-outcome" href={`/live/c/${encodeURIComponent(id)}`}>
+        {known === undefined ? outcome : <StateText words={outcomeLabel(known)} />}
+      </a>
+      <span class="sign-in-why">
+        {reason !== null ? shortReasonText(reason) : isFactor(factor) ? factorLabel(factor) : ""}
+      </span>
+      <a class="quiet" href={`/clients/${encodeURIComponent(client)}`}>
+        <bdi>{client}</bdi>
+      </a>
+      <Time models={models} atMs={endedMs} />
+    </li>
+  );
+}
+
+function isFactor(name: string | null): name is "device" | "sms" | "voice" | "totp" {
+  return name === "device" || name === "sms" || name === "voice" || name === "totp";
+}

@@ -1,0 +1,63 @@
+// The page of the setup guides, from platform/client_guides.ts and the English catalogue.
+
+import en from "../console/web/i18n/en.json" with { type: "json" };
+import {
+  CLIENT_GUIDES,
+  type ClientGuide,
+  fillGuide,
+  GUIDE_REMARKS,
+  type GuideValues,
+} from "../platform/client_guides.ts";
+
+const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
+
+# Setup guides
+
+Generated from the table of guides by \`deno task docs\`; do not edit.
+
+The page of a RADIUS client in the console shows these guides, filled in with its own values. Here, the gateway is \`192.0.2.5\`, the client
+\`vpn-1\` is \`192.0.2.10\`, and \`hold_s\` has its default, 25 seconds. Replace \`SHARED_SECRET\`. With \`hold\`, all tries of a client together
+take longer than \`hold_s\`. See [RADIUS clients](radius-clients.md) for the settings of a client.
+
+A guide that says "tested" runs in the tests of this repository with the real programs of Debian 12 (\`tests/interop/guides_test.ts\`,
+\`tests/interop/vpn_test.ts\`). The others follow the documentation of the vendor and have not been tested.
+`;
+
+const EXAMPLE: GuideValues = {
+  server: "192.0.2.5",
+  port: 1812,
+  accountingPort: 1813,
+  client: "vpn-1",
+  nas: "192.0.2.10",
+  secret: "SHARED_SECRET",
+  holdS: 25,
+};
+
+const TEXTS: Readonly<Record<string, unknown>> = en;
+
+function remark(id: string, at: number): string {
+  const text = TEXTS[`clients.guide_${id}_${at}`];
+  if (typeof text !== "string") {
+    throw new Error(`Cannot write docs/client-guides.md: ${id} has no remark ${at}`);
+  }
+  return text;
+}
+
+function section(id: string, guide: ClientGuide): string {
+  const { product, testedWith, device, messageAuthenticator, blocks, test, sources } = guide;
+  const code = (text: string) => `\`\`\`\n${fillGuide(text, EXAMPLE).trimEnd()}\n\`\`\`\n`;
+  return [
+    `## ${product}\n`,
+    testedWith === null ? "Not tested with this product.\n" : `Tested with ${testedWith}.\n`,
+    `Client: \`device = "${device}"\`, \`message_authenticator = "${messageAuthenticator}"\`.\n`,
+    ...blocks.map(({ title, text }) => `${title}:\n\n${code(text)}`),
+    `${GUIDE_REMARKS.map((at) => `- ${remark(id, at)}`).join("\n")}\n`,
+    `Test a sign-in:\n\n${code(test)}`,
+    `Sources: ${sources.join(", ")}\n`,
+  ].join("\n");
+}
+
+export function clientGuidesPage(): string {
+  const sections = Object.entries<ClientGuide>(CLIENT_GUIDES).map(([id, guide]) => section(id, guide));
+  return [INTRODUCTION, ...sections].join("\n");
+}

@@ -1,0 +1,272 @@
+// Setup guides for VPN products: the configuration to copy, filled in with values of the gateway and of the client. The console shows
+// them, docs/radius-clients.md is generated from them, and tests/interop/guides_test.ts runs those of products that Debian has.
+//
+// To add a guide: add a row here, and its remarks `clients.guide_<id>_1` to `_3` to both catalogues in console/web/i18n.
+
+/** A part of the configuration, as a file or as commands. */
+export interface GuideBlock {
+  /** The path of the file, or the place of the commands. */
+  readonly title: string;
+  /** With placeholders of {@link GuideValues}, such as `{server}`. */
+  readonly text: string;
+}
+
+export interface ClientGuide {
+  readonly product: string;
+  /** The version that the tests run with this configuration; `null`: the configuration follows the documentation of the vendor. */
+  readonly testedWith: string | null;
+  /** The recommended value of the setting `device` of the client. */
+  readonly device: "challenge" | "hold";
+  /** The recommended value of the setting `message_authenticator` of the client. */
+  readonly messageAuthenticator: "auto" | "require";
+  readonly blocks: readonly GuideBlock[];
+  /** How to test a sign-in. */
+  readonly test: string;
+  /** Public pages that the configuration follows. */
+  readonly sources: readonly string[];
+}
+
+/** The values of the placeholders. */
+export interface GuideValues {
+  /** The address of the gateway, as the client reaches it. */
+  readonly server: string;
+  readonly port: number;
+  readonly accountingPort: number;
+  /** The name of the client. */
+  readonly client: string;
+  /** The address that the client sends from. */
+  readonly nas: string;
+  /** A placeholder: the console never shows a secret. */
+  readonly secret: string;
+  /** The longest wait for an approval (`hold_s`). */
+  readonly holdS: number;
+}
+
+/** A client must wait this much longer than `hold_s`. */
+const MARGIN_S = 15;
+/** The time of one try. */
+const TRY_S = 10;
+
+/** The default of OpenVPN for a handshake, with the password check. */
+const MIN_WINDOW_S = 60;
+
+/** Replaces the placeholders. Braces without a known name stay, because they belong to the configuration. */
+export function fillGuide(text: string, values: GuideValues): string {
+  const waitS = values.holdS + MARGIN_S;
+  const all: Readonly<Record<string, string | number>> = {
+    ...values,
+    waitS,
+    tryS: TRY_S,
+    windowS: Math.max(MIN_WINDOW_S, waitS + MARGIN_S),
+    tries: Math.ceil(waitS / TRY_S),
+  };
+  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => String(all[name] ?? whole));
+}
+
+const OPENVPN_PLUGIN = `NAS-Identifier={client}
+NAS-IP-Address={nas}
+Service-Type=5
+Framed-Protocol=1
+NAS-Port-Type=5
+OpenVPNConfig=/etc/openvpn/server/server.conf
+subnet=255.255.255.0
+overwriteccfiles=true
+useauthcontrolfile=true
+server
+{
+	name={server}
+	authport={port}
+	acctport={accountingPort}
+	sharedsecret={secret}
+	wait={tryS}
+	retry={tries}
+}
+`;
+
+const RADCLI = `nas-identifier {client}
+authserver {server}:{port}
+acctserver {server}:{accountingPort}
+servers /etc/radcli/servers
+dictionary /etc/radcli/dictionary
+default_realm
+radius_timeout {tryS}
+radius_retries {tries}
+bindaddr *
+`;
+
+const EAP_RADIUS = `eap-radius {
+    load = yes
+    accounting = yes
+    nas_identifier = {client}
+    retransmit_timeout = {tryS}.0
+    retransmit_base = 1.0
+    retransmit_tries = {tries}
+    servers {
+        countersign {
+            address = {server}
+            auth_port = {port}
+            acct_port = {accountingPort}
+            secret = {secret}
+        }
+    }
+}
+`;
+
+const SWANCTL = `connections {
+    vpn {
+        version = 1
+        send_cert = always
+        local {
+            auth = pubkey
+            certs = server.pem
+            id = vpn.example.com
+        }
+        remote {
+            auth = xauth-radius
+        }
+        children {
+            vpn {
+                local_ts = 0.0.0.0/0
+            }
+        }
+    }
+}
+`;
+
+const FORTIGATE = `config user radius
+    edit "{client}"
+        set server "{server}"
+        set secret {secret}
+        set radius-port {port}
+        set auth-type pap
+        set nas-ip {nas}
+        set timeout {waitS}
+    next
+end
+config user group
+    edit "vpn-users"
+        set member "{client}"
+    next
+end
+config system global
+    set remoteauthtimeout {waitS}
+end
+`;
+
+const ASA = `aaa-server {client} protocol radius
+aaa-server {client} (inside) host {server}
+ key {secret}
+ authentication-port {port}
+ accounting-port {accountingPort}
+ retry-interval {tryS}
+ timeout {waitS}
+tunnel-group DefaultWEBVPNGroup general-attributes
+ authentication-server-group {client}
+ accounting-server-group {client}
+`;
+
+const PAN_OS = `set shared server-profile radius {client} protocol PAP
+set shared server-profile radius {client} timeout {waitS}
+set shared server-profile radius {client} retries 1
+set shared server-profile radius {client} server countersign ip-address {server} port {port} secret {secret}
+set shared authentication-profile {client} method radius server-profile {client}
+set shared authentication-profile {client} allow-list all
+commit
+`;
+
+export const CLIENT_GUIDES = {
+  openvpn: {
+    product: "OpenVPN",
+    testedWith: "OpenVPN 2.6.14, openvpn-auth-radius 2.1-8",
+    device: "hold",
+    messageAuthenticator: "auto",
+    blocks: [
+      { title: "/etc/openvpn/radius.cnf", text: OPENVPN_PLUGIN },
+      {
+        title: "/etc/openvpn/server/server.conf",
+        text: `plugin /usr/lib/openvpn/radiusplugin.so /etc/openvpn/radius.cnf
+verify-client-cert none
+username-as-common-name
+hand-window {windowS}
+`,
+      },
+      { title: "client.ovpn", text: "auth-user-pass\nhand-window {windowS}\n" },
+    ],
+    test: "openvpn --config client.ovpn",
+    sources: ["openvpn-auth-radius 2.1-8, README and examples/radiusplugin.cnf"],
+  },
+  ocserv: {
+    product: "ocserv",
+    testedWith: "ocserv 1.1.6, openconnect 9.01, radcli 1.2.11",
+    device: "challenge",
+    messageAuthenticator: "auto",
+    blocks: [
+      { title: "/etc/radcli/radiusclient.conf", text: RADCLI },
+      { title: "/etc/radcli/servers", text: "{server} {secret}\n" },
+      {
+        title: "/etc/ocserv/ocserv.conf",
+        text: `auth = "radius[config=/etc/radcli/radiusclient.conf,groupconfig=false]"
+acct = "radius[config=/etc/radcli/radiusclient.conf]"
+auth-timeout = 240
+`,
+      },
+    ],
+    test: "openconnect --authenticate --user=ada https://vpn.example.com",
+    sources: ["https://ocserv.gitlab.io/www/manual.html", "https://github.com/radcli/radcli"],
+  },
+  strongswan: {
+    product: "strongSwan",
+    testedWith: "strongSwan 5.9.8 (charon, swanctl, charon-cmd)",
+    device: "hold",
+    messageAuthenticator: "require",
+    blocks: [
+      { title: "/etc/strongswan.d/charon/eap-radius.conf", text: EAP_RADIUS },
+      { title: "/etc/swanctl/conf.d/vpn.conf", text: SWANCTL },
+    ],
+    test: "charon-cmd --host vpn.example.com --identity ada --profile ikev1-hybrid --cert ca.pem",
+    sources: [
+      "https://docs.strongswan.org/docs/5.9/plugins/eap-radius.html",
+      "https://wiki.strongswan.org/projects/strongswan/wiki/XAuthEap",
+    ],
+  },
+  fortigate: {
+    product: "FortiGate",
+    testedWith: null,
+    device: "challenge",
+    messageAuthenticator: "auto",
+    blocks: [{ title: "FortiOS CLI", text: FORTIGATE }],
+    test: "diagnose test authserver radius {client} pap ada PASSWORD",
+    sources: [
+      "https://docs.fortinet.com/document/fortigate/7.6.1/cli-reference/164332072/config-user-radius",
+      "https://docs.fortinet.com/document/fortigate/6.0.0/cli-reference/918082/user-radius",
+    ],
+  },
+  cisco_asa: {
+    product: "Cisco ASA",
+    testedWith: null,
+    device: "challenge",
+    messageAuthenticator: "auto",
+    blocks: [{ title: "ASA CLI", text: ASA }],
+    test: "test aaa-server authentication {client} host {server} username ada password PASSWORD",
+    sources: [
+      "https://www.wiresandwi.fi/blog/demystifying-cisco-anyconnect-vpn-multifactor-authentication-timeouts",
+      "Cisco OL-12180-01, chapter 12 (retry interval and ports)",
+    ],
+  },
+  palo_alto: {
+    product: "Palo Alto",
+    testedWith: null,
+    device: "challenge",
+    messageAuthenticator: "auto",
+    blocks: [{ title: "PAN-OS CLI, configure mode", text: PAN_OS }],
+    test: "test authentication authentication-profile {client} username ada password",
+    sources: [
+      "https://docs.paloaltonetworks.com/pan-os/9-1/pan-os-web-interface-help/device/device-server-profiles-radius.html",
+    ],
+  },
+} as const satisfies Readonly<Record<string, ClientGuide>>;
+
+export type ClientGuideId = keyof typeof CLIENT_GUIDES;
+
+/** The numbers of the remarks of each guide. */
+export const GUIDE_REMARKS = [1, 2, 3] as const;

@@ -1,0 +1,70 @@
+// The value types of settings of directories and their connectors: names, SCIM attributes, LDAP servers and names.
+
+import { parseSocketAddress, socketAddressText } from "../addresses.ts";
+import { isLine, textType, uniqueList, type ValueType } from "./value_types.ts";
+
+const MAX_CERTIFICATE_CHARACTERS = 64 * 1024;
+
+/** Whether a text is the content of a PEM file, not its path. */
+export const isCertificatePem = (text: string) => text.startsWith("-----BEGIN CERTIFICATE-----");
+
+/** Certificates: the path of a PEM file, or its content. Empty: not set. */
+export const certificates = textType(
+  "the path of a PEM file, or its content",
+  (text) => {
+    const isPem = isCertificatePem(text) && text.length <= MAX_CERTIFICATE_CHARACTERS;
+    return isPem || isLine(text, 0, 1024) ? text : null;
+  },
+);
+
+const LDAP_PORTS: Readonly<Record<string, number>> = { ldap: 389, ldaps: 636 };
+
+/** An LDAP server; the default port is that of the scheme. Empty: not set. */
+export const ldapUrl = textType('"ldap://host:port" or "ldaps://host:port"', (text) => {
+  if (text === "") return text;
+  const [, scheme = "", rest = ""] = /^(ldaps?):\/\/([^/]*)\/?$/i.exec(text) ?? [];
+  const address = parseSocketAddress(rest) ??
+    parseSocketAddress(`${rest}:${LDAP_PORTS[scheme.toLowerCase()] ?? ""}`);
+  return address === null || address.port === 0
+    ? null
+    : `${scheme.toLowerCase()}://${socketAddressText(address)}`;
+});
+
+/** A distinguished name (RFC 4514), unchecked beyond its form. Empty: not set. */
+export const dn = textType(
+  'a distinguished name of at most 1024 characters, as in "ou=people,dc=example,dc=org"',
+  (text) => text === "" || (isLine(text, 3, 1024) && /^[^=,]+=/.test(text)) ? text : null,
+);
+
+/** Names of targets and backends, which are used in paths and in lists with commas. */
+export const NAME_MEANS = "1 to 64 of the letters A to Z and a to z, digits, dot, _ and -, not dots alone";
+
+export function isPlainName(name: string): boolean {
+  return /^[A-Za-z0-9._-]{1,64}$/.test(name) && !/^\.+$/.test(name);
+}
+
+export const plainNames: ValueType<readonly string[]> = uniqueList(
+  'a list of one or more names, each once, as in ["default"]',
+  isPlainName,
+  { min: 1 },
+);
+
+/** `a`, `a[]`, `a.b` or `a[].b`, optionally after the URN of a schema and a colon. */
+export function isScimPath(path: string): boolean {
+  const cut = path.toLowerCase().startsWith("urn:") ? path.lastIndexOf(":") : -1;
+  if (cut >= 0 && !/^urn:[A-Za-z0-9._:-]{1,200}$/i.test(path.slice(0, cut))) return false;
+  return /^[A-Za-z][A-Za-z0-9_-]{0,63}(\[\])?(\.\$?[A-Za-z][A-Za-z0-9_-]{0,63})?$/.test(path.slice(cut + 1));
+}
+
+/** Attributes that every write contains, or that the server creates. */
+const NEVER_READ_ONLY = /^(userName|id|externalId|active|password|groups|meta|schemas)(\W|$)/i;
+
+function canBeReadOnly(path: string): boolean {
+  return isScimPath(path) && !NEVER_READ_ONLY.test(path.slice(path.lastIndexOf(":") + 1));
+}
+
+/** SCIM attributes of users that only the backend writes. */
+export const readOnlyAttributes: ValueType<readonly string[]> = uniqueList(
+  'a list of SCIM attributes of users, each once, as in ["title", "emails[].value"]; not the name, active or password',
+  canBeReadOnly,
+);

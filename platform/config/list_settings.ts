@@ -1,0 +1,157 @@
+// The settings as the console and commands show them: each row with its value, its source, and what a form needs. Of a secret, they
+// show only whether it is set.
+
+import { GENERAL_ROWS } from "./settings.ts";
+import { POLICY_ROWS } from "./client_rows.ts";
+import type { SortedTable } from "./parse_toml.ts";
+import type { SettingControl, SettingRow } from "./value_types.ts";
+
+/** A value as in the settings file. A table contains reply attributes. */
+export type SettingValue =
+  | string
+  | number
+  | boolean
+  | readonly string[]
+  | Readonly<Record<string, string | number>>;
+
+/** The pages of the settings form. */
+export const SETTING_TOPICS = [
+  "sign_in",
+  "factors",
+  "limits",
+  "telephony",
+  "second_factor",
+  "radius",
+  "console",
+  "system",
+] as const;
+export type SettingTopic = typeof SETTING_TOPICS[number];
+
+/** Who changed a setting in the console, and when (milliseconds since the epoch). */
+export interface SettingChange {
+  readonly atMs: number;
+  readonly by: string;
+}
+
+/** One setting, without secrets. */
+export interface SettingView {
+  /** `radius.state` */
+  readonly key: string;
+  readonly topic: SettingTopic;
+  /** The key of the label in the message catalogues. */
+  readonly label: string;
+  readonly doc: string;
+  readonly control: SettingControl;
+  readonly isSecret: boolean;
+  /** Whether the value in effect is not empty. */
+  readonly isSet: boolean;
+  /** In effect; `null` for a secret. */
+  readonly value: SettingValue | null;
+  /** The default; `null` for a secret. */
+  readonly preset: SettingValue | null;
+  readonly source: "default" | "file" | "console";
+  /** Why the console cannot change it. */
+  readonly locked: "file" | "restart" | null;
+  /** The last change in the console. */
+  readonly changed: SettingChange | null;
+  /** Why the stored value is not used. */
+  readonly problem: string | null;
+}
+
+const REPLY_DEFAULT: SettingRow<unknown> = {
+  kind: {
+    means: "a table of attributes",
+    secret: false,
+    control: { kind: "attributes" },
+    parse: (raw) => ({ ok: true, value: raw }),
+  },
+  preset: [],
+  doc: "attributes of every Access-Accept",
+};
+
+/** Every setting that is not in a repeated table, by key, in the order of the tables of the file. */
+export const ALL_SETTINGS: ReadonlyMap<string, SettingRow<unknown>> = new Map(
+  [
+    ...Object.entries<SettingRow<unknown>>(GENERAL_ROWS),
+    ...Object.entries(POLICY_ROWS).map(([name, row]) => [`radius.${name}`, row] as const),
+    ["radius.reply.default", REPLY_DEFAULT] as const,
+  ].map(([key, row], at) => ({ key, row, at, table: tableOf(key) }))
+    .toSorted((a, b) => firstAt(a.table) - firstAt(b.table) || a.at - b.at)
+    .map(({ key, row }) => [key, row]),
+);
+
+function tableOf(key: string): string {
+  return key.slice(0, key.indexOf("."));
+}
+
+function firstAt(table: string): number {
+  return Object.keys(GENERAL_ROWS).findIndex((key) => tableOf(key) === table);
+}
+
+/** The topic of keys that start with a text; the first match counts. */
+const TOPIC_OF: readonly (readonly [start: string, topic: SettingTopic])[] = [
+  ["factors.lockout.", "limits"],
+  ["factors.pushes.", "limits"],
+  ["factors.sends.", "limits"],
+  ["factors.", "factors"],
+  ["second_factor.", "second_factor"],
+  ["telephony.", "telephony"],
+  ["radius.conversation_ttl_s", "sign_in"],
+  ["radius.login_join_window_s", "sign_in"],
+  ["radius.directory", "sign_in"],
+  ["radius.", "radius"],
+  ["console.audit_days", "system"],
+  ["console.", "console"],
+  ["http.", "console"],
+];
+
+function topicOf(key: string): SettingTopic {
+  return TOPIC_OF.find(([start]) => key.startsWith(start))?.[1] ?? "system";
+}
+
+/** What the console stored about a setting. */
+export interface StoredSettingState {
+  readonly changed: SettingChange | null;
+  readonly problem: string | null;
+  /** Whether the stored value is in effect, unless the file has the key. */
+  readonly isUsed: boolean;
+}
+
+const NOT_STORED: StoredSettingState = { changed: null, problem: null, isUsed: false };
+
+/**
+ * Every setting that is not in a repeated table.
+ *
+ * @param effective the file merged with what the console stored.
+ * @param derived defaults that depend on another key.
+ */
+export function listSettings(
+  effective: SortedTable,
+  derived: Readonly<Record<string, string>> = {},
+  stateOf: (key: string) => StoredSettingState & { readonly isInFile: boolean } = (key) => ({
+    ...NOT_STORED,
+    isInFile: effective.values.has(key) || effective.maps.has(key),
+  }),
+): SettingView[] {
+  return [...ALL_SETTINGS].map(([key, { kind, preset, doc, editable }]): SettingView => {
+    const raw = effective.values.get(key) ?? effective.maps.get(key);
+    const { isInFile, isUsed, changed, problem } = stateOf(key);
+    const shown = (value: unknown) => kind.secret ? null : value as SettingValue;
+    const fallback = kind.control.kind === "attributes" ? {} : derived[key] ?? preset;
+    return {
+      key,
+      topic: topicOf(key),
+      label: `settinglabels.${key}`,
+      doc,
+      control: kind.control,
+      isSecret: kind.secret,
+      isSet: raw !== undefined && raw !== "",
+      value: shown(raw ?? fallback),
+      preset: shown(fallback),
+      source: isInFile ? "file" : isUsed ? "console" : "default",
+      locked: editable === false ? "restart" : isInFile ? "file" : null,
+      changed,
+      problem,
+    };
+  });
+}

@@ -1,0 +1,73 @@
+// Secrets in settings: they are never printed, and a file that other users can read gets a warning.
+
+import type { ConfigWarning } from "./config.ts";
+
+const SECRET_NAMES = new Set([
+  "secret",
+  "consumerKey",
+  "consumerSecret",
+  "clientSecret",
+  "authToken",
+  "password",
+  "keyPem",
+  "bindPassword",
+  "token",
+]);
+const INSPECTORS = [Symbol.for("Deno.customInspect"), Symbol.for("nodejs.util.inspect.custom")];
+
+/** A copy in which secrets are `***`; empty ones stay empty. */
+export function redact(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(redact);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) =>
+      SECRET_NAMES.has(name) && inner !== "" ? [name, "***"] : [name, redact(inner)]
+    ),
+  );
+}
+
+function toRedacted(this: unknown): unknown {
+  return redact(this);
+}
+
+function inspectRedacted(this: unknown): string {
+  return JSON.stringify(redact(this), null, 2);
+}
+
+/** Freezes `value` deeply, and redacts its secrets when it is printed. */
+export function freezeRedacted<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  for (const inner of Object.values(value)) freezeRedacted(inner);
+  if (!Array.isArray(value)) redactWhenPrinted(value);
+  return Object.freeze(value);
+}
+
+/** Printing `value`, or converting it to JSON, redacts its secrets. */
+export function redactWhenPrinted<T extends object>(value: T): T {
+  Object.defineProperty(value, "toJSON", { value: toRedacted });
+  for (const inspector of INSPECTORS) Object.defineProperty(value, inspector, { value: inspectRedacted });
+  return value;
+}
+
+const SECRET_KEY = /(^|_)(secret|password|token)$/;
+const OTHERS_READ = 0o044;
+
+/** Warns if the settings file contains secrets and other users can read it. `env:NAME` and `file:PATH` are no secrets. */
+export function readableSecretWarnings(
+  table: unknown,
+  { path, mode }: { path: string; mode: number | null },
+): ConfigWarning[] {
+  if (mode === null || (mode & OTHERS_READ) === 0 || !hasSecret(table)) return [];
+  return [{
+    key: path,
+    problem: `it contains secrets, and other users of this host can read it; run: chmod 600 ${path}`,
+  }];
+}
+
+function hasSecret(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasSecret);
+  if (typeof value !== "object" || value === null) return false;
+  return Object.entries(value).some(([key, one]) =>
+    typeof one === "string" ? SECRET_KEY.test(key) && one !== "" && !/^(env|file):/.test(one) : hasSecret(one)
+  );
+}

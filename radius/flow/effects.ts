@@ -1,0 +1,43 @@
+// The effects of the flow table: what a row does besides leading to another place.
+
+/**
+ * The effects of rows. `upstream`: it calls another service or waits for one; a row has at most one such effect, as its last.
+ * `claimed`: it must happen at most once, so the conversation is committed at the passage before the call.
+ */
+export const EFFECTS = {
+  check_first_factor: { upstream: true, text: "checks the first factor" },
+  note_first_factor: { upstream: false, text: "notes that the first factor was right" },
+  count_failure: { upstream: false, text: "counts a failure of the user" },
+  count_failure_if_checked: {
+    upstream: false,
+    text: "counts a failure of the user if a password or a code was checked",
+  },
+  count_failure_if_passcode: {
+    upstream: false,
+    text: "counts a failure of the user if a sent passcode is still valid",
+  },
+  count_refused_send: { upstream: false, text: "counts a refused message or call for the user" },
+  remember_device: { upstream: false, text: "remembers the device if the policy says so" },
+  note_no_factor: { upstream: false, text: "notes that no second factor was used" },
+  clear_failures: { upstream: false, text: "clears the user's failures" },
+  push: { upstream: true, claimed: true, text: "sends a push request" },
+  hold: { upstream: true, claimed: true, text: "holds the RADIUS request and waits for the decision" },
+  ask_approval: { upstream: true, text: "reads the decision from the service" },
+  ask_null: {
+    upstream: true,
+    text: "reads the status of the literal `null`, twice; at most 10 times a minute and client",
+  },
+  text: { upstream: true, claimed: true, text: "sends a text message" },
+  call: { upstream: true, claimed: true, text: "places a phone call" },
+  create_pairing: { upstream: true, claimed: true, text: "creates a pairing at the service" },
+  ask_pairing: { upstream: true, text: "reads the pairing from the service" },
+  store_pairing: { upstream: false, text: "stores the pairing" },
+  remember_number: { upstream: false, text: "stores the number as verified if enrolment is allowed" },
+  take_totp_step: { upstream: false, text: "uses up the time step" },
+  take_recovery_code: { upstream: false, text: "uses up the recovery code" },
+  ask_otp: { upstream: true, text: "checks the passcode at the service" },
+  start_over: { upstream: false, text: "cancels the request and starts a new conversation" },
+  drop_request: { upstream: false, text: "cancels the request" },
+} as const satisfies Record<string, { upstream: boolean; claimed?: true; text: string }>;
+
+export type Effect = keyof typeof EFFECTS;

@@ -1,0 +1,113 @@
+// The groups of a user who is deleted, deactivated or restored: their members change, so the backends receive the groups again.
+
+import { canonicalName } from "../../platform/canonical_name.ts";
+import type { Store } from "../../platform/store.ts";
+import type { Backend } from "../backend_port.ts";
+import type { TargetDirectory } from "../ports.ts";
+import type { Content, Stored } from "../schema/resource.ts";
+import { hasResource } from "./backend_status.ts";
+import { lockKey } from "./delivery.ts";
+import type { KeyedLocks, Release } from "./keyed_locks.ts";
+import type { Outbox, OutboxChange } from "./outbox.ts";
+
+export interface GroupCleanupDeps {
+  readonly directory: TargetDirectory;
+  readonly remotes: ReadonlyMap<string, Backend>;
+  readonly store: Store;
+  readonly outbox: Outbox;
+  readonly locks: KeyedLocks;
+}
+
+export interface GroupCleanup {
+  /** The groups that a restored user joins. */
+  readonly names: readonly string[];
+  readonly changes: readonly OutboxChange[];
+  /** Call it after the commit, also after a failed one. */
+  release(): void;
+}
+
+const NONE: GroupCleanup = { names: [], changes: [], release: () => undefined };
+
+/**
+ * Queues the groups that a user leaves for the backends. Holds the locks of the groups until `release`. A write of a group never waits for the
+ * lock of a user, so there is no deadlock.
+ */
+export async function queueGroupCleanup(
+  deps: GroupCleanupDeps,
+  { stored, next }: { stored: Stored | null; next: Content | null },
+): Promise<GroupCleanup> {
+  const holders = holdersOf(deps);
+  if (stored === null || holders.length === 0 || !isLeaving(stored.content, next)) return NONE;
+  const releases: Release[] = [];
+  const release = () => releases.forEach((one) => one());
+  try {
+    const changes: OutboxChange[] = [];
+    for (const name of stored.groups.toSorted(byLock)) {
+      releases.push(await deps.locks.hold(lockKey("group", name)));
+      const group = await deps.directory.read("group", canonicalName(name));
+      if (group !== null) changes.push(...await queueGroup(deps, { group, holders }));
+    }
+    return { names: [], changes, release };
+  } catch (fault) {
+    release();
+    throw fault;
+  }
+}
+
+function holdersOf({ remotes }: GroupCleanupDeps): Backend[] {
+  return [...remotes.values()].filter(({ holds }) => holds.groups);
+}
+
+/**
+ * Finds the groups that a restored user joins, and queues them for the backends. A group that was created after the deletion is another group,
+ * and does not count. Holds the locks of the groups until `release`.
+ */
+export async function queueGroupReturn(
+  deps: GroupCleanupDeps,
+  { groups, deletedMs }: { groups: readonly string[]; deletedMs: number },
+): Promise<GroupCleanup> {
+  const releases: Release[] = [];
+  const release = () => releases.forEach((one) => one());
+  try {
+    const changes: OutboxChange[] = [];
+    const names: string[] = [];
+    for (const name of groups.toSorted(byLock)) {
+      releases.push(await deps.locks.hold(lockKey("group", name)));
+      const group = await deps.directory.read("group", canonicalName(name));
+      if (group === null || group.createdMs > deletedMs) continue;
+      names.push(group.content.name);
+      changes.push(...await queueGroup(deps, { group, holders: holdersOf(deps) }));
+    }
+    return { names, changes, release };
+  } catch (fault) {
+    release();
+    throw fault;
+  }
+}
+
+/** A fixed order, so that two users who leave the same groups cannot deadlock. */
+function byLock(a: string, b: string): number {
+  return lockKey("group", a) < lockKey("group", b) ? -1 : 1;
+}
+
+function isLeaving(before: Content, next: Content | null): boolean {
+  if (before.kind !== "user") return false;
+  return next === null || (before.active && next.kind === "user" && !next.active);
+}
+
+async function queueGroup(
+  { outbox }: GroupCleanupDeps,
+  { group, holders }: { group: Stored; holders: readonly Backend[] },
+): Promise<OutboxChange[]> {
+  const changes: OutboxChange[] = [];
+  const { name } = group.content;
+  for (const { name: backend } of holders) {
+    const state = group.backends[backend];
+    // A group that differs belongs to that backend. A pending write already delivers the current group.
+    if (!hasResource(state) || state?.differs !== undefined) continue;
+    const known = await outbox.find(backend, "group", name);
+    const entry = { backend, kind: "group", name, operation: "put" } as const;
+    changes.push(outbox.add({ ...entry, remoteId: state?.remoteId }, known));
+  }
+  return changes;
+}

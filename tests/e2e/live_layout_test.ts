@@ -1,0 +1,239 @@
+// The layout of the Live page, measured in a browser: the height of the list, the inspector, the drawer, and that nothing moves.
+
+import { assert, assertEquals } from "@std/assert";
+import { startConsole, type TestConsole } from "../fakes/console_app.ts";
+import { conversation, ended } from "../fakes/console_gateway.ts";
+import type { Page } from "../packages/playwright.ts";
+import { consoleTests } from "./console_tests.ts";
+import { findAccessibilityProblems, scrollsSideways } from "./page_checks.ts";
+import { waiting } from "./live_list.ts";
+
+const test = consoleTests(startConsole, { role: "operator" });
+
+/** A busy log: finished sign-ins and some in progress, newest last. */
+function fill(site: TestConsole, count = 60): void {
+  const startedMs = Date.now() - 20_000;
+  for (let number = 1; number <= count; number += 1) {
+    const view = conversation(number, { user: `user${number}`, startedMs });
+    site.watch.put(
+      number % 3 === 0 ? view : ended(view, { outcome: "accepted", row: "approved", atMs: startedMs + 4000 }),
+    );
+  }
+}
+
+const id = (number: number) => conversation(number).id;
+
+/** The height of the visible part of an element, as a share of the window. */
+function shareOfHeight(page: Page, selector: string): Promise<number> {
+  return page.locator(selector).evaluate((element) => {
+    const { top, bottom } = element.getBoundingClientRect();
+    return (Math.min(bottom, innerHeight) - Math.max(top, 0)) / innerHeight;
+  });
+}
+
+const HEIGHTS: readonly (readonly [path: string, width: number, height: number])[] = [
+  ["/live", 1440, 900],
+  [`/live?c=${id(60)}`, 1440, 900],
+  ["/live?approvals=open", 1440, 900],
+  ["/live", 1024, 768],
+  ["/live?approvals=open", 1024, 768],
+  ["/live", 1920, 1080],
+];
+for (const [path, width, height] of HEIGHTS) {
+  test(`the list has at least 60 % of the height at ${width}x${height} on ${path}`, async ({ page, site, open }) => {
+    fill(site);
+    for (let number = 0; number < 12; number += 1) site.secondFactorAdmin.wait(waiting(`r${number}`));
+    await page.setViewportSize({ width, height });
+    await open(path, "Sign-in log");
+    await page.getByRole("link", { name: "user60", exact: true }).first().waitFor();
+    if (path.includes("approvals")) await page.getByRole("button", { name: /^Deny/ }).first().waitFor();
+    const share = await shareOfHeight(page, "section.list");
+    assert(share >= 0.6, `the list has ${Math.round(100 * share)} % of the height`);
+    assertEquals(
+      await page.evaluate(() => document.documentElement.scrollHeight <= innerHeight),
+      true,
+      "the page scrolls",
+    );
+  });
+}
+
+/** Collects layout shifts from the first paint on. Without a recent input, each counts. */
+async function watchShifts(page: Page): Promise<() => Promise<string[]>> {
+  await page.addInitScript(() => {
+    interface Shift extends PerformanceEntry {
+      readonly value: number;
+      readonly sources: readonly { readonly node: Node | null }[];
+    }
+    const shifts: string[] = [];
+    Object.assign(globalThis, { shifts });
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries() as Shift[]) {
+        const nodes = entry.sources.map(({ node }) =>
+          node instanceof Element ? `${node.tagName}.${node.className}` : node?.textContent ?? "?"
+        );
+        shifts.push(`${entry.value.toFixed(4)} ${nodes.join(", ")}`);
+      }
+    }).observe({ type: "layout-shift", buffered: true });
+  });
+  return () => page.evaluate(() => (globalThis as unknown as { shifts: string[] }).shifts);
+}
+
+for (const [width, height] of [[1440, 900], [1024, 768], [390, 844]] as const) {
+  test(`nothing shifts at ${width}x${height} while sign-ins, approvals and outcomes arrive`, async ({ page, site, open }) => {
+    const shifts = await watchShifts(page);
+    fill(site, 5);
+    await page.setViewportSize({ width, height });
+    await open("/live", "Sign-in log");
+    await page.getByText("user5", { exact: true }).waitFor();
+    // Their ages become two digits long.
+    const startedMs = Date.now() - 8500;
+    for (let number = 6; number <= 40; number += 1) {
+      const view = conversation(number, { user: `user${number}`, startedMs });
+      site.watch.put(view);
+      if (number % 3 === 0) site.secondFactorAdmin.wait(waiting(`r${number}`));
+      if (number % 2 === 0) {
+        site.watch.put(ended(view, { outcome: "rejected", row: "not_approved", atMs: startedMs + 1000 }));
+      }
+      await page.waitForTimeout(40);
+    }
+    await page.getByText("user40", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Rejected 18" }).waitFor();
+    await page.getByText(/^1[0-9] s$/).first().waitFor();
+    assertEquals(await shifts(), []);
+  });
+}
+
+test("a click on a row opens the inspector at the right, over the full height, and moves no row", async ({ page, site, open }) => {
+  fill(site);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await open("/live", "Sign-in log");
+  const row = page.locator(".row").filter({ hasText: "user55" });
+  await row.waitFor();
+  const before = await row.boundingBox();
+  await row.getByRole("link").click();
+  const inspector = page.getByRole("complementary", { name: "Selected sign-in" });
+  await inspector.getByRole("tab", { name: "Summary", selected: true }).waitFor();
+  const { x, y, height: rowHeight } = await row.boundingBox() ?? {};
+  assertEquals([x, y, rowHeight], [before?.x, before?.y, before?.height]);
+  assertEquals(await inspector.boundingBox(), { x: 960, y: 0, width: 480, height: 900 });
+});
+
+for (const width of [1120, 1360, 1440]) {
+  test(`the columns end within their row beside the inspector at ${width} px`, async ({ page, site, open }) => {
+    fill(site, 5);
+    await page.setViewportSize({ width, height: 860 });
+    await open(`/live?c=${id(5)}`, "Sign-in log");
+    const row = page.locator(".row").filter({ hasText: "user5" });
+    await row.waitFor();
+    const over = await row.evaluate((row) =>
+      Math.max(...[...row.children].map((cell) => cell.getBoundingClientRect().right)) -
+      row.getBoundingClientRect().right
+    );
+    assert(over <= 0, `a column ends ${over} px behind its row`);
+  });
+}
+
+test("below 1,100 px the inspector is below the list, within the window", async ({ page, site, open }) => {
+  fill(site);
+  await page.setViewportSize({ width: 1024, height: 768 });
+  await open(`/live?c=${id(60)}`, "Sign-in log");
+  const inspector = page.getByRole("complementary", { name: "Selected sign-in" });
+  await inspector.getByRole("tab", { name: "Packets" }).waitFor();
+  const list = await page.locator("section.list").boundingBox();
+  const { y = 0, height = 0 } = await inspector.boundingBox() ?? {};
+  assert(list !== null && y >= list.y + list.height, "the inspector is below the list");
+  assert(y + height <= 768, "the inspector ends in the window");
+});
+
+test("on a phone, a sign-in is a page with the user in its heading, and Back restores the list", {
+  look: "narrow",
+}, async ({ page, site, open }) => {
+  fill(site);
+  await open("/live?q=user", "Sign-in log");
+  await page.getByRole("link", { name: "user60" }).click();
+  await page.getByRole("heading", { name: "Sign-in of user60", level: 1 }).waitFor();
+  await page.waitForURL((url) => url.pathname === `/live/c/${id(60)}`);
+  assertEquals([await findAccessibilityProblems(page), await scrollsSideways(page)], [[], false]);
+  await page.getByRole("link", { name: "Back to the sign-in log" }).click();
+  await page.getByRole("heading", { name: "Sign-in log", level: 1 }).waitFor();
+  assertEquals(await page.getByRole("searchbox").inputValue(), "user");
+});
+
+test("the page of a sign-in in progress follows it", async ({ page, site, open }) => {
+  const view = conversation(1, { user: "ada", startedMs: Date.now() });
+  site.watch.put(view);
+  await open(`/live/c/${view.id}`, "Sign-in of ada");
+  await page.getByText("Waiting for the phone").first().waitFor();
+  site.watch.put(ended(view, { outcome: "accepted", row: "approved", atMs: Date.now() }));
+  await page.getByText("Approved on the phone").waitFor();
+});
+
+test("the drawer counts approvals while it is closed, and keeps the focus when its rows disappear", async ({ page, site, open }) => {
+  site.secondFactorAdmin.wait(waiting("r1", "ada"));
+  site.secondFactorAdmin.wait(waiting("r2", "grace"));
+  await open("/live", "Sign-in log");
+  const toggle = page.getByRole("button", { name: "Pending approvals 2" });
+  await toggle.waitFor();
+  assertEquals(await page.getByRole("button", { name: /^Deny/ }).count(), 0);
+  await toggle.focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.searchParams.get("approvals") === "open");
+  const deny = page.getByRole("button", { name: /^Deny the sign-in/ });
+  await deny.first().focus();
+  await page.keyboard.press("d");
+  await page.getByRole("button", { name: "Pending approvals 1" }).waitFor();
+  await page.waitForFunction(() => document.activeElement?.matches("button.deny"));
+  await page.keyboard.press("Enter");
+  await page.getByText("No pending push requests").waitFor();
+  await page.waitForFunction(() => document.activeElement?.matches(".drawer-button"));
+  await page.keyboard.press("Enter");
+  await page.getByText("No pending push requests").waitFor({ state: "detached" });
+});
+
+test("the funnel filters the list by its stages, and a sign-in that ended stays for five seconds", async ({ page, site, open }) => {
+  const startedMs = Date.now();
+  const ada = conversation(1, { user: "ada", startedMs });
+  site.watch.put(ada);
+  site.watch.put(conversation(2, { user: "grace", startedMs, step: "CHOOSE_WHICH_MULTIFACTOR" }));
+  await open("/live", "Sign-in log");
+  await page.getByRole("button", { name: "Factor 1" }).click();
+  await page.waitForURL((url) => url.search === "?state=factor");
+  await page.getByText("1 of 2 sign-ins").waitFor();
+  await page.getByRole("button", { name: "Waiting 1" }).click();
+  await page.getByRole("link", { name: "ada" }).waitFor();
+  site.watch.put(ended(ada, { outcome: "rejected", row: "not_approved", atMs: startedMs + 100 }));
+  await page.getByRole("row").getByText("Rejected").waitFor();
+  await page.getByRole("link", { name: "ada" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Rejected 1" }).click();
+  await page.getByRole("link", { name: "ada" }).waitFor();
+});
+
+test("user, client, directory and addresses of the inspector are links; Escape closes it and returns the focus", async ({ page, site, open }) => {
+  fill(site, 3);
+  site.watch.put(conversation(4, { user: "a b", client: "vpn/2", target: "staff", place: "2001:db8::7" }));
+  await open("/live", "Sign-in log");
+  await page.getByRole("link", { name: "a b" }).click();
+  const inspector = page.getByRole("complementary", { name: "Selected sign-in" });
+  await inspector.getByRole("tab", { name: "Summary" }).waitFor();
+  const hrefs = await inspector.locator(".facts a").evaluateAll((links) =>
+    links.map((link) => link.getAttribute("href"))
+  );
+  assertEquals(hrefs, [
+    "/users/a%20b?target=staff",
+    "/clients/vpn%2F2",
+    `/live?q=10.1.0.7&c=${id(4)}`,
+    `/live?q=2001%3Adb8%3A%3A7&c=${id(4)}`,
+    "/targets/staff",
+  ]);
+  await inspector.getByRole("link", { name: "2001:db8::7" }).click();
+  await page.getByText("1 of 4 sign-ins").waitFor();
+  await inspector.getByRole("tab", { name: "Summary" }).focus();
+  await page.keyboard.press("ArrowRight");
+  await inspector.getByRole("tab", { name: "Steps", selected: true }).waitFor();
+  await page.keyboard.press("End");
+  await inspector.getByRole("tab", { name: "Packets", selected: true }).waitFor();
+  assertEquals(await findAccessibilityProblems(page), []);
+  await page.keyboard.press("Escape");
+  await inspector.waitFor({ state: "detached" });
+  assertEquals(await page.evaluate(() => document.activeElement?.textContent), "a b");
+});

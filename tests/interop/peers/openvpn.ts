@@ -1,0 +1,97 @@
+// OpenVPN with openvpn-auth-radius, configured as in the setup guide. The plug-in shows no challenge, and starts the session after
+// the answer to its Accounting-Start.
+
+import { makeAuthority } from "../../support/certificates.ts";
+import { endChild } from "../../support/child.ts";
+import { freeUdpPort } from "../../support/free_port.ts";
+import { guideText } from "./guided.ts";
+import type { Door, PeerRow, PeerSetUp } from "./login.ts";
+import { openTerminalLogin, watchScreen } from "./screen.ts";
+
+export const OPENVPN: PeerRow = {
+  title: "OpenVPN with openvpn-auth-radius",
+  needs: { peers: ["openvpn", "openvpnAuthRadius", "opensslProgram"], root: true },
+  setUp: setUpOpenVpn,
+};
+
+const PROGRAM = "/usr/sbin/openvpn";
+
+async function setUpOpenVpn(gateway: Door): Promise<PeerSetUp> {
+  const run = await Deno.makeTempDir({ prefix: "countersign-openvpn-" });
+  const port = freeUdpPort();
+  await writeSettings(run, { port, gateway });
+  const children: Deno.ChildProcess[] = [];
+  const start = (config: string, ...args: string[]): Deno.ChildProcess => {
+    const child = new Deno.Command(PROGRAM, {
+      args: ["--config", `${run}/${config}`, ...args],
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    children.push(child);
+    return child;
+  };
+  const dispose = async () => {
+    for (const child of children.toReversed()) await endChild(child, 3000);
+    await Deno.remove(run, { recursive: true });
+  };
+  try {
+    const isUp = (text: string) => text.includes("Initialization Sequence Completed");
+    await watchScreen(start("server.conf"), "openvpn").until(isUp, "the end of its start");
+  } catch (fault) {
+    await dispose();
+    throw fault;
+  }
+  let count = 0;
+  return {
+    async login({ name, password }) {
+      const file = `${run}/user-${++count}`;
+      await Deno.writeTextFile(file, `${name}\n${password}\n`, { mode: 0o600 });
+      return openTerminalLogin(start("client.ovpn", "--auth-user-pass", file), {
+        program: "openvpn",
+        endings: [["Initialization Sequence Completed", "accept"], ["AUTH_FAILED", "reject"]],
+      });
+    },
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+async function writeSettings(
+  run: string,
+  { port, gateway }: { port: number; gateway: Door },
+): Promise<void> {
+  const authority = await makeAuthority(run);
+  const { certFile, keyFile } = await authority.issue(["IP:127.0.0.1"]);
+  const moved = [
+    ["/etc/openvpn/server/server.conf", `${run}/server.conf`],
+    ["/etc/openvpn/radius.cnf", `${run}/radius.cnf`],
+  ] as const;
+  const part = (title: string) => guideText("openvpn", title, { gateway, moved });
+  await Deno.writeTextFile(`${run}/radius.cnf`, part("/etc/openvpn/radius.cnf"), { mode: 0o600 });
+  const server = `dev-type tun
+dev cs${port}
+topology subnet
+server 10.251.8.0 255.255.255.0
+local 127.0.0.1
+port ${port}
+ca ${authority.caFile}
+cert ${certFile}
+key ${keyFile}
+dh none
+`;
+  await Deno.writeTextFile(`${run}/server.conf`, server + part("/etc/openvpn/server/server.conf"));
+  const client = `client
+dev-type tun
+dev cc${port}
+remote 127.0.0.1 ${port}
+nobind
+ca ${authority.caFile}
+ifconfig-noexec
+route-noexec
+connect-retry-max 1
+`;
+  await Deno.writeTextFile(
+    `${run}/client.ovpn`,
+    client + part("client.ovpn").replace("auth-user-pass\n", ""),
+  );
+}

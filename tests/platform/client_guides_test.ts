@@ -1,0 +1,63 @@
+// The setup guides: all placeholders are filled in, the secret stays a placeholder, and clients wait longer than the gateway holds.
+
+import { assert, assertEquals } from "@std/assert";
+import {
+  CLIENT_GUIDES,
+  type ClientGuide,
+  fillGuide,
+  type GuideValues,
+} from "../../platform/client_guides.ts";
+
+const GUIDES = Object.entries<ClientGuide>(CLIENT_GUIDES);
+const VALUES: GuideValues = {
+  server: "192.0.2.5",
+  port: 11812,
+  accountingPort: 11813,
+  client: "vpn-1",
+  nas: "192.0.2.10",
+  secret: "SHARED_SECRET",
+  holdS: 25,
+};
+
+const wholeText = ({ blocks, test }: ClientGuide, values = VALUES): string =>
+  [...blocks.map(({ text }) => text), test].map((text) => fillGuide(text, values)).join("\n");
+
+for (const [id, guide] of GUIDES) {
+  Deno.test(`the guide ${id} contains the address, the port and the secret, and no other placeholder`, () => {
+    const text = wholeText(guide);
+    for (const value of ["192.0.2.5", "11812", "SHARED_SECRET", "vpn-1"]) assert(text.includes(value), value);
+    // Only strongSwan, OpenVPN and their like use braces, and never around one word.
+    assertEquals(text.match(/\{\w+\}/g), null);
+  });
+}
+
+/** How long a client of a guide waits in total, from its text. */
+const WAITS: Readonly<Record<string, (text: string) => number>> = {
+  openvpn: (text) => numberAfter(text, "wait=") * numberAfter(text, "retry="),
+  ocserv: (text) => numberAfter(text, "radius_timeout ") * numberAfter(text, "radius_retries "),
+  strongswan: (text) => numberAfter(text, "retransmit_timeout = ") * numberAfter(text, "retransmit_tries = "),
+  fortigate: (text) => Math.min(numberAfter(text, "set timeout "), numberAfter(text, "remoteauthtimeout ")),
+  cisco_asa: (text) => numberAfter(text, " timeout "),
+  palo_alto: (text) => numberAfter(text, " timeout "),
+};
+
+function numberAfter(text: string, before: string): number {
+  const found = text.indexOf(before);
+  assert(found >= 0, before);
+  return Number.parseFloat(text.slice(found + before.length));
+}
+
+for (const holdS of [1, 25, 105]) {
+  Deno.test(`with hold_s = ${holdS}, each client waits longer than the gateway`, () => {
+    assertEquals(Object.keys(WAITS), GUIDES.map(([id]) => id));
+    for (const [id, guide] of GUIDES) {
+      const waitS = WAITS[id]?.(wholeText(guide, { ...VALUES, holdS })) ?? 0;
+      assert(waitS >= holdS + 10, `${id}: ${waitS}`);
+    }
+  });
+}
+
+Deno.test("fillGuide() keeps braces of the configuration, and does not fill in values of values", () => {
+  const values = { ...VALUES, client: "{secret}" };
+  assertEquals(fillGuide("a {\n  {client} {unknown} {}\n}", values), "a {\n  {secret} {unknown} {}\n}");
+});

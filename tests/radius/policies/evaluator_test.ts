@@ -1,0 +1,262 @@
+// The evaluator of policies: each condition, the local times of zones, networks, and the order.
+
+import { assert, assertEquals } from "@std/assert";
+import { PolicyEvaluator, type PolicyMiss, type PolicySubject } from "../../../radius/policy/evaluator.ts";
+import type { PolicyConditions, PolicyTime, Weekday } from "../../../radius/policy/policy.ts";
+import { readPolicies, readPolicy } from "../../../radius/policy/read_policy.ts";
+import { BYPASS, DENY, policiesOf, type ShortPolicy } from "./policy_sample.ts";
+
+const SUBJECT: PolicySubject = {
+  user: "ada",
+  groups: ["Staff", "VPN Users"],
+  client: "vpn",
+  address: "10.1.2.3",
+  atMs: Date.UTC(2027, 0, 15, 8),
+  hasFactor: true,
+  isRemembered: false,
+};
+
+function evaluatorOf(short: readonly ShortPolicy[]): PolicyEvaluator {
+  return new PolicyEvaluator(policiesOf(short));
+}
+
+/** Conditions, facts that differ from {@link SUBJECT}, and the first condition that fails. */
+const ROWS: readonly (readonly [PolicyConditions, Partial<PolicySubject>, PolicyMiss | null])[] = [
+  [{}, {}, null],
+  [{ groups: ["staff"] }, {}, null],
+  [{ groups: ["ＳＴＡＦＦ"] }, {}, "groups"],
+  [{ groups: ["Zoë"] }, { groups: ["ZOE\u0308"] }, null],
+  [{ groups: ["guests", "vpn users"] }, {}, null],
+  [{ groups: ["guests"] }, {}, "groups"],
+  [{ groups: ["staff"] }, { groups: [] }, "groups"],
+  [{ exceptGroups: ["STAFF"] }, {}, "exceptGroups"],
+  [{ exceptGroups: ["guests"] }, {}, null],
+  [{ users: ["Ada"], exceptUsers: ["ada"] }, {}, "exceptUsers"],
+  [{ users: ["bob"] }, {}, "users"],
+  [{ clients: ["VPN"] }, {}, "clients"],
+  [{ clients: ["wifi", "vpn"] }, {}, null],
+  [{ clients: ["wifi"], groups: ["guests"] }, {}, "clients"],
+  [{ device: ["no_factor"] }, {}, "device"],
+  [{ device: ["no_factor", "remembered"] }, { isRemembered: true }, null],
+  [{ device: ["remembered"] }, {}, "device"],
+  [{ device: ["has_factor"] }, { hasFactor: false }, "device"],
+];
+
+/** Networks, an address, and whether it is inside. */
+const NETWORKS: readonly (readonly [string, string, boolean])[] = [
+  ["10.0.0.0/8", "10.255.255.255", true],
+  ["10.0.0.0/8", "11.0.0.0", false],
+  ["10.1.2.3", "10.1.2.3", true],
+  ["10.1.2.3", "10.1.2.4", false],
+  ["10.1.2.2/31", "10.1.2.3", true],
+  ["0.0.0.0/0", "255.255.255.255", true],
+  ["0.0.0.0/0", "::1", false],
+  ["::/0", "10.1.2.3", false],
+  ["::/0", "2001:db8::1", true],
+  ["2001:db8::/32", "2001:db8:ffff::1", true],
+  ["2001:db8::/32", "2001:db9::1", false],
+  ["2001:db8::/33", "2001:db8:8000::1", false],
+  ["2001:db8::1", "2001:DB8:0:0::0001", true],
+  ["fe80::/10", "febf::1", true],
+  ["fe80::/10", "fec0::1", false],
+  ["::ffff:10.0.0.0/104", "10.9.9.9", true],
+  ["10.0.0.0/8", "::ffff:10.9.9.9", true],
+  ["10.0.0.0/8", "::ffff:a09:909", true],
+  ["0.0.0.0/0", "", false],
+  ["0.0.0.0/0", "00-11-22-33-44-55", false],
+  ["::/0", "00:11:22:33:44:55", false],
+  ["0.0.0.0/0", "010.1.2.3", false],
+  ["0.0.0.0/0", "10.1.2", false],
+  ["0.0.0.0/0", "10.1.2.3.4", false],
+  ["0.0.0.0/0", "10.1.2.256", false],
+  ["0.0.0.0/0", "10.1.2.3 ", false],
+  ["0.0.0.0/0", "10.1.2.3:1812", false],
+  ["0.0.0.0/0", "1.2.3.4.", false],
+  ["0.0.0.0/0", "....", false],
+  ["fe80::/10", "fe80::1%eth0", false],
+];
+
+/** Days, from, to, zone, the moment in UTC, and whether it is inside. */
+const TIMES: readonly (readonly [Weekday, string, string, string, string, boolean])[] = [
+  ["fri", "08:00", "18:00", "UTC", "2027-01-15T08:00", true],
+  ["fri", "08:00", "18:00", "UTC", "2027-01-15T17:59", true],
+  ["fri", "08:00", "18:00", "UTC", "2027-01-15T18:00", false],
+  ["fri", "00:00", "24:00", "UTC", "2027-01-15T23:59", true],
+  ["fri", "00:00", "24:00", "UTC", "2027-01-16T00:00", false],
+  ["fri", "22:00", "06:00", "UTC", "2027-01-15T23:00", true],
+  ["fri", "22:00", "06:00", "UTC", "2027-01-16T05:59", true],
+  ["fri", "22:00", "06:00", "UTC", "2027-01-16T06:00", false],
+  ["fri", "22:00", "06:00", "UTC", "2027-01-15T05:00", false],
+  ["sun", "22:00", "06:00", "UTC", "2027-01-18T01:00", true],
+  ["fri", "09:00", "09:00", "UTC", "2027-01-16T08:59", true],
+  ["fri", "09:00", "09:00", "UTC", "2027-01-15T08:59", false],
+  ["fri", "09:00", "10:00", "Europe/Berlin", "2027-01-15T08:30", true],
+  ["thu", "23:00", "24:00", "America/New_York", "2027-01-15T04:30", true],
+  ["sat", "00:00", "01:00", "Asia/Kolkata", "2027-01-15T18:45", true],
+  ["sat", "05:00", "06:00", "Asia/Kathmandu", "2027-01-15T23:30", true],
+  // Europe/Berlin, 28 March 2027: 02:00 to 03:00 does not exist; 01:30 UTC is 03:30.
+  ["sun", "02:00", "03:00", "Europe/Berlin", "2027-03-28T00:59", false],
+  ["sun", "02:00", "03:00", "Europe/Berlin", "2027-03-28T01:00", false],
+  ["sun", "03:00", "04:00", "Europe/Berlin", "2027-03-28T01:30", true],
+  // 31 October 2027: 02:30 exists twice.
+  ["sun", "02:00", "03:00", "Europe/Berlin", "2027-10-31T00:30", true],
+  ["sun", "02:00", "03:00", "Europe/Berlin", "2027-10-31T01:30", true],
+  ["sun", "02:00", "03:00", "Europe/Berlin", "2027-10-31T02:00", false],
+  // Summer time moves the period by an hour of UTC.
+  ["thu", "08:00", "09:00", "Europe/Berlin", "2027-07-15T06:30", true],
+  ["thu", "08:00", "09:00", "Europe/Berlin", "2027-07-15T07:30", false],
+];
+
+for (const [conditions, facts, miss] of ROWS) {
+  Deno.test(`explain() of ${JSON.stringify(conditions)} with ${JSON.stringify(facts)}: ${miss}`, () => {
+    const evaluator = evaluatorOf([[conditions, DENY]]);
+    const subject = { ...SUBJECT, ...facts };
+    assertEquals(evaluator.explain(subject).misses, [miss]);
+    assertEquals(evaluator.decide(subject) === null, miss !== null);
+  });
+}
+
+for (const [network, address, inside] of NETWORKS) {
+  Deno.test(`networks: "${address}" is ${inside ? "" : "not "}in ${network}`, () => {
+    const read = readPolicy({
+      ...policiesOf([[{}, DENY]])[0],
+      conditions: { networks: [network], exceptNetworks: [] },
+    });
+    if (!read.ok) throw new Error(read.problem);
+    const evaluator = new PolicyEvaluator([read.value]);
+    assertEquals(evaluator.decide({ ...SUBJECT, address }) !== null, inside);
+    const except = evaluatorOf([[{ exceptNetworks: read.value.conditions.networks ?? [] }, DENY]]);
+    assertEquals(except.decide({ ...SUBJECT, address }) === null, inside);
+  });
+}
+
+for (const [day, from, to, zone, moment, inside] of TIMES) {
+  Deno.test(`times: ${moment} UTC is ${inside ? "" : "not "}in ${day} ${from}–${to} ${zone}`, () => {
+    const time: PolicyTime = { days: [day], from, to, zone };
+    const evaluator = evaluatorOf([[{ times: [time] }, DENY]]);
+    const atMs = Date.parse(`${moment}:00Z`);
+    assertEquals(evaluator.decide({ ...SUBJECT, atMs }) !== null, inside);
+  });
+}
+
+Deno.test("decide() forgets the facts of the last login", () => {
+  const evaluator = evaluatorOf([[{ groups: ["staff"], networks: ["10.0.0.0/8"] }, DENY]]);
+  assert(evaluator.decide(SUBJECT) !== null);
+  assertEquals(evaluator.decide({ ...SUBJECT, groups: [] }), null);
+  assertEquals(evaluator.decide({ ...SUBJECT, address: "192.0.2.1" }), null);
+  assertEquals(evaluator.decide({ ...SUBJECT, address: "" }), null);
+  assert(evaluator.decide(SUBJECT) !== null);
+});
+
+Deno.test("decide() distinguishes more groups than a word has bits", () => {
+  const groups = Array.from({ length: 70 }, (_, at) => `group ${at}`);
+  const evaluator = evaluatorOf(groups.map((group): ShortPolicy => [{ groups: [group] }, DENY]));
+  for (const [at, group] of groups.entries()) {
+    assertEquals(evaluator.decide({ ...SUBJECT, groups: [group] })?.name, `policy ${at}`);
+  }
+});
+
+Deno.test("decide() reads no fact that no condition needs", () => {
+  const refuse = () => {
+    throw new Error("a fact was read");
+  };
+  const subject: PolicySubject = {
+    user: "ada",
+    client: "vpn",
+    get groups() {
+      return refuse();
+    },
+    get address() {
+      return refuse();
+    },
+    get atMs() {
+      return refuse();
+    },
+    get hasFactor() {
+      return refuse();
+    },
+    get isRemembered() {
+      return refuse();
+    },
+  };
+  assertEquals(evaluatorOf([[{ users: ["bob"], groups: ["x"] }, DENY]]).decide(subject), null);
+  assertEquals(evaluatorOf([[{ clients: ["vpn"] }, BYPASS]]).decide(subject)?.name, "policy 0");
+});
+
+const GOOD = { id: "abcd", name: "n", enabled: true, conditions: {}, outcome: { kind: "deny" } };
+const TIME = { days: ["mon"], from: "08:00", to: "18:00", zone: "UTC" };
+const challenge = (fields: object) => ({ outcome: { kind: "challenge", ...fields } });
+const times = (fields: object) => ({ conditions: { times: [{ ...TIME, ...fields }] } });
+
+/** Changes of a policy that readPolicy() refuses. */
+const BAD: readonly object[] = [
+  { id: "A" },
+  { id: 7 },
+  { name: "" },
+  { name: " n" },
+  { name: "n\u200b" },
+  { name: "x".repeat(101) },
+  { enabled: 1 },
+  { more: 1 },
+  { conditions: null },
+  { conditions: [] },
+  { conditions: { group: ["x"] } },
+  { conditions: { groups: "x" } },
+  { conditions: { groups: [1] } },
+  { conditions: { groups: [""] } },
+  { conditions: { groups: Array.from({ length: 201 }, (_, at) => `${at}`) } },
+  { conditions: { networks: ["10.0.0.0/33"] } },
+  { conditions: { networks: ["office"] } },
+  { conditions: { device: ["lost"] } },
+  times({ days: [] }),
+  times({ days: ["monday"] }),
+  times({ from: "8:00" }),
+  times({ from: "24:00" }),
+  times({ to: "24:01" }),
+  times({ to: "25:00" }),
+  times({ zone: "Mars/Base" }),
+  times({ zone: "+01:00" }),
+  times({ zone: "" }),
+  { outcome: null },
+  { outcome: { kind: "allow" } },
+  { outcome: { kind: "deny", factors: ["totp"] } },
+  { outcome: { kind: "bypass", factors: ["totp"] } },
+  challenge({ factors: [] }),
+  challenge({ factors: ["fax"] }),
+  challenge({ factors: ["totp"], requiredFactor: "totp" }),
+  challenge({ requiredFactor: "recovery" }),
+  challenge({ enrolment: "sometimes" }),
+  challenge({ rememberHours: 0 }),
+  challenge({ rememberHours: 1.5 }),
+  challenge({ rememberHours: 2161 }),
+  challenge({ clientChecksPassword: "yes" }),
+  challenge({ attributes: { "No-Such-Attribute": "x" } }),
+  challenge({ attributes: { Class: {} } }),
+  challenge({ attributes: ["Class"] }),
+];
+
+for (const bad of BAD) {
+  Deno.test(`readPolicy() refuses ${JSON.stringify(bad).slice(0, 90)}`, () => {
+    const read = readPolicy({ ...GOOD, ...bad });
+    if (read.ok) throw new Error("The policy is read");
+    assert(read.problem.endsWith("."), read.problem);
+  });
+}
+
+Deno.test("readPolicy() leaves out empty lists, and makes networks canonical", () => {
+  const read = readPolicy({
+    ...GOOD,
+    conditions: { groups: [], networks: [" 10.1.2.3/8", "10.0.0.0/8"], times: [TIME] },
+  });
+  if (!read.ok) throw new Error(read.problem);
+  assertEquals(read.value.conditions, { networks: ["10.0.0.0/8"], times: [TIME] } as PolicyConditions);
+});
+
+Deno.test("readPolicies() refuses two policies with one id, one name, and more than 200", () => {
+  const many = Array.from({ length: 201 }, (_, at) => ({ ...GOOD, id: `id${at}xx`, name: `n${at}` }));
+  assertEquals(readPolicies(many.slice(0, 200)).ok, true);
+  assertEquals(readPolicies(many).ok, false);
+  assertEquals(readPolicies([GOOD, { ...GOOD, name: "m" }]).ok, false);
+  assertEquals(readPolicies([GOOD, { ...GOOD, id: "efgh", name: "N" }]).ok, false);
+  assertEquals(readPolicies("x").ok, false);
+});

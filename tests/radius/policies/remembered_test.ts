@@ -1,0 +1,214 @@
+// Remembered devices: when a login needs no second factor because one was given before, and what ends that.
+
+import { assertEquals } from "@std/assert";
+import { type InProcess, startInProcess } from "../rows/in_process.ts";
+import { appCode, give, register, SEED } from "../rows/people.ts";
+import { whileTimePasses } from "../rows/passing_time.ts";
+import { startTwoNodes } from "../rows/two_nodes.ts";
+import type { PolicyOutcome } from "../../../radius/policy/policy.ts";
+import type { PreparedChange } from "../../../platform/write_batch.ts";
+import { CHALLENGE, type ShortPolicy, storePolicies } from "./policy_sample.ts";
+
+const HOUR_MS = 3600_000;
+const HOME = "203.0.113.9";
+const TOML = `[[radius.client]]
+name = "vpn"
+address = ["127.0.0.1"]
+secret = "a-secret-of-the-tests"
+first_factor = "directory"
+[[radius.client]]
+name = "wifi"
+address = ["127.0.0.1"]
+nas_identifier = "wifi"
+secret = "a-secret-of-the-tests"
+first_factor = "directory"
+`;
+const OPTIONS = {
+  toml: TOML,
+  passwords: {
+    hasPassword: () => Promise.resolve(true),
+    directory: (_user: string, password: Uint8Array) =>
+      Promise.resolve(new TextDecoder().decode(password) === "right" ? "right" as const : "wrong" as const),
+    ldap: () => Promise.resolve("unavailable" as const),
+  },
+};
+const remember = (rememberHours: number): PolicyOutcome => ({ kind: "challenge", rememberHours });
+
+interface From {
+  readonly place?: string | undefined;
+  readonly wifi?: boolean;
+  readonly password?: string;
+}
+
+/** The answer to the first packet of a login of anna. */
+async function first(world: InProcess, { place = HOME, wifi = false, password = "right" }: From = {}) {
+  const login = world.login({
+    user: "anna",
+    ...(place === "" ? {} : { callingStationId: place }),
+    ...(wifi ? { more: [{ type: 32, value: new TextEncoder().encode("wifi") }] } : {}),
+  });
+  return { login, kind: (await login.start(password)).kind };
+}
+
+/** Signs anna in with her app; later codes are of later time steps. */
+async function signIn(world: InProcess, from: From = {}): Promise<void> {
+  world.clock.advance(60_000);
+  const { login, kind } = await first(world, from);
+  assertEquals(kind, "challenge");
+  assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
+}
+
+async function commit({ store }: InProcess, change: PreparedChange): Promise<void> {
+  await store.commit({ mutations: change.mutations });
+  change.done();
+}
+
+/** What happens after the device was remembered, and the answer to the next login from there. */
+const ROWS: Readonly<
+  Record<
+    string,
+    {
+      readonly policies?: readonly ShortPolicy[];
+      readonly happens?: (world: InProcess) => Promise<unknown> | void;
+      readonly from?: From;
+      readonly kind: "accept" | "challenge" | "reject";
+    }
+  >
+> = {
+  "the same device": { kind: "accept" },
+  "a wrong password": { from: { password: "wrong" }, kind: "reject" },
+  "another Calling-Station-Id": { from: { place: "203.0.113.10" }, kind: "challenge" },
+  "no Calling-Station-Id": { from: { place: "" }, kind: "challenge" },
+  "another client": { from: { wifi: true }, kind: "challenge" },
+  "the time is over": { happens: ({ clock }) => clock.advance(8 * HOUR_MS), kind: "challenge" },
+  "just before the time is over": {
+    happens: ({ clock }) => clock.advance(8 * HOUR_MS - 10_000),
+    kind: "accept",
+  },
+  "the policy has a shorter time now": {
+    async happens({ clock, radius }) {
+      await storePolicies(radius.policies.registry, [[{}, remember(1)]]);
+      clock.advance(2 * HOUR_MS);
+    },
+    kind: "challenge",
+  },
+  "the policy remembers nothing now": {
+    happens: ({ radius }) => storePolicies(radius.policies.registry, [[{}, CHALLENGE]]),
+    kind: "challenge",
+  },
+  "a policy for remembered devices": {
+    happens: ({ radius }) =>
+      storePolicies(radius.policies.registry, [[{ device: ["remembered"] }, { kind: "bypass" }]]),
+    kind: "accept",
+  },
+  "the user has another factor now": {
+    happens: (world) => give(world, "anna", { kind: "sms", number: "+4915112345678" }),
+    kind: "challenge",
+  },
+  "the user lost a factor": {
+    happens: (world) => world.radius.pairings.revoke(world.radius.pairings.of("anna")[0]?.id ?? ""),
+    kind: "challenge",
+  },
+  "an administrator made the gateway forget": {
+    happens: (world) => commit(world, world.radius.policies.remembered.prepareForget("anna")),
+    kind: "challenge",
+  },
+  "the user was deactivated and is active again": {
+    happens: async (world) => {
+      await commit(world, world.radius.prepareOffboarding("anna"));
+      await give(world, "anna", { kind: "totp", seed: SEED });
+    },
+    kind: "challenge",
+  },
+  "the user reported another login": {
+    async happens(world) {
+      const report = world.radius.prepareNotMeReport("anna");
+      await world.store.commit({ mutations: report.mutations });
+      report.done();
+      world.clock.advance(2 * HOUR_MS);
+    },
+    kind: "challenge",
+  },
+};
+
+for (const [title, { happens, from, kind }] of Object.entries(ROWS)) {
+  Deno.test(`a remembered device, and ${title}: ${kind}`, async () => {
+    await using world = await startInProcess(OPTIONS);
+    await register(world, "anna");
+    await give(world, "anna", { kind: "totp", seed: SEED });
+    await storePolicies(world.radius.policies.registry, [[{}, remember(8)]]);
+    await signIn(world);
+    await happens?.(world);
+    assertEquals((await first(world, from)).kind, kind);
+  });
+}
+
+Deno.test("no device is remembered without a Calling-Station-Id", async () => {
+  await using world = await startInProcess(OPTIONS);
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  await storePolicies(world.radius.policies.registry, [[{}, remember(8)]]);
+  await signIn(world, { place: "" });
+  assertEquals(world.radius.policies.remembered.count("anna"), 0);
+});
+
+Deno.test("no device is remembered after an unsigned login", async () => {
+  await using world = await startInProcess(OPTIONS);
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  await storePolicies(world.radius.policies.registry, [[{}, remember(8)]]);
+  const login = world.login({ user: "anna", callingStationId: HOME, messageAuthenticator: "none" });
+  await login.start("right");
+  assertEquals((await login.answer(appCode(world.clock.nowMs()))).kind, "accept");
+  assertEquals(world.radius.policies.remembered.count("anna"), 0);
+});
+
+Deno.test("no device is remembered after a recovery code", async () => {
+  await using world = await startInProcess(OPTIONS);
+  await give(world, "anna", { kind: "totp", seed: SEED });
+  const codes = world.radius.recoveryCodes.create("anna");
+  const done = await world.store.commit({ checks: codes.checks, mutations: codes.mutations });
+  if (done.ok) codes.adopt(done.versionstamp);
+  await storePolicies(world.radius.policies.registry, [[{}, remember(8)]]);
+  const { login } = await first(world);
+  assertEquals((await login.answer(codes.codes[0] ?? "")).kind, "accept");
+  assertEquals(world.radius.policies.remembered.count("anna"), 0);
+});
+
+Deno.test("a user has at most 20 remembered devices; a further one replaces the oldest", async () => {
+  await using world = await startInProcess(OPTIONS);
+  await storePolicies(world.radius.policies.registry, [[{}, remember(8)]]);
+  const { remembered } = world.radius.policies;
+  const device = (at: number) => ({ user: "anna", client: "vpn", place: `203.0.113.${at}` });
+  for (let at = 0; at < 25; at++) {
+    world.clock.advance(1000);
+    const change = remembered.prepareRemember(device(at), { hours: 8 });
+    if (change !== null) await commit(world, change);
+  }
+  assertEquals(remembered.count("anna"), 20);
+  assertEquals([remembered.isRemembered(device(4)), remembered.isRemembered(device(5))], [false, true]);
+  const stored = await Array.fromAsync(world.store.list(["remembered_device"]));
+  assertEquals(stored.length, 20);
+  assertEquals(JSON.stringify(stored).includes("203.0.113"), false);
+});
+
+Deno.test("two nodes share policies and remembered devices, also after a restart", async () => {
+  await using nodes = await startTwoNodes(OPTIONS);
+  const { a, b } = nodes;
+  await give(a, "anna", { kind: "totp", seed: SEED });
+  await storePolicies(a.radius.policies.registry, [[{}, remember(8)]]);
+  await signIn(a);
+  await b.store.catchUp();
+  assertEquals((await first(b)).kind, "accept");
+  await commit(b, b.radius.policies.remembered.prepareForget("anna"));
+  await a.store.catchUp();
+  assertEquals((await first(a)).kind, "challenge");
+  await storePolicies(b.radius.policies.registry, [[{ users: ["anna"] }, { kind: "deny" }]]);
+  await a.store.catchUp();
+  assertEquals((await first(a)).kind, "reject");
+  await using later = await startInProcess({
+    ...OPTIONS,
+    after: a,
+    between: { store: () => ({ ...a.store, close: () => Promise.resolve() }) },
+  });
+  assertEquals((await first(later)).kind, "reject");
+  await whileTimePasses(a.clock, later.stop());
+});
