@@ -38,8 +38,6 @@ export interface SettingView {
   /** `radius.state` */
   readonly key: string;
   readonly topic: SettingTopic;
-  /** The key of the label in the message catalogues. */
-  readonly label: string;
   readonly doc: string;
   readonly control: SettingControl;
   readonly isSecret: boolean;
@@ -141,7 +139,6 @@ export function listSettings(
     return {
       key,
       topic: topicOf(key),
-      label: `settinglabels.${key}`,
       doc,
       control: kind.control,
       isSecret: kind.secret,

@@ -2,7 +2,6 @@
 
 import { assertEquals } from "@std/assert";
 import { ChartStore } from "../../console/api/charts/chart_store.ts";
-import { historyKeyAt } from "../../console/api/history/history.ts";
 import { NO_LEASE } from "../../platform/cluster/lease.ts";
 import { createLog } from "../../platform/log.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
@@ -11,6 +10,7 @@ import {
   bucketOf,
   encodeLoginRecord,
   historyKey,
+  historyKeyAt,
   TIME_BUCKETS,
 } from "../../radius/conversation/login_record.ts";
 import { createManualClock } from "../fakes/console_app.ts";

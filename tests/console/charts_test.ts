@@ -3,12 +3,12 @@
 import { assert, assertEquals } from "@std/assert";
 import { addTallies, percentileMs, seriesOf } from "../../console/api/charts/chart_series.ts";
 import { ChartStore } from "../../console/api/charts/chart_store.ts";
-import { historyKeyAt } from "../../console/api/history/history.ts";
 import type { FinishedLoginCounts } from "../../radius/ports.ts";
 import {
   bucketOf,
   encodeLoginRecord,
   historyKey,
+  historyKeyAt,
   TIME_BUCKETS,
 } from "../../radius/conversation/login_record.ts";
 import { createLog } from "../../platform/log.ts";

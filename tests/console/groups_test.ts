@@ -9,8 +9,7 @@ import type {
   MemberPage,
 } from "../../console/api/groups/group_types.ts";
 import { toResultMessage } from "../../console/web/app/action.ts";
-import { historyKeyAt } from "../../console/api/history/history.ts";
-import { encodeLoginRecord, historyKey } from "../../radius/conversation/login_record.ts";
+import { encodeLoginRecord, historyKey, historyKeyAt } from "../../radius/conversation/login_record.ts";
 import { apiCaller, codeOf } from "../fakes/console_caller.ts";
 import { type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 

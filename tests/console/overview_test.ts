@@ -3,12 +3,11 @@
 import { assertEquals } from "@std/assert";
 import { apiValue } from "../../cli/admin_connection.ts";
 import { auditEntry } from "../../platform/audit.ts";
-import { historyKeyAt } from "../../console/api/history/history.ts";
 import { countPending } from "../../console/api/overview/overview_routes.ts";
 import type { FactorlessAnswer, OverviewCounts } from "../../console/api/overview/overview_types.ts";
 import type { TargetList } from "../../console/api/targets/target_types.ts";
 import type { UserSignIns } from "../../console/api/users/user_sign_ins.ts";
-import { encodeLoginRecord, historyKey } from "../../radius/conversation/login_record.ts";
+import { encodeLoginRecord, historyKey, historyKeyAt } from "../../radius/conversation/login_record.ts";
 import type { UserPage } from "../../console/api/users/user_types.ts";
 import { FactorlessUsers } from "../../console/api/overview/factorless_users.ts";
 import { createLog } from "../../platform/log.ts";
@@ -50,7 +49,7 @@ type Change = (site: PeopleConsole) => Promise<unknown>;
 
 /** Changes one after another, and the counts after each. */
 const STEPS: readonly { name: string; change: Change; factorless: number; locked: number }[] = [
-  { name: "nobody", change: () => Promise.resolve(), factorless: 0, locked: 0 },
+  { name: "no user", change: () => Promise.resolve(), factorless: 0, locked: 0 },
   { name: "a user", change: (site) => site.put("Ada"), factorless: 1, locked: 0 },
   { name: "a paired user", change: (site) => pair(site, "Ada"), factorless: 0, locked: 0 },
   { name: "a second user", change: (site) => site.put("bob"), factorless: 1, locked: 0 },

@@ -3,22 +3,21 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import type { EvaluationAnswer, PolicyPage, ReplayAnswer } from "../../console/api/policies/policy_types.ts";
 import type { GroupView } from "../../console/api/groups/group_types.ts";
-import { historyKeyAt } from "../../console/api/history/history.ts";
-import { encodeLoginRecord, historyKey } from "../../radius/conversation/login_record.ts";
+import { encodeLoginRecord, historyKey, historyKeyAt } from "../../radius/conversation/login_record.ts";
 import type { ConnectConsole } from "../fakes/console_connect.ts";
 import {
   GUESTS,
   NO_ONE,
   OFFICE,
-  openPolicyDesk,
+  openPolicyConsole,
   PHONES,
   POLICIES,
   policy,
   policyNames,
-} from "./policy_desk.ts";
+} from "./policy_console.ts";
 
 Deno.test("policies: they are added at a position, changed, reordered and removed, and take effect at once", async () => {
-  await using desk = await openPolicyDesk();
+  await using desk = await openPolicyConsole();
   const { add, call, get } = desk;
   assertEquals((await get()).policies, []);
   await add(GUESTS);
@@ -42,7 +41,7 @@ Deno.test("policies: they are added at a position, changed, reordered and remove
 });
 
 Deno.test("policies: a change that is based on an older list is refused", async () => {
-  await using desk = await openPolicyDesk();
+  await using desk = await openPolicyConsole();
   const { add } = desk;
   const codeOf = async (...call: Parameters<typeof desk.refusal>) => (await desk.refusal(...call)).code;
   const { policies: [first] } = await add(GUESTS);
@@ -65,7 +64,7 @@ Deno.test("policies: a change that is based on an older list is refused", async 
 });
 
 Deno.test("policies: a list that is not valid is refused with a sentence", async () => {
-  await using desk = await openPolicyDesk();
+  await using desk = await openPolicyConsole();
   const { add, refusal } = desk;
   await add(GUESTS);
   const refused: readonly (readonly [object, RegExp])[] = [
@@ -80,7 +79,7 @@ Deno.test("policies: a list that is not valid is refused with a sentence", async
 });
 
 Deno.test("policies: session attributes need room in the Access-Accept beside those of all groups", async () => {
-  await using desk = await openPolicyDesk();
+  await using desk = await openPolicyConsole();
   const { site, call, refusal } = desk;
   const long = (count: number) => ({
     attributes: Object.fromEntries(
@@ -103,7 +102,7 @@ Deno.test("policies: session attributes need room in the Access-Accept beside th
 });
 
 Deno.test("policies: the view of a group names the policies whose conditions name it", async () => {
-  await using desk = await openPolicyDesk();
+  await using desk = await openPolicyConsole();
   const { site, call, add } = desk;
   await site.people.putGroup("guests");
   await site.people.putGroup("staff");
@@ -116,7 +115,7 @@ Deno.test("policies: the view of a group names the policies whose conditions nam
 });
 
 Deno.test("policies: an evaluation names the policy, and for each other one the condition that fails", async () => {
-  await using desk = await openPolicyDesk("user_manager");
+  await using desk = await openPolicyConsole("user_manager");
   const { site, call } = desk;
   await site.people.put("bob");
   await site.people.putGroup("guests", ["bob"]);
@@ -153,7 +152,7 @@ Deno.test("policies: an evaluation names the policy, and for each other one the 
 });
 
 Deno.test("policies: a bypass challenges at a client whose password is not checked", async () => {
-  await using desk = await openPolicyDesk();
+  await using desk = await openPolicyConsole();
   await desk.site.people.put("bob");
   const ask = async (client: string) => {
     const json = { user: "bob", client, draft: [{ ...OFFICE, id: "draft", conditions: {} }] };
@@ -176,7 +175,7 @@ async function putLogins({ store }: ConnectConsole, places: readonly (readonly [
 }
 
 Deno.test("policies: a replay lists the sign-ins of 24 hours that a draft would change, newest first", async () => {
-  await using desk = await openPolicyDesk();
+  await using desk = await openPolicyConsole();
   const { site, call, add } = desk;
   await site.people.put("bob");
   const HOUR_MS = 3_600_000;

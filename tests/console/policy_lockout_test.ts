@@ -4,12 +4,12 @@ import { assertEquals } from "@std/assert";
 import {
   NO_ONE,
   OFFICE,
-  openPolicyDesk,
+  openPolicyConsole,
   POLICIES,
   policy,
   type PolicyDraftContent,
   policyNames,
-} from "./policy_desk.ts";
+} from "./policy_console.ts";
 
 /** Lists, the users and their factors, and the code of the refusal. */
 const LOCKOUTS: Readonly<
@@ -62,7 +62,7 @@ const LOCKOUTS: Readonly<
 
 for (const [title, [content, code, administrator = {}]] of Object.entries(LOCKOUTS)) {
   Deno.test(`policies: protection from lockouts: ${title}: ${code}`, async () => {
-    await using desk = await openPolicyDesk();
+    await using desk = await openPolicyConsole();
     const { site, add, get, refusal } = desk;
     await site.people.put("bob");
     const { hasPhone = false, ...attributes } = administrator;
@@ -77,7 +77,7 @@ for (const [title, [content, code, administrator = {}]] of Object.entries(LOCKOU
 }
 
 Deno.test("policies: an earlier policy for one network lets users in, so no confirmation is needed", async () => {
-  await using desk = await openPolicyDesk();
+  await using desk = await openPolicyConsole();
   await desk.site.people.put("bob");
   await desk.add(OFFICE);
   assertEquals(policyNames(await desk.add(NO_ONE)), ["Office", "No one"]);

@@ -2,8 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
-import { historyKeyAt } from "../../console/api/history/history.ts";
-import { encodeLoginRecord, historyKey } from "../../radius/conversation/login_record.ts";
+import { encodeLoginRecord, historyKey, historyKeyAt } from "../../radius/conversation/login_record.ts";
 import type { Policy } from "../../radius/policy/policy.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 import { consoleTests } from "./console_tests.ts";

@@ -9,7 +9,6 @@ export function settingOf(key: string, row: ControlRow): Setting {
   return {
     key,
     topic: "limits",
-    label: "",
     doc: "",
     isSecret: false,
     isSet: false,

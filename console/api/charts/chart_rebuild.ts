@@ -4,6 +4,7 @@ import {
   bucketOf,
   decodeLoginRecord,
   historyKey,
+  historyKeyAt,
   type LoginRecord,
   MAX_COUNTED_CLIENTS,
   OTHER_CLIENTS,
@@ -12,7 +13,6 @@ import {
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Mutation, Store } from "../../../platform/store.ts";
 import { CHART_SPANS, chartKey, type ChartSpan, type ChartWatermark, encodeTallies } from "./chart_series.ts";
-import { historyKeyAt } from "../history/history.ts";
 
 export interface RebuildDeps {
   readonly store: Store;

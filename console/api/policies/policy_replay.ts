@@ -4,8 +4,7 @@ import type { Clock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { PolicyEvaluator } from "../../../radius/policy/evaluator.ts";
 import type { PolicyDecision, PolicyPreview } from "../../../radius/policy/policy_preview.ts";
-import { decodeLoginRecord, historyKey } from "../../../radius/conversation/login_record.ts";
-import { historyKeyAt } from "../history/history.ts";
+import { decodeLoginRecord, historyKey, historyKeyAt } from "../../../radius/conversation/login_record.ts";
 import { createPauses } from "./pauses.ts";
 import { MAX_CHANGES_SHOWN, type ReplayAnswer, type ReplayChange } from "./policy_types.ts";
 

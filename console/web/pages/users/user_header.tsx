@@ -19,7 +19,7 @@ import {
   DeleteUserDialog,
   PasswordDialog,
 } from "./user_dialogs.tsx";
-import { defaultFactor, initialsOf, userDisplayName } from "./user_facts.ts";
+import { defaultFactor, initialsOf, userDisplayName } from "./user_summary.ts";
 import type { UserPart } from "./user_page_model.ts";
 import { factorLabel, userState } from "./user_states.tsx";
 

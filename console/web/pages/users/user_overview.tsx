@@ -7,7 +7,7 @@ import { EmptyState, Fetched } from "../../components/alert.tsx";
 import { Chip, StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
-import { defaultFactor } from "./user_facts.ts";
+import { defaultFactor } from "./user_summary.ts";
 import { calledOf } from "./user_factors.tsx";
 import { LockNote } from "./user_locks.tsx";
 import type { FactorPart, UserPart } from "./user_page_model.ts";

@@ -1,4 +1,4 @@
-// Facts of a user for the header and the overview: names, initials, and the default factor.
+// The summary of a user for the header and the overview: names, initials, and the default factor.
 
 import type { Factor } from "../../../../radius/flow/context.ts";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";

@@ -1,4 +1,4 @@
-// A console with two clients, for tests of policies, and policies in short.
+// A console with two RADIUS clients for tests of policies, and short forms of policies.
 
 import type { PolicyPage } from "../../console/api/policies/policy_types.ts";
 import type { Policy, PolicyConditions, PolicyOutcome } from "../../radius/policy/policy.ts";
@@ -36,7 +36,7 @@ export const PHONES = policy("Phones", { exceptNetworks: ["10.0.0.0/8"] }, {
 });
 
 /** Declare it with `await using`. */
-export async function openPolicyDesk(role: "owner" | "user_manager" = "owner") {
+export async function openPolicyConsole(role: "owner" | "user_manager" = "owner") {
   const site = await startConnectConsole({ toml: CLIENTS });
   const cookie = await site.signIn(role);
   const call = apiCaller(site, cookie);
