@@ -88,6 +88,7 @@ async function start(): Promise<void> {
   const adjustLog = () => log.adjust({ format: config.server.logFormat, level: config.server.logLevel });
   settings.onChange(adjustLog);
   await settings.load();
+  if (settings.startProblem !== null) throw new Error(settings.startProblem);
   const sockets = listenRadius(config.radius, log);
   const releaseInspector = reserveInspectorPort({ clock, log });
   const app = Promise.withResolvers<HttpApp>();

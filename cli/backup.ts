@@ -11,7 +11,7 @@ import {
   readBackup,
 } from "../platform/backup/backup_format.ts";
 import { CommitObserver } from "../platform/backup/commit_capture.ts";
-import { lifetimesOf } from "../platform/backup/expiry.ts";
+import { readLifetimes } from "../platform/config/stored_settings.ts";
 import { BackupFault } from "../platform/backup/octets.ts";
 import { markVersion, readChanges } from "../platform/backup/second_reading.ts";
 import { readStore } from "../platform/backup/read_store.ts";
@@ -157,7 +157,9 @@ async function* chunksInTime(body: ReadableStream<Uint8Array>): AsyncGenerator<U
 }
 
 /** Answers requests for a backup from the store in the data directory, which it locks. */
-async function openStoppedStore({ config }: { config: Config }): Promise<OfflineAdmin> {
+async function openStoppedStore(
+  { config, settingsFile }: Pick<BackupRun, "config" | "settingsFile">,
+): Promise<OfflineAdmin> {
   const { dataDir } = config.server;
   const lock = await lockDataDir(dataDir);
   try {
@@ -167,7 +169,7 @@ async function openStoppedStore({ config }: { config: Config }): Promise<Offline
       kv,
       commits: new CommitObserver(kv, Date.now),
       clock: systemClock,
-      settings: lifetimesOf(config),
+      settings: await readLifetimes(kv, settingsFile),
       version: VERSION,
       log: createLog({ format: "text", level: "error", clock: systemClock, write: () => undefined }),
     };
@@ -186,13 +188,15 @@ async function openStoppedStore({ config }: { config: Config }): Promise<Offline
 }
 
 /** Reads the endpoint from here, twice, because other nodes can write to it meanwhile. */
-async function backUpEndpoint({ config, output, signal, onProgress }: BackupRun): Promise<BackupTotals> {
+async function backUpEndpoint(
+  { config, settingsFile, output, signal, onProgress }: BackupRun,
+): Promise<BackupTotals> {
   const kv = await openKv(config.store.kv);
   try {
     await checkNoRestore(kv, config.store.kv);
     const writer = new BackupWriter(output.write, { deflate: true });
     await writer.begin({ format: BACKUP_FORMAT, version: VERSION, createdMs: Date.now() });
-    const reading = { nowMs: Date.now, settings: lifetimesOf(config), signal };
+    const reading = { nowMs: Date.now, settings: await readLifetimes(kv, settingsFile), signal };
     const since = await markVersion(kv, Date.now());
     for await (const batch of readStore(kv, reading)) {
       for (const record of batch) await writer.add(record);

@@ -12,6 +12,7 @@ import { loadConfig } from "../platform/config/load.ts";
 import { socketAddressText } from "../platform/addresses.ts";
 import { encodeReplyAttribute } from "../radius/protocol/attributes.ts";
 import { escapeControlCharacters } from "../platform/control_characters.ts";
+import type { StoredCheck } from "./check_stored_settings.ts";
 import { type CommandOutcome, counted, firstOf } from "./format_result.ts";
 import { isHelpRequested } from "./terminal.ts";
 import { rejectsUnknownUsers } from "../radius/protocol/login_input.ts";
@@ -22,8 +23,9 @@ Usage:
   deno task check-config  List all errors and warnings, and print a summary of the settings.
 
 Reads the file in COUNTERSIGN_CONFIG, or countersign.toml in the working directory. Without a file, every setting has
-its default.
-Exit codes: 0 if the settings are valid, 1 if there are errors, 2 for wrong usage.
+its default. If there is a store, the command also checks the file together with the settings that are saved in the
+console, and names the layer of each problem. It changes nothing, and works while the server runs.
+Exit codes: 0 if all settings can be used, 1 if there are errors, 2 for wrong usage.
 `;
 
 const listed = (entries: readonly ConfigFault[]) =>
@@ -141,8 +143,16 @@ export function configSummary(config: Config): string {
     .join("");
 }
 
-/** Runs the command without access to the process. */
-export function checkConfig(args: readonly string[], sources: ConfigSources): CommandOutcome {
+/**
+ * Runs the command without access to the process.
+ *
+ * @param stored the check of the file together with the store, if there is one.
+ */
+export function checkConfig(
+  args: readonly string[],
+  sources: ConfigSources,
+  stored: StoredCheck | null = null,
+): CommandOutcome {
   if (isHelpRequested(args)) return { out: USAGE, err: "", exitCode: 0 };
   if (args.length > 0) {
     return {
@@ -157,15 +167,21 @@ export function checkConfig(args: readonly string[], sources: ConfigSources): Co
   const head = config.file === null
     ? "There is no countersign.toml. Every setting has its default."
     : `${basename(config.file)} is valid.`;
-  return {
-    out: `${escapeControlCharacters(head)}\n${configSummary(config)}${printWarnings(warnings)}`,
-    err: "",
-    exitCode: 0,
-  };
+  const summary = `${escapeControlCharacters(head)}\n${configSummary(stored?.config ?? config)}`;
+  if (stored !== null) return { ...stored, out: summary + stored.out };
+  return { out: summary + printWarnings(warnings), err: "", exitCode: 0 };
+}
+
+/** Runs the command: the file alone, then together with the store if there is one. */
+async function checkAll(args: readonly string[], sources: ConfigSources): Promise<CommandOutcome> {
+  const loaded = args.length > 0 ? null : loadConfig(sources);
+  if (loaded === null || !loaded.ok) return checkConfig(args, sources);
+  const { checkStored } = await import("./check_stored_settings.ts");
+  return checkConfig(args, sources, await checkStored(loaded.config, loaded.settingsFile));
 }
 
 if (import.meta.main) {
-  const { out, err, exitCode } = checkConfig(Deno.args, {
+  const { out, err, exitCode } = await checkAll(Deno.args, {
     env: Deno.env.get,
     readTextFile: Deno.readTextFileSync,
     fileMode: (path) => Deno.statSync(path).mode,

@@ -1,12 +1,13 @@
 // `deno task move-store`: copies a store between a file and a KV Connect server, and compares both.
 
 import { dirname, resolve } from "node:path";
-import { lifetimesOf } from "../platform/backup/expiry.ts";
+import { readLifetimes } from "../platform/config/stored_settings.ts";
 import { BackupFault } from "../platform/backup/octets.ts";
 import { countTables, readStore, type TableCounts } from "../platform/backup/read_store.ts";
 import { tableOf } from "../platform/backup/records.ts";
 import type { RestoreTarget } from "../platform/backup/restore_target.ts";
 import type { Config } from "../platform/config/config.ts";
+import type { SettingsFile } from "../platform/config/load.ts";
 import { lockDataDir } from "../platform/data_dir.ts";
 import { isKvUrl, openKv } from "../platform/open_kv.ts";
 import { type CommandOutcome, printable } from "./format_result.ts";
@@ -55,6 +56,7 @@ export function planMove(args: readonly string[]): MovePlan | string {
 
 interface MoveRun extends MovePlan {
   readonly config: Config;
+  readonly settingsFile: SettingsFile;
   readonly progress: Progress;
   readonly signal: AbortSignal;
 }
@@ -62,7 +64,9 @@ interface MoveRun extends MovePlan {
 async function run(plan: MovePlan): Promise<CommandOutcome> {
   const progress = terminalProgress();
   try {
-    return await runWithSettings((config) => move({ ...plan, config, progress, signal: interruptSignal() }));
+    return await runWithSettings((config, { settingsFile }) =>
+      move({ ...plan, config, settingsFile, progress, signal: interruptSignal() })
+    );
   } finally {
     progress.clear();
   }
@@ -126,7 +130,7 @@ interface Copied {
 }
 
 async function copy(
-  { config, progress, signal }: MoveRun,
+  { settingsFile, progress, signal }: MoveRun,
   { source, target, onProgress }: {
     source: Deno.Kv;
     target: RestoreTarget;
@@ -136,7 +140,8 @@ async function copy(
   const startedMs = performance.now();
   const { writer, kv } = target;
   const counts: Copied = { copied: new Map(), soon: new Map() };
-  for await (const batch of readStore(source, { nowMs: Date.now, settings: lifetimesOf(config), signal })) {
+  const settings = await readLifetimes(source, settingsFile);
+  for await (const batch of readStore(source, { nowMs: Date.now, settings, signal })) {
     for (const record of batch) {
       const table = tableOf(record.key);
       counts.copied.set(table, (counts.copied.get(table) ?? 0) + 1);

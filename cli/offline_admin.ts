@@ -32,10 +32,12 @@ export async function openOfflineAdmin(
 ): Promise<OfflineAdmin> {
   const clock = systemClock;
   const random = createSystemRandom();
+  // The console can change the retention. Its value is in the store.
+  let current: Pick<Config, "console"> = config;
   const dataDir = await openDataDir(config.server.dataDir, {
     random,
     masterKeyHex,
-    auditRetentionMs: () => config.console.auditRetentionMs,
+    auditRetentionMs: () => current.console.auditRetentionMs,
     kvUrl: config.store.kv,
   });
   const log = createLog({
@@ -51,6 +53,7 @@ export async function openOfflineAdmin(
   try {
     const settings = new LiveSettings({ file: settingsFile, ...dataDir, clock, log });
     await settings.load();
+    current = settings.config;
     const composition = await compose({
       settings,
       dataDir,

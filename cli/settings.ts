@@ -91,10 +91,11 @@ function valueOf({ control }: SettingView, text: string): SettingValue {
 async function save(
   api: AdminApi,
   { version }: SettingsAnswer,
-  { key, source, locked }: SettingView,
+  { key, source, locked, changed }: SettingView,
   value: SettingValue | null,
 ): Promise<CommandOutcome> {
-  if (value === null && source !== "console" && locked === null) {
+  // A saved value that cannot be used has no effect, but it is there.
+  if (value === null && source !== "console" && locked === null && changed === null) {
     return success(resultText(`${quoted(key)} has no saved value.`));
   }
   const json = { changes: { [key]: value as string | null } };

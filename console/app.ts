@@ -34,8 +34,9 @@ import { Refusal, type RefusalBody, refusalResponse } from "./api/errors.ts";
 import type { LiveSettings } from "../platform/config/live_settings.ts";
 import type { Installation } from "./api/settings/setting_types.ts";
 import { assetResponse, type Dist } from "./assets.ts";
+import { compressAnswers } from "./compress_answers.ts";
 import { clientAddress, createRequestLimit } from "../platform/http/request_limit.ts";
-import { consolePreload, messagePreload, pageResponse } from "./html_shell.ts";
+import { consoleResponse, messagePreload, pageResponse } from "./html_shell.ts";
 import { REDIRECT_PATTERNS, redirectedPath } from "./web/app/redirects.ts";
 import { HOME_PATH, PAGE_ROUTES } from "./web/app/routes.ts";
 import { createRequestGate, type HttpSettings } from "./request_gate.ts";
@@ -238,6 +239,7 @@ function createSite(
   );
   app.use(checks.limit);
   for (const path of STATE_PATHS) app.use(`${path}/*`, checks.catchUp);
+  app.use(`${CONSOLE_API_PATH}/*`, compressAnswers);
   app.route(CONSOLE_API_PATH, consoleApi);
   app.route(
     "/device/api",
@@ -259,7 +261,7 @@ function createSite(
     });
   }
   for (const path of CONSOLE_PAGES) {
-    app.get(path, (c) => pageResponse("console", dist, { preload: consolePreload(c.req.raw) }));
+    app.get(path, compressAnswers, (c) => consoleResponse(c.req.raw, dist));
   }
   app.get(
     "/device",

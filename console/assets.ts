@@ -30,8 +30,12 @@ export interface Manifest {
   readonly pages: Readonly<Record<string, PageFiles>>;
   readonly icon: string;
   readonly sprite: string;
-  /** The file of messages of each page and language. */
-  readonly catalogues: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** The messages of each application: the start of the names of their files, see `catalogueFile()`. */
+  readonly messages: Readonly<Record<string, string>>;
+  /** The messages that a page of the console needs in addition, by the name of the route. */
+  readonly pageMessages: Readonly<Record<string, string>>;
+  /** The module of each page of the console, by the name of the route. */
+  readonly pageModules: Readonly<Record<string, string>>;
   /** The files of each module that the console loads on demand, by its path (`web/pages/live/live_page.tsx`). */
   readonly lazy: Readonly<Record<string, readonly string[]>>;
 }
@@ -44,13 +48,25 @@ export interface Dist {
 
 /** No files: the API works without them. */
 export const NO_DIST: Dist = {
-  manifest: { inputs: { hash: "", files: [] }, pages: {}, icon: "", sprite: "", catalogues: {}, lazy: {} },
+  manifest: {
+    inputs: { hash: "", files: [] },
+    pages: {},
+    icon: "",
+    sprite: "",
+    messages: {},
+    pageMessages: {},
+    pageModules: {},
+    lazy: {},
+  },
   read: () => null,
 };
 
-/** The files of a page of the console (`live`), which the console loads on demand; empty if there is no such page. */
-export function filesOfLazyPage({ lazy }: Manifest, page: string): readonly string[] {
-  const module = Object.keys(lazy).find((path) => path.endsWith(`/${page}_page.tsx`));
+/** The sign-in page has no address of its own. */
+const SIGN_IN_MODULE = "web/pages/sign_in/sign_in_page.tsx";
+
+/** The scripts of a page of the console (`live`), which the console loads on demand; empty if there is no such page. */
+export function scriptsOfPage({ lazy, pageModules }: Manifest, page: string): readonly string[] {
+  const module = page === "sign_in" ? SIGN_IN_MODULE : pageModules[page];
   return module === undefined ? [] : lazy[module] ?? [];
 }
 
@@ -127,9 +143,14 @@ export function assetResponse(asset: Asset, request: Request): Response {
 
 /** The smallest encoding that the browser accepts; `null` for no compression. */
 function encodingFor(request: Request, { packed }: Asset): Encoding | null {
-  const accepted = (request.headers.get("accept-encoding") ?? "").split(",")
+  const accepted = acceptedEncodings(request);
+  return ENCODING_NAMES.find((one) => accepted.includes(one) && packed?.has(one) === true) ?? null;
+}
+
+/** The names in Accept-Encoding, without those that the browser excludes. */
+export function acceptedEncodings(request: Request): readonly string[] {
+  return (request.headers.get("accept-encoding") ?? "").split(",")
     .map((one) => one.trim().toLowerCase())
     .filter((one) => !/;\s*q=0(\.0{0,3})?$/.test(one))
-    .map((one) => one.split(";")[0]);
-  return ENCODING_NAMES.find((one) => accepted.includes(one) && packed?.has(one) === true) ?? null;
+    .map((one) => one.split(";")[0] ?? "");
 }

@@ -1,10 +1,11 @@
 // The HTML of the three applications. It contains only links to their files, so one strict content security policy fits all.
 // Preload links name the files that the browser needs first for an address.
 
-import { type Dist, filesOfLazyPage } from "./assets.ts";
+import { type Dist, scriptsOfPage } from "./assets.ts";
 import { PAGE_POLICY } from "../platform/http/security_headers.ts";
 import { matchRoute, PAGE_ROUTES } from "./web/app/routes.ts";
-import { type Language, LANGUAGES } from "./web/i18n/catalogue.ts";
+import type { LinkedFiles } from "./web/app/page_loader.ts";
+import { catalogueFile, type Language, LANGUAGES } from "./web/i18n/catalogue.ts";
 
 interface PageRow {
   readonly entry: "web" | "device" | "me";
@@ -64,9 +65,11 @@ function pageHtml(page: PageName, { dist, preload }: { dist: Dist; preload: Prel
   const files = dist.manifest.pages[entry] ?? { scripts: [], styles: [], preloads: [] };
   const preloads = new Set([
     ...files.preloads,
-    ...(preload.page === null ? [] : filesOfLazyPage(dist.manifest, preload.page)),
+    ...(preload.page === null ? [] : scriptsOfPage(dist.manifest, preload.page)),
   ]);
-  const catalogue = dist.manifest.catalogues[entry]?.[preload.language];
+  const { messages, pageMessages } = dist.manifest;
+  const catalogues = [messages[entry], pageMessages[preload.page ?? ""]].filter((name) => name !== undefined)
+    .map((name) => catalogueFile(name, preload.language));
   const lines = [
     "<!doctype html>",
     '<html lang="en">',
@@ -78,12 +81,12 @@ function pageHtml(page: PageName, { dist, preload }: { dist: Dist; preload: Prel
     `<link rel="icon" href="/assets/${dist.manifest.icon}" type="image/svg+xml">`,
     ...files.styles.map((name) => `<link rel="stylesheet" href="/assets/${name}">`),
     ...[...preloads].map((name) => `<link rel="modulepreload" href="/assets/${name}">`),
-    ...(catalogue === undefined ? [] : [early(`/assets/${catalogue}`)]),
+    ...catalogues.map((name) => early(`/assets/${name}`)),
     ...(asks === undefined ? [] : [early(asks)]),
     ...files.scripts.map((name) => `<script type="module" src="/assets/${name}"></script>`),
     "</head>",
     "<body>",
-    `<div id="app"${entry === "web" ? pageFiles(dist) : ""}${
+    `<div id="app" data-messages="${messages[entry] ?? ""}"${entry === "web" ? pageFiles(dist) : ""}${
       preload.isSignedOut ? " data-signed-out" : ""
     }></div>`,
     `<noscript>${noscript}</noscript>`,
@@ -94,13 +97,14 @@ function pageHtml(page: PageName, { dist, preload }: { dist: Dist; preload: Prel
   return lines.join("\n");
 }
 
-/** An attribute with the files of each page of the console: the script preloads them when a link is followed. */
+/** An attribute with the files of each page of the console: the script loads them when a link is followed. */
 function pageFiles({ manifest }: Dist): string {
   const { scripts = [], preloads = [] } = manifest.pages.web ?? {};
   const loaded = new Set([...scripts, ...preloads]);
-  const files = Object.keys(PAGE_ROUTES).map((name) =>
-    [name, filesOfLazyPage(manifest, name).filter((file) => !loaded.has(file))] as const
-  );
+  const files = Object.keys(PAGE_ROUTES).map((name): [string, LinkedFiles] => [name, {
+    scripts: scriptsOfPage(manifest, name).filter((file) => !loaded.has(file)),
+    messages: manifest.pageMessages[name],
+  }]);
   return ` data-pages='${JSON.stringify(Object.fromEntries(files))}'`;
 }
 
@@ -146,6 +150,11 @@ export function consolePreload(request: Request): Preload {
   const isOpen = visit.route.needs === "anyone" || SESSION_COOKIE.test(request.headers.get("cookie") ?? "");
   const page = isOpen ? visit.name : "sign_in";
   return { page, language, isSignedOut: !isOpen };
+}
+
+/** The page of the console at an address. */
+export function consoleResponse(request: Request, dist: Dist): Response {
+  return pageResponse("console", dist, { preload: consolePreload(request) });
 }
 
 /** For a page with one address: only its messages. */

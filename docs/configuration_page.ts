@@ -1,6 +1,7 @@
 // Writes docs/configuration.md from the table of settings.
 
 import { ADMIN_ROWS, GENERAL_ROWS } from "../platform/config/settings.ts";
+import { meaningText } from "../platform/setting_problems.ts";
 import { CLIENT_ROWS, POLICY_ROWS } from "../platform/config/client_rows.ts";
 import type { SettingRow, SettingRows } from "../platform/config/value_types.ts";
 import {
@@ -143,7 +144,7 @@ const cell = (text: string) => text.replaceAll("|", "\\|");
 function tableOf({ header, rows }: Section): string {
   const lines = rows.map(([key, row]) => {
     const preset = row.required ? "required" : `\`${tomlOf(row.preset)}\``;
-    return `| \`${key}\` | ${preset} | ${cell(row.doc)} | ${cell(row.kind.means)} |\n`;
+    return `| \`${key}\` | ${preset} | ${cell(row.doc)} | ${cell(meaningText(row.kind.means))} |\n`;
   });
   return `\n### \`${header}\`\n\n| key | default | meaning | must be |\n|---|---|---|---|\n${lines.join("")}`;
 }
@@ -158,8 +159,10 @@ and is stored with the data. These keys are read only from the settings file, at
   the console's values.
 - \`env:\` and \`file:\` work only in the settings file. \`ca_cert\` of a connector of the console is the text of a PEM file.
 - A stored value that is not valid any more is not used: the default applies. The log, the console and
-  \`deno task settings list\` name the key and the reason. It never stops the start.
-- If an address of a service changes, its secret must be entered again: a stored secret is never sent to a new address.
+  \`deno task settings list\` name the key and the reason. If the setting protects
+  sign-ins or is a directory, the gateway does not start without it: the default could be weaker. \`deno task check-config\` shows this before a restart.
+- If an address of a service changes, its secret must be entered again: a stored secret is never sent to a new address. The same applies if StartTLS of an LDAP connector is turned off.
+- A change of a setting that protects sign-ins needs a factor from the last five minutes, so API tokens cannot make it.
 - Each save is one audit record with the values before and after. It can be undone for 30 days, while nothing else changed the keys.
 - Use the same settings file on all nodes. System status warns if the settings of two nodes differ.
 

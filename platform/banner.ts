@@ -23,6 +23,11 @@ export interface BannerFacts {
   readonly task: string;
 }
 
+/** A link for a browser on this host. Passkeys need a host name, so a loopback address becomes localhost. */
+export function localLink(link: string): string {
+  return link.replace(/^(https?:\/\/)(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)/, "$1localhost");
+}
+
 const RULE = "─".repeat(78);
 
 /** The banner. It shows the generated secret only on a terminal. */
@@ -106,7 +111,7 @@ function nextLines(
     `  2  ${task} try ${reachable(radius[0])} --user ada`,
     `     runs a login in the terminal; ${secret}`,
     ...setupLink === null
-      ? [`  3  open ${config.http.publicUrl}`, "     the console, which shows the login live"]
+      ? [`  3  open ${localLink(config.http.publicUrl)}`, "     the console, which shows the login live"]
       : [
         terminal ? `  3  open ${setupLink}` : `  3  open the set-up link in ${secretFile}`,
         "     makes you the owner of the console, which shows the login live; valid once, for an hour",
@@ -185,6 +190,7 @@ export async function reportStart({ log, sockets, warnings, notes, ...rest }: St
   for (const warning of wildcards) log.warn(warning);
   const facts: BannerFacts = {
     ...rest,
+    setupLink: rest.setupLink === null ? null : localLink(rest.setupLink),
     radius: sockets.authentication.map(({ address }) => address),
     accounting: sockets.accounting.map(({ address }) => address),
     warnings: [...warnings.map(({ key, problem }) => `${key}: ${problem}`), ...notes, ...wildcards],

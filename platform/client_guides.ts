@@ -50,11 +50,25 @@ const TRY_S = 10;
 /** The default of OpenVPN for a handshake, with the password check. */
 const MIN_WINDOW_S = 60;
 
+/** A name that each product accepts without quotes. Another character could end a value and begin a command. */
+function plainName(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replaceAll(/^-+|-+$/g, "") || "countersign";
+}
+
+/** An IP address or a host name. */
+function plainAddress(address: string): string {
+  return address.replaceAll(/[^A-Za-z0-9.:_-]+/g, "-");
+}
+
 /** Replaces the placeholders. Braces without a known name stay, because they belong to the configuration. */
 export function fillGuide(text: string, values: GuideValues): string {
   const waitS = values.holdS + MARGIN_S;
+  const server = plainAddress(values.server);
   const all: Readonly<Record<string, string | number>> = {
     ...values,
+    ...{ server, nas: plainAddress(values.nas), client: plainName(values.client) },
+    // Before a port, an IPv6 address needs brackets.
+    host: server.includes(":") ? `[${server}]` : server,
     waitS,
     tryS: TRY_S,
     windowS: Math.max(MIN_WINDOW_S, waitS + MARGIN_S),
@@ -84,8 +98,8 @@ server
 `;
 
 const RADCLI = `nas-identifier {client}
-authserver {server}:{port}
-acctserver {server}:{accountingPort}
+authserver {host}:{port}
+acctserver {host}:{accountingPort}
 servers /etc/radcli/servers
 dictionary /etc/radcli/dictionary
 default_realm

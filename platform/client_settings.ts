@@ -1,7 +1,8 @@
 // The settings of a RADIUS client: one row for each. The settings file, the API, the stored record, the console's form, the review
 // before saving, the audit log and the docs are derived from these rows. The browser reads this table too.
 //
-// To add a setting: add a row here and its messages to console/web/i18n/{en,de}.json, then use the value where requests are handled.
+// To add a setting: add a row here, its sentence to config/client_setting_docs.ts and its messages to console/web/i18n/{en,de}.json,
+// then use the value where requests are handled.
 
 import type { SocketAddress } from "./addresses.ts";
 
@@ -56,8 +57,6 @@ export interface ClientSettingRow {
   readonly isRequired?: true;
   /** In the example of docs/configuration.md, instead of the default. */
   readonly example?: string | readonly string[];
-  /** In docs/configuration.md and on the Settings page. */
-  readonly doc?: string;
   /** The setting has no effect unless another one has this value. */
   readonly usedWhen?: { readonly setting: "firstFactor" | "appendMode"; readonly is: string | boolean };
   /** Without it, only the settings file has the setting. */
@@ -75,7 +74,6 @@ export const CLIENT_SETTINGS = {
     default: "",
     isRequired: true,
     example: "vpn",
-    doc: "what logs and console call it; unique",
   },
   address: {
     key: "address",
@@ -83,7 +81,6 @@ export const CLIENT_SETTINGS = {
     default: [],
     isRequired: true,
     example: ["10.1.0.0/16", "192.0.2.7"],
-    doc: "IP addresses and CIDR ranges; the most specific match wins",
     console: {},
   },
   secret: {
@@ -92,17 +89,15 @@ export const CLIENT_SETTINGS = {
     default: "",
     isRequired: true,
     example: "env:VPN_SECRET",
-    doc: "the shared secret; 16 characters or more",
   },
   nasIdentifier: {
     key: "nas_identifier",
     type: "text",
     max: 253,
     default: "",
-    doc: "picks this client among several behind one address",
     console: { max: 128 },
   },
-  nasIpAddress: { key: "nas_ip_address", type: "ip", default: "", doc: "likewise, by NAS-IP-Address" },
+  nasIpAddress: { key: "nas_ip_address", type: "ip", default: "" },
   disabled: {
     type: "boolean",
     default: false,
@@ -114,8 +109,6 @@ export const CLIENT_SETTINGS = {
     type: "choice",
     choices: ["require", "auto", "off"],
     default: "auto",
-    doc: "require | auto | off; auto: checked when present, and required per source address from the first " +
-      "signed Access-Request onwards. Under [radius], auto only checks what is present",
     console: { choices: ["auto", "require", "off"] },
   },
   limitProxyState: {
@@ -123,7 +116,6 @@ export const CLIENT_SETTINGS = {
     isPolicy: true,
     type: "boolean",
     default: false,
-    doc: "drop Proxy-State without Message-Authenticator",
   },
   firstFactor: {
     key: "first_factor",
@@ -131,7 +123,6 @@ export const CLIENT_SETTINGS = {
     type: "choice",
     choices: ["none", "directory", "ldap", "radius"],
     default: "none",
-    doc: "none | directory | ldap | radius: who checks the password before the second factor",
     console: {
       choices: ["settings", "none", "directory", "ldap", "radius"],
       initial: "settings",
@@ -144,7 +135,6 @@ export const CLIENT_SETTINGS = {
     max: 64,
     default: "",
     example: "",
-    doc: 'for first_factor = "ldap": the name of an ldap backend of the target that radius.directory names',
     usedWhen: { setting: "firstFactor", is: "ldap" },
     console: { max: 256 },
   },
@@ -154,7 +144,6 @@ export const CLIENT_SETTINGS = {
     type: "peer",
     default: "",
     example: "192.0.2.20:1812",
-    doc: 'the server that first_factor = "radius" asks: an IP address and a port',
     usedWhen: OF_SERVER,
     console: { auditName: "firstFactorServer" },
   },
@@ -164,7 +153,6 @@ export const CLIENT_SETTINGS = {
     type: "secret",
     default: "",
     example: "env:UPSTREAM_SECRET",
-    doc: "the secret shared with that server",
     usedWhen: OF_SERVER,
     console: { auditName: "firstFactorServerSecret" },
   },
@@ -175,7 +163,6 @@ export const CLIENT_SETTINGS = {
     min: 100,
     max: 30_000,
     default: 3000,
-    doc: "how long its answer is awaited",
     usedWhen: OF_SERVER,
     console: {
       max: 10_000,
@@ -189,9 +176,6 @@ export const CLIENT_SETTINGS = {
     type: "choice",
     choices: ["require", "auto"],
     default: "require",
-    doc:
-      "require | auto; require: an answer of that server without Message-Authenticator is ignored. auto: " +
-      "required from the first signed answer onwards, until the next restart",
     usedWhen: OF_SERVER,
     console: {
       isOptional: true,
@@ -204,7 +188,6 @@ export const CLIENT_SETTINGS = {
     type: "choice",
     choices: ["challenge", "hold", "hold_then_challenge"],
     default: "challenge",
-    doc: "challenge | hold | hold_then_challenge: how a device approval is awaited",
     console: {},
   },
   holdMs: {
@@ -214,16 +197,12 @@ export const CLIENT_SETTINGS = {
     min: 1,
     max: 300,
     default: 25,
-    doc: "longest wait inside one Access-Request",
   },
   appendMode: {
     key: "append_mode",
     isPolicy: true,
     type: "boolean",
     default: false,
-    doc:
-      'accept "password,123456" and "password,push|sms|call|phone|auto"; if no first factor is checked, also ' +
-      "a code alone",
     console: {},
   },
   appendSeparator: {
@@ -231,7 +210,6 @@ export const CLIENT_SETTINGS = {
     isPolicy: true,
     type: "separator",
     default: ",",
-    doc: "for append_mode: the character between the password and what is appended",
     usedWhen: { setting: "appendMode", is: true },
     console: { isOptional: true },
   },
@@ -241,9 +219,6 @@ export const CLIENT_SETTINGS = {
     type: "choice",
     choices: ["auto", "allow", "reject"],
     default: "auto",
-    doc:
-      "auto | allow | reject: for a User-Name that is not in the directory; auto: reject if a first factor is " +
-      "checked, otherwise allow",
     console: {},
   },
   stripDomains: {
@@ -252,8 +227,6 @@ export const CLIENT_SETTINGS = {
     type: "domains",
     default: [],
     example: [],
-    doc:
-      'domains that are removed from the front of User-Name, as in ["CORP"]: CORP\\alice is treated as alice',
     console: { isOptional: true },
   },
   stripRealms: {
@@ -262,8 +235,6 @@ export const CLIENT_SETTINGS = {
     type: "realms",
     default: [],
     example: [],
-    doc: 'realms that are removed from the end of User-Name, as in ["corp.example"]: alice@corp.example is ' +
-      "treated as alice",
     console: { isOptional: true },
   },
 } as const satisfies Readonly<Record<string, ClientSettingRow>>;

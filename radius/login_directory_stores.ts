@@ -3,7 +3,7 @@
 
 import type { Clock, Random } from "../platform/runtime.ts";
 import type { Store } from "../platform/store.ts";
-import { createSwitchable } from "../platform/switchable.ts";
+import { createSwitchable, type PublicMembers } from "../platform/switchable.ts";
 import type { Vault } from "../platform/vault.ts";
 import { Offboarding, type OffboardingDeps, type OnPhoneRevoked } from "./factors/offboarding.ts";
 import { Pairings } from "./factors/pairings.ts";
@@ -21,6 +21,56 @@ export interface LoginStoreDeps {
 
 type LeavingDeps = Omit<OffboardingDeps, "target" | "pairings" | "recoveryCodes" | "endedBeforeMs">;
 
+const PAIRINGS: PublicMembers<Pairings> = {
+  size: "value",
+  userCount: "value",
+  of: "method",
+  all: "method",
+  usable: "method",
+  isConfirmed: "method",
+  wasAddedBy: "method",
+  ownerOf: "method",
+  preferred: "method",
+  exclusive: "method",
+  prepare: "method",
+  adopt: "method",
+  addDevice: "method",
+  confirm: "method",
+  rename: "method",
+  revoke: "method",
+  prepareUsedStep: "method",
+  seedOf: "method",
+  preparePreference: "method",
+  adoptPreference: "method",
+  removeUser: "method",
+  load: "method",
+  keyOf: "method",
+};
+const RECOVERY_CODES: PublicMembers<RecoveryCodeStore> = {
+  status: "method",
+  find: "method",
+  prepareUse: "method",
+  confirm: "method",
+  create: "method",
+  removeUser: "method",
+  load: "method",
+};
+const REMEMBERED_DEVICES: PublicMembers<RememberedDevices> = {
+  load: "method",
+  isRemembered: "method",
+  count: "method",
+  prepareRemember: "method",
+  prepareForget: "method",
+};
+const OFFBOARDING: PublicMembers<Offboarding> = {
+  load: "method",
+  departureChecks: "method",
+  hasLeft: "method",
+  mayRecord: "method",
+  prepare: "method",
+  onRevoked: "method",
+};
+
 /** The stores of the current login target. The objects stay the same when it changes. */
 export class LoginDirectoryStores {
   readonly #deps: LoginStoreDeps;
@@ -34,9 +84,12 @@ export class LoginDirectoryStores {
   constructor(deps: LoginStoreDeps, target: string) {
     this.#deps = deps;
     this.#target = target;
-    this.#pairings = createSwitchable(new Pairings({ ...deps, target }));
-    this.#recoveryCodes = createSwitchable(new RecoveryCodeStore({ ...deps, target }));
-    this.#remembered = createSwitchable(openRemembered(deps, { pairings: this.pairings, target }));
+    this.#pairings = createSwitchable(new Pairings({ ...deps, target }), PAIRINGS);
+    this.#recoveryCodes = createSwitchable(new RecoveryCodeStore({ ...deps, target }), RECOVERY_CODES);
+    this.#remembered = createSwitchable(
+      openRemembered(deps, { pairings: this.pairings, target }),
+      REMEMBERED_DEVICES,
+    );
   }
 
   get target(): string {
@@ -62,7 +115,10 @@ export class LoginDirectoryStores {
   /** Call it once. */
   async openOffboarding(deps: LeavingDeps): Promise<Offboarding> {
     const { pairings, recoveryCodes, target } = this;
-    const offboarding = createSwitchable(new Offboarding({ ...deps, pairings, recoveryCodes, target }));
+    const offboarding = createSwitchable(
+      new Offboarding({ ...deps, pairings, recoveryCodes, target }),
+      OFFBOARDING,
+    );
     this.#offboarding = { deps, use: offboarding.use };
     await offboarding.facade.load();
     return offboarding.facade;

@@ -97,6 +97,9 @@ export type WriteResult =
 /** Called when a user is deleted or deactivated. The changes for pairings and conversations join the commit. */
 export type PrepareOffboarding = (canonicalName: string) => PreparedChange;
 
+/** Called when the password of a user changes. The changes for remembered devices join the commit. */
+export type PreparePasswordChange = (canonicalName: string) => PreparedChange;
+
 /** Called when a group is created or deleted. The changes for earlier data under that name join the commit. */
 export type PrepareGroupCleanup = (canonicalName: string) => PreparedChange;
 

@@ -20,7 +20,13 @@ import { type BackendHealth, guardBackend, type GuardedBackend } from "./backend
 import { createDirectory } from "./directory/directory.ts";
 import { createScimApp, type ScimApp } from "./http/app.ts";
 import { Credentials } from "./http/credentials.ts";
-import type { PrepareGroupCleanup, PrepareOffboarding, ResourceChange, Target } from "./ports.ts";
+import type {
+  PrepareGroupCleanup,
+  PrepareOffboarding,
+  PreparePasswordChange,
+  ResourceChange,
+  Target,
+} from "./ports.ts";
 import { LoginTarget } from "./login_target.ts";
 import type { Backend, BackendFault, BackendOutcome } from "./backend_port.ts";
 import { BackendListError } from "./backends/backend_error.ts";
@@ -44,6 +50,8 @@ export interface ScimDeps {
   readonly orderedId: () => string;
   /** Deletes what the gateway stores for a user of the login target. */
   readonly prepareOffboarding: PrepareOffboarding;
+  /** Forgets the devices of a user of the login target that replace a second factor. */
+  readonly preparePasswordChange: PreparePasswordChange;
   /** Deletes what the gateway stores for a group of the login target. */
   readonly prepareGroupCleanup: PrepareGroupCleanup;
 }
@@ -112,6 +120,7 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
         ...{ store, lease, clock, random, log, target },
         mapping: () => mappingOf(target),
         prepareOffboarding: (user) => isLogin() ? deps.prepareOffboarding(user) : NO_CHANGE,
+        preparePasswordChange: (user) => isLogin() ? deps.preparePasswordChange(user) : NO_CHANGE,
         prepareGroupCleanup: (group) => isLogin() ? deps.prepareGroupCleanup(group) : NO_CHANGE,
       });
       directory.observe((change) => logins.notify(target, change));

@@ -101,3 +101,5 @@ try {
 }
 const root = document.getElementById("app");
 if (root !== null) render(<AccountApp models={models} />, root);
+// After the first page. Without this file, the page works, too.
+void import("../web/app/focus_keeper.ts").then(({ keepFocus }) => keepFocus(document), () => undefined);

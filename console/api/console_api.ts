@@ -42,6 +42,7 @@ import {
   type SetUpRouteDeps,
 } from "./auth/session_routes.ts";
 import { createOverviewRoutes, type OverviewRouteDeps } from "./overview/overview_routes.ts";
+import { EnrolmentCounter } from "./reports/enrolment_counter.ts";
 import { createReportRoutes, type ReportRouteDeps } from "./reports/report_routes.ts";
 import { createSavedFilterRoutes, type SavedFilterRouteDeps } from "./saved_filters/saved_filters.ts";
 import { createPolicyRoutes, type PolicyRouteDeps } from "./policies/policy_routes.ts";
@@ -97,6 +98,9 @@ export const CONSOLE_API_PATH = "/console/api";
 export type ConsoleApi = ReturnType<typeof createConsoleApi>;
 
 export function createConsoleApi(deps: ConsoleApiDeps) {
+  const { people } = deps;
+  // One for both pages, so that they show the same count.
+  const counter = people === undefined ? null : new EnrolmentCounter({ ...deps, people });
   return new Hono<HttpEnv>()
     .use(createAuthMiddleware(deps))
     .route("/session", createSessionRoutes(deps))
@@ -113,8 +117,8 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/audit", createAuditRoutes(deps))
     .route("/settings", createSettingRoutes(deps))
     .route("/charts", createChartRoutes(deps))
-    .route("/overview", createOverviewRoutes(deps))
-    .route("/reports", createReportRoutes(deps))
+    .route("/overview", createOverviewRoutes(deps, counter))
+    .route("/reports", createReportRoutes(deps, counter))
     .route("/approvals", createApprovalRoutes(deps))
     .route("/users", createUserRoutes(deps))
     .route("/trash", createTrashRoutes(deps))

@@ -32,10 +32,13 @@ export function exportFormats<T>(
   };
 }
 
-/** RFC 4180 §2, with a quote before a cell that a spreadsheet would calculate. */
+/**
+ * RFC 4180 §2, with a quote before a cell that a spreadsheet would calculate. Where the decimal separator is a comma, spreadsheets also end a cell
+ * at a semicolon, and some at a tab: the same holds for what follows it.
+ */
 export function csvCell(value: string): string {
-  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const safe = value.replaceAll(/(^|[;\t\r\n])(?=\s*[=+\-@]|[\t\r])/g, "$1'");
+  return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 /** The lines of at most `max` items, of which a bounded number is in memory. */

@@ -2,10 +2,10 @@
 // changed. The manifest is written last and renamed into place, so two builds at once, or a start during a build, are safe.
 
 import * as esbuild from "esbuild";
-import de from "../web/i18n/de.json" with { type: "json" };
-import en from "../web/i18n/en.json" with { type: "json" };
 import type { Manifest } from "../assets.ts";
-import { type Catalogue, type Language, LANGUAGES } from "../web/i18n/catalogue.ts";
+import { PAGE_ROUTES, type PageRoute } from "../web/app/routes.ts";
+import { catalogueFile, LANGUAGES } from "../web/i18n/catalogue.ts";
+import { writeMessages } from "./messages.ts";
 import {
   APPROVE_STYLE,
   baseName,
@@ -15,18 +15,16 @@ import {
   CONSOLE,
   filesOfPage,
   lazyFiles,
-  type PageEntry,
   styleFile,
 } from "./bundle.ts";
 import { DIST, hashOf, removeOld, replaceFile, shortHash, writeAsset } from "./output.ts";
 import { SPRITE_ICON_PATHS, SPRITE_ICONS } from "../web/components/icons.tsx";
 import { ROW_ICON_PATHS } from "../web/components/inline_icon.tsx";
-import { ERROR_CODES, type ErrorRow } from "../api/error_codes.ts";
 
 const ICON = "web/icon.svg";
 const CATALOGUE_FOLDER = "web/i18n/";
 /** Inputs of the build besides the sources. */
-const PROJECT_FILES = ["../deno.json", "../deno.lock"];
+const PROJECT_FILES = ["../deno.json", "../deno.lock", "api/error_codes.ts"];
 const BUILD_FOLDER = "build/";
 
 /** Builds if an input changed. Resolves to `false` if nothing changed. */
@@ -44,56 +42,50 @@ export async function build({ force = false } = {}): Promise<boolean> {
 async function buildPages(): Promise<void> {
   const icon = await writeSvg("icon", await Deno.readTextFile(CONSOLE + ICON));
   const sprite = await writeSvg("sprite", await makeSprite());
-  const web = await buildPage("web", sprite);
-  const device = await buildPage("device", sprite);
-  const me = await buildPage("me", sprite);
+  const defined = { SPRITE_URL: JSON.stringify(`/assets/${sprite}`) };
+  const web = await bundlePage("web", defined);
+  const device = await bundlePage("device", defined);
+  const me = await bundlePage("me", defined);
   const approve = await bundleStyle("approve", APPROVE_STYLE);
-  const bundles = [web.bundle, device.bundle, me.bundle, approve];
+  const bundles = [web, device, me, approve];
   const names = await writeOutputs(bundles);
   const files = await inputFiles(bundles);
+  const lazy = lazyFiles(web, "web");
+  const pages = pageModules(Object.keys(lazy));
+  const messages = await writeMessages(web, { page: "web", pages });
   const manifest: Manifest = {
     inputs: { hash: await hashFiles(files), files },
     pages: {
-      web: filesOfPage(web.bundle, "web"),
-      device: filesOfPage(device.bundle, "device"),
-      me: filesOfPage(me.bundle, "me"),
+      web: filesOfPage(web, "web"),
+      device: filesOfPage(device, "device"),
+      me: filesOfPage(me, "me"),
       approve: { scripts: [], styles: [styleFile(approve, APPROVE_STYLE)], preloads: [] },
     },
     icon,
     sprite,
-    catalogues: { web: web.catalogues, device: device.catalogues, me: me.catalogues },
-    lazy: lazyFiles(web.bundle, "web"),
+    messages: {
+      web: messages.all,
+      device: (await writeMessages(device, { page: "device" })).all,
+      me: (await writeMessages(me, { page: "me" })).all,
+    },
+    pageMessages: messages.pages,
+    pageModules: pages,
+    lazy,
   };
   await replaceFile("manifest.json", JSON.stringify(manifest, null, 2));
   await removeOld(new Set([...names, ...namesIn(manifest), "manifest.json"]));
 }
 
-interface BuiltPage {
-  readonly bundle: Bundle;
-  /** The file of each language. */
-  readonly catalogues: Readonly<Record<string, string>>;
-}
-
-async function buildPage(page: PageEntry, sprite: string): Promise<BuiltPage> {
-  const { name, catalogues } = await writeCatalogues(page);
-  const bundle = await bundlePage(page, {
-    SPRITE_URL: JSON.stringify(`/assets/${sprite}`),
-    CATALOGUE_NAME: JSON.stringify(name),
+/** The module of each page of the console, by the name of its route. @throws Error if a route has none. */
+function pageModules(modules: readonly string[]): Record<string, string> {
+  const rows = Object.entries<PageRoute>(PAGE_ROUTES).map(([name, { module = name }]) => {
+    const path = modules.find((one) => one.endsWith(`/${module}_page.tsx`));
+    if (path === undefined) {
+      throw new Error(`Cannot find the page ${name}: no module ends in /${module}_page.tsx`);
+    }
+    return [name, path];
   });
-  return { bundle, catalogues };
-}
-
-/** Writes the messages of a page in each language. `name`: the start of the names of the files. */
-async function writeCatalogues(page: PageEntry) {
-  const texts = LANGUAGES.map((language) => ({ language, json: catalogueJson(page, language) }));
-  const hash = await shortHash(new TextEncoder().encode(texts.map(({ json }) => json).join("\n")));
-  const name = `messages-${page}-${hash}`;
-  const catalogues: Record<string, string> = {};
-  for (const { language, json } of texts) {
-    catalogues[language] = `${name}-${language}.json`;
-    await writeAsset(`${name}-${language}.json`, new TextEncoder().encode(json));
-  }
-  return { name, catalogues };
+  return Object.fromEntries(rows);
 }
 
 async function writeSvg(name: string, svg: string): Promise<string> {
@@ -148,10 +140,12 @@ async function isCurrent(): Promise<boolean> {
 }
 
 /** All files that a manifest names. */
-function namesIn({ pages, icon, sprite, catalogues, lazy }: Manifest): string[] {
+function namesIn({ pages, icon, sprite, messages, pageMessages, lazy }: Manifest): string[] {
   return [
     ...Object.values(pages).flatMap(({ scripts, styles, preloads }) => [...scripts, ...styles, ...preloads]),
-    ...Object.values(catalogues).flatMap((files) => Object.values(files)),
+    ...[...Object.values(messages), ...Object.values(pageMessages)].flatMap((name) =>
+      LANGUAGES.map((language) => catalogueFile(name, language))
+    ),
     ...Object.values(lazy).flat(),
     icon,
     sprite,
@@ -176,33 +170,6 @@ async function symbolOf(name: string): Promise<string> {
   if (start === 0 || end < start) throw new Error(`Cannot read the icon "${name}": it is no SVG`);
   const shapes = text.slice(start, end).replace(/\s*\n\s*/g, "");
   return `<symbol id="${name}" viewBox="0 0 24 24">${shapes}</symbol>`;
-}
-
-/** The English messages of the error codes that have a translation. */
-const ENGLISH_ERRORS: Catalogue = Object.fromEntries(
-  Object.entries<ErrorRow>(ERROR_CODES).filter(([, { isDetailed }]) => !isDetailed)
-    .map(([code, { message }]) => [`errors.${code}`, message]),
-);
-/** The messages of each language. */
-export const CATALOGUES: Readonly<Record<Language, Catalogue>> = { en: { ...en, ...ENGLISH_ERRORS }, de };
-
-/** The areas of the account page and of the phone page. */
-const PAGE_AREAS = { me: ["account", "common", "errors"], device: ["device", "errors"] } as const;
-/** The console uses all other areas. The server renders the texts of `approve`. */
-const NOT_OF_CONSOLE: readonly string[] = ["account", "device", "approve"];
-
-/** Whether a page's catalogue has the messages of an area (the part of a key before the dot). */
-export function usesArea(page: PageEntry, area: string): boolean {
-  if (page === "web") return !NOT_OF_CONSOLE.includes(area);
-  return (PAGE_AREAS[page] as readonly string[]).includes(area);
-}
-
-/** A page's catalogue in one language, as JSON. */
-export function catalogueJson(page: PageEntry, language: Language): string {
-  const messages = Object.entries(CATALOGUES[language]);
-  return JSON.stringify(
-    Object.fromEntries(messages.filter(([key]) => usesArea(page, key.slice(0, key.indexOf("."))))),
-  );
 }
 
 if (import.meta.main) {

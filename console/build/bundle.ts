@@ -66,12 +66,21 @@ const COMMON = {
 /** The files of a page. */
 export function filesOfPage({ metafile }: Bundle, page: PageEntry): PageFiles {
   const { script, style } = PAGE_ENTRIES[page];
-  const scriptPath = outputOf(metafile, script);
+  const [first = "", ...rest] = loadedAtOnce(metafile, startOf(metafile, script));
   return {
-    scripts: [baseName(scriptPath)],
+    scripts: [baseName(first)],
     styles: [baseName(outputOf(metafile, style))],
-    preloads: staticImports(metafile, scriptPath).map(baseName),
+    preloads: rest.map(baseName),
   };
+}
+
+/** The output that starts the page. An entry that only imports one chunk would cost a request. */
+function startOf(metafile: esbuild.Metafile, script: string): string {
+  const path = outputOf(metafile, script);
+  const { inputs = {}, imports = [] } = metafile.outputs[path] ?? {};
+  const [only, ...others] = imports.filter(({ kind }) => kind === "import-statement");
+  const isEmpty = Object.values(inputs).every(({ bytesInOutput }) => bytesInOutput === 0);
+  return isEmpty && only !== undefined && others.length === 0 ? only.path : path;
 }
 
 export function styleFile({ metafile }: Bundle, style: string): string {
@@ -84,12 +93,16 @@ export function lazyFiles({ metafile }: Bundle, page: PageEntry): Record<string,
   const files: Record<string, string[]> = {};
   for (const [path, { entryPoint }] of Object.entries(metafile.outputs)) {
     if (entryPoint === undefined || entryPoint === script || entryPoint === style) continue;
-    files[entryPoint] = [path, ...staticImports(metafile, path)].map(baseName);
+    files[entryPoint] = [...loadedAtOnce(metafile, path)].map(baseName);
   }
   return files;
 }
 
-function outputOf({ outputs }: esbuild.Metafile, entryPoint: string): string {
+function loadedAtOnce(metafile: esbuild.Metafile, from: string): ReadonlySet<string> {
+  return reachableOutputs(metafile, { from, isOnDemand: false });
+}
+
+export function outputOf({ outputs }: esbuild.Metafile, entryPoint: string): string {
   const found = Object.entries(outputs).find(([, output]) => output.entryPoint === entryPoint);
   if (found === undefined) {
     throw new Error(`Cannot find the output of ${entryPoint}: esbuild did not list it`);
@@ -97,13 +110,23 @@ function outputOf({ outputs }: esbuild.Metafile, entryPoint: string): string {
   return found[0];
 }
 
-function staticImports(metafile: esbuild.Metafile, path: string, seen = new Set<string>()): string[] {
-  for (const imported of metafile.outputs[path]?.imports ?? []) {
-    if (imported.kind !== "import-statement" || seen.has(imported.path)) continue;
-    seen.add(imported.path);
-    staticImports(metafile, imported.path, seen);
+/** An output and all others that it can load. `isOnDemand: false`: only those that the browser loads at once. */
+export function reachableOutputs(
+  { outputs }: esbuild.Metafile,
+  { from, without = new Set(), isOnDemand = true }: {
+    readonly from: string;
+    readonly without?: ReadonlySet<string>;
+    readonly isOnDemand?: boolean;
+  },
+): ReadonlySet<string> {
+  const paths = new Set([from]);
+  for (const path of paths) {
+    for (const { kind, path: target } of outputs[path]?.imports ?? []) {
+      const isFollowed = kind === "import-statement" || (isOnDemand && kind === "dynamic-import");
+      if (isFollowed && !without.has(target)) paths.add(target);
+    }
   }
-  return [...seen];
+  return paths;
 }
 
 export function baseName(path: string): string {
@@ -111,9 +134,9 @@ export function baseName(path: string): string {
 }
 
 /** A module that this many lazy modules import is shared, although some pages then load code that they do not use. */
-const MIN_USERS = 5;
+const MIN_USERS = 7;
 /** A module with two importers is shared up to this size, because a request costs more. */
-const SMALL_OCTETS = 1000;
+const SMALL_OCTETS = 1500;
 const NAME = "shared-modules";
 
 /**

@@ -1,18 +1,3 @@
-// Starts the console in the browser.
+// The entry point of the console. It has no code of its own, so that the browser starts with the shared chunk.
 
-import { render } from "preact";
-import { App } from "./app/app.tsx";
-import { loadCatalogue, restoreLanguage } from "./i18n/translate.ts";
-import { createModels } from "./app/app_context.ts";
-import { PAGE_IMPORTS } from "./app/page_imports.ts";
-
-restoreLanguage();
-const models = createModels(window, { imports: PAGE_IMPORTS });
-const root = document.getElementById("app");
-// Messages, page, and session load at the same time. Without messages, the console shows their keys.
-const messages = loadCatalogue().catch(() => undefined);
-// The server marks requests without a session: those need the sign-in page instead of the page of the address.
-if (root?.dataset.signedOut === undefined) void models.pages.prepare(location.pathname);
-// `load` keeps its failures in the session's state.
-void models.session.load(messages);
-void messages.then(() => root === null ? undefined : render(<App models={models} />, root));
+import "./app/start.tsx";

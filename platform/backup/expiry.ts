@@ -105,6 +105,7 @@ const RULES: ReadonlyMap<string, ExpiryRule> = new Map<string, ExpiryRule>([
   ["request_used", atMost(DAY_MS)],
   ["shared_tuple", field("untilMs")],
   ["trash", field("deletedMs", DELETED_USER_DAYS * DAY_MS)],
+  ["trash_joins", field("atMs", DAY_MS)],
   ["trash_part", afterTrash],
   ["unsigned_login", ({ value }) => typeof value === "number" ? value + 7 * DAY_MS : null],
   ["user_notice", field("atMs", 30 * DAY_MS)],

@@ -9,6 +9,7 @@ import {
   POLICY_SETTINGS,
   settingsObject,
 } from "../client_values.ts";
+import { CLIENT_SETTING_DOCS, type FileSetting } from "./client_setting_docs.ts";
 import type { SettingRow, SettingRows, ValuesOf } from "./value_types.ts";
 import * as value from "./value_types.ts";
 
@@ -29,15 +30,17 @@ const KINDS: { readonly [T in keyof SettingTypes]: (row: ClientSettingRow) => va
 
 /** The settings that the file can have, in its order. */
 const FILE_SETTINGS = Object.entries<ClientSettingRow>(CLIENT_SETTINGS).flatMap(([name, row]) =>
-  row.key === undefined ? [] : [{ name: name as ClientSetting, key: row.key, row }]
+  row.key === undefined ? [] : [{ name: name as FileSetting, key: row.key, row }]
 );
 
 function rowsOf(settings: typeof FILE_SETTINGS): SettingRows {
-  return Object.fromEntries(settings.map(({ key, row }) => [key, rowOf(row)]));
+  return Object.fromEntries(
+    settings.map(({ name, key, row }) => [key, rowOf(row, CLIENT_SETTING_DOCS[name])]),
+  );
 }
 
-function rowOf(row: ClientSettingRow): SettingRow<unknown> {
-  const { type, default: preset, doc = "", example, isRequired } = row;
+function rowOf(row: ClientSettingRow, doc: string): SettingRow<unknown> {
+  const { type, default: preset, example, isRequired } = row;
   return {
     kind: KINDS[type](row),
     preset,

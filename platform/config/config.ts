@@ -3,6 +3,7 @@
 
 import type { ClientPolicy, ClientSettings } from "../client_values.ts";
 import type { SocketAddress } from "../addresses.ts";
+import type { Problem } from "../setting_problems.ts";
 
 export type { ClientPolicy, ClientSettings, SocketAddress };
 
@@ -214,10 +215,10 @@ export interface Config {
   };
 }
 
-/** A fault prevents the start. `key` is the key in the file. `problem` is a sentence with the value and the allowed values. */
-export interface ConfigFault {
+/** A fault prevents the start. `problem` is a sentence with the value and the allowed values. */
+export interface ConfigFault extends Problem {
+  /** In the file. */
   readonly key: string;
-  readonly problem: string;
 }
 
 /** A value that is allowed but needs attention. */

@@ -1,6 +1,7 @@
 // The value types of settings of directories and their connectors: names, SCIM attributes, LDAP servers and names.
 
 import { parseSocketAddress, socketAddressText } from "../addresses.ts";
+import { meaning } from "../setting_problems.ts";
 import { isLine, textType, uniqueList, type ValueType } from "./value_types.ts";
 
 const MAX_CERTIFICATE_CHARACTERS = 64 * 1024;
@@ -10,7 +11,7 @@ export const isCertificatePem = (text: string) => text.startsWith("-----BEGIN CE
 
 /** Certificates: the path of a PEM file, or its content. Empty: not set. */
 export const certificates = textType(
-  "the path of a PEM file, or its content",
+  meaning("means_certificates"),
   (text) => {
     const isPem = isCertificatePem(text) && text.length <= MAX_CERTIFICATE_CHARACTERS;
     return isPem || isLine(text, 0, 1024) ? text : null;
@@ -20,7 +21,7 @@ export const certificates = textType(
 const LDAP_PORTS: Readonly<Record<string, number>> = { ldap: 389, ldaps: 636 };
 
 /** An LDAP server; the default port is that of the scheme. Empty: not set. */
-export const ldapUrl = textType('"ldap://host:port" or "ldaps://host:port"', (text) => {
+export const ldapUrl = textType(meaning("means_ldap_url"), (text) => {
   if (text === "") return text;
   const [, scheme = "", rest = ""] = /^(ldaps?):\/\/([^/]*)\/?$/i.exec(text) ?? [];
   const address = parseSocketAddress(rest) ??
@@ -32,19 +33,19 @@ export const ldapUrl = textType('"ldap://host:port" or "ldaps://host:port"', (te
 
 /** A distinguished name (RFC 4514), unchecked beyond its form. Empty: not set. */
 export const dn = textType(
-  'a distinguished name of at most 1024 characters, as in "ou=people,dc=example,dc=org"',
+  meaning("means_dn"),
   (text) => text === "" || (isLine(text, 3, 1024) && /^[^=,]+=/.test(text)) ? text : null,
 );
 
 /** Names of targets and backends, which are used in paths and in lists with commas. */
-export const NAME_MEANS = "1 to 64 of the letters A to Z and a to z, digits, dot, _ and -, not dots alone";
+export const NAME_MEANS = meaning("means_name");
 
 export function isPlainName(name: string): boolean {
   return /^[A-Za-z0-9._-]{1,64}$/.test(name) && !/^\.+$/.test(name);
 }
 
 export const plainNames: ValueType<readonly string[]> = uniqueList(
-  'a list of one or more names, each once, as in ["default"]',
+  meaning("means_names"),
   isPlainName,
   { min: 1 },
 );
@@ -65,6 +66,6 @@ function canBeReadOnly(path: string): boolean {
 
 /** SCIM attributes of users that only the backend writes. */
 export const readOnlyAttributes: ValueType<readonly string[]> = uniqueList(
-  'a list of SCIM attributes of users, each once, as in ["title", "emails[].value"]; not the name, active or password',
+  meaning("means_attribute_lists"),
   canBeReadOnly,
 );

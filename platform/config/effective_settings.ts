@@ -3,6 +3,7 @@
 
 import type { Config, ConfigFault, ConfigWarning } from "./config.ts";
 import { evaluateSettings, type SettingsFile, type StoredValues } from "./load.ts";
+import { problemOf } from "../setting_problems.ts";
 import { joinKey, type SortedTable, type TomlTable } from "./parse_toml.ts";
 
 export interface EffectiveSettings {
@@ -11,8 +12,8 @@ export interface EffectiveSettings {
   readonly found: SortedTable;
   /** The stored values that are in effect. */
   readonly used: StoredValues;
-  /** Why a stored value is not used, by key or `targets.<name>`. */
-  readonly problems: ReadonlyMap<string, string>;
+  /** Why a stored value is not used, by key or `targets.<name>`: the fault that it has, or causes in another setting. */
+  readonly problems: ReadonlyMap<string, ConfigFault>;
 }
 
 export const targetPath = (name: string): string => joinKey("targets", name);
@@ -24,13 +25,13 @@ export const targetPath = (name: string): string => joinKey("targets", name);
 export function resolveSettings(file: SettingsFile, stored: StoredValues): EffectiveSettings {
   const values = new Map(stored.values);
   const targets = new Map(stored.targets);
-  const problems = new Map<string, string>();
+  const problems = new Map<string, ConfigFault>();
   for (;;) {
     const { config, faults, warnings, found } = evaluateSettings(file, { values, targets });
     if (faults.length === 0 || values.size + targets.size === 0) {
-      const unused = [...problems].map(([key, problem]) => ({
+      const unused = [...problems].map(([key, cause]) => ({
         key,
-        problem: `the value of the console is not used: ${problem}`,
+        ...problemOf("not_used", { reason: unusedText(key, cause) }),
       }));
       return { config, warnings: [...warnings, ...unused], found, used: { values, targets }, problems };
     }
@@ -47,33 +48,40 @@ export function resolveSettings(file: SettingsFile, stored: StoredValues): Effec
 interface Candidates {
   readonly values: Map<string, unknown>;
   readonly targets: Map<string, TomlTable>;
-  readonly problems: Map<string, string>;
+  readonly problems: Map<string, ConfigFault>;
 }
 
-function leaveOut({ key, problem }: ConfigFault, { values, targets, problems }: Candidates): void {
+/** Why a stored value is not used. Names the setting that has the fault, if that is another one. */
+export function unusedText(key: string, { key: other, problem }: ConfigFault): string {
+  return key === other ? problem : `${other}: ${problem}`;
+}
+
+function leaveOut(fault: ConfigFault, { values, targets, problems }: Candidates): void {
+  const { key } = fault;
   const isAbout = (path: string) => key === path || key.startsWith(`${path}.`);
   for (const name of values.keys()) {
     if (!isAbout(name)) continue;
     values.delete(name);
-    return void problems.set(name, problem);
+    return void problems.set(name, { ...fault, key: name });
   }
   for (const name of targets.keys()) {
     if (!isAbout(targetPath(name))) continue;
     targets.delete(name);
-    return void problems.set(targetPath(name), `${key}: ${problem}`);
+    return void problems.set(targetPath(name), fault);
   }
 }
 
-function leaveOutNewest({ key, problem }: ConfigFault, { values, targets, problems }: Candidates): void {
+function leaveOutNewest(fault: ConfigFault, { values, targets, problems }: Candidates): void {
+  const { key } = fault;
   const table = key.slice(0, key.lastIndexOf(".") + 1);
   const names = [...values.keys()];
   const newest = names.findLast((name) => table !== "" && name.startsWith(table)) ?? names.at(-1);
   const [target] = [...targets.keys()].slice(-1);
   if (newest !== undefined) {
     values.delete(newest);
-    problems.set(newest, `${key}: ${problem}`);
+    problems.set(newest, fault);
   } else if (target !== undefined) {
     targets.delete(target);
-    problems.set(targetPath(target), `${key}: ${problem}`);
+    problems.set(targetPath(target), fault);
   }
 }

@@ -1,6 +1,8 @@
 // The settings as the console and commands show them: each row with its value, its source, and what a form needs. Of a secret, they
 // show only whether it is set.
 
+import type { ConfigFault } from "./config.ts";
+import { meaning } from "../setting_problems.ts";
 import { GENERAL_ROWS } from "./settings.ts";
 import { POLICY_ROWS } from "./client_rows.ts";
 import type { SortedTable } from "./parse_toml.ts";
@@ -54,11 +56,13 @@ export interface SettingView {
   readonly changed: SettingChange | null;
   /** Why the stored value is not used. */
   readonly problem: string | null;
+  /** The fault behind `problem`, with the key that has it. */
+  readonly cause: ConfigFault | null;
 }
 
 const REPLY_DEFAULT: SettingRow<unknown> = {
   kind: {
-    means: "a table of attributes",
+    means: meaning("means_table"),
     secret: false,
     control: { kind: "attributes" },
     parse: (raw) => ({ ok: true, value: raw }),
@@ -103,6 +107,12 @@ const TOPIC_OF: readonly (readonly [start: string, topic: SettingTopic])[] = [
   ["http.", "console"],
 ];
 
+/** Settings that name a directory, or an LDAP connector of the directory for sign-ins. */
+const NAMES_OF: Readonly<Record<string, Pick<SettingControl, "names">>> = {
+  "radius.directory": { names: "directories" },
+  "radius.first_factor_backend": { names: "ldap_connectors" },
+};
+
 function topicOf(key: string): SettingTopic {
   return TOPIC_OF.find(([start]) => key.startsWith(start))?.[1] ?? "system";
 }
@@ -111,11 +121,12 @@ function topicOf(key: string): SettingTopic {
 export interface StoredSettingState {
   readonly changed: SettingChange | null;
   readonly problem: string | null;
+  readonly cause: ConfigFault | null;
   /** Whether the stored value is in effect, unless the file has the key. */
   readonly isUsed: boolean;
 }
 
-const NOT_STORED: StoredSettingState = { changed: null, problem: null, isUsed: false };
+const NOT_STORED: StoredSettingState = { changed: null, problem: null, cause: null, isUsed: false };
 
 /**
  * Every setting that is not in a repeated table.
@@ -133,14 +144,14 @@ export function listSettings(
 ): SettingView[] {
   return [...ALL_SETTINGS].map(([key, { kind, preset, doc, editable }]): SettingView => {
     const raw = effective.values.get(key) ?? effective.maps.get(key);
-    const { isInFile, isUsed, changed, problem } = stateOf(key);
+    const { isInFile, isUsed, changed, problem, cause } = stateOf(key);
     const shown = (value: unknown) => kind.secret ? null : value as SettingValue;
     const fallback = kind.control.kind === "attributes" ? {} : derived[key] ?? preset;
     return {
       key,
       topic: topicOf(key),
       doc,
-      control: kind.control,
+      control: { ...kind.control, ...NAMES_OF[key] },
       isSecret: kind.secret,
       isSet: raw !== undefined && raw !== "",
       value: shown(raw ?? fallback),
@@ -149,6 +160,7 @@ export function listSettings(
       locked: editable === false ? "restart" : isInFile ? "file" : null,
       changed,
       problem,
+      cause,
     };
   });
 }

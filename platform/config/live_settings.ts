@@ -8,8 +8,9 @@ import type { Clock } from "../runtime.ts";
 import type { Mutation, Store } from "../store.ts";
 import type { Vault } from "../vault.ts";
 import type { Config, ConfigFault, ConfigWarning } from "./config.ts";
-import { type EffectiveSettings, resolveSettings } from "./effective_settings.ts";
-import { listSettings, type SettingView } from "./list_settings.ts";
+import { problemOf } from "../setting_problems.ts";
+import { type EffectiveSettings, resolveSettings, unusedText } from "./effective_settings.ts";
+import { ALL_SETTINGS, listSettings, type SettingView } from "./list_settings.ts";
 import { createLiveConfig, updateLiveConfig } from "./live_config.ts";
 import { evaluateSettings, NO_STORED_VALUES, type SettingsFile, type StoredValues } from "./load.ts";
 import type { TomlTable } from "./parse_toml.ts";
@@ -104,8 +105,29 @@ export class LiveSettings {
   }
 
   /** Why stored values are not used, by key. */
-  get problems(): ReadonlyMap<string, string> {
+  get problems(): ReadonlyMap<string, ConfigFault> {
     return this.#effective.problems;
+  }
+
+  /** Why the gateway must not start: without the stored value, weaker settings could apply to sign-ins. `null`: it may start. */
+  get startProblem(): string | null {
+    for (const [key, cause] of this.problems) {
+      if (!this.isSecurity(key) && !key.startsWith("targets.")) continue;
+      const repair = this.isSecurity(key)
+        ? `, or remove the value: deno task settings unset ${key}`
+        : ", or configure this directory there";
+      return `Cannot start: ${key}, which was saved in the console, cannot be used (${
+        unusedText(key, cause)
+      }). ` +
+        `Without it, sign-ins could be less protected. Correct the settings file${repair}.`;
+    }
+    return null;
+  }
+
+  /** Whether a change of a setting needs a recent factor: of every setting whose row does not say otherwise. */
+  isSecurity(key: string): boolean {
+    const row = ALL_SETTINGS.get(key);
+    return row !== undefined && row.security !== false;
   }
 
   list(): SettingView[] {
@@ -154,11 +176,12 @@ export class LiveSettings {
     const before = this.#effective;
     const effective = resolveSettings(file, stored);
     const problems = new Map(effective.problems);
-    for (const key of unreadable) problems.set(key, "the secret cannot be decrypted; enter it again");
+    for (const key of unreadable) problems.set(key, { key, ...problemOf("unreadable") });
     this.#effective = { ...effective, problems };
-    for (const [key, problem] of problems) {
-      if (before.problems.get(key) !== problem) {
-        log.warn("a setting of the console is not used", { key, problem });
+    for (const [key, cause] of problems) {
+      const problem = unusedText(key, cause);
+      if (before.problems.get(key)?.problem !== cause.problem) {
+        log.warn("a setting of the console is not used", { setting: key, problem });
       }
     }
     updateLiveConfig(this.config, this.#withPort(effective.config));
@@ -184,13 +207,15 @@ export class LiveSettings {
     return listSettings(found, derived, (key) => {
       const record = this.records.value(key);
       const isInFile = ofFile.values.has(key) || ofFile.maps.has(key);
+      const found = problems.get(key) ??
+        (this.#unreadable.has(key) ? { key, ...problemOf("unreadable") } : null);
+      const cause = isInFile ? null : found;
       return {
         isInFile,
         isUsed: used.values.has(key),
         changed: record === null || isInFile ? null : { atMs: record.atMs, by: record.by },
-        problem: isInFile
-          ? null
-          : problems.get(key) ?? (this.#unreadable.has(key) ? "the secret cannot be decrypted" : null),
+        problem: cause === null ? null : unusedText(key, cause),
+        cause,
       };
     });
   }

@@ -2,6 +2,7 @@
 // `env:NAME` and `file:PATH` refer to values outside the settings file.
 
 import type { ConfigFault, ConfigSources } from "./config.ts";
+import { meaningText, type Problem, problemOf } from "../setting_problems.ts";
 import { isTable } from "./parse_toml.ts";
 import type { SettingRow, SettingRows, ValuesOf } from "./value_types.ts";
 import { resolve } from "node:path";
@@ -30,7 +31,9 @@ const isUnset = (raw: unknown): boolean => raw === "" || (Array.isArray(raw) && 
 export function presetOf<T>(row: SettingRow<T>): T {
   const parsed = row.kind.parse(row.preset);
   if (!parsed.ok) {
-    throw new Error(`Cannot use the preset ${quoteValue(row.preset)}: it must be ${parsed.should}`);
+    throw new Error(
+      `Cannot use the preset ${quoteValue(row.preset)}: it must be ${meaningText(row.kind.means)}`,
+    );
   }
   return parsed.value;
 }
@@ -40,14 +43,14 @@ function parseRow<T>(
   row: SettingRow<T>,
   raw: unknown,
   isReference: boolean,
-): { value: T } | { problem: string } {
-  if (row.required && isUnset(raw)) return { problem: `it is empty; it must be ${row.kind.means}` };
+): { value: T } | Problem {
+  const { means, secret } = row.kind;
+  if (row.required && isUnset(raw)) return problemOf("empty", { means });
   const parsed = row.kind.parse(raw);
   if (parsed.ok) return { value: parsed.value };
-  const hidden = isReference || row.kind.secret;
-  return {
-    problem: `${hidden ? "its value" : quoteValue(raw)} is not allowed; it must be ${parsed.should}`,
-  };
+  return isReference || secret
+    ? problemOf("value_not_allowed", { means })
+    : problemOf("not_allowed", { value: quoteValue(raw), means });
 }
 
 /**
@@ -62,23 +65,23 @@ export function parseRows<R extends SettingRows>(
 ): ValuesOf<R> {
   const { found, foundPrefix = "", keyPrefix = "" } = at;
   const values: Record<string, unknown> = {};
-  const refuse = (key: string, problem: string) => reading.faults.push({ key, problem });
+  const refuse = (key: string, problem: Problem) => reading.faults.push({ key, ...problem });
   for (const [name, row] of Object.entries(rows)) {
     const key = keyPrefix + name;
     values[name] = presetOf(row);
     const raw = found.get(foundPrefix + name);
     if (raw === undefined) {
-      if (row.required) refuse(key, `it is missing; it must be ${row.kind.means}`);
+      if (row.required) refuse(key, problemOf("missing", { means: row.kind.means }));
       continue;
     }
     const resolved = resolveReferences(raw, reading.sources);
     if (!resolved.ok) {
-      refuse(key, resolved.problem);
+      refuse(key, { problem: resolved.problem });
       continue;
     }
     const judged = parseRow(row, resolved.raw, resolved.isReference);
     if ("value" in judged) values[name] = judged.value;
-    else refuse(key, judged.problem);
+    else refuse(key, judged);
   }
   return values as ValuesOf<R>;
 }

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import type { Config, ReplyAttributes } from "./config.ts";
 import type { GeneralValues } from "./build_config.ts";
 import { isTable, joinKey, sortTable, type TomlTable } from "./parse_toml.ts";
+import { type Problem, problemOf } from "../setting_problems.ts";
 import {
   type ParseContext,
   parseRows,
@@ -28,10 +29,7 @@ export function parseTableList<R extends SettingRows>(
   reading: ParseContext,
 ): ValuesOf<R>[] {
   if (tables.length > MAX_ENTRIES) {
-    reading.faults.push({
-      key: list,
-      problem: `there are ${tables.length}; at most ${MAX_ENTRIES} are allowed`,
-    });
+    reading.faults.push({ key: list, ...problemOf("too_many", { count: tables.length, max: MAX_ENTRIES }) });
     return [];
   }
   const shape = {
@@ -49,18 +47,16 @@ export function parseTableList<R extends SettingRows>(
 /** RFC 2865 §5: a value has at most 253 octets; an integer has 32 bits. */
 const MAX_REPLY_OCTETS = 253;
 
-function replyProblem(name: string, raw: unknown): string | null {
-  if (name === "" || name.length > 128) return "an attribute's name has 1 to 128 characters";
+function replyProblem(name: string, raw: unknown): Problem | null {
+  if (name === "" || name.length > 128) return problemOf("reply_name");
   if (typeof raw === "string") {
     const octets = new TextEncoder().encode(raw).length;
     return octets > 0 && octets <= MAX_REPLY_OCTETS
       ? null
-      : `its value has ${octets} octets; it must have 1 to ${MAX_REPLY_OCTETS}`;
+      : problemOf("reply_octets", { count: octets, max: MAX_REPLY_OCTETS });
   }
   const isInteger = typeof raw === "number" && Number.isInteger(raw) && raw >= 0 && raw <= 0xffff_ffff;
-  return isInteger
-    ? null
-    : `${quoteValue(raw)} is not allowed; it must be a text or a whole number from 0 to 4294967295`;
+  return isInteger ? null : problemOf("reply_not_number", { value: quoteValue(raw) });
 }
 
 function parseReplyAttributes(table: TomlTable, path: string, reading: ParseContext): ReplyAttributes {
@@ -70,15 +66,14 @@ function parseReplyAttributes(table: TomlTable, path: string, reading: ParseCont
     const key = `${path}.${JSON.stringify(name)}`;
     const resolved = resolveReferences(given, sources);
     const raw = resolved.ok ? resolved.raw : null;
-    const problem = resolved.ok ? replyProblem(name, raw) : resolved.problem;
+    const problem = resolved.ok ? replyProblem(name, raw) : { problem: resolved.problem };
     if (problem === null && (typeof raw === "string" || typeof raw === "number")) {
       const unfit = sources.checkReplyAttribute?.(name, raw) ?? null;
       if (unfit === null) replies.push([name, raw]);
-      else {faults.push({
-          key,
-          problem: resolved.ok && resolved.isReference ? "its value does not fit it" : unfit,
-        });}
-    } else faults.push({ key, problem: problem ?? "it must be a text or a number" });
+      else if (resolved.ok && resolved.isReference) {
+        faults.push({ key, problem: "its value does not fit it" });
+      } else faults.push({ key, ...problemOf("reply_unfit", { reason: unfit }) });
+    } else faults.push({ key, ...problem ?? problemOf("must_be_text_or_number") });
   }
   return Object.fromEntries(replies);
 }
@@ -96,17 +91,14 @@ export function parseReplyGroups(table: TomlTable, reading: ParseContext): Confi
   const path = "radius.reply.group";
   const entries = Object.entries(table);
   if (entries.length > MAX_REPLY_GROUPS) {
-    faults.push({
-      key: path,
-      problem: `there are ${entries.length}; at most ${MAX_REPLY_GROUPS} are allowed`,
-    });
+    faults.push({ key: path, ...problemOf("too_many", { count: entries.length, max: MAX_REPLY_GROUPS }) });
     return [];
   }
   return entries.flatMap(([group, attributes]) => {
     const key = joinKey(path, group);
     if (group === "" || group.length > MAX_GROUP_CHARACTERS) {
       faults.push({ key, problem: `a group's name has 1 to ${MAX_GROUP_CHARACTERS} characters` });
-    } else if (!isTable(attributes)) faults.push({ key, problem: `it must be a table: [${key}]` });
+    } else if (!isTable(attributes)) faults.push({ key, ...problemOf("must_be_table", { table: key }) });
     else return [{ group, attributes: parseReplyAttributes(attributes, key, reading) }];
     return [];
   });

@@ -3,6 +3,7 @@
 
 import { parse, TomlDate, TomlError } from "smol-toml";
 import type { ConfigFault } from "./config.ts";
+import { type Problem, problemOf } from "../setting_problems.ts";
 import { levenshteinDistance } from "@std/text/levenshtein-distance";
 
 export type TomlTable = Readonly<Record<string, unknown>>;
@@ -62,20 +63,23 @@ export function sortTable(
   const lists = new Map<string, readonly TomlTable[]>();
   const maps = new Map<string, TomlTable>();
   const known = [...shape.keys, ...shape.lists, ...shape.maps];
-  const refuse = (key: string, problem: string) => faults.push({ key: prefix + key, problem });
+  const refuse = (key: string, problem: Problem) => faults.push({ key: prefix + key, ...problem });
 
   const unknown = (key: string): void => {
     const near = suggestKey(key, known);
-    refuse(key, `there is no such setting${near === null ? "" : `; did you mean ${prefix}${near}?`}`);
+    refuse(
+      key,
+      near === null ? problemOf("no_such_setting") : problemOf("did_you_mean", { key: prefix + near }),
+    );
   };
   const list = (key: string, raw: unknown): void => {
     if (Array.isArray(raw) && raw.every(isTable)) lists.set(key, raw);
-    else refuse(key, `it must be given as a table in double brackets: [[${prefix}${key}]]`);
+    else refuse(key, problemOf("must_be_list_table", { table: prefix + key }));
   };
   const other = (key: string, raw: unknown): void => {
     if (!known.some((name) => name.startsWith(`${key}.`))) return unknown(key);
     if (isTable(raw)) walk(raw, key);
-    else refuse(key, `it must be a table: [${prefix}${key}]`);
+    else refuse(key, problemOf("must_be_table", { table: prefix + key }));
   };
   const walk = (part: TomlTable, path: string): void => {
     for (const [name, raw] of Object.entries(part)) {
@@ -83,7 +87,7 @@ export function sortTable(
       if (shape.keys.has(key)) values.set(key, raw);
       else if (shape.lists.has(key)) list(key, raw);
       else if (shape.maps.has(key)) {
-        isTable(raw) ? maps.set(key, raw) : refuse(key, `it must be a table: [${prefix}${key}]`);
+        isTable(raw) ? maps.set(key, raw) : refuse(key, problemOf("must_be_table", { table: prefix + key }));
       } else other(key, raw);
     }
   };

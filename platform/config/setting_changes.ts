@@ -4,6 +4,7 @@ import type { AuditEntry, AuditValues } from "../audit.ts";
 import type { Mutation } from "../store.ts";
 import type { ConfigFault } from "./config.ts";
 import { ALL_SETTINGS, type SettingValue, type SettingView } from "./list_settings.ts";
+import { type Problem, problemOf } from "../setting_problems.ts";
 import { isTable, type TomlTable } from "./parse_toml.ts";
 import { isBackendSecret } from "./setting_records.ts";
 import { isCertificatePem } from "./directory_value_types.ts";
@@ -35,9 +36,6 @@ export interface SettingsSave {
 const REFERENCE = /^(env|file):/;
 
 /** A console administrator must not read files or the environment of the server. */
-const NO_REFERENCE =
-  "a value of the console cannot refer to the environment or to a file; enter the value itself, or set it in the settings file";
-
 function hasReference(value: unknown): boolean {
   if (typeof value === "string") return REFERENCE.test(value);
   if (Array.isArray(value)) return value.some(hasReference);
@@ -53,18 +51,26 @@ export function changeFaults(
   const views = new Map(settings.map((view) => [view.key, view]));
   const ofKeys = Object.entries(changes).flatMap(([key, value]) => {
     const problem = changeProblem(views.get(key), value);
-    return problem === null ? [] : [{ key, problem }];
+    return problem === null ? [] : [{ key, ...problem }];
   });
   return isUndo ? ofKeys : [...ofKeys, ...repeatedSecretFaults(changes, settings)];
 }
 
 /** The secrets that are sent to an address. */
 const SECRETS_OF: Readonly<Record<string, readonly string[]>> = {
-  "second_factor.url": ["second_factor.consumer_secret"],
+  "second_factor.url": ["second_factor.consumer_key", "second_factor.consumer_secret"],
   "telephony.url": ["telephony.auth_token"],
   "console.oidc.issuer": ["console.oidc.client_secret"],
   "radius.first_factor_server.address": ["radius.first_factor_server.secret"],
 };
+
+/** The keys that must not be undone alone: an earlier secret belongs to the address of its time. */
+export function partnersOf(key: string): readonly string[] {
+  const pair = Object.entries(SECRETS_OF).find(([address, secrets]) =>
+    address === key || secrets.includes(key)
+  );
+  return pair === undefined ? [] : [pair[0], ...pair[1]];
+}
 
 /** A stored secret is never sent to a new address: otherwise, an administrator could read it by naming an address of theirs. */
 function repeatedSecretFaults(changes: SettingChanges, settings: readonly SettingView[]): ConfigFault[] {
@@ -76,17 +82,17 @@ function repeatedSecretFaults(changes: SettingChanges, settings: readonly Settin
       const view = views.get(key);
       if (view === undefined || !view.isSet || typeof changes[key] === "string") return [];
       return view.source === "file"
-        ? [{ key: address, problem: `the settings file sets ${key}, so it must set the address too` }]
-        : [{ key, problem: `enter it again, because ${address} changes` }];
+        ? [{ key: address, ...problemOf("file_sets_secret", { key }) }]
+        : [{ key, ...problemOf("repeat_for_key", { key: address }) }];
     });
   });
 }
 
-function changeProblem(view: SettingView | undefined, value: SettingValue | null): string | null {
-  if (view === undefined) return "there is no such setting";
-  if (view.locked === "file") return "the settings file sets it; change it there and restart";
-  if (view.locked === "restart") return "it can only be changed in the settings file, with a restart";
-  return hasReference(value) ? NO_REFERENCE : null;
+function changeProblem(view: SettingView | undefined, value: SettingValue | null): Problem | null {
+  if (view === undefined) return problemOf("no_such_setting");
+  if (view.locked === "file") return problemOf("in_file");
+  if (view.locked === "restart") return problemOf("needs_restart");
+  return hasReference(value) ? problemOf("reference") : null;
 }
 
 /** Faults of the table of a target that only the console has. */
@@ -94,10 +100,10 @@ export function targetReferenceFaults(path: string, table: TomlTable): ConfigFau
   return Object.entries(table).flatMap(([key, value]) => {
     const at = `${path}.${key}`;
     if (key === "ca_cert" && typeof value === "string" && value !== "" && !isCertificatePem(value)) {
-      return [{ key: at, problem: "it must be the content of a PEM file: the console cannot read files" }];
+      return [{ key: at, ...problemOf("certificate_content") }];
     }
     if (isTable(value)) return targetReferenceFaults(at, value);
-    return hasReference(value) ? [{ key: at, problem: NO_REFERENCE }] : [];
+    return hasReference(value) ? [{ key: at, ...problemOf("reference") }] : [];
   });
 }
 

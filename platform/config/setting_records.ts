@@ -56,15 +56,20 @@ export const isBackendSecret = (key: string): boolean => BACKEND_SECRETS.has(key
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
+type SettingStore = Pick<Store, "follow" | "load" | "onRunEnd">;
+type SettingVault = Pick<Vault, "open" | "seal">;
+
 export class SettingRecords {
-  readonly #vault: Vault;
-  readonly #store: Store;
+  readonly #vault: SettingVault;
+  readonly #store: SettingStore;
   readonly #values = new Map<string, SettingRecord>();
   readonly #targets = new Map<string, SettingTargetRecord>();
   #revision = 0;
 
   /** @param changed is called after other nodes changed records. */
-  constructor({ store, vault, changed }: { store: Store; vault: Vault; changed: () => void }) {
+  constructor(
+    { store, vault, changed }: { store: SettingStore; vault: SettingVault; changed: () => void },
+  ) {
     this.#vault = vault;
     this.#store = store;
     let isChanged = false;
@@ -189,7 +194,10 @@ export class SettingRecords {
       : null;
     if (records === null || typeof name !== "string") return;
     if (value === null) return void records.delete(name);
-    if (!isRecord(value)) throw new TypeError("it has no revision");
+    if (!isHead(value)) throw new TypeError("it has no revision");
+    if (!(prefix === SETTING ? isValueRecord(value) : isTargetRecord(value))) {
+      throw new TypeError("it is no record of a setting");
+    }
     if ((records.get(name)?.revision ?? 0) > value.revision) return;
     records.set(name, value);
     this.#revision = Math.max(this.#revision, value.revision);
@@ -201,9 +209,28 @@ export class SettingRecords {
   }
 }
 
-function isRecord(value: unknown): value is RecordHead {
-  return typeof value === "object" && value !== null && "revision" in value &&
-    typeof value.revision === "number";
+function isHead(value: unknown): value is RecordHead & Readonly<Record<string, unknown>> {
+  return isTable(value) && Number.isSafeInteger(value.revision) && typeof value.atMs === "number" &&
+    typeof value.by === "string";
+}
+
+const isSealed = (value: unknown): boolean => value instanceof Uint8Array;
+
+function isValueRecord({ value, sealed }: Readonly<Record<string, unknown>>): boolean {
+  return isPlain(value) && (sealed === undefined || isSealed(sealed));
+}
+
+function isTargetRecord({ table, sealed, dataUntilMs }: Readonly<Record<string, unknown>>): boolean {
+  return (table === null || (isTable(table) && isPlain(table))) &&
+    isTable(sealed) && Object.values(sealed).every(isSealed) &&
+    (dataUntilMs === undefined || typeof dataUntilMs === "number");
+}
+
+/** Whether a value can be one of a settings file: of its types, at any depth. */
+function isPlain(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(isPlain);
+  if (typeof value === "object") return isTable(value) && Object.values(value).every(isPlain);
+  return value === undefined || ["string", "number", "boolean"].includes(typeof value);
 }
 
 function inOrder<R extends RecordHead>(records: ReadonlyMap<string, R>): [string, R][] {

@@ -12,6 +12,7 @@ import type { TomlTable } from "./parse_toml.ts";
 import {
   auditValues,
   isSameValue,
+  partnersOf,
   type SettingChanges,
   type SettingDiff,
   type SettingsSave,
@@ -92,10 +93,13 @@ export class SettingWriter {
     }, options);
   }
 
-  /** The settings that a save changed; `null`: it is not known any more. */
-  async undoneKeys(revision: number): Promise<readonly string[] | null> {
+  /** The settings and targets that a save changed; `null`: it is not known any more. */
+  async undone(
+    revision: number,
+  ): Promise<{ readonly keys: readonly string[]; readonly targets: readonly string[] } | null> {
     const { value } = await this.#deps.store.get<SettingUndo>(settingUndoKey(revision));
-    return value === null ? null : value.values.map(([key]) => key);
+    if (value === null) return null;
+    return { keys: value.values.map(([key]) => key), targets: value.targets.map(([name]) => name) };
   }
 
   /** Reverts the save with this revision, if nothing was changed since. `null`: it is not known any more. */
@@ -181,9 +185,11 @@ export class SettingWriter {
     return { type: "set", key: settingUndoKey(revision), value, expireInMs: UNDO_MS };
   }
 
-  #conflicts({ changes, targets = {} }: SettingsSave, version: number): SettingConflict[] {
+  #conflicts({ changes, targets = {}, isUndo = false }: SettingsSave, version: number): SettingConflict[] {
     const views = new Map(this.#deps.settings.list().map((view) => [view.key, view]));
-    const ofValues = Object.keys(changes).flatMap((key) => {
+    const changed = Object.keys(changes);
+    const keys = isUndo ? [...changed, ...changed.flatMap(partnersOf)] : changed;
+    const ofValues = [...new Set(keys)].flatMap((key) => {
       const record = this.#deps.settings.records.value(key);
       if (record === null || record.revision <= version) return [];
       return [{ key, atMs: record.atMs, by: record.by, value: views.get(key)?.value ?? null }];

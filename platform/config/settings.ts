@@ -31,8 +31,12 @@ export const GENERAL_ROWS = {
     editable: false,
     doc: "everything that the embedded parts keep",
   }),
-  "server.log_format": settingRow(value.choice(["text", "json"]), "text", { doc: "text | json" }),
+  "server.log_format": settingRow(value.choice(["text", "json"]), "text", {
+    security: false,
+    doc: "text | json",
+  }),
   "server.log_level": settingRow(value.choice(["debug", "info", "warn", "error"]), "info", {
+    security: false,
     doc: "debug | info | warn | error",
   }),
 
@@ -85,9 +89,11 @@ export const GENERAL_ROWS = {
     doc: "the target whose users log in",
   }),
   "radius.conversation_ttl_s": settingRow(value.seconds({ min: 30, max: 3600 }), 300, {
+    security: false,
     doc: "how long a login may take",
   }),
   "radius.login_join_window_s": settingRow(value.seconds({ min: 0, max: 300 }), 30, {
+    security: false,
     doc: "a re-issued login joins the first one within this time, while that one waits for its answer",
   }),
 
@@ -97,9 +103,11 @@ export const GENERAL_ROWS = {
     { doc: "which factors are offered" },
   ),
   "factors.terminal_name": settingRow(value.text({ min: 1, max: 128 }), "VPN Access", {
+    security: false,
     doc: "what an approval names as the place of the login",
   }),
   "factors.requester_name": settingRow(value.text({ min: 1, max: 128 }), "Countersign", {
+    security: false,
     doc: "whom messages and calls name as their sender",
   }),
   "factors.phone_numbers": settingRow(value.choice(["registered", "any"]), "registered", {
@@ -114,6 +122,7 @@ export const GENERAL_ROWS = {
     doc: 'e.g. ["1", "49"]; [] = all but satellite and premium-rate numbers',
   }),
   "factors.device.continue_wait_ms": settingRow(value.milliseconds({ min: 0, max: 30_000 }), 1500, {
+    security: false,
     doc: 'how long "continue" waits for a pending approval before it asks again',
   }),
   "factors.device.number_matching": settingRow(value.boolean, true, { doc: "embedded service only" }),
@@ -164,7 +173,10 @@ export const GENERAL_ROWS = {
   }),
   "second_factor.consumer_key": settingRow(value.secret(), "", { doc: "given by that service" }),
   "second_factor.consumer_secret": settingRow(value.secret(), "", { doc: "given by that service" }),
-  "second_factor.timeout_ms": settingRow(CALL_TIMEOUT, 5000, { doc: "deadline of one call" }),
+  "second_factor.timeout_ms": settingRow(CALL_TIMEOUT, 5000, {
+    security: false,
+    doc: "deadline of one call",
+  }),
 
   "telephony.url": settingRow(value.url, "", {
     doc: 'empty = embedded outbox; else e.g. "https://api.twilio.com"',
@@ -172,18 +184,21 @@ export const GENERAL_ROWS = {
   "telephony.account_id": settingRow(value.text({ max: 128 }), "", { doc: "given by that service" }),
   "telephony.auth_token": settingRow(value.secret(), "", { doc: "given by that service" }),
   "telephony.from": settingRow(value.text({ max: 64 }), "", {
+    security: false,
     doc: "the number that texts and calls come from",
   }),
   "telephony.twiml_echo_url": settingRow(value.url, "", {
     doc: "set: the Url field points there; empty: the markup goes inline in the Twiml field",
   }),
   "telephony.connections_per_route": settingRow(value.integer({ min: 1, max: 100 }), 2, {
+    security: false,
     doc: "at the same time",
   }),
   "telephony.connections_total": settingRow(value.integer({ min: 1, max: 1000 }), 20, {
+    security: false,
     doc: "at the same time",
   }),
-  "telephony.timeout_ms": settingRow(CALL_TIMEOUT, 5000, { doc: "deadline of one call" }),
+  "telephony.timeout_ms": settingRow(CALL_TIMEOUT, 5000, { security: false, doc: "deadline of one call" }),
 
   "geoip.database": settingRow(value.text({ max: 1024 }), "", {
     doc:

@@ -2,7 +2,8 @@
 // locked as a whole. The data of a removed target stays in the store for a time, so that the removal can be undone.
 
 import type { Config, ConfigFault, TargetSettings } from "./config.ts";
-import { targetPath } from "./effective_settings.ts";
+import { type Problem, problemOf } from "../setting_problems.ts";
+import { targetPath, unusedText } from "./effective_settings.ts";
 import type { SettingChange, SettingValue } from "./list_settings.ts";
 import type { SettingsFile } from "./load.ts";
 import { isTable, type TomlTable } from "./parse_toml.ts";
@@ -29,6 +30,8 @@ export interface TargetView {
   readonly changed: SettingChange | null;
   /** Why the stored table is not used. */
   readonly problem: string | null;
+  /** The fault behind `problem`, with the key that has it. */
+  readonly cause: ConfigFault | null;
 }
 
 /** A removed target whose data is in the store. */
@@ -60,7 +63,7 @@ export interface TargetChangesDeps {
   readonly file: SettingsFile;
   readonly records: SettingRecords;
   readonly writer: Pick<SettingWriter, "save">;
-  readonly problems: () => ReadonlyMap<string, string>;
+  readonly problems: () => ReadonlyMap<string, ConfigFault>;
   readonly config: Config;
   draft(save: Omit<SettingsSave, "audit">): {
     readonly config: Config;
@@ -170,34 +173,35 @@ export class TargetChanges {
     const { file, records, problems } = this.#deps;
     const ofFile = file.found.maps.get("targets")?.[name];
     if (isTable(ofFile)) {
-      const own = { source: "file", locked: "file", changed: null, problem: null } as const;
+      const own = { source: "file", locked: "file", changed: null, problem: null, cause: null } as const;
       return { name, table: shownTable(ofFile), ...own };
     }
     const record = records.target(name);
     const stored = record === null || record.table === null ? null : records.openTarget(name, record);
     const changed = record === null ? null : { atMs: record.atMs, by: record.by };
-    const problem = problems().get(targetPath(name)) ?? null;
+    const cause = problems().get(targetPath(name)) ?? null;
     return {
       name,
       source: stored === null ? "default" : "console",
       locked: null,
       table: shownTable(stored ?? record?.table ?? {}),
       changed,
-      problem,
+      problem: cause === null ? null : unusedText(targetPath(name), cause),
+      cause,
     };
   }
 
   #nameFaults(name: string, view: TargetView | null, table: TomlTable | null): ConfigFault[] {
-    const refuse = (problem: string): ConfigFault[] => [{ key: targetPath(name), problem }];
-    if (view?.locked === "file") return refuse("the settings file defines it; change it there and restart");
+    const refuse = (problem: Problem): ConfigFault[] => [{ key: targetPath(name), ...problem }];
+    if (view?.locked === "file") return refuse(problemOf("directory_in_file"));
     if (table === null) {
-      if (name === DEFAULT_TARGET) return refuse("it always exists; change it instead");
-      return view === null ? refuse("there is no such directory") : [];
+      if (name === DEFAULT_TARGET) return refuse(problemOf("directory_always"));
+      return view === null ? refuse(problemOf("directory_unknown")) : [];
     }
-    if (!isPlainName(name)) return refuse(`this is no name; it must be ${NAME_MEANS}`);
+    if (!isPlainName(name)) return refuse(problemOf("directory_name", { means: NAME_MEANS }));
     const data = this.removed().find((one) => one.name === name);
     return data !== undefined && data.dataUntilMs <= this.#deps.nowMs()
-      ? refuse("the data of a removed directory with this name is being deleted; try again in a minute")
+      ? refuse(problemOf("directory_data"))
       : [];
   }
 
@@ -217,17 +221,17 @@ export class TargetChanges {
     return { ...table, backends: Object.fromEntries(backends) };
   }
 
-  /** A stored secret is never sent to a new address. */
+  /** A stored secret is never sent to a new address, nor in plain text to one that it reached with TLS. */
   #repeatedSecretFaults(name: string, table: TomlTable): ConfigFault[] {
     const stored = this.#storedBackends(name);
     return Object.entries(isTable(table.backends) ? table.backends : {}).flatMap(([backend, inner]) => {
       const before = stored[backend];
-      if (!isTable(inner) || !isTable(before) || before.url === inner.url) return [];
+      if (!isTable(inner) || !isTable(before)) return [];
+      const isMoved = before.url !== inner.url;
+      if (!isMoved && (before.start_tls !== true || inner.start_tls === true)) return [];
+      const problem = problemOf(isMoved ? "repeat_for_address" : "repeat_without_tls");
       return Object.keys(before).filter((key) => isBackendSecret(key) && inner[key] === undefined)
-        .map((key) => ({
-          key: `${targetPath(name)}.backends.${backend}.${key}`,
-          problem: "enter it again, because the address changes",
-        }));
+        .map((key) => ({ key: `${targetPath(name)}.backends.${backend}.${key}`, ...problem }));
     });
   }
 

@@ -2,7 +2,14 @@
 
 import type { BackendSettings, ScimCredentialSettings, TargetSettings } from "./config.ts";
 import { isTable, joinKey, sortTable, type TomlTable } from "./parse_toml.ts";
-import { type ParseContext, parseRows, quoteValue, resolveReferences } from "./parse_settings.ts";
+import { type Meaning, meaning, type Problem, problemOf } from "../setting_problems.ts";
+import {
+  type ParseContext,
+  parseRows,
+  quoteValue,
+  type ResolvedValue,
+  resolveReferences,
+} from "./parse_settings.ts";
 import { parseTableList, readCertificates } from "./parse_tables.ts";
 import {
   BACKEND_ROWS,
@@ -34,14 +41,14 @@ function* namedTables(
 ): Iterable<{ name: string; key: string; table: TomlTable }> {
   const entries = Object.entries(table);
   if (entries.length > max) {
-    faults.push({ key: path, problem: `there are ${entries.length}; at most ${max} are allowed` });
+    faults.push({ key: path, ...problemOf("too_many", { count: entries.length, max }) });
     return;
   }
   for (const [name, inner] of entries) {
     const key = joinKey(path, name);
     if (!isPlainName(name)) {
-      faults.push({ key, problem: `${quoteValue(name)} is no name; it must be ${NAME_MEANS}` });
-    } else if (!isTable(inner)) faults.push({ key, problem: `it must be a table: [${key}]` });
+      faults.push({ key, ...problemOf("not_a_name", { value: quoteValue(name), means: NAME_MEANS }) });
+    } else if (!isTable(inner)) faults.push({ key, ...problemOf("must_be_table", { table: key }) });
     else yield { name, key, table: inner };
   }
 }
@@ -75,7 +82,7 @@ function parseTarget(
     const backend = parseBackend(named, reading);
     // JavaScript enumerates such keys first, but the order of backends matters.
     if (/^[0-9]+$/.test(named.name)) {
-      reading.faults.push({ key: named.key, problem: "a backend's name must not be digits alone" });
+      reading.faults.push({ key: named.key, ...problemOf("connector_digits") });
     } else if (backend !== null) backends.push(backend);
   }
   return {
@@ -101,16 +108,17 @@ function parseBackend(named: NamedTable, reading: ParseContext): BackendSettings
   if (kind === "store") return parseStoreBackend(named, reading);
   if (kind === "ldap") return parseLdapBackend(named, reading);
   if (kind === "scim") return parseScimBackend(named, reading);
-  const means = `it must be ${Object.keys(BACKEND_ROWS).map((word) => JSON.stringify(word)).join(", ")}`;
-  reading.faults.push({
-    key: `${key}.kind`,
-    problem: table.kind === undefined
-      ? `it is missing; ${means}`
-      : resolved.ok
-      ? `${resolved.isReference ? "its value" : quoteValue(kind)} is not allowed; ${means}`
-      : resolved.problem,
-  });
+  const means = meaning("means_choice", { choices: Object.keys(BACKEND_ROWS) });
+  reading.faults.push({ key: `${key}.kind`, ...kindProblem(table.kind, resolved, means) });
   return null;
+}
+
+function kindProblem(given: unknown, resolved: ResolvedValue, means: Meaning): Problem {
+  if (given === undefined) return problemOf("missing", { means });
+  if (!resolved.ok) return { problem: resolved.problem };
+  return resolved.isReference
+    ? problemOf("value_not_allowed", { means })
+    : problemOf("not_allowed", { value: quoteValue(resolved.raw), means });
 }
 
 function sortBackend(
@@ -192,8 +200,8 @@ interface NameMap {
   readonly path: string;
   readonly reading: ParseContext;
   /** The allowed keys and values, with a description. */
-  readonly key: { readonly fits: (key: string) => boolean; readonly means: string };
-  readonly value: { readonly fits: (value: string) => boolean; readonly means: string };
+  readonly key: { readonly fits: (key: string) => boolean; readonly means: Meaning };
+  readonly value: { readonly fits: (value: string) => boolean; readonly means: Meaning };
 }
 
 /** The pairs of a table whose keys and values are names. */
@@ -204,7 +212,7 @@ function parseNames(
   const { faults, sources } = reading;
   const entries = Object.entries(table);
   if (entries.length > MAX_ENTRIES) {
-    faults.push({ key: path, problem: `there are ${entries.length}; at most ${MAX_ENTRIES} are allowed` });
+    faults.push({ key: path, ...problemOf("too_many", { count: entries.length, max: MAX_ENTRIES }) });
     return [];
   }
   const pairs: [string, string][] = [];
@@ -212,13 +220,12 @@ function parseNames(
     const key = `${path}.${JSON.stringify(name)}`;
     const resolved = resolveReferences(given, sources);
     const raw = resolved.ok ? resolved.raw : null;
-    if (!keys.fits(name)) faults.push({ key, problem: `it is not ${keys.means}` });
+    const { means } = values;
+    if (!keys.fits(name)) faults.push({ key, ...problemOf("not_of", { means: keys.means }) });
     else if (!resolved.ok) faults.push({ key, problem: resolved.problem });
     else if (typeof raw === "string" && values.fits(raw)) pairs.push([name, raw]);
-    else {
-      const what = resolved.isReference ? "its value" : quoteValue(raw);
-      faults.push({ key, problem: `${what} is not allowed; it must be ${values.means}` });
-    }
+    else if (resolved.isReference) faults.push({ key, ...problemOf("value_not_allowed", { means }) });
+    else faults.push({ key, ...problemOf("not_allowed", { value: quoteValue(raw), means }) });
   }
   return pairs;
 }
@@ -233,9 +240,9 @@ export function parseMapping(
     reading,
     key: {
       fits: isScimPath,
-      means: 'a SCIM attribute, as in "title", "name.familyName", "emails[].value" or with its schema\'s URN',
+      means: meaning("means_scim_attribute"),
     },
-    value: { fits: isFrontEndName, means: "the name of a front-end attribute: letters, digits, _ and -" },
+    value: { fits: isFrontEndName, means: meaning("means_front_end_name") },
   });
   const seen = new Map<string, string>();
   for (const [scim, frontEnd] of pairs) {
@@ -245,9 +252,7 @@ export function parseMapping(
     if (other !== undefined) {
       reading.faults.push({
         key: `${path}.${JSON.stringify(scim)}`,
-        problem: `${quoteValue(frontEnd)} belongs to ${
-          quoteValue(other)
-        } already; each needs a front-end attribute of its own`,
+        ...problemOf("front_end_taken", { value: quoteValue(frontEnd), other: quoteValue(other) }),
       });
     }
     seen.set(frontEnd.toLowerCase(), scim);
@@ -263,8 +268,8 @@ export function parseLdapAttributes(
   const pairs = parseNames(table, {
     path,
     reading,
-    key: { fits: isFrontEndName, means: "the name of a front-end attribute: letters, digits, _ and -" },
-    value: { fits: isLdapName, means: "the name of an LDAP attribute: letters, digits and -" },
+    key: { fits: isFrontEndName, means: meaning("means_front_end_name") },
+    value: { fits: isLdapName, means: meaning("means_ldap_name") },
   });
   return Object.fromEntries(pairs);
 }

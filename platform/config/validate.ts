@@ -3,6 +3,7 @@
 import { resolve } from "node:path";
 import type { ClientPolicy, ClientSettings, Config, ConfigFault } from "./config.ts";
 import { isWildcard, socketAddressText } from "../addresses.ts";
+import { problemOf } from "../setting_problems.ts";
 import { entryPrefix } from "./parse_tables.ts";
 import type { ParsedSettings } from "./build_config.ts";
 
@@ -110,12 +111,10 @@ function* clientsDiffer({ config: { radius } }: ConfigView): Iterable<ConfigFaul
 
 function* firstFactorHasServer(prefix: string, policy: ClientPolicy): Iterable<ConfigFault> {
   if (policy.firstFactor !== "radius") return;
-  const need = 'first_factor = "radius" needs first_factor_server = { address = "…", secret = "…" }';
+  const problem = problemOf("first_factor_server_missing");
   const server = policy.firstFactorServer;
-  if (server === null) yield { key: `${prefix}first_factor_server.address`, problem: `it is empty; ${need}` };
-  else if (server.secret === "") {
-    yield { key: `${prefix}first_factor_server.secret`, problem: `it is empty; ${need}` };
-  }
+  if (server === null) yield { key: `${prefix}first_factor_server.address`, ...problem };
+  else if (server.secret === "") yield { key: `${prefix}first_factor_server.secret`, ...problem };
 }
 
 function* firstFactorsHaveServers({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
@@ -133,7 +132,7 @@ function* servicesHaveKeys({ parts: { general } }: ConfigView): Iterable<ConfigF
   for (const url of ["second_factor.url", "telephony.url"] as const) {
     if (general[url] === "") continue;
     for (const key of needs[url]) {
-      if (general[key] === "") yield { key, problem: `it is empty; it must be given, because ${url} is` };
+      if (general[key] === "") yield { key, ...problemOf("needed_by", { other: url }) };
     }
   }
 }
@@ -143,8 +142,7 @@ function* routesFitTotal({ config: { telephony } }: ConfigView): Iterable<Config
   if (connectionsPerRoute > connectionsTotal) {
     yield {
       key: "telephony.connections_per_route",
-      problem: `${connectionsPerRoute} is more than telephony.connections_total, ${connectionsTotal}; ` +
-        `it must not be`,
+      ...problemOf("routes_over_total", { count: connectionsPerRoute, total: connectionsTotal }),
     };
   }
 }
@@ -154,18 +152,18 @@ function* providerIsWhole({ parts: { general } }: ConfigView): Iterable<ConfigFa
   if (issuer === "") return;
   for (const key of ["console.oidc.client_id", "console.oidc.client_secret"] as const) {
     if (general[key] === "") {
-      yield { key, problem: "it is empty; it must be given, because console.oidc.issuer is" };
+      yield { key, ...problemOf("needed_by", { other: "console.oidc.issuer" }) };
     }
   }
   const { protocol, hostname } = new URL(issuer);
   if (protocol === "http:" && !["localhost", "127.0.0.1", "[::1]"].includes(hostname)) {
     yield {
       key: "console.oidc.issuer",
-      problem: `${JSON.stringify(issuer)} is not https; it must be, except on this machine`,
+      ...problemOf("issuer_not_https", { value: JSON.stringify(issuer) }),
     };
   }
   if (!general["console.oidc.scopes"].split(" ").includes("openid")) {
-    yield { key: "console.oidc.scopes", problem: 'it lacks "openid"; it must have it' };
+    yield { key: "console.oidc.scopes", ...problemOf("scopes_without_openid") };
   }
 }
 

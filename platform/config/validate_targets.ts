@@ -13,6 +13,7 @@ import type {
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../../radius/protocol/packet.ts";
 import { encodeReplyAttribute } from "../../radius/protocol/attributes.ts";
 import { isLoopback } from "../addresses.ts";
+import { problemOf } from "../setting_problems.ts";
 import { joinKey } from "./parse_toml.ts";
 import { type ConfigCheck, type ConfigView, namesDiffer } from "./validate.ts";
 import { entryPrefix } from "./parse_tables.ts";
@@ -24,7 +25,7 @@ function* directoryIsTarget({ config: { radius, targets } }: ConfigView): Iterab
   if (names.includes(radius.directory)) return;
   yield {
     key: "radius.directory",
-    problem: `there is no target ${JSON.stringify(radius.directory)}; there is ${quoted(names)}`,
+    ...problemOf("no_target", { name: JSON.stringify(radius.directory), names: quoted(names) }),
   };
 }
 
@@ -37,7 +38,7 @@ function* tablesDiffer(path: string, names: readonly string[]): Iterable<ConfigF
     if (other !== undefined) {
       yield {
         key: joinKey(path, name),
-        problem: `${JSON.stringify(other)} is there already; names must differ`,
+        ...problemOf("name_taken", { name: JSON.stringify(other) }),
       };
     }
     seen.set(canonical, name);
@@ -65,18 +66,18 @@ function* ldapFaults(key: string, backend: LdapBackendSettings): Iterable<Config
   if (startTls && url.startsWith("ldaps:")) {
     yield {
       key: `${key}.start_tls`,
-      problem: "it is true, but url begins with ldaps: already; leave one of them",
+      ...problemOf("start_tls_with_ldaps"),
     };
   }
   if (caPem !== "" && !startTls && url.startsWith("ldap:")) {
-    yield { key: `${key}.ca_cert`, problem: "it needs TLS: an ldaps: url, or start_tls = true" };
+    yield { key: `${key}.ca_cert`, ...problemOf("ca_cert_without_tls") };
   }
   // RFC 4513 §5.1.2: a bind with a name and no password is anonymous, and most servers report success.
   if (bindDn !== "" && bindPassword === "") {
-    yield { key: `${key}.bind_password`, problem: "it is empty; bind_dn is given, and needs it" };
+    yield { key: `${key}.bind_password`, ...problemOf("bind_password_missing") };
   }
   if (bindDn === "" && bindPassword !== "") {
-    yield { key: `${key}.bind_dn`, problem: "it is empty; bind_password is given, and needs it" };
+    yield { key: `${key}.bind_dn`, ...problemOf("bind_dn_missing") };
   }
 }
 
@@ -87,14 +88,14 @@ function* scimFaults(
   if (token !== "" && (userName !== "" || password !== "")) {
     yield {
       key: `${key}.token`,
-      problem: "user_name or password is given as well; it must be one or the other",
+      ...problemOf("token_and_password"),
     };
   } else if (token === "" && userName === "" && password === "") {
-    yield { key: `${key}.token`, problem: "it is empty; it must be given, or user_name and password" };
+    yield { key: `${key}.token`, ...problemOf("token_missing") };
   } else if (token === "" && userName === "") {
-    yield { key: `${key}.user_name`, problem: "it is empty; password is given, and needs it" };
+    yield { key: `${key}.user_name`, ...problemOf("user_name_missing") };
   } else if (token === "" && password === "") {
-    yield { key: `${key}.password`, problem: "it is empty; user_name is given, and needs it" };
+    yield { key: `${key}.password`, ...problemOf("password_missing") };
   }
 }
 
@@ -112,7 +113,7 @@ function* credentialsFitTargets({ config: { scim, targets } }: ConfigView): Iter
     if (missing.length > 0) {
       yield {
         key: `${entryPrefix("scim.credential", at)}targets`,
-        problem: `there is no target ${quoted(missing)}; there is ${quoted([...names])}`,
+        ...problemOf("no_target", { name: quoted(missing), names: quoted([...names]) }),
       };
     }
   }
@@ -127,15 +128,18 @@ function* firstFactorBackend(
   const directory = config.targets.find(({ name }) => name === config.radius.directory);
   const ldap = directory?.backends.filter(({ kind }) => kind === "ldap").map(({ name }) => name) ?? [];
   if (ldap.includes(policy.firstFactorBackend)) return;
-  const given = policy.firstFactorBackend === ""
-    ? "it is empty"
-    : `${JSON.stringify(policy.firstFactorBackend)} is none`;
-  yield {
-    key: `${prefix}first_factor_backend`,
-    problem:
-      `${given}; it must name an ldap backend of ${joinKey("targets", config.radius.directory)}: there is ` +
-      (ldap.length === 0 ? "none" : quoted(ldap)),
+  const isEmpty = policy.firstFactorBackend === "";
+  const code = ldap.length === 0
+    ? isEmpty ? "first_factor_backend_none" : "first_factor_backend_lost"
+    : isEmpty
+    ? "first_factor_backend_empty"
+    : "first_factor_backend_unknown";
+  const values = {
+    value: JSON.stringify(policy.firstFactorBackend),
+    directory: joinKey("", config.radius.directory),
+    names: quoted(ldap),
   };
+  yield { key: `${prefix}first_factor_backend`, ...problemOf(code, values) };
 }
 
 function* firstFactorsHaveBackends(view: ConfigView): Iterable<ConfigFault> {
@@ -161,14 +165,11 @@ function octetsOf(attributes: ReplyAttributes): number {
 function* repliesFit({ config: { radius } }: ConfigView): Iterable<ConfigFault> {
   const own = octetsOf(radius.replyDefault);
   const all = radius.replyGroups.reduce((sum, { attributes }) => sum + octetsOf(attributes), own);
-  const room = `an Access-Accept has room for ${MAX_ACCEPT_ATTRIBUTE_OCTETS}`;
-  if (own > MAX_ACCEPT_ATTRIBUTE_OCTETS) {
-    yield { key: "radius.reply.default", problem: `its attributes have ${own} octets; ${room}` };
-  } else if (all > MAX_ACCEPT_ATTRIBUTE_OCTETS) {
-    yield {
-      key: "radius.reply.group",
-      problem: `all groups' attributes and those of radius.reply.default have ${all} octets; ${room}`,
-    };
+  const max = MAX_ACCEPT_ATTRIBUTE_OCTETS;
+  if (own > max) {
+    yield { key: "radius.reply.default", ...problemOf("reply_default_octets", { count: own, max }) };
+  } else if (all > max) {
+    yield { key: "radius.reply.group", ...problemOf("reply_group_octets", { count: all, max }) };
   }
 }
 
@@ -197,7 +198,7 @@ function* backendsAreSecret(view: ConfigView): Iterable<ConfigWarning> {
     const remedy = backend.kind === "ldap" ? "ldaps: or start_tls = true" : "https:";
     yield {
       key: `${key}.url`,
-      problem: `anyone on the network path reads what is sent, passwords included; use ${remedy}`,
+      ...problemOf("connector_clear_text", { remedy }),
     };
   }
 }

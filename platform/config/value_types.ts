@@ -7,10 +7,11 @@ import {
   parseSocketAddress,
   type SocketAddress,
 } from "../addresses.ts";
+import { type Meaning, meaning, type MeaningCode } from "../setting_problems.ts";
 import { isAppendSeparator, isDomainOrRealm } from "../../radius/protocol/login_input.ts";
 
-/** A parsed value, or a description of what is allowed. */
-export type ParsedValue<T> = { ok: true; value: T } | { ok: false; should: string };
+/** A parsed value. */
+export type ParsedValue<T> = { ok: true; value: T } | { ok: false };
 
 /** How a form shows and reads a value. */
 export interface SettingControl {
@@ -21,11 +22,14 @@ export interface SettingControl {
   /** The unit of a number, as in the settings file. */
   readonly unit?: "ms" | "s" | "min" | "h" | "days";
   readonly choices?: readonly string[];
+  /** The text is the name of one of these. */
+  readonly names?: "directories" | "ldap_connectors";
 }
 
-/** One type of value. `means` is the end of the sentence "It must be …". */
+/** One type of value. */
 export interface ValueType<T> {
-  readonly means: string;
+  /** What is allowed. */
+  readonly means: Meaning;
   /** The value must never be shown. */
   readonly secret: boolean;
   readonly control: SettingControl;
@@ -33,7 +37,7 @@ export interface ValueType<T> {
 }
 
 export function valueType<T>(
-  means: string,
+  means: Meaning,
   parse: (raw: unknown) => T | null,
   more?: Partial<ValueType<T>>,
 ): ValueType<T> {
@@ -43,7 +47,7 @@ export function valueType<T>(
     control: { kind: "text" },
     parse(raw) {
       const value = parse(raw);
-      return value === null ? { ok: false, should: means } : { ok: true, value };
+      return value === null ? { ok: false } : { ok: true, value };
     },
     ...more,
   };
@@ -57,7 +61,7 @@ export const isLine = (raw: unknown, min: number, max: number): raw is string =>
 
 /** One line of text; `min` and `max` in characters. */
 export function text({ min = 0, max = 256 } = {}): ValueType<string> {
-  const means = `a text of ${min > 0 ? `${min} to` : "at most"} ${max} characters on one line`;
+  const means = min > 0 ? meaning("means_text_from", { min, max }) : meaning("means_text", { max });
   return valueType(means, (raw) => isLine(raw, min, max) ? raw : null, {
     control: { kind: "text", min, max },
   });
@@ -65,22 +69,23 @@ export function text({ min = 0, max = 256 } = {}): ValueType<string> {
 
 /** A secret, unchanged. Empty: not set. */
 export function secret({ min = 0 } = {}): ValueType<string> {
-  const means = min > 0 ? `a text of ${min} to 1024 characters` : "a text of at most 1024 characters";
+  const max = 1024;
+  const means = min > 0 ? meaning("means_secret_from", { min, max }) : meaning("means_secret", { max });
   return valueType(
     means,
-    (raw) => typeof raw === "string" && raw.length <= 1024 && (raw === "" || raw.length >= min) ? raw : null,
-    { secret: true, control: { kind: "secret", min, max: 1024 } },
+    (raw) => typeof raw === "string" && raw.length <= max && (raw === "" || raw.length >= min) ? raw : null,
+    { secret: true, control: { kind: "secret", min, max } },
   );
 }
 
 /** A user name for HTTP Basic (RFC 7617 §2: no colon). */
 export const userId: ValueType<string> = valueType(
-  "a text of 1 to 128 characters on one line, without a colon",
+  meaning("means_user_id"),
   (raw) => isLine(raw, 1, 128) && !raw.includes(":") ? raw : null,
 );
 
 export const boolean: ValueType<boolean> = valueType(
-  "true or false",
+  meaning("means_boolean"),
   (raw) => typeof raw === "boolean" ? raw : null,
   { control: { kind: "switch" } },
 );
@@ -91,46 +96,45 @@ interface Bounds {
 }
 
 interface NumberUnit {
-  /** Before the bounds in a sentence. */
-  readonly words: string;
+  readonly means: MeaningCode;
   /** Converts to the unit of Config. */
   readonly factor: number;
   readonly unit?: SettingControl["unit"];
 }
 
-function numberIn({ words, factor, unit }: NumberUnit): (bounds: Bounds) => ValueType<number> {
+function numberIn({ means, factor, unit }: NumberUnit): (bounds: Bounds) => ValueType<number> {
   return ({ min, max }) => {
-    const means = `a whole number ${words}from ${min} to ${max}`;
     const isAllowed = (raw: unknown): raw is number =>
       typeof raw === "number" && Number.isInteger(raw) && raw >= min && raw <= max;
     const control = { kind: "number", min, max, ...(unit === undefined ? {} : { unit }) } as const;
-    return valueType(means, (raw) => isAllowed(raw) ? raw * factor : null, { control });
+    return valueType(meaning(means, { min, max }), (raw) => isAllowed(raw) ? raw * factor : null, {
+      control,
+    });
   };
 }
 
-export const integer = numberIn({ words: "", factor: 1 });
-export const days = numberIn({ words: "", factor: 1, unit: "days" });
+export const integer = numberIn({ means: "means_integer", factor: 1 });
+export const days = numberIn({ means: "means_integer", factor: 1, unit: "days" });
 /** These four convert to milliseconds. */
-export const milliseconds = numberIn({ words: "of milliseconds ", factor: 1, unit: "ms" });
-export const seconds = numberIn({ words: "of seconds ", factor: 1000, unit: "s" });
-export const minutes = numberIn({ words: "of minutes ", factor: 60_000, unit: "min" });
-export const hours = numberIn({ words: "of hours ", factor: 3_600_000, unit: "h" });
-
-const quotedList = (words: readonly string[]): string => {
-  const quoted = words.map((word) => `"${word}"`);
-  return quoted.length < 2 ? quoted.join("") : `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
-};
+export const milliseconds = numberIn({ means: "means_milliseconds", factor: 1, unit: "ms" });
+export const seconds = numberIn({ means: "means_seconds", factor: 1000, unit: "s" });
+export const minutes = numberIn({ means: "means_minutes", factor: 60_000, unit: "min" });
+export const hours = numberIn({ means: "means_hours", factor: 3_600_000, unit: "h" });
 
 /** One of some words. */
 export function choice<const T extends string>(of: readonly T[]): ValueType<T> {
-  return valueType(quotedList(of), (raw) => of.find((word) => word === raw) ?? null, {
-    control: { kind: "choice", choices: of },
-  });
+  return valueType(
+    meaning("means_choice", { choices: of }),
+    (raw) => of.find((word) => word === raw) ?? null,
+    {
+      control: { kind: "choice", choices: of },
+    },
+  );
 }
 
 /** Several of some words, each at most once; the result has the order of `of`. */
 export function choices<const T extends string>(of: readonly T[]): ValueType<readonly T[]> {
-  return valueType(`a list with any of ${quotedList(of)}, each at most once`, (raw) => {
+  return valueType(meaning("means_choices", { choices: of }), (raw) => {
     if (!Array.isArray(raw) || new Set(raw).size !== raw.length) return null;
     return raw.every((one) => of.some((word) => word === one))
       ? of.filter((word) => raw.includes(word))
@@ -138,13 +142,13 @@ export function choices<const T extends string>(of: readonly T[]): ValueType<rea
   }, { control: { kind: "choices", choices: of } });
 }
 
-export function textType<T = string>(means: string, parse: (text: string) => T | null): ValueType<T> {
+export function textType<T = string>(means: Meaning, parse: (text: string) => T | null): ValueType<T> {
   return valueType(means, (raw) => typeof raw === "string" ? parse(raw) : null);
 }
 
 /** A list of which `parse` accepts every entry. */
 function list<T>(
-  means: string,
+  means: Meaning,
   parse: (entry: string) => T | null,
   maxEntries = 1000,
 ): ValueType<readonly T[]> {
@@ -162,7 +166,7 @@ function list<T>(
 
 /** A list of up to 100 different texts that `fits` accepts. */
 export function uniqueList(
-  means: string,
+  means: Meaning,
   fits: (entry: string) => boolean,
   { min = 0 } = {},
 ): ValueType<readonly string[]> {
@@ -176,34 +180,34 @@ export function uniqueList(
 
 /** Texts that another system defines, such as names of groups. */
 export const texts: ValueType<readonly string[]> = list(
-  'a list of texts of 1 to 256 characters, as in ["admins"]',
+  meaning("means_texts"),
   (entry) => isLine(entry, 1, 256) ? entry : null,
   100,
 );
 
-const domainList = (means: string) => list(means, (entry) => isDomainOrRealm(entry) ? entry : null, 100);
-export const domains = domainList('a list of domains without backslash, @ and blanks, as in ["CORP"]');
-export const realms = domainList('a list of realms without @, backslash and blanks, as in ["corp.example"]');
+const domainList = (means: Meaning) => list(means, (entry) => isDomainOrRealm(entry) ? entry : null, 100);
+export const domains = domainList(meaning("means_domains"));
+export const realms = domainList(meaning("means_realms"));
 
 export const separator = textType(
-  "one of the characters ! \" # $ % & ' ( ) * + , . / : ; < = > ? @ [ \\ ] ^ _ ` { | } ~",
+  meaning("means_separator"),
   (text) => isAppendSeparator(text) ? text : null,
 );
 
 export const countryCodes: ValueType<readonly string[]> = list(
-  'a list of country codes of 1 to 3 digits without +, as in ["1", "49"]',
+  meaning("means_country_codes"),
   (entry) => /^[0-9]{1,3}$/.test(entry) ? entry : null,
 );
 
-const SOCKET = '"host:port" or "[IPv6]:port"';
-
 /** To listen on; port 0 lets the host choose. */
-export const listen = textType(`${SOCKET}, as in "127.0.0.1:8080"`, parseSocketAddress);
+export const listen = textType(meaning("means_listen"), parseSocketAddress);
 
 export const listens: ValueType<readonly SocketAddress[]> = valueType(
-  `one ${SOCKET}, or a list of one or more, as in ["[::]:1812"]`,
+  meaning("means_listens"),
   (raw) => {
-    const parsed = list(SOCKET, parseSocketAddress, 64).parse(typeof raw === "string" ? [raw] : raw);
+    const parsed = list(meaning("means_listens"), parseSocketAddress, 64).parse(
+      typeof raw === "string" ? [raw] : raw,
+    );
     return parsed.ok && parsed.value.length > 0 ? parsed.value : null;
   },
   { control: { kind: "list", max: 64 } },
@@ -211,7 +215,7 @@ export const listens: ValueType<readonly SocketAddress[]> = valueType(
 
 /** A server: an IP address, because it is compared with the sender of a reply. Empty: not set. */
 export const peer = textType<SocketAddress | "">(
-  '"IP:port" or "[IPv6]:port" with an IP address, as in "192.0.2.20:1812"',
+  meaning("means_peer"),
   (text) => {
     if (text === "") return text;
     const parsed = parseSocketAddress(text);
@@ -221,22 +225,22 @@ export const peer = textType<SocketAddress | "">(
 
 /** Addresses of clients: host bits are cleared, a range of one address becomes that address. */
 export const ranges: ValueType<readonly string[]> = list(
-  'a list of IP addresses and CIDR ranges, as in ["10.1.0.0/16", "192.0.2.7"]',
+  meaning("means_ranges"),
   canonicalRange,
 );
 
 /** Empty: not set. */
-export const ip = textType("an IP address, or empty", (text) => text === "" ? text : canonicalIp(text));
+export const ip = textType(meaning("means_ip"), (text) => text === "" ? text : canonicalIp(text));
 
 /** Empty: not set. A slash at the end is removed. */
 export const url = textType(
-  "an http:// or https:// address without user, query and fragment, or empty",
+  meaning("means_url"),
   (text) => text === "" ? text : canonicalUrl(text),
 );
 
 /** Scheme, host and port. */
 export const origin = textType(
-  'an http:// or https:// address without a path, as in "https://login.example.com"',
+  meaning("means_origin"),
   (text) => {
     const canonical = canonicalUrl(text);
     return canonical === null || URL.parse(canonical)?.origin !== canonical ? null : canonical;
@@ -253,6 +257,8 @@ export interface SettingRow<T> {
   readonly required?: true;
   /** `false`: only the settings file can change it, with a restart. */
   readonly editable?: false;
+  /** `false`: the setting protects nothing, so that a change in the console needs no recent factor. */
+  readonly security?: false;
   /** docs/configuration.md shows it instead of the default. */
   readonly example?: string | number | readonly string[];
 }

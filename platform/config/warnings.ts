@@ -5,6 +5,7 @@ import { clientSetting, POLICY_SETTINGS, settingOf } from "../client_values.ts";
 import { isLoopback, isWildcard } from "../addresses.ts";
 import type { ConfigCheck, ConfigView } from "./validate.ts";
 import { POLICY_ROWS } from "./client_rows.ts";
+import { problemOf } from "../setting_problems.ts";
 import { entryPrefix } from "./parse_tables.ts";
 
 /** RFC 2865 §3 prefers at least 16 octets. */
@@ -14,9 +15,7 @@ function* weakSecret(key: string, secret: string): Iterable<ConfigWarning> {
   if (secret !== "" && secret.length < MIN_SECRET_CHARACTERS) {
     yield {
       key,
-      problem:
-        `it has ${secret.length} characters; a shared secret under ${MIN_SECRET_CHARACTERS} can be guessed ` +
-        `by anyone who sees one packet`,
+      ...problemOf("short_secret", { count: secret.length, min: MIN_SECRET_CHARACTERS }),
     };
   }
 }
@@ -27,24 +26,15 @@ function* policyWarnings(
   given: ReadonlySet<string>,
 ): Iterable<ConfigWarning> {
   if (policy.messageAuthenticator === "off") {
-    yield {
-      key: `${prefix}message_authenticator`,
-      problem: '"off" checks no Message-Authenticator; what a request says can be altered on the way',
-    };
+    yield { key: `${prefix}message_authenticator`, ...problemOf("unsigned") };
   }
   if (policy.unknownUsers === "allow" && policy.firstFactor !== "none") {
-    yield {
-      key: `${prefix}unknown_users`,
-      problem:
-        '"allow" lets a name that is not in the directory pass the first factor; another spelling of a name is ' +
-        'such a name. "auto" rejects it',
-    };
+    yield { key: `${prefix}unknown_users`, ...problemOf("unknown_users") };
   }
   if (policy.firstFactorServer?.messageAuthenticator === "auto") {
     yield {
       key: `${prefix}first_factor_server.message_authenticator`,
-      problem:
-        '"auto" trusts answers of that server without Message-Authenticator until it signs one; they can be forged',
+      ...problemOf("server_unsigned"),
     };
   }
   if (policy.firstFactorServer !== null) {
@@ -67,7 +57,8 @@ function* unusedSettings(
     if (value === usedWhen.is || warned.has(table)) continue;
     warned.add(table);
     const other = clientSetting(usedWhen.setting).key;
-    yield { key: prefix + table, problem: `it has no effect while ${other} is ${JSON.stringify(value)}` };
+    const values = { other: `${other}`, value: JSON.stringify(value) };
+    yield { key: prefix + table, ...problemOf("no_effect_while_is", values) };
   }
 }
 
@@ -86,50 +77,36 @@ function* keysWithoutEffect({ config: { radius }, given }: ConfigView): Iterable
   for (const name of ["secret", ...Object.keys(POLICY_ROWS)]) {
     const key = `radius.${name}`;
     if (given.has(key)) {
-      yield { key, problem: "it has no effect beside [[radius.client]]; it is for any client address" };
+      yield { key, ...problemOf("no_effect_beside_clients") };
     }
   }
 }
 
 function* factors({ config: { factors } }: ConfigView): Iterable<ConfigWarning> {
   if (factors.phoneNumbers === "any") {
-    yield {
-      key: "factors.phone_numbers",
-      problem: '"any" texts and calls whatever number is typed; that is no second factor at all',
-    };
+    yield { key: "factors.phone_numbers", ...problemOf("any_number") };
     if (factors.countryCodes.length === 0) {
-      yield {
-        key: "factors.country_codes",
-        problem:
-          'it is empty and factors.phone_numbers is "any"; list the countries that you pay texts and calls to',
-      };
+      yield { key: "factors.country_codes", ...problemOf("any_number_anywhere") };
     }
   }
   if (factors.enrolAtLogin === "always") {
-    yield {
-      key: "factors.enrol_at_login",
-      problem: '"always" lets anyone who types the name of a user without a factor pair a phone of their own',
-    };
+    yield { key: "factors.enrol_at_login", ...problemOf("enrol_always") };
   }
   if (factors.enabled.length === 0) {
-    yield { key: "factors.enabled", problem: "no factor is offered; no user can log in" };
+    yield { key: "factors.enabled", ...problemOf("no_factor") };
   }
   const { failures, hardLimit } = factors.lockout;
   if (hardLimit < failures) {
     yield {
       key: "factors.lockout.hard_limit",
-      problem:
-        `${hardLimit} is less than factors.lockout.failures, ${failures}; only an administrator unlocks`,
+      ...problemOf("hard_limit_first", { count: hardLimit, failures }),
     };
   }
 }
 
 function* outbox({ config: { telephony, factors } }: ConfigView): Iterable<ConfigWarning> {
   if (telephony.url === "" && (factors.enabled.includes("sms") || factors.enabled.includes("voice"))) {
-    yield {
-      key: "telephony.url",
-      problem: "it is empty; texts and calls stay in the embedded outbox, which is for evaluation only",
-    };
+    yield { key: "telephony.url", ...problemOf("outbox_only") };
   }
 }
 
@@ -138,7 +115,7 @@ function* services({ parts: { general }, given }: ConfigView): Iterable<ConfigWa
   for (const key of urls) {
     const url = URL.parse(general[key]);
     if (url?.protocol === "http:" && !isLoopback(url.hostname)) {
-      yield { key, problem: "it is not https; anyone on the network path reads what is sent" };
+      yield { key, ...problemOf("service_not_https") };
     }
   }
   const idle = {
@@ -154,7 +131,7 @@ function* services({ parts: { general }, given }: ConfigView): Iterable<ConfigWa
     if (general[url] !== "") continue;
     for (const key of idle[url]) {
       if (given.has(key) && general[key] !== "") {
-        yield { key, problem: `it has no effect while ${url} is empty` };
+        yield { key, ...problemOf("no_effect_while_empty", { other: url }) };
       }
     }
   }
@@ -163,18 +140,20 @@ function* services({ parts: { general }, given }: ConfigView): Iterable<ConfigWa
 function* publicUrl({ config: { http }, given }: ConfigView): Iterable<ConfigWarning> {
   const key = "http.public_url";
   if (!given.has(key) && isWildcard(http.listen.hostname)) {
-    const shown = http.listen.port === 0 ? "an address of this host alone" : http.publicUrl;
-    yield { key, problem: `it is not set; links contain ${shown}, which a phone cannot reach` };
+    const isUnknown = http.listen.port === 0;
+    yield {
+      key,
+      ...(isUnknown
+        ? problemOf("public_url_unknown")
+        : problemOf("public_url_missing", { url: http.publicUrl })),
+    };
   }
   const url = URL.parse(http.publicUrl);
   if (http.tls === null && url?.protocol === "http:" && !isLoopback(url.hostname)) {
-    yield {
-      key,
-      problem: "it is not https; anyone on the network path reads passwords, sessions and passcodes",
-    };
+    yield { key, ...problemOf("public_url_not_https") };
   }
   if (given.has(key) && http.tls !== null && http.publicUrl.startsWith("http:")) {
-    yield { key, problem: "it begins with http: though http.tls_cert is given; links would not work" };
+    yield { key, ...problemOf("public_url_http") };
   }
 }
 
@@ -193,10 +172,8 @@ function* storeEndpoint({ config: { store } }: ConfigView): Iterable<ConfigWarni
 /** {@link publicUrl} checks the address that browsers use. This check is about the address that the server listens on. */
 function* clearText({ config: { http } }: ConfigView): Iterable<ConfigWarning> {
   if (http.tls !== null || isLoopback(http.listen.hostname)) return;
-  const problem = http.trustedProxies.length > 0
-    ? "it is not on loopback and has no TLS; the way from the proxy to here carries passwords in clear text"
-    : "it is not on loopback and has no TLS; passwords and sessions cross the network in clear text";
-  yield { key: "http.listen", problem };
+  const isBehindProxy = http.trustedProxies.length > 0;
+  yield { key: "http.listen", ...problemOf(isBehindProxy ? "clear_text_behind_proxy" : "clear_text") };
 }
 
 export const WARNING_CHECKS: readonly ConfigCheck[] = [

@@ -30,6 +30,8 @@ const SEPARATOR_OCTETS = 16;
 const MAX_VALUES = 2000;
 const MAX_DEPTH = 16;
 const MAX_TEXT_OCTETS = 4096;
+/** No Date can hold a later time. */
+const MAX_DATE_MS = 8.64e15;
 const IPV4_BITS = 32;
 const IPV6_BITS = 128;
 const RECORD_BITS: ReadonlySet<number> = new Set([24, 28, 32]);
@@ -58,7 +60,7 @@ export function openMmdb(octets: Uint8Array): OpenMmdbOutcome {
     ok: true,
     value: {
       databaseType: typeof databaseType === "string" ? databaseType : "",
-      builtMs: Math.max(0, numberOf("build_epoch")) * 1000,
+      builtMs: Math.min(Math.max(0, numberOf("build_epoch")) * 1000, MAX_DATE_MS),
       find(address) {
         const bits = address.length * 8;
         if (bits !== IPV4_BITS && bits !== IPV6_BITS || bits > (ipVersion === 4 ? IPV4_BITS : IPV6_BITS)) {

@@ -14,7 +14,13 @@ import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import { equalDigests, type Vault } from "../../platform/vault.ts";
 import type { PolicyRules } from "../policy/factor_rules.ts";
-import { decideLoginPolicy, type LoginPolicies, type LoginPolicy } from "./login_policy.ts";
+import {
+  decideLoginPolicy,
+  type LoginPolicies,
+  type LoginPolicy,
+  type PolicyPacket,
+  policyPacketOf,
+} from "./login_policy.ts";
 import { findTypedTotp } from "./typed_totp.ts";
 
 export interface FlowContextDeps {
@@ -103,14 +109,13 @@ class LazyFacts implements Facts {
     return this.#policy.denies;
   }
   get policyBypasses(): boolean {
-    return this.#policy.bypasses(this.firstFactor, { signed: this.#isSigned });
+    return this.#policy.bypasses(this.firstFactor, this.#packet);
   }
   get deviceRemembered(): boolean {
-    return this.#policy.replacesFactor(this.firstFactor, { signed: this.#isSigned });
+    return this.#policy.replacesFactor(this.firstFactor, this.#packet);
   }
-  /** Whether this packet and the first one, which has the Calling-Station-Id, are signed. */
-  get #isSigned(): boolean {
-    return this.#attempt.signed && this.#conversation.signed;
+  get #packet(): PolicyPacket {
+    return policyPacketOf(this.#conversation, this.#attempt);
   }
   get required(): Factor | null {
     return this.#rules.required;

@@ -35,6 +35,8 @@ export interface DryRunResult {
   /** `sends`: the login would call a service here (a push, a text, a call), and the result decides what follows. */
   readonly end: "accept" | "reject" | "challenge" | "sends";
   readonly because: "inactive" | "deleted" | "unknown" | "locked" | null;
+  /** The policy that applied, by name; "" if the settings applied; `null` if the login ended before. */
+  readonly policy: string | null;
   /** The prompt, with its placeholders. */
   readonly prompt: string | null;
 }
@@ -113,6 +115,7 @@ function ended(
     steps,
     end,
     because: end === "reject" ? attempt.refusedFor : null,
+    policy: attempt.policy === null ? null : attempt.policy.name ?? "",
     prompt: row.prompt === null ? null : PROMPTS[row.prompt].text,
   };
 }

@@ -2,9 +2,10 @@
 // the conversation, so that a changed policy holds for the next packet.
 
 import type { Factor, Facts } from "../flow/context.ts";
-import type { CompiledPolicy, PolicyEvaluator, PolicySubject } from "../policy/evaluator.ts";
+import type { CompiledPolicy } from "../policy/compiled_policy.ts";
+import type { PolicyEvaluator, PolicySubject } from "../policy/evaluator.ts";
 import { type PolicyRules, settingsRules } from "../policy/factor_rules.ts";
-import type { EnrolmentRule } from "../policy/policy.ts";
+import type { EnrolmentRule, SessionAttributes } from "../policy/policy.ts";
 import type { LoginDevice, RememberedDevices } from "../policy/remembered_devices.ts";
 import type { Step } from "../protocol/steps.ts";
 import type { DirectoryUser, LoginDirectory } from "../ports.ts";
@@ -38,6 +39,32 @@ const STEP_FACTORS: Partial<Record<Step, "device" | "sms" | "voice" | "code">> =
   GET_DEVICE_GENERATED_PASSCODE: "code",
 };
 
+/** What a policy must know of a packet. */
+export interface PolicyPacket {
+  /** Whether its Message-Authenticator was verified, and that of the first packet. */
+  readonly signed: boolean;
+  /** Whether it has the password that the client checked, or is of a login that began with one. */
+  readonly hasPassword: boolean;
+}
+
+export function policyPacketOf(
+  { moments, signed }: Pick<Conversation, "moments" | "signed">,
+  { answer, password, appended, signed: isSigned }: {
+    readonly answer: string | null;
+    readonly password: Uint8Array;
+    readonly appended: unknown;
+    readonly signed: boolean;
+  },
+): PolicyPacket {
+  const began = moments[0]?.row;
+  // A login that started over begins with "cancelled": it is unknown whether the one before had a password.
+  const hasPassword = answer === null
+    ? password.length > 0 || appended !== null
+    : began !== "empty_password" && began !== "cancelled";
+  // The first packet has the Calling-Station-Id.
+  return { signed: isSigned && signed, hasPassword };
+}
+
 /** A login as the conditions of policies see it. */
 class LoginSubject implements PolicySubject {
   readonly #deps: LoginPolicyDeps;
@@ -61,9 +88,14 @@ class LoginSubject implements PolicySubject {
   get atMs(): number {
     return this.#login.startedMs;
   }
+  get isKnown(): boolean {
+    return this.#record.status !== "unknown";
+  }
   get groups(): readonly string[] {
-    this.#known ??= this.#deps.directory.lookUp(this.user);
-    return this.#known.groups;
+    return this.#record.groups;
+  }
+  get #record(): DirectoryUser {
+    return this.#known ??= this.#deps.directory.lookUp(this.user);
   }
   get hasFactor(): boolean {
     const { pairings } = this.#deps;
@@ -106,21 +138,26 @@ export class LoginPolicy {
     return outcome?.kind === "challenge" ? outcome.rememberHours ?? 0 : 0;
   }
 
+  /** Those of the Access-Accept; `undefined`: the policy has none. */
+  get attributes(): SessionAttributes | undefined {
+    return attributesOf(this.#decided);
+  }
+
   /** Whether the login needs no second factor. */
-  bypasses(firstFactor: Facts["firstFactor"], packet: { readonly signed: boolean }): boolean {
+  bypasses(firstFactor: Facts["firstFactor"], packet: PolicyPacket): boolean {
     return this.#decided?.policy.outcome.kind === "bypass" && this.#isPasswordChecked(firstFactor, packet);
   }
 
   /** Whether the device was remembered, which replaces the second factor. */
-  replacesFactor(firstFactor: Facts["firstFactor"], packet: { readonly signed: boolean }): boolean {
+  replacesFactor(firstFactor: Facts["firstFactor"], packet: PolicyPacket): boolean {
     return this.rememberHours > 0 && this.#isPasswordChecked(firstFactor, packet) &&
       this.#isRemembered(this.rememberHours);
   }
 
-  /** Whether the policy does not allow the factor of a step. */
+  /** Whether the policy or the settings do not allow the factor of a step any more. */
   forbids(step: string): boolean {
-    const { enabled, deviceCodes, recoveryCodes, isLimited } = this.rules;
-    const factor = isLimited ? STEP_FACTORS[step as Step] : undefined;
+    const { enabled, deviceCodes, recoveryCodes } = this.rules;
+    const factor = STEP_FACTORS[step as Step];
     if (factor === undefined) return false;
     if (factor !== "code") return !enabled.has(factor);
     return !enabled.has("totp") && !deviceCodes && !recoveryCodes;
@@ -128,15 +165,21 @@ export class LoginPolicy {
 
   /**
    * Only for a signed packet: without Message-Authenticator, anyone between client and gateway can change Calling-Station-Id, also beside a right
-   * password.
+   * password. The word of the client needs a password that it checked: after an empty one, an answer proves nothing.
    */
-  #isPasswordChecked(firstFactor: Facts["firstFactor"], { signed }: { readonly signed: boolean }): boolean {
+  #isPasswordChecked(firstFactor: Facts["firstFactor"], { signed, hasPassword }: PolicyPacket): boolean {
     if (!signed) return false;
     if (firstFactor === "right") return true;
     const outcome = this.#decided?.policy.outcome;
-    return firstFactor === "not_configured" && outcome !== undefined &&
+    return firstFactor === "not_configured" && hasPassword && outcome !== undefined &&
       outcome.kind !== "deny" && outcome.clientChecksPassword === true;
   }
+}
+
+/** The session attributes of a policy. */
+export function attributesOf(decided: CompiledPolicy | null): SessionAttributes | undefined {
+  const outcome = decided?.policy.outcome;
+  return outcome === undefined || outcome.kind === "deny" ? undefined : outcome.attributes;
 }
 
 const settingsPolicies = new WeakMap<ReadonlySet<Factor>, LoginPolicy>();
@@ -158,9 +201,10 @@ export function decideLoginPolicy(deps: LoginPolicyDeps, login: Conversation): L
   const decided = registry.current.decide(new LoginSubject(deps, login));
   if (decided === null) return settingsPolicy(enabled);
   const { user, client, place }: LoginDevice = login;
+  const rules = decided.rules(enabled);
   return new LoginPolicy(decided, {
-    rules: decided.rules(enabled),
-    isRemembered: (hours) => remembered.isRemembered({ user, client, place }, { hours }),
+    rules,
+    isRemembered: (hours) => remembered.isRemembered({ user, client, place }, { hours, rules }),
   });
 }
 

@@ -7,11 +7,11 @@ import { type FlowPlace, isStep } from "../protocol/steps.ts";
 import { gatherFacts } from "./flow_context.ts";
 import { type Conversation, phoneOf } from "./conversation.ts";
 import { auditLogin, historyMutation } from "./login_history.ts";
+import { decideLoginPolicy } from "./login_policy.ts";
 import { applyStoreEffect } from "./store_effects.ts";
 import { prepareEffect } from "./effects.ts";
 import { prepareUserAgain } from "./directory_wait_queue.ts";
 import {
-  acceptAttributesOf,
   addRowMoment,
   commitTurn,
   explainRace,
@@ -57,7 +57,7 @@ export function advanceConversation(
     batch: new WriteBatch(),
   };
   try {
-    const from = firstPlace(turn);
+    const from = firstPlace(deps, turn);
     if (packet.attempt.client.policy.firstFactor === "none") replaceOlder(deps, turn);
     advance(deps, turn, from);
   } catch (fault) {
@@ -65,9 +65,14 @@ export function advanceConversation(
   }
 }
 
-function firstPlace({ conversation, attempt }: Turn): FlowPlace {
+function firstPlace(deps: StateMachineDeps, { conversation, attempt }: Turn): FlowPlace {
   if (attempt.approvalUsed) return "asking";
-  if (attempt.holdsAgain) return "pushing";
+  if (attempt.holdsAgain) {
+    // The policies can differ from those before the restart. The rows of every step say what follows then.
+    attempt.policy = decideLoginPolicy(deps, conversation);
+    const isChanged = attempt.policy.denies || attempt.policy.forbids(conversation.at);
+    return isChanged ? conversation.at : "pushing";
+  }
   return attempt.answer === null ? "start" : conversation.at;
 }
 
@@ -206,7 +211,10 @@ function finish(
       }),
     );
   }
-  const attributes = kind === "accept" ? acceptAttributesOf(deps, conversation) : null;
+  // Those of the policy that was decided: meanwhile, it may have another name.
+  const attributes = kind === "accept"
+    ? deps.acceptAttributes.of(conversation.user, turn.attempt.policy?.attributes)
+    : null;
   const result: TurnResult = { conversation, row, kind, attributes };
   if (isFirstRecordOnly(turn)) return new FirstRecord(deps, turn, result).begin();
   const committed = commitTurn(deps, turn);

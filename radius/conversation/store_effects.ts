@@ -96,7 +96,10 @@ export function applyStoreEffect(
  */
 function rememberDevice({ policies }: StateMachineDeps, { conversation, attempt, batch }: Turn): void {
   const hours = conversation.signed ? attempt.policy?.rememberHours ?? 0 : 0;
-  const change = hours === 0 ? null : policies.remembered.prepareRemember(conversation, { hours });
+  const { at, factor } = conversation;
+  const used = at === "asking_otp" ? "device_code" : factor;
+  if (hours === 0 || used === null || used === "recovery") return;
+  const change = policies.remembered.prepareRemember(conversation, { hours, used });
   if (change === null) return;
   batch.mutations.push(...change.mutations);
   batch.whenCommitted(change.done);

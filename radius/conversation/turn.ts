@@ -9,6 +9,7 @@ import type { FlowContextDeps } from "./flow_context.ts";
 import { addMoment, type Conversation, type LastAnswer } from "./conversation.ts";
 import { conversationKey, type RecordWrite } from "./conversation_codec.ts";
 import type { ConversationStore } from "./conversation_store.ts";
+import { attributesOf } from "./login_policy.ts";
 import { historyMutation } from "./login_history.ts";
 import type { Offboarding } from "../factors/offboarding.ts";
 import type { SecondFactorService } from "../ports.ts";
@@ -79,14 +80,16 @@ export function replaceOlder({ conversations, secondFactor }: StateMachineDeps, 
   if (requestId !== null) batch.whenCommitted(() => void secondFactor.cancel(requestId));
 }
 
-/** The encoded attributes of an Access-Accept: those of the settings, of the user's groups, and of the policy. The directory has prepared the user. */
+/**
+ * The encoded attributes of an Access-Accept that is sent again: those of the settings, of the user's groups, and of the policy. The directory has
+ * prepared the user.
+ */
 export function acceptAttributesOf(
   { acceptAttributes, policies }: Pick<StateMachineDeps, "acceptAttributes" | "policies">,
   { user, policy }: Pick<Conversation, "user" | "policy">,
 ): Uint8Array {
-  const outcome = policy === "" ? undefined : policies.registry.current.byName(policy)?.policy.outcome;
-  const own = outcome === undefined || outcome.kind === "deny" ? undefined : outcome.attributes;
-  return acceptAttributes.of(user, own);
+  const named = policy === "" ? null : policies.registry.current.byName(policy);
+  return acceptAttributes.of(user, attributesOf(named));
 }
 
 /** Adds the row to the history of the conversation. */

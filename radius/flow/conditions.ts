@@ -29,7 +29,7 @@ export const CONDITIONS = {
   requires_device: { text: "a policy requires a phone", holds: (f) => f.required === "device" },
   requires_sms: { text: "a policy requires a text message", holds: (f) => f.required === "sms" },
   requires_voice: { text: "a policy requires a phone call", holds: (f) => f.required === "voice" },
-  step_forbidden: { text: "a policy does not allow the factor of this step", holds: (f) => f.stepForbidden },
+  step_forbidden: { text: "a policy or the settings do not allow the factor of this step", holds: (f) => f.stepForbidden },
 
   first_factor_configured: { text: "a first factor is configured and not checked yet", holds: (f) => f.firstFactor === "asked" },
   first_factor_wrong: { text: "the first factor is wrong", holds: (f) => f.firstFactor === "wrong" },

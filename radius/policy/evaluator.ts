@@ -1,17 +1,17 @@
-// Decides which policy applies to a login. Policies are compiled once: names become numbers, networks become masks. A decision
-// allocates nothing, because it is made for each packet.
+// Decides which policy applies to a login. A decision allocates nothing, because it is made for each packet.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { Factor } from "../flow/context.ts";
-import { AddressWords, NetworkList } from "./networks.ts";
-import { FactorRules, type PolicyRules } from "./factor_rules.ts";
-import type { DeviceState, Policy, PolicyConditionName, PolicyConditions } from "./policy.ts";
-import { TimeWindow, ZoneClock } from "./time_windows.ts";
+import { CompiledPolicy, NameNumbers, ZoneClocks } from "./compiled_policy.ts";
+import { AddressWords, type NetworkList } from "./networks.ts";
+import type { DeviceState, Policy, PolicyConditionName } from "./policy.ts";
+import type { TimeWindow } from "./time_windows.ts";
 
 /** The facts of a login that conditions read. Properties are read only if a condition needs them. */
 export interface PolicySubject {
   /** Canonical. */
   readonly user: string;
+  /** Whether the directory has the user. */
+  readonly isKnown: boolean;
   /** As the directory spells them. */
   readonly groups: readonly string[];
   readonly client: string;
@@ -31,88 +31,12 @@ export type PolicyMiss = PolicyConditionName | "disabled";
 /** Known spellings of groups. Beyond it, the least recent half is not worth keeping: all are forgotten. */
 const MAX_SPELLINGS = 10_000;
 
-/** Numbers for the names that policies mention. */
-class Numbers {
-  readonly #numbers = new Map<string, number>();
-
-  get size(): number {
-    return this.#numbers.size;
-  }
-  add(name: string): number {
-    const known = this.#numbers.get(name);
-    if (known !== undefined) return known;
-    this.#numbers.set(name, this.#numbers.size);
-    return this.#numbers.size - 1;
-  }
-  /** -1 for a name that no policy mentions. */
-  of(name: string): number {
-    return this.#numbers.get(name) ?? -1;
-  }
-}
-
-/** A policy, ready to be compared. */
-export class CompiledPolicy {
-  readonly policy: Policy;
-  readonly clients: ReadonlySet<number> | null;
-  readonly users: ReadonlySet<number> | null;
-  readonly exceptUsers: ReadonlySet<number> | null;
-  readonly groups: readonly number[] | null;
-  readonly exceptGroups: readonly number[] | null;
-  readonly networks: NetworkList | null;
-  readonly exceptNetworks: NetworkList | null;
-  readonly times: readonly TimeWindow[] | null;
-  readonly device: ReadonlySet<DeviceState> | null;
-  readonly #rules: FactorRules;
-
-  constructor(policy: Policy, shared: { clients: Numbers; users: Numbers; groups: Numbers; zones: Zones }) {
-    const { conditions } = policy;
-    const numbers = (name: "clients" | "users" | "exceptUsers" | "groups" | "exceptGroups", of: Numbers) =>
-      conditions[name]?.map((one) => of.add(name === "clients" ? one : canonicalName(one))) ?? null;
-    const set = (list: readonly number[] | null) => list === null ? null : new Set(list);
-    const networks = (list: PolicyConditions["networks"]) =>
-      list === undefined ? null : new NetworkList(list);
-    this.policy = policy;
-    this.clients = set(numbers("clients", shared.clients));
-    this.users = set(numbers("users", shared.users));
-    this.exceptUsers = set(numbers("exceptUsers", shared.users));
-    this.groups = numbers("groups", shared.groups);
-    this.exceptGroups = numbers("exceptGroups", shared.groups);
-    this.networks = networks(conditions.networks);
-    this.exceptNetworks = networks(conditions.exceptNetworks);
-    this.times = conditions.times?.map((time) => new TimeWindow(time, shared.zones.of(time.zone))) ?? null;
-    this.device = conditions.device === undefined ? null : new Set(conditions.device);
-    this.#rules = new FactorRules(policy.outcome);
-  }
-
-  get name(): string {
-    return this.policy.name;
-  }
-
-  /** The factors that the policy allows, of those that the settings enable. */
-  rules(enabled: ReadonlySet<Factor>): PolicyRules {
-    return this.#rules.of(enabled);
-  }
-}
-
-/** One clock for each zone, so that its cached time serves all policies. */
-class Zones {
-  readonly #clocks = new Map<string, ZoneClock>();
-
-  of(zone: string): ZoneClock {
-    const known = this.#clocks.get(zone);
-    if (known !== undefined) return known;
-    const clock = new ZoneClock(zone);
-    this.#clocks.set(zone, clock);
-    return clock;
-  }
-}
-
 export class PolicyEvaluator {
   readonly policies: readonly CompiledPolicy[];
   readonly #enabled: readonly CompiledPolicy[];
-  readonly #clients = new Numbers();
-  readonly #users = new Numbers();
-  readonly #groups = new Numbers();
+  readonly #clients = new NameNumbers();
+  readonly #users = new NameNumbers();
+  readonly #groups = new NameNumbers();
   /** The number of each spelling of a group's name, so that no name is made canonical twice. */
   readonly #spellings = new Map<string, number>();
   readonly #byName: ReadonlyMap<string, CompiledPolicy>;
@@ -128,7 +52,7 @@ export class PolicyEvaluator {
 
   /** @param policies in order */
   constructor(policies: readonly Policy[]) {
-    const zones = new Zones();
+    const zones = new ZoneClocks();
     const shared = { clients: this.#clients, users: this.#users, groups: this.#groups, zones };
     this.policies = policies.map((policy) => new CompiledPolicy(policy, shared));
     this.#enabled = this.policies.filter(({ policy }) => policy.enabled);
@@ -174,17 +98,18 @@ export class PolicyEvaluator {
   }
 
   /**
-   * The policies that can apply to a login of this user and client, in order. `isCertain`: the policy applies at any time and from any address and
-   * device, unless an earlier one does.
+   * The policies that can apply to a login of this user and client, in order. `isCertain`: the policy applies at any time and from any device and IPv4
+   * address, unless an earlier one does.
    */
   *possible(subject: PolicySubject): Iterable<{ policy: CompiledPolicy; isCertain: boolean }> {
     for (const policy of this.#enabled) {
       this.#begin(subject);
       if (this.#missOfUser(policy, subject) !== null) continue;
-      const { networks, exceptNetworks, times, device } = policy;
+      const { networks, exceptNetworks, device } = policy;
       const isOpen = device === null || device.has(subject.hasFactor ? "has_factor" : "no_factor");
       if (!isOpen && !device.has("remembered")) continue;
-      yield { policy, isCertain: networks === null && exceptNetworks === null && times === null && isOpen };
+      const isAnywhere = exceptNetworks === null && (networks === null || networks.containsAllIpv4);
+      yield { policy, isCertain: isAnywhere && policy.isAnytime && isOpen };
     }
   }
 
@@ -203,18 +128,34 @@ export class PolicyEvaluator {
   #missOfUser(one: CompiledPolicy, subject: PolicySubject): PolicyConditionName | null {
     if (one.clients !== null && !one.clients.has(this.#client)) return "clients";
     if (one.users !== null && (this.#user < 0 || !one.users.has(this.#user))) return "users";
-    if (one.exceptUsers !== null && this.#user >= 0 && one.exceptUsers.has(this.#user)) return "exceptUsers";
+    if (one.exceptUsers !== null && this.#isExcludedUser(one, one.exceptUsers, subject)) return "exceptUsers";
     if (one.groups !== null && !this.#isMember(one.groups, subject)) return "groups";
-    if (one.exceptGroups !== null && this.#isMember(one.exceptGroups, subject)) return "exceptGroups";
+    if (one.exceptGroups !== null && this.#isInExcludedGroup(one, one.exceptGroups, subject)) {
+      return "exceptGroups";
+    }
     return null;
   }
 
   #missOfPlace(one: CompiledPolicy, subject: PolicySubject): PolicyConditionName | null {
     if (one.networks !== null && !this.#isInside(one.networks, subject)) return "networks";
-    if (one.exceptNetworks !== null && this.#isInside(one.exceptNetworks, subject)) return "exceptNetworks";
+    if (one.exceptNetworks !== null && this.#isExcluded(one, one.exceptNetworks, subject)) {
+      return "exceptNetworks";
+    }
     if (one.times !== null && !isWithin(one.times, subject.atMs)) return "times";
     if (one.device !== null && !hasState(one.device, subject)) return "device";
     return null;
+  }
+
+  /**
+   * A name that the directory does not know can be another name of an excluded user, such as `ada@example.com` of `ada`, which the server of the
+   * passwords accepts. It needs its second factor.
+   */
+  #isExcludedUser({ policy }: CompiledPolicy, users: ReadonlySet<number>, subject: PolicySubject): boolean {
+    return this.#user >= 0 && users.has(this.#user) || policy.outcome.kind === "bypass" && !subject.isKnown;
+  }
+
+  #isInExcludedGroup({ policy }: CompiledPolicy, groups: readonly number[], subject: PolicySubject): boolean {
+    return this.#isMember(groups, subject) || policy.outcome.kind === "bypass" && !subject.isKnown;
   }
 
   #isMember(groups: readonly number[], subject: PolicySubject): boolean {
@@ -249,11 +190,21 @@ export class PolicyEvaluator {
   }
 
   #isInside(networks: NetworkList, subject: PolicySubject): boolean {
+    return this.#readAddress(subject) && networks.contains(this.#address);
+  }
+
+  /** Without an IP address, it is not known where the login comes from: it needs its second factor. */
+  #isExcluded({ policy }: CompiledPolicy, networks: NetworkList, subject: PolicySubject): boolean {
+    if (!this.#readAddress(subject)) return policy.outcome.kind === "bypass";
+    return networks.contains(this.#address);
+  }
+
+  #readAddress(subject: PolicySubject): boolean {
     if (!this.#knowsAddress) {
       this.#hasAddress = this.#address.read(subject.address);
       this.#knowsAddress = true;
     }
-    return this.#hasAddress && networks.contains(this.#address);
+    return this.#hasAddress;
   }
 }
 

@@ -12,8 +12,6 @@ export interface PolicyRules {
   readonly deviceCodes: boolean;
   readonly recoveryCodes: boolean;
   readonly required: Factor | null;
-  /** Whether the policy limits the factors, so that a login at a step of another factor cannot continue there. */
-  readonly isLimited: boolean;
 }
 
 /** The rules of the settings alone. */
@@ -21,10 +19,9 @@ export function settingsRules(enabled: ReadonlySet<Factor>): PolicyRules {
   return {
     enabled,
     menu: menuOf(enabled),
-    deviceCodes: true,
+    deviceCodes: enabled.has("device"),
     recoveryCodes: true,
     required: null,
-    isLimited: false,
   };
 }
 
@@ -58,5 +55,5 @@ function rulesOf(outcome: PolicyOutcome, all: ReadonlySet<Factor>): PolicyRules 
   const deviceCodes = enabled.has("device") && required === null;
   const menu = new Set(enabled);
   if (deviceCodes || recoveryCodes) menu.add("totp");
-  return { enabled, menu, deviceCodes, recoveryCodes, required, isLimited: true };
+  return { enabled, menu, deviceCodes, recoveryCodes, required };
 }

@@ -75,10 +75,13 @@ export class NetworkList {
   readonly #words: Int32Array;
   /** Whether each network is one of IPv4. `::/0` contains no IPv4 address. */
   readonly #isIpv4: readonly boolean[];
+  /** Whether one of the networks is `0.0.0.0/0`. */
+  readonly containsAllIpv4: boolean;
 
   /** @param ranges canonical addresses and CIDR ranges @throws TypeError for anything else */
   constructor(ranges: readonly string[]) {
     this.#words = new Int32Array(ranges.length * 8);
+    this.containsAllIpv4 = ranges.includes("0.0.0.0/0");
     this.#isIpv4 = ranges.map((range) => !range.includes(":"));
     for (const [at, range] of ranges.entries()) this.#add(at * 8, range);
   }

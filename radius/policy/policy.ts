@@ -101,6 +101,13 @@ export interface Policy {
 export interface PolicyList {
   readonly version: number;
   readonly policies: readonly Policy[];
+  /** The administrator who made the last change, and when; absent in lists of earlier versions. */
+  readonly changed?: PolicyListChange | undefined;
+}
+
+export interface PolicyListChange {
+  readonly by: string;
+  readonly atMs: number;
 }
 
 export const MAX_POLICIES = 200;

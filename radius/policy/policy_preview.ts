@@ -1,30 +1,21 @@
 // What policies do, without a login: which policy applies and why, what a draft would change, and whom it would lock out.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { FactorSettings } from "../../platform/config/config.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Factor } from "../flow/context.ts";
 import { stripUserName } from "../protocol/login_input.ts";
-import type { LoginDirectory } from "../ports.ts";
 import type { Client } from "../server/clients.ts";
-import { type CompiledPolicy, PolicyEvaluator, type PolicyMiss, type PolicySubject } from "./evaluator.ts";
+import type { CompiledPolicy } from "./compiled_policy.ts";
+import { PolicyEvaluator, type PolicyMiss, type PolicySubject } from "./evaluator.ts";
 import { ipOctets } from "../../platform/addresses.ts";
-import { settingsRules } from "./factor_rules.ts";
-import type { ChallengeOutcome, PolicyOutcome, SessionAttributes } from "./policy.ts";
+import { type PolicyRules, settingsRules } from "./factor_rules.ts";
+import type { PolicyOutcome, SessionAttributes } from "./policy.ts";
 import type { PolicyRegistry } from "./policy_registry.ts";
+import { PreviewUser, type PreviewUserDeps } from "./preview_user.ts";
 import { readPolicies, type ReadPolicy } from "./read_policy.ts";
 import type { RememberedDevices } from "./remembered_devices.ts";
 
-export interface PolicyPreviewDeps {
-  readonly settings: Pick<FactorSettings, "enrolAtLogin" | "phoneNumbers">;
-  /** The factors that are offered now. */
-  readonly enabled: () => ReadonlySet<Factor>;
-  readonly directory: LoginDirectory;
-  readonly pairings: {
-    usable(user: string): readonly { readonly kind: Factor }[];
-    of(user: string): readonly unknown[];
-  };
-  readonly recoveryCodes: { status(user: string): { readonly left: number } };
+export interface PolicyPreviewDeps extends PreviewUserDeps {
   readonly registry: PolicyRegistry;
   readonly remembered: RememberedDevices;
   readonly clients: () => readonly Pick<Client, "name" | "policy">[];
@@ -33,15 +24,17 @@ export interface PolicyPreviewDeps {
 
 /** A login that may never happen. */
 export interface PreviewLogin {
-  /** As typed. */
+  /** As typed, unless {@link isStripped}. */
   readonly user: string;
+  /** The client's rules have removed domain and realm already, as in a stored login. */
+  readonly isStripped?: boolean;
   readonly client: string;
   /** Calling-Station-Id. */
   readonly address: string;
   readonly atMs: number;
 }
 
-/** What follows for a login whose password is right. */
+/** What follows for a login whose password is right, and whose packets are signed. */
 export interface PreviewEffect {
   readonly kind: "accept" | "reject" | "challenge";
   /** The factors that the user can choose. */
@@ -138,43 +131,37 @@ export class PolicyPreview {
 
   /** Whether a user has, or can add, a factor that the outcome allows. */
   #letsIn(
-    { policy: { outcome } }: CompiledPolicy,
-    { user, client }: { user: string; client: Pick<Client, "name" | "policy"> },
+    compiled: CompiledPolicy,
+    { user: name, client }: { user: string; client: Pick<Client, "name" | "policy"> },
   ): boolean {
+    const { outcome } = compiled.policy;
     if (outcome.kind !== "challenge") return outcome.kind === "bypass";
-    const { pairings, recoveryCodes, directory, settings } = this.#deps;
-    const enabled = this.#deps.enabled();
-    const { factors, requiredFactor, enrolment = settings.enrolAtLogin } = outcome;
-    if (factors === undefined && requiredFactor === undefined && outcome.enrolment === undefined) return true;
-    const rules = allowedFactors(outcome, enabled);
-    if (pairings.usable(user).some(({ kind }) => rules.has(kind))) return true;
-    const hasCodes = recoveryCodes.status(user).left > 0;
-    if (hasCodes && (factors === undefined || factors.includes("recovery"))) return true;
-    const hasNumber = directory.lookUp(user).phoneNumbers.length > 0;
-    const sends = rules.has("sms") || rules.has("voice");
-    if (hasNumber && sends) return true;
-    if (enrolment === "never" || pairings.of(user).length > 0 || hasCodes) return false;
-    if (enrolment === "after_first_factor" && client.policy.firstFactor === "none") return false;
-    const numbersCount = enabled.has("sms") || enabled.has("voice");
-    if (hasNumber && numbersCount && enrolment !== "always") return false;
-    return rules.has("device") || (sends && settings.phoneNumbers === "any");
+    const { factors, requiredFactor, enrolment: rule } = outcome;
+    if (factors === undefined && requiredFactor === undefined && rule === undefined) return true;
+    const rules = compiled.rules(this.#deps.enabled());
+    const user = new PreviewUser(this.#deps, name);
+    if (user.hasRecoveryCodes && rules.recoveryCodes) return true;
+    const enrolment = { rule, isPasswordChecked: client.policy.firstFactor !== "none" };
+    return [...rules.enabled].some((factor) => user.canUse(factor, enrolment));
   }
 
-  async #subject({ user, client: name, address, atMs }: PreviewLogin): Promise<PolicySubject> {
-    const client = this.#deps.clients().find((one) => one.name === name);
+  async #subject(
+    { user, isStripped = false, client: name, address, atMs }: PreviewLogin,
+  ): Promise<PolicySubject> {
+    const client = isStripped ? undefined : this.#deps.clients().find((one) => one.name === name);
     const canonical = canonicalName(client === undefined ? user : stripUserName(user, client.policy));
     await this.#prepare(canonical);
     return this.#subjectOf({ user: canonical, client: name, address, atMs });
   }
 
   #subjectOf({ user, client, address, atMs }: PreviewLogin): PolicySubject {
-    const { directory, pairings, remembered } = this.#deps;
-    const enabled = this.#deps.enabled();
+    const known = new PreviewUser(this.#deps, user);
     return {
       ...{ user, client, address, atMs },
-      groups: directory.lookUp(user).groups,
-      hasFactor: pairings.usable(user).some(({ kind }) => enabled.has(kind)),
-      isRemembered: remembered.isRemembered({ user, client, place: address }),
+      isKnown: known.record.status !== "unknown",
+      groups: known.record.groups,
+      hasFactor: known.hasFactor,
+      isRemembered: this.#deps.remembered.isRemembered({ user, client, place: address }),
     };
   }
 
@@ -189,38 +176,48 @@ export class PolicyPreview {
   }
 
   #effect(policy: CompiledPolicy | null, subject: PolicySubject): PreviewEffect {
-    const { remembered, clients } = this.#deps;
     const enabled = this.#deps.enabled();
     const rules = policy?.rules(enabled) ?? settingsRules(enabled);
     const outcome = policy?.policy.outcome ?? null;
     const attributes = outcome === null || outcome.kind === "deny"
       ? NO_ATTRIBUTES
       : outcome.attributes ?? NO_ATTRIBUTES;
-    const client = clients().find(({ name }) => name === subject.client);
+    const client = this.#deps.clients().find(({ name }) => name === subject.client);
+    const user = new PreviewUser(this.#deps, subject.user);
+    const reject = { kind: "reject", factors: [], required: null, attributes: NO_ATTRIBUTES } as const;
+    if (outcome?.kind === "deny" || user.isRefused(client?.policy)) return reject;
+    if (this.#isAccepted(outcome, subject, { client, rules })) {
+      return { ...reject, kind: "accept", attributes };
+    }
+    const { required } = rules;
+    const rule = outcome?.kind === "challenge" ? outcome.enrolment : undefined;
+    const enrolment = {
+      rule,
+      isPasswordChecked: client !== undefined && client.policy.firstFactor !== "none",
+    };
+    const isLacking = required !== null &&
+      !(rules.enabled.has(required) && user.canUse(required, enrolment));
+    if (isLacking) return { ...reject, required };
+    return { kind: "challenge", factors: [...rules.menu], required, attributes };
+  }
+
+  /** Whether the outcome accepts a login without a second factor. A client that does not sign never gets it. */
+  #isAccepted(
+    outcome: PolicyOutcome | null,
+    { user, client: clientName, address: place }: PolicySubject,
+    { client, rules }: { client: Pick<Client, "policy"> | undefined; rules: PolicyRules },
+  ): boolean {
+    if (client?.policy.messageAuthenticator === "off") return false;
     const isChecked = trustsClient(outcome) ||
       (client !== undefined && client.policy.firstFactor !== "none");
-    const { user, client: clientName, address: place } = subject;
+    if (!isChecked) return false;
+    if (outcome?.kind === "bypass") return true;
     const hours = outcome?.kind === "challenge" ? outcome.rememberHours ?? 0 : 0;
-    const isKnownDevice = hours > 0 &&
-      remembered.isRemembered({ user, client: clientName, place }, { hours });
-    const isAccepted = isChecked && (outcome?.kind === "bypass" || isKnownDevice);
-    return {
-      kind: outcome?.kind === "deny" ? "reject" : isAccepted ? "accept" : "challenge",
-      factors: outcome?.kind === "deny" || isAccepted ? [] : [...rules.menu],
-      required: rules.required,
-      attributes,
-    };
+    const device = { user, client: clientName, place };
+    return hours > 0 && this.#deps.remembered.isRemembered(device, { hours, rules });
   }
 }
 
 function trustsClient(outcome: PolicyOutcome | null): boolean {
   return outcome !== null && outcome.kind !== "deny" && outcome.clientChecksPassword === true;
-}
-
-function allowedFactors(
-  { factors, requiredFactor }: ChallengeOutcome,
-  enabled: ReadonlySet<Factor>,
-): ReadonlySet<Factor> {
-  const allowed = requiredFactor === undefined ? factors : [requiredFactor];
-  return allowed === undefined ? enabled : new Set([...enabled].filter((one) => allowed.includes(one)));
 }

@@ -2,7 +2,7 @@
 
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import { NO_POLICIES, PolicyEvaluator } from "./evaluator.ts";
-import type { Policy, PolicyList } from "./policy.ts";
+import type { Policy, PolicyList, PolicyListChange } from "./policy.ts";
 import { readPolicies } from "./read_policy.ts";
 
 export type PolicyChangeResult =
@@ -41,6 +41,11 @@ export class PolicyRegistry {
     return this.#evaluator;
   }
 
+  /** The last change of the stored list, by any node; `null` if none is known. */
+  async lastChange(): Promise<PolicyListChange | null> {
+    return readList((await this.#store.get<unknown>(KEY)).value)?.changed ?? null;
+  }
+
   /**
    * Replaces the list.
    *
@@ -49,21 +54,26 @@ export class PolicyRegistry {
    */
   async replace(
     policies: readonly Policy[],
-    { version, audit }: { version: number; audit: readonly Mutation[] },
+    { version, audit, changed }: {
+      version: number;
+      audit: readonly Mutation[];
+      changed?: PolicyListChange;
+    },
   ): Promise<PolicyChangeResult> {
     const read = readPolicies(policies);
     if (!read.ok) return { ok: false, reason: "bad", detail: read.problem };
-    const value = utf8.encode(JSON.stringify({ version: version + 1, policies: read.value }));
+    const value = utf8.encode(JSON.stringify({ version: version + 1, policies: read.value, changed }));
     if (value.length > MAX_OCTETS) return { ok: false, reason: "too_large" };
     const entry = await this.#store.get<unknown>(KEY);
-    const stored = readList(entry.value);
-    if ((stored?.version ?? 0) !== version) return { ok: false, reason: "changed" };
+    // A list that this version cannot read was written by a newer one: it must not be replaced.
+    const stored = entry.value === null ? EMPTY : readList(entry.value);
+    if (stored?.version !== version) return { ok: false, reason: "changed" };
     const { ok } = await this.#store.commit({
       checks: [{ key: KEY, versionstamp: entry.versionstamp }],
       mutations: [{ type: "set", key: KEY, value }, ...audit],
     });
     if (!ok) return { ok: false, reason: "changed" };
-    this.#use({ version: version + 1, policies: read.value });
+    this.#use({ version: version + 1, policies: read.value, changed });
     return { ok: true, list: this.#list };
   }
 
@@ -85,9 +95,11 @@ export class PolicyRegistry {
 function readList(value: unknown): PolicyList | null {
   if (!(value instanceof Uint8Array)) return null;
   try {
-    const { version, policies } = JSON.parse(new TextDecoder().decode(value));
+    const { version, policies, changed } = JSON.parse(new TextDecoder().decode(value));
     const read = readPolicies(policies);
-    return typeof version === "number" && read.ok ? { version, policies: read.value } : null;
+    if (typeof version !== "number" || !read.ok) return null;
+    const isChange = typeof changed?.by === "string" && typeof changed.atMs === "number";
+    return { version, policies: read.value, changed: isChange ? changed : undefined };
   } catch (_notJson) {
     return null;
   }

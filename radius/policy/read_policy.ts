@@ -99,7 +99,9 @@ function conditionsOf(value: unknown): PolicyConditions {
     const given = fields[name];
     if (given === undefined) return [];
     if (!Array.isArray(given)) fail(`${name} must be a list.`);
-    return given.length === 0 ? [] : [[name, conditionOf(name, given)]];
+    // It would hold for every login, as if the condition were absent. An emptied list does not mean that.
+    if (given.length === 0) fail(`${name} has no entry. Add one, or remove the condition.`);
+    return [[name, conditionOf(name, given)]];
   });
   return Object.fromEntries(entries) as PolicyConditions;
 }

@@ -5,6 +5,8 @@ import { NO_CHANGE, type PreparedChange } from "../../platform/write_batch.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
+import type { Factor } from "../flow/context.ts";
+import type { PolicyRules } from "./factor_rules.ts";
 import { MAX_REMEMBER_HOURS } from "./policy.ts";
 
 /** The device of a login: where it comes from, by whom. */
@@ -12,7 +14,7 @@ export interface LoginDevice {
   /** Canonical. */
   readonly user: string;
   readonly client: string;
-  /** Calling-Station-Id; a login without one has no device. */
+  /** Calling-Station-Id as text; a login without one, or with one that is no text, has no device. */
   readonly place: string;
 }
 
@@ -29,6 +31,9 @@ export interface RememberedDevicesDeps {
   readonly isUsed: () => boolean;
 }
 
+/** The factor that a device was remembered with. `device_code`: a passcode of the phone, which is weaker than an approval there. */
+export type RememberedFactor = Factor | "device_code";
+
 interface DeviceRecord {
   readonly atMs: number;
   readonly untilMs: number;
@@ -36,6 +41,8 @@ interface DeviceRecord {
   readonly factors: string;
   /** The user's epoch at that time. */
   readonly epoch: string;
+  /** The factor of the login; absent in devices of earlier versions, which do not replace a factor any more. */
+  readonly used?: RememberedFactor;
 }
 
 interface EpochRecord {
@@ -48,6 +55,16 @@ const EPOCH_STORED_MS = MAX_REMEMBER_HOURS * HOUR_MS;
 /** Devices of one user. A further one replaces the oldest. */
 const MAX_OF_USER = 20;
 const FIRST_EPOCH = "";
+
+/** Octets that are no text become U+FFFD, so different ones look the same. */
+const isPlace = (place: string) => place !== "" && !place.includes("\ufffd");
+
+function isAllowed(
+  used: RememberedFactor | undefined,
+  { enabled, deviceCodes }: Pick<PolicyRules, "enabled" | "deviceCodes">,
+): boolean {
+  return used !== undefined && (used === "device_code" ? deviceCodes : enabled.has(used));
+}
 
 export class RememberedDevices {
   readonly #deps: RememberedDevicesDeps;
@@ -67,11 +84,20 @@ export class RememberedDevices {
     await store.load(["remembered_device", target], (entry) => this.#applyDevice(entry));
   }
 
-  /** @param options.hours a shorter time than the device was remembered for */
-  isRemembered(device: LoginDevice, { hours = MAX_REMEMBER_HOURS }: { hours?: number } = {}): boolean {
-    const devices = device.place === "" ? undefined : this.#devices.get(device.user);
+  /**
+   * @param options.hours a shorter time than the device was remembered for
+   * @param options.rules the device counts only if they allow the factor that it was remembered with
+   */
+  isRemembered(
+    device: LoginDevice,
+    { hours = MAX_REMEMBER_HOURS, rules }: {
+      hours?: number;
+      rules?: Pick<PolicyRules, "enabled" | "deviceCodes">;
+    } = {},
+  ): boolean {
+    const devices = isPlace(device.place) ? this.#devices.get(device.user) : undefined;
     const record = devices?.get(this.#digestOf(device));
-    if (record === undefined) return false;
+    if (record === undefined || (rules !== undefined && !isAllowed(record.used, rules))) return false;
     const nowMs = this.#deps.clock.nowMs();
     return this.#isValid(device.user, record, nowMs) && nowMs < record.atMs + hours * HOUR_MS;
   }
@@ -84,9 +110,12 @@ export class RememberedDevices {
   }
 
   /** Remembers the device of a login. `null` if it has none. The caller commits the mutations. */
-  prepareRemember(device: LoginDevice, { hours }: { hours: number }): PreparedChange | null {
+  prepareRemember(
+    device: LoginDevice,
+    { hours, used }: { hours: number; used: RememberedFactor },
+  ): PreparedChange | null {
     const { user, place } = device;
-    if (place === "") return null;
+    if (!isPlace(place)) return null;
     const nowMs = this.#deps.clock.nowMs();
     const digest = this.#digestOf(device);
     const record: DeviceRecord = {
@@ -94,6 +123,7 @@ export class RememberedDevices {
       untilMs: nowMs + hours * HOUR_MS,
       factors: this.#factorsOf(user),
       epoch: this.#epochOf(user),
+      used,
     };
     const surplus = this.#surplus(user, digest, nowMs);
     const mutations: Mutation[] = [

@@ -38,14 +38,14 @@ export class ZoneClock {
 
 /** A {@link PolicyTime}, ready to be compared. */
 export class TimeWindow {
-  readonly #clock: ZoneClock;
+  readonly clock: ZoneClock;
   /** Bit 0 is Monday. */
   readonly #days: number;
   readonly #from: number;
   readonly #to: number;
 
   constructor({ days, from, to }: PolicyTime, clock: ZoneClock) {
-    this.#clock = clock;
+    this.clock = clock;
     this.#days = days.reduce((bits, day) => bits | (1 << WEEKDAYS.indexOf(day)), 0);
     this.#from = minutesOf(from) ?? 0;
     this.#to = minutesOf(to) ?? DAY_MINUTES;
@@ -53,12 +53,28 @@ export class TimeWindow {
 
   /** @param atMs since the epoch */
   contains(atMs: number): boolean {
-    const clock = this.#clock;
+    const { clock } = this;
     clock.setTime(atMs);
-    const { day, minute } = clock;
+    return this.containsLocal(clock.day, clock.minute);
+  }
+
+  /** @param day 0 for Monday @param minute since midnight */
+  containsLocal(day: number, minute: number): boolean {
     const isToday = (this.#days & (1 << day)) !== 0;
     if (this.#from < this.#to) return isToday && minute >= this.#from && minute < this.#to;
     const wasYesterday = (this.#days & (1 << ((day + 6) % 7))) !== 0;
     return (isToday && minute >= this.#from) || (wasYesterday && minute < this.#to);
   }
+}
+
+/** Whether the periods leave no minute of a week out, apart from the hours that clocks skip. Periods of other zones are not added up. */
+export function coverWeek(windows: readonly TimeWindow[]): boolean {
+  const zones = Map.groupBy(windows, ({ clock }) => clock);
+  return zones.values().some((ofZone) => {
+    for (let minute = 0; minute < WEEKDAYS.length * DAY_MINUTES; minute++) {
+      const day = Math.floor(minute / DAY_MINUTES);
+      if (!ofZone.some((window) => window.containsLocal(day, minute % DAY_MINUTES))) return false;
+    }
+    return true;
+  });
 }

@@ -10,6 +10,7 @@ import type {
   PageOptions,
   PrepareGroupCleanup,
   PrepareOffboarding,
+  PreparePasswordChange,
   Target,
   TargetDirectory,
 } from "../ports.ts";
@@ -41,6 +42,8 @@ export interface DirectoryDeps {
   /** The `<target_id>`. */
   readonly target: string;
   readonly prepareOffboarding: PrepareOffboarding;
+  /** Absent: other modules store nothing that depends on a password. */
+  readonly preparePasswordChange?: PreparePasswordChange;
   /** Absent: other modules store nothing for groups. */
   readonly prepareGroupCleanup?: PrepareGroupCleanup;
   /** For filters on mapped attributes, as it is now. Default: the default mapping. */
@@ -100,6 +103,7 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     const writes = new WriteQueue({
       ...{ keys, clock, log, indexes, nextNumber, newSetId, newBatch, trash },
       prepareOffboarding: deps.prepareOffboarding,
+      preparePasswordChange: deps.preparePasswordChange ?? (() => NO_CHANGE),
       prepareGroupCleanup,
       largeGroups: new LargeGroupUpdate({ ...batchDeps, newBatch, newSetId, prepareGroupCleanup }),
       maxTombstones: deps.maxTombstones ?? MAX_TOMBSTONES,

@@ -1,10 +1,20 @@
 // The members of a group: an immutable value, so that a reader can continue while the group is written.
 
+import type { Mutation } from "../../platform/store.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Store } from "../../platform/store.ts";
 import { compareMemberNames } from "../schema/member_names.ts";
 import { compareText, type DirectoryKeys } from "./keys.ts";
 import { nameHash } from "./name_hashes.ts";
+
+/** A change of a group's members, as the directory's port has it. */
+export interface MembersUpdate {
+  readonly group: string;
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+  /** Gets the new members and the removed members. */
+  readonly also?: (added: readonly string[], removed: readonly string[]) => readonly Mutation[];
+}
 
 /** In order of canonical name; both lists have the same length. */
 export interface MemberSet {

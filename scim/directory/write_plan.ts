@@ -3,7 +3,12 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation } from "../../platform/store.ts";
-import type { DirectoryWrite, PrepareGroupCleanup, PrepareOffboarding } from "../ports.ts";
+import type {
+  DirectoryWrite,
+  PrepareGroupCleanup,
+  PrepareOffboarding,
+  PreparePasswordChange,
+} from "../ports.ts";
 import type { Content, GroupContent, Stored } from "../schema/resource.ts";
 import type { DirectoryKeys } from "./keys.ts";
 import {
@@ -12,6 +17,7 @@ import {
   findMember,
   type MemberChange,
   type MemberSet,
+  type MembersUpdate,
   NO_MEMBERS,
   toMemberSet,
   withChanges,
@@ -25,6 +31,7 @@ export interface WritePlanDeps {
   readonly keys: DirectoryKeys;
   readonly clock: Clock;
   readonly prepareOffboarding: PrepareOffboarding;
+  readonly preparePasswordChange: PreparePasswordChange;
   readonly prepareGroupCleanup: PrepareGroupCleanup;
   /** Returns a larger number with each call. */
   readonly nextNumber: () => number;
@@ -46,15 +53,6 @@ export type PlannedWrite =
   }
   | { readonly kind: "changed" }
   | { readonly kind: "alone" };
-
-/** A change of a group's members, as the directory's port has it. */
-export interface MembersUpdate {
-  readonly group: string;
-  readonly add: readonly string[];
-  readonly remove: readonly string[];
-  /** Gets the new members and the removed members. */
-  readonly also?: (added: readonly string[], removed: readonly string[]) => readonly Mutation[];
-}
 
 /** If a user leaves more groups than this, the others follow after the commit. */
 const MAX_GROUPS_LEFT_AT_ONCE = 50;
@@ -112,6 +110,7 @@ export async function planUser(
   } else if (before === null) await batch.setTombstone(canonical, null);
   if (write.password !== undefined && after !== null) {
     batch.set(deps.keys.password(canonical), write.password, 400);
+    if (before !== null && !isLeaving) batch.include(deps.preparePasswordChange(canonical));
   }
   batch.also([...removal, ...write.also ?? []]);
   const stored = () => after === null ? null : toStored("user", after);

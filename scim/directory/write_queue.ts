@@ -6,12 +6,12 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { LargeGroupUpdate } from "./large_group_update.ts";
 import type { Indexes } from "./indexes.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
+import type { MembersUpdate } from "./member_sets.ts";
 import type { DirectoryTrash } from "./trash.ts";
 import {
   fitsOneCommit,
   type GroupUpdate,
   membersMutations,
-  type MembersUpdate,
   planGroup,
   type PlannedWrite,
   planUser,

@@ -257,7 +257,7 @@ export function reportRefusal(report: RefreshReport): ScimRefusal | null {
     ? "backend_failed"
     : "backend_unreachable";
   return new ScimRefusal(code, {
-    detail: `Some backends could not be read. ${named}${more}`,
+    detail: `Some connectors could not be read. ${named}${more}`,
     headers: code === "backend_unreachable" ? { "retry-after": RETRY_AFTER_S } : {},
   });
 }
@@ -270,7 +270,7 @@ export async function withRefreshTimeout<T>(refresh: Promise<T>, clock: Clock): 
   const timed = await withTimeout(refresh, { clock, timeoutMs: REFRESH_TIMEOUT_MS });
   if (timed.inTime) return timed.value;
   throw new ScimRefusal("busy", {
-    detail: "The backends are still being read. Try again later, or without refresh for the stored data.",
+    detail: "The connectors are still being read. Try again later, or without refresh for the stored data.",
     headers: { "retry-after": RETRY_AFTER_S },
   });
 }

@@ -71,7 +71,7 @@ function backendNames(text: string, backends: readonly BackendInfo[]): string[] 
     if (backends.some((one) => one.name === name)) continue;
     const known = backends.map((one) => `"${one.name}"`).join(", ");
     throw new ScimRefusal("unknown_backend", {
-      detail: `The target has no backend "${shortened(name)}". It has ${known}.`,
+      detail: `The directory has no connector "${shortened(name)}". It has ${known}.`,
     });
   }
   return names;

@@ -53,7 +53,7 @@ export const SCIM_REFUSALS = {
   unknown_backend: {
     status: 400,
     scimType: "invalidValue",
-    detail: "The target has no backend of that name.",
+    detail: "The directory has no connector of that name.",
     ref: "RFC 7644 §3.12",
   },
   unauthorized: {
@@ -68,7 +68,7 @@ export const SCIM_REFUSALS = {
     ref: "Fetch, Sec-Fetch-Site",
   },
   not_found: { status: 404, detail: "There is no such resource.", ref: "RFC 7644 §3.12" },
-  unknown_target: { status: 404, detail: "There is no target of that name.", ref: "RFC 7644 §3.12" },
+  unknown_target: { status: 404, detail: "There is no directory of that name.", ref: "RFC 7644 §3.12" },
   no_such_path: { status: 404, detail: "This interface has nothing at that path.", ref: "RFC 7644 §3.12" },
   method: { status: 405, detail: "That method is not supported at this path.", ref: "RFC 9110 §15.5.6" },
   body_too_slow: { status: 408, detail: "The body took too long to arrive.", ref: "RFC 9110 §15.5.9" },
@@ -116,12 +116,12 @@ export const SCIM_REFUSALS = {
   },
   backend_failed: {
     status: 502,
-    detail: "A backend refused the operation. Nothing was changed.",
+    detail: "A connector refused the operation. Nothing was changed.",
     ref: "RFC 9110 §15.6.3",
   },
   backend_unreachable: {
     status: 503,
-    detail: "A backend cannot be reached. Nothing was changed. Try again later.",
+    detail: "A connector cannot be reached. Nothing was changed. Try again later.",
     ref: "RFC 9110 §15.6.4",
   },
   busy: { status: 503, detail: "Too much is asked at once. Try again in a moment.", ref: "RFC 9110 §15.6.4" },

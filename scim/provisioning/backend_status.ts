@@ -139,7 +139,7 @@ export class BackendCopies {
     if (text.length > MAX_CHARACTERS) {
       throw new ScimRefusal("too_large", {
         detail:
-          `The resource is too large to differ between backends. Name all backends, including "${id.backend}".`,
+          `The resource is too large to differ between connectors. Name all connectors, including "${id.backend}".`,
       });
     }
     const stored = await readChunkedText(this.#store, this.#key(id));
@@ -211,7 +211,10 @@ export interface ChunkedText {
   readonly parts: number;
 }
 
-/** The mutations that write `text` at `key`, over a text of `before` parts. */
+/**
+ * The mutations that write `text` at `key`, over a text of `before` parts. Above 400,000 characters they do not fit into
+ * one commit: copies are shorter, and the intent log uses several commits.
+ */
 export function setChunkedText(
   key: Deno.KvKey,
   text: string,

@@ -16,7 +16,7 @@ export async function underLease<T>(lease: Pick<TargetLease, "run">, task: () =>
   } catch (fault) {
     if (!(fault instanceof LeaseUnavailable)) throw fault;
     throw new ScimRefusal("busy", {
-      detail: "Another node writes this target. Try again in a moment.",
+      detail: "Another node writes this directory. Try again in a moment.",
       headers: { "Retry-After": "1" },
       cause: fault,
     });

@@ -151,7 +151,7 @@ export function selectBackends(
   const able = all.filter((name) => kind === "user" || holdsGroups(name));
   if (named === undefined) {
     if (able.length > 0) return able;
-    throw new ScimRefusal("unsupported", { detail: "No backend of this target stores groups." });
+    throw new ScimRefusal("unsupported", { detail: "No connector of this directory stores groups." });
   }
   if (named.length === 0) {
     throw new ScimRefusal("unknown_backend", { detail: "The parameter `backends` names no backend." });
@@ -159,11 +159,11 @@ export function selectBackends(
   const unknown = named.find((name) => !all.includes(name));
   if (unknown !== undefined) {
     const shown = unknown.slice(0, 100);
-    throw new ScimRefusal("unknown_backend", { detail: `The target has no backend "${shown}".` });
+    throw new ScimRefusal("unknown_backend", { detail: `The directory has no connector "${shown}".` });
   }
   const unable = named.find((name) => !able.includes(name));
   if (unable !== undefined) {
-    throw new ScimRefusal("unknown_backend", { detail: `The backend "${unable}" does not store groups.` });
+    throw new ScimRefusal("unknown_backend", { detail: `The connector "${unable}" does not store groups.` });
   }
   return all.filter((name) => named.includes(name));
 }

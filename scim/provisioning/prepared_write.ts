@@ -1,5 +1,6 @@
 // Prepares one write of one resource: reads the stored resource, plans the write, and reads the backends before they are called.
 
+import type { Mutation } from "../../platform/store.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { HasherBusy, type PasswordHash } from "../../platform/password_hasher.ts";
 import type { Clock } from "../../platform/runtime.ts";
@@ -37,6 +38,8 @@ export interface RestoreJob {
   readonly groups: readonly string[];
   readonly deletedMs: number;
   readonly password: PasswordHash | null;
+  /** More mutations of the same commit. */
+  readonly also: readonly Mutation[];
 }
 
 export interface WriteJob {
@@ -161,7 +164,7 @@ export async function readBefore(
     if (operation === "create" && read.value !== null && !pending.has(backend.name)) {
       throw new ScimRefusal("taken", {
         detail:
-          `The backend "${backend.name}" already has a resource with that name. Send a GET with refresh=true to see it.`,
+          `The connector "${backend.name}" already has a resource with that name. Send a GET with refresh=true to see it.`,
         receipt: untried,
       });
     }

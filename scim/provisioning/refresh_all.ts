@@ -277,6 +277,6 @@ function deletionLimitDetail(
   return `The refresh would remove ${number(dropped)} of ${
     number(held)
   } ${kind}s. The limit is ${percent} %, so it removed none. ` +
-    "If the backend no longer has them, raise max_drop_percent of the target and refresh again. Otherwise check the " +
-    "search base and the permissions at the backend.";
+    "If the connector no longer has them, raise max_drop_percent of the directory and refresh again. Otherwise check the " +
+    "search base and the permissions at the connector.";
 }

@@ -113,7 +113,7 @@ export function backendRefusal(
   const problem = isUnavailable(fault) ? "cannot be reached" : "refused the operation";
   const waitS = Math.ceil(Math.min(fault.retryAfterMs ?? 5000, 3600_000) / 1000);
   return new ScimRefusal(isUnavailable(fault) ? "backend_unreachable" : "backend_failed", {
-    detail: `The backend "${backend}" ${problem}: ${reason} ${end}`,
+    detail: `The connector "${backend}" ${problem}: ${reason} ${end}`,
     headers: isUnavailable(fault) ? { "Retry-After": String(Math.max(1, waitS)) } : {},
     receipt,
   });

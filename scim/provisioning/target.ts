@@ -29,7 +29,7 @@ import { Outbox, type StoredEntry } from "./outbox.ts";
 import { refreshAll } from "./refresh_all.ts";
 import { type RefreshDeps, refreshOne } from "./refresh_one.ts";
 import { lockKey } from "./delivery.ts";
-import { trashOperations } from "./restore_user.ts";
+import { resumeRestores, trashOperations } from "./restore_user.ts";
 
 export interface TargetDeps {
   readonly store: Store;
@@ -98,11 +98,22 @@ export async function openTarget(deps: TargetDeps): Promise<OpenTarget> {
   const stop = async (): Promise<void> => {
     await Promise.all([...workers.values()].map((worker) => worker.close()));
   };
+  const changeMembers = createMemberChanges({ ...shared, coordinator });
+  let resuming: Promise<void> = Promise.resolve();
+  /** In the background, because it waits for the lease. A fault leaves the records for the next start. */
+  const resume = (): void => {
+    resuming = resuming.then(() => resumeRestores({ ...shared, coordinator, changeMembers })).catch(
+      (fault: unknown) => log.warn("a restore could not be continued", { target, fault: String(fault) }),
+    );
+  };
+  if (!lease.isShared) resume();
+  else lease.onAcquired(() => Promise.resolve(resume()));
   return {
     ...targetOperations(shared, { coordinator, settings, openStore: deps.store }),
     stop,
     async close() {
       await stop();
+      await resuming;
       await Promise.all([...remotes.values()].map((backend) => backend.close()));
     },
   };

@@ -64,6 +64,7 @@ async function record(
     ...outboxes.flatMap(({ mutations }) => mutations),
     ...(called.intent?.ending ?? []),
     ...auditOf(deps, prepared, groups),
+    ...(restores?.also ?? []),
   ];
   const content = after.content;
   const backends = withPuts(after.backends, called.puts ?? new Map());

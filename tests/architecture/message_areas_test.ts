@@ -5,7 +5,7 @@ import de from "../../console/web/i18n/de.json" with { type: "json" };
 
 const CONSOLE = new URL("../../console/", import.meta.url);
 /** Areas that each page and component of the console may use. */
-const SHARED = ["common", "shell", "login", "explain", "errors"];
+const SHARED = ["common", "shell", "login", "explain", "errors", "problems"];
 /** The areas of the other folders below `console/`. The area of a page is the name of its folder, without "_". */
 const AREAS: Readonly<Record<string, readonly string[]>> = {
   "web/app": SHARED,

@@ -6,7 +6,7 @@ import en from "../../console/web/i18n/en.json" with { type: "json" };
 const CONSOLE = new URL("../../console/", import.meta.url);
 const COMMENT = /^\s*(?:\/\/|\/?\*).*$/gm;
 const LITERAL = /["'`]([a-z]+\.\w+)["'`]/g;
-const TEMPLATE = /`((?:[a-z]+|\$\{area\})\.(?:\w|\$\{[^`}]*\})+)`/g;
+const TEMPLATE = /`([a-z]+\.(?:\w|\$\{[^`}]*\})+)`/g;
 const INSERTION = /\$\{[^}]*\}/;
 
 /** What a template inserts where its fixed part does not tell which messages it means. */
@@ -30,6 +30,7 @@ const INSERTED: Readonly<Record<string, string>> = {
   "firstrun.${state}": "done|open|skipped",
   "firstrun.${step.name}": "client|target|login",
   "errors.${code}": "\\w+",
+  "problems.${code}": "\\w+",
   "errors.${TranslatedCode}": "\\w+",
 };
 /** A type, not a message. */
@@ -52,7 +53,7 @@ function patternOf(template: string): RegExp {
   const [area = ""] = template.split(".", 1);
   const inserted = INSERTED[template];
   if (inserted !== undefined) return new RegExp(`^${area}\\.(?:${inserted})$`);
-  const parts = template.replace("${area}", "(?:users|clients)").split(INSERTION);
+  const parts = template.split(INSERTION);
   return new RegExp(`^${parts.join("\\w+")}$`);
 }
 

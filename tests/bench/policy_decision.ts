@@ -33,6 +33,7 @@ const subject: PolicySubject = {
   atMs: Date.UTC(2027, 0, 15, 8),
   hasFactor: true,
   isRemembered: false,
+  isKnown: true,
 };
 const other: PolicySubject = { ...subject, user: "eve", address: "10.3.2.1" };
 const none = new PolicyEvaluator([]);

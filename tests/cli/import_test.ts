@@ -208,7 +208,7 @@ Deno.test("deno task import explains an invalid file, target, backend and argume
   assertEquals(backend.code, 1);
   assertStringIncludes(
     backend.stderr,
-    'Stopped at line 2: The target has no backend "ldap".',
+    'Stopped at line 2: The directory has no connector "ldap".',
   );
   const wrong = await operator.run("import", "default");
   assertEquals([

@@ -111,6 +111,7 @@ const ALLOWED_STATUS: Readonly<Record<string, number>> = {
   "GET /devices": 404,
   "GET /devices/:id": 404,
   "DELETE /devices/:id": 415,
+  "POST /devices/revoke": 400,
   "POST /bulk": 400,
   "POST /bulk/preview": 400,
   "GET /jobs/:id": 404,

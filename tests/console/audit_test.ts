@@ -60,20 +60,34 @@ Deno.test("GET /audit filters by action and source, and finds an administrator b
   assertEquals(aboutTarget.items.map(({ action, actor }) => [action, actor]), [["c", "owner"]]);
 });
 
-Deno.test("GET /audit pages by id without a gap", async () => {
-  await using site = await startConsole();
-  const cookie = await site.signIn("viewer");
-  await keep(site, Array.from({ length: 120 }, (_, at) => ({ actor: "owner", action: String(at) })));
-  const seen: string[] = [];
-  let next: string | null = null;
-  for (let pages = 0; pages < 4; pages += 1) {
-    const page = await ask(site, `?actor=owner${next === null ? "" : `&before=${next}`}`, cookie);
-    seen.push(...actions(page));
-    next = page.next;
-    if (next === null) break;
-  }
-  assertEquals(seen, Array.from({ length: 120 }, (_, at) => String(119 - at)));
-});
+for (const sort of ["-at", "at"] as const) {
+  Deno.test(`GET /audit?sort=${sort} pages by id without a gap, through the index and without it`, async () => {
+    await using site = await startConsole();
+    const cookie = await site.signIn("viewer");
+    const records = Array.from({ length: 120 }, (_, at) => ({
+      actor: "owner",
+      object: "target:default",
+      action: String(at),
+    }));
+    await keep(site, records);
+    const oldestFirst = Array.from({ length: 120 }, (_, at) => String(at));
+    for (const filter of ["actor=owner", "object=target:default"]) {
+      const seen: string[] = [];
+      let next: string | null = null;
+      for (let pages = 0; pages < 4; pages += 1) {
+        const page = await ask(
+          site,
+          `?${filter}&sort=${sort}${next === null ? "" : `&before=${next}`}`,
+          cookie,
+        );
+        seen.push(...actions(page));
+        next = page.next;
+        if (next === null) break;
+      }
+      assertEquals(seen, sort === "at" ? oldestFirst : oldestFirst.toReversed(), filter);
+    }
+  });
+}
 
 Deno.test("GET /audit/export has the filtered records, in cells that no spreadsheet calculates, and is recorded", async () => {
   await using site = await startConsole();

@@ -1,15 +1,17 @@
 // The build: it is skipped without changes, is safe to run twice at once, and keeps the size limits.
 
 import { assert, assertEquals } from "@std/assert";
-import { loadDist } from "../../console/assets.ts";
+import { type Dist, loadDist, scriptsOfPage } from "../../console/assets.ts";
 import { BARS } from "../bench/console/bars.ts";
 import { weighConsole } from "../bench/console/weights.ts";
-import { build, usesArea } from "../../console/build/build.ts";
+import { build } from "../../console/build/build.ts";
+import { keysIn } from "../../console/build/messages.ts";
+import { PAGE_ROUTES } from "../../console/web/app/routes.ts";
+import { catalogueFile } from "../../console/web/i18n/catalogue.ts";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 
 const DIST = decodeURIComponent(new URL("../../console/dist", import.meta.url).pathname);
-/** Above the target of `BARS`, which docs/measuring.md reports as not met: the pages of settings, policies and reports came later. */
-const MAX_ALL_SCRIPT_OCTETS = 192 * 1024;
+const MAX_ALL_SCRIPT_OCTETS = BARS.allScriptKb * 1024;
 const MAX_SCRIPT_OCTETS = BARS.routeScriptKb * 1024;
 /**
  * Scripts and preloads. A page also needs HTML, styles, icons, messages, the session and its data: sixteen files in
@@ -43,12 +45,16 @@ Deno.test("build() leaves complete files and no drafts when two builds run at on
   assert(read(manifest.icon) !== null);
 });
 
-Deno.test("build() keeps the scripts, styles and icons of each console page within their size limits", async () => {
+Deno.test("build() keeps the scripts, messages, styles and icons of each console page within their size limits", async () => {
   await build();
   const dist = await loadDist(DIST);
   const { routes, allScriptOctets, styleOctets, spriteOctets } = weighConsole(dist);
   assert(routes.length > 15);
-  for (const { name, scriptOctets, gzipOctets } of routes) {
+  for (const { name, scriptOctets, gzipOctets, messageOctets } of routes) {
+    assert(
+      messageOctets > 5000 && messageOctets <= 1024 * BARS.messagesKb,
+      `${name}: ${messageOctets} octets of messages`,
+    );
     assert(
       scriptOctets > 15_000 && scriptOctets <= MAX_SCRIPT_OCTETS,
       `${name}: ${scriptOctets} octets of script`,
@@ -68,7 +74,7 @@ Deno.test("build() makes each page of the console fetch few files, with shared c
   await build();
   const { manifest } = await loadDist(DIST);
   const { scripts = [], preloads = [] } = manifest.pages.web ?? {};
-  assertEquals([scripts.length, preloads.length], [1, 1]);
+  assertEquals([scripts.length, preloads.length], [1, 0]);
   for (const [module, files] of Object.entries(manifest.lazy)) {
     if (!module.startsWith("web/pages/")) continue;
     const all = new Set([...scripts, ...preloads, ...files]);
@@ -99,7 +105,7 @@ Deno.test("build() compresses every file that benefits, so that no request waits
   await build();
   const { manifest, read } = await loadDist(DIST);
   const { scripts = [], styles = [] } = manifest.pages.web ?? {};
-  const names = [...scripts, ...styles, manifest.sprite, manifest.catalogues.web?.en ?? ""];
+  const names = [...scripts, ...styles, manifest.sprite, catalogueFile(manifest.messages.web ?? "", "en")];
   for (const name of names) {
     const { body, packed } = read(name) ?? { body: new Uint8Array() };
     assertEquals([...packed?.keys() ?? []], ["br", "gzip"], name);
@@ -141,24 +147,64 @@ Deno.test("build() keeps the account page within 45 KB of script and 15 KB of st
   assert(style > 1000 && style <= MAX_STYLE_OCTETS, `${style} octets of styles`);
 });
 
-const AREAS = new Set(Object.keys(en).map((key) => key.split(".", 1)[0]));
-/** A message key in a script, or the start of a template of one. */
-const MESSAGE_AREA = /["'`]([a-z]+)\.(?:\w+["'`]|\w*\$\{)/g;
-for (const page of ["web", "me", "device"] as const) {
-  Deno.test(`build() includes each message that the scripts of "${page}" name in the catalogue of that page`, async () => {
-    await build();
-    const { manifest, read } = await loadDist(DIST);
-    const files = [...manifest.pages[page]?.scripts ?? [], ...manifest.pages[page]?.preloads ?? []];
-    if (page === "web") files.push(...Object.values(manifest.lazy).flat());
-    const areas = new Set<string>();
-    for (const name of new Set(files)) {
-      const text = new TextDecoder().decode(read(name)?.body);
-      for (const [, area = ""] of text.matchAll(MESSAGE_AREA)) if (AREAS.has(area)) areas.add(area);
-    }
-    assert(areas.size > 0);
-    assertEquals([...areas].filter((area) => !usesArea(page, area)), []);
-  });
-}
+Deno.test("keysIn() finds keys and templates of keys, and no other text", () => {
+  const script = 'a(t("common.undo"),t(`common.now`),"common.no_such_message","index.js",`users.${x}.js`)';
+  assertEquals([...keysIn(script)].filter((key) => !key.startsWith("users.")), ["common.undo", "common.now"]);
+  assertEquals(
+    keysIn("t(`common.role_${role}`)"),
+    new Set(["owner", "user_manager", "operator", "viewer"].map((role) => `common.role_${role}`)),
+  );
+  const ofUsers = Object.keys(en).filter((key) => key.startsWith("users."));
+  assertEquals(keysIn(script).intersection(new Set(ofUsers)).size, ofUsers.length);
+});
+
+const readMessages = (dist: Dist, name: string): Record<string, unknown> =>
+  JSON.parse(new TextDecoder().decode(dist.read(catalogueFile(name, "en"))?.body));
+
+Deno.test("build() writes each message of the console to the files of a page, and none to both of its files", async () => {
+  await build();
+  const dist = await loadDist(DIST);
+  const { messages, pageMessages } = dist.manifest;
+  const ofFrame = new Set(Object.keys(readMessages(dist, messages.web ?? "")));
+  const ofPages = Object.values(pageMessages).map((name) => new Set(Object.keys(readMessages(dist, name))));
+  assertEquals(ofPages.filter((keys) => keys.size === 0 || !keys.isDisjointFrom(ofFrame)), []);
+  const written = ofPages.reduce((all, keys) => all.union(keys), ofFrame);
+  const missing = Object.keys(en).filter((key) =>
+    !/^(?:account|device|approve)\./.test(key) && !written.has(key)
+  );
+  assertEquals(missing, []);
+  assert(["shell.live", "common.undo", "errors.offline", "signin.code"].every((key) => ofFrame.has(key)));
+});
+
+Deno.test("build() writes the messages that the code of a page names, also those of its dialogs", async () => {
+  await build();
+  const dist = await loadDist(DIST);
+  const { messages, pageMessages } = dist.manifest;
+  for (
+    const [page, key] of [["users", "users.not_created"], ["user", "users.totp_title"], [
+      "live",
+      "live.flow_states",
+    ], [
+      "charts",
+      "reports.range",
+    ], ["settings_topic", "settings.save"]] as const
+  ) {
+    assert(key in readMessages(dist, pageMessages[page] ?? ""), `${page}: ${key}`);
+  }
+  assert("device.title" in readMessages(dist, messages.device ?? ""));
+  assert("errors.last_own_factor" in readMessages(dist, messages.me ?? ""));
+});
+
+Deno.test("the manifest has scripts for each page, so that the HTML preloads them", async () => {
+  await build();
+  const { manifest } = await loadDist(DIST);
+  for (const name of [...Object.keys(PAGE_ROUTES), "sign_in"]) {
+    assert(scriptsOfPage(manifest, name).length > 0, name);
+  }
+  assertEquals(scriptsOfPage(manifest, "charts").length, new Set(scriptsOfPage(manifest, "charts")).size);
+  assertEquals(scriptsOfPage(manifest, "settings_topic"), scriptsOfPage(manifest, "settings"));
+  assertEquals(scriptsOfPage(manifest, "constructor"), []);
+});
 
 Deno.test("build() writes no inline source map, no address of another host, and no eval", async () => {
   const { manifest, read } = await loadDist(DIST);

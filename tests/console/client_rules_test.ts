@@ -157,16 +157,18 @@ Deno.test("radius.message_authenticator applies to any address, and not to clien
     ["of-file", "auto"],
     ["vpn-1", "auto"],
   ]);
-  assertEquals(await unsignedRows(site), { "of-file": "ok", "vpn-1": "ok" });
+  assertEquals(await unsignedRows(site), { "of-file": "possible", "vpn-1": "possible" });
 });
 
-/** The state of each row about unsigned requests on the Health page, by client. */
+/** Why each client is a warning about unsigned requests on the Health page. */
 async function unsignedRows(site: ConnectConsole): Promise<Record<string, string>> {
   const ask = apiCaller(site, await site.signIn("viewer"));
   const { parts } = await ask<HealthReport>("/console/api/health");
   const rows = parts.filter(({ kind }) => kind === "unsigned");
-  for (const { id, name, testable } of rows) assertEquals([id, testable], [`unsigned:${name}`, false]);
-  return Object.fromEntries(rows.map(({ name, state }) => [name, state]));
+  for (const { id, name, state, testable } of rows) {
+    assertEquals([id, state, testable], [`unsigned:${name}`, "warning", false]);
+  }
+  return Object.fromEntries(rows.map(({ name, detail }) => [name, detail]));
 }
 
 /** Does what the gateway does when it accepts an unsigned Access-Request. */
@@ -178,18 +180,18 @@ function acceptUnsigned({ clients }: ConnectConsole, name: string): void {
 const SIGNED_FROM = { name: "vpn-1", onlyAddress: "198.51.100.9" };
 type Learning = Parameters<ConnectConsole["signing"]["learn"]>[0];
 
-/** The rules of the client vpn-1, the events, and the state of its row. */
+/** The rules of the client vpn-1, the events, and the detail of its row. */
 const STATES: Readonly<
   Record<
     string,
     { rules: Record<string, unknown>; then?: (site: ConnectConsole) => void; rows: Record<string, string> }
   >
 > = {
-  "auto, before any request": { rules: {}, rows: { "vpn-1": "ok" } },
+  "auto, before any request": { rules: {}, rows: { "vpn-1": "possible" } },
   "auto, after an unsigned request": {
     rules: {},
     then: (site) => acceptUnsigned(site, "vpn-1"),
-    rows: { "vpn-1": "warning" },
+    rows: { "vpn-1": "seen" },
   },
   "auto, after its only address signed": {
     rules: {},
@@ -199,9 +201,9 @@ const STATES: Readonly<
   "auto, after one address of a range signed": {
     rules: { address: ["198.51.100.0/24"] },
     then: ({ signing }) => signing.learn({ client: SIGNED_FROM, source: "198.51.100.9" } as Learning),
-    rows: { "vpn-1": "ok" },
+    rows: { "vpn-1": "possible" },
   },
-  "off, before any request": { rules: { messageAuthenticator: "off" }, rows: { "vpn-1": "warning" } },
+  "off, before any request": { rules: { messageAuthenticator: "off" }, rows: { "vpn-1": "always" } },
   "require": { rules: { messageAuthenticator: "require" }, rows: {} },
   "off, while the client is disabled": { rules: { messageAuthenticator: "off", disabled: true }, rows: {} },
 };
@@ -217,9 +219,9 @@ for (const [what, { rules, then, rows }] of Object.entries(STATES)) {
 
 /** radius.message_authenticator without clients: whether a request was accepted unsigned, and the row of "any". */
 const ANY_STATES = [
-  ["auto", false, { any: "ok" }],
-  ["auto", true, { any: "warning" }],
-  ["off", false, { any: "warning" }],
+  ["auto", false, { any: "possible" }],
+  ["auto", true, { any: "seen" }],
+  ["off", false, { any: "always" }],
   ["require", false, {}],
 ] as const;
 

@@ -103,6 +103,7 @@ Deno.test("ConversationList reports that there are no logins only while it is co
     board: { rows: signal([]), newer: signal(0), total: signal(0), held: signal(false), hold: () => {} },
     live: { connection, nodes: signal({}) },
     router: { param: () => "" },
+    filter: signal({ text: "" }),
     session: { firstSteps: signal(null) },
   } as unknown as LiveModels;
   for (
@@ -123,6 +124,7 @@ Deno.test("ConversationList has a column for the node if there are several", asy
     board: { ...board, hold: () => {} },
     live: { connection: signal({ kind: "live" }), nodes },
     router: { param: () => "" },
+    filter: signal({ text: "" }),
     clock: { nowMs: signal(0) },
   } as unknown as LiveModels;
   for (const names of [{}, { a: "gate-1", b: "gate-2" }]) {

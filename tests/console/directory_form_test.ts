@@ -195,7 +195,7 @@ Deno.test("toDirectory() keeps secrets out of the table, and knows which ones ar
   const view = {
     name: "corp",
     source: "console",
-    ...{ locked: null, changed: null, problem: null },
+    ...{ locked: null, changed: null, problem: null, cause: null },
     table: {
       page_size: 50,
       backends: { b: { ...LDAP, bind_password: true }, c: { kind: "scim", token: false } },
@@ -223,7 +223,7 @@ Deno.test("requireDirectorySaved() names the keys of values that cannot be saved
   assertThrows(
     () => requireDirectorySaved({ kind: "faults", faults }),
     ApiFailure,
-    "targets.corp.backends: it is in use",
+    "targets.corp.backends: It is in use.",
   );
   assertEquals(requireDirectorySaved({ kind: "saved", auditId: "r1" }), "r1");
 });

@@ -4,7 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { matchingItems, type PaletteItem } from "../../console/web/app/palette.tsx";
 import { createSelection } from "../../console/web/app/selection.ts";
 import { createToasts } from "../../console/web/app/toasts.tsx";
-import { createPageLoader, preloadPage } from "../../console/web/app/page_loader.ts";
+import { createPageLoader, loadPageFiles } from "../../console/web/app/page_loader.ts";
 import {
   matchRoute,
   openableRoutes,
@@ -163,15 +163,28 @@ Deno.test("createPageLoader() fetches once, reports a failure, and tries again",
   ]);
 });
 
-Deno.test("preloadPage() adds a link for each file of the page that the HTML lists", () => {
+Deno.test("createPageLoader() shows a page when its messages are there, and also when they do not load", async () => {
+  const page = { default: () => null };
+  const imports = new Proxy(PAGE_IMPORTS, { get: () => () => Promise.resolve(page) });
+  const files = Promise.withResolvers<void>();
+  const loader = createPageLoader({ imports, loadFiles: () => files.promise });
+  const prepared = loader.prepare("/live");
+  for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+  assertEquals(loader.find("live").kind, "loading");
+  files.reject(new Error("offline"));
+  await prepared;
+  assertEquals(loader.find("live").kind, "ready");
+});
+
+Deno.test("loadPageFiles() adds a link for each script of the page that the HTML lists", async () => {
   const links: { rel: string; href: string }[] = [];
   const document = {
-    getElementById: () => ({ dataset: { pages: '{"users":["a.js","b.js"]}' } }),
+    getElementById: () => ({ dataset: { pages: '{"users":{"scripts":["a.js","b.js"]}}' } }),
     createElement: () => ({ rel: "", href: "" }),
     head: { append: (link: { rel: string; href: string }) => links.push(link) },
   } as unknown as Document;
-  preloadPage(document, "users");
-  preloadPage(document, "live");
+  await loadPageFiles(document, "users");
+  await loadPageFiles(document, "live");
   assertEquals(links, [
     { rel: "modulepreload", href: "/assets/a.js" },
     { rel: "modulepreload", href: "/assets/b.js" },
@@ -226,12 +239,17 @@ Deno.test("matchingItems() requires every word, and lists items that begin with 
 Deno.test("listenForFrameKeys() ends both listeners, so that a second frame runs each key once", () => {
   const document = Object.assign(new EventTarget(), { querySelector: () => null });
   const overlay = signal<Overlay | null>(null);
-  const models = { overlay, session: { hasRole: () => true }, preferences: { singleKeys: signal(true) } };
+  const typedAhead = signal("");
+  const models = {
+    ...{ overlay, typedAhead },
+    session: { hasRole: () => true },
+    preferences: { singleKeys: signal(true) },
+  };
   const listen = () => listenForFrameKeys(document as unknown as Document, models as unknown as Models);
   let runs = 0;
   const removeRows = addShortcuts(() => [{ keys: "y", label: "shell.key_help", run: () => runs += 1 }]);
   const press = (key: string, ctrlKey = false) =>
-    document.dispatchEvent(Object.assign(new Event("keydown"), { key, ctrlKey }));
+    document.dispatchEvent(Object.assign(new Event("keydown", { cancelable: true }), { key, ctrlKey }));
   const original = globalThis.HTMLElement;
   globalThis.HTMLElement = class {} as typeof HTMLElement;
   try {
@@ -240,6 +258,12 @@ Deno.test("listenForFrameKeys() ends both listeners, so that a second frame runs
     press("y");
     press("k", true);
     assertEquals([runs, overlay.value], [1, "palette"]);
+    // The dialog is not open yet.
+    press("y");
+    assertEquals([runs, typedAhead.value], [1, "y"]);
+    press("Escape");
+    assertEquals(overlay.value, null);
+    press("k", true);
     end();
     overlay.value = null;
     press("y");

@@ -69,6 +69,20 @@ Deno.test("GET /history lists the newest first, with the reason, and pages by ke
   assertEquals([usersOf(second.body), second.body.next], [["a"], null]);
 });
 
+Deno.test("GET /history?sort=started lists the oldest first, and pages by key without a gap, within a period", async () => {
+  await using site = await startConsole();
+  await keep(site, [{ user: "a" }, { user: "b" }, { user: "c" }, { user: "d" }]);
+  const first = await ask(site, "?limit=2&sort=started");
+  assertEquals(usersOf(first.body), ["a", "b"]);
+  const second = await ask(site, `?limit=2&sort=started&before=${first.body.next}`);
+  assertEquals(usersOf(second.body), ["c", "d"]);
+  const third = await ask(site, `?limit=2&sort=started&before=${second.body.next}`);
+  assertEquals([usersOf(third.body), third.body.next], [[], null]);
+  const within = await ask(site, `?sort=started&from=${START_MS + 1000}&to=${START_MS + 2000}`);
+  assertEquals(usersOf(within.body), ["b", "c"]);
+  assertEquals((await ask(site, "?sort=user")).status, 400);
+});
+
 Deno.test("GET /history and its export name the administrator who denied a login", async () => {
   await using site = await startConsole();
   await keep(site, [{ denial: { cause: "administrator", by: "root-owner" } }]);
@@ -108,6 +122,21 @@ Deno.test("GET /history filters by outcome, user, client and time", async () => 
   assertEquals(usersOf((await ask(site, `?from=${START_MS + 9000}&to=${START_MS}`)).body), []);
 });
 
+Deno.test("GET /history has the policy of each sign-in, as a filter and in the export", async () => {
+  await using site = await startConsole();
+  await keep(site, [{ user: "ada", policy: "Office, on site" }, { user: "grace" }]);
+  const { items } = (await ask(site, "?policy=Office, on site")).body;
+  assertEquals([usersOf({ items }), items[0].policy], [["ada"], "Office, on site"]);
+  assertEquals(usersOf((await ask(site, "?policy=none")).body), ["grace"]);
+  const cookie = await site.signIn("viewer");
+  const csv = await site.call("/console/api/history/export", { cookie });
+  const [head = "", grace = "", ada = ""] = (await csv.text()).split("\r\n");
+  const ends = [head, grace, ada].map((line, at) =>
+    line.endsWith([",policy", ",,", ',"Office, on site"'][at] ?? "")
+  );
+  assertEquals(ends, [true, true, true], `${head}\n${grace}\n${ada}`);
+});
+
 Deno.test("GET /history refuses invalid filters", async () => {
   await using site = await startConsole();
   for (const query of ["?outcome=won", "?from=yesterday", "?limit=0", "?limit=999", "?before=../x"]) {
@@ -132,6 +161,11 @@ Deno.test("GET /history/export is a file of all matches, and escapes text that a
   const json = await site.call("/console/api/history/export?format=json", { cookie });
   assertEquals((await json.json()).length, 3);
   assertEquals(csvCell("-1+1"), "'-1+1");
+  // Where a semicolon separates cells, it would begin a cell.
+  assertEquals(csvCell("ada;=1+1"), `"ada;'=1+1"`);
+  assertEquals(csvCell("ada\t@x"), `"ada\t'@x"`);
+  assertEquals(csvCell(" =1+1"), "' =1+1");
+  assertEquals(csvCell("a;b-c"), `"a;b-c"`);
 });
 
 Deno.test("GET /history/export without matches is an empty list", async () => {

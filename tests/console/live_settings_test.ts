@@ -184,6 +184,18 @@ Deno.test("PUT /settings: of two simultaneous saves of one key, one wins", async
   assertEquals(answers.filter(({ status }) => status === 409).length, 4);
 });
 
+const OBJECT_KEYS = ["constructor", "prototype", "__proto__"];
+for (const name of OBJECT_KEYS) {
+  Deno.test(`PUT /settings refuses the reply attribute and the setting "${name}"`, async () => {
+    await using site = await openComposition();
+    const table = JSON.parse(`{"Class": "staff", "${name}": "a"}`);
+    const answer = await save(site, { "radius.reply.default": table });
+    const faults = answer.error.faults?.map(({ key }) => key);
+    assertEquals([answer.status, faults], [422, [`radius.reply.default."${name}"`]]);
+    assertEquals((await save(site, JSON.parse(`{"${name}": "a"}`))).status, 400);
+  });
+}
+
 Deno.test("POST /settings/undo restores a value or a secret, once", async () => {
   await using site = await openComposition();
   await save(site, { "radius.secret": SECRET, "factors.pushes.per_user": 7 });

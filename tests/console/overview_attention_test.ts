@@ -7,6 +7,7 @@ import {
   type AttentionItem,
   attentionItems,
   type AttentionSources,
+  inShownOrder,
 } from "../../console/web/pages/overview/attention_items.ts";
 import en from "../../console/web/i18n/en.json" with { type: "json" };
 import { activateCatalogue } from "../../console/web/i18n/translate.ts";
@@ -121,4 +122,11 @@ Deno.test("attentionItems() lists failures before warnings, and the setup last",
     parts: [part({ id: "a", state: "warning" }), part({ id: "b", state: "bad" })],
   });
   assertEquals(items.map(({ tone }) => tone), ["bad", "wait", "wait", "idle"]);
+});
+
+Deno.test("inShownOrder() adds new items after those that were shown, whatever their urgency", () => {
+  const items = ["new and urgent", "b", "new", "a"].map((id) => ({ id }) as AttentionItem);
+  const order = (shown: readonly string[]) => inShownOrder(items, shown).map(({ id }) => id);
+  assertEquals(order([]), ["new and urgent", "b", "new", "a"]);
+  assertEquals(order(["a", "gone", "b"]), ["a", "b", "new and urgent", "new"]);
 });

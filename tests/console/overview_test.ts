@@ -9,19 +9,11 @@ import type { TargetList } from "../../console/api/targets/target_types.ts";
 import type { UserSignIns } from "../../console/api/users/user_sign_ins.ts";
 import { encodeLoginRecord, historyKey, historyKeyAt } from "../../radius/conversation/login_record.ts";
 import type { UserPage } from "../../console/api/users/user_types.ts";
-import { FactorlessUsers } from "../../console/api/overview/factorless_users.ts";
-import { createLog } from "../../platform/log.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
-import {
-  type OpenPeople,
-  openPeople,
-  type PeopleConsole,
-  startPeopleConsole,
-} from "../fakes/console_people.ts";
+import { type OpenPeople, type PeopleConsole, startPeopleConsole } from "../fakes/console_people.ts";
 import { approval } from "../fakes/console_gateway.ts";
-import { createManualClock } from "../upstream/manual_clock.ts";
 
 const API = "/console/api";
 const OVERVIEW = `${API}/overview`;
@@ -180,57 +172,6 @@ Deno.test("the counts are the same on every node, after a lock and a pairing of 
   assertEquals((await apiValue(a.api.overview.$get())).locked?.count, 0);
 });
 
-/** A count over a directory whose reads a test controls. */
-async function openCount(users: number) {
-  const people = await openPeople({});
-  for (let at = 0; at < users; at += 1) await people.put(`user${at}`);
-  const clock = createManualClock();
-  let walks = 0;
-  const directory = {
-    ...people.target.directory,
-    async *all(kind: "user" | "group") {
-      walks += 1;
-      for await (const one of people.target.directory.all(kind)) {
-        clock.advance(10);
-        yield one;
-      }
-    },
-  };
-  const furnished = people.furnish({ console: {}, http: {}, installation: {} } as never).people;
-  if (furnished === undefined) throw new Error("no users");
-  const target = { ...people.target, directory };
-  const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
-  const counter = new FactorlessUsers({
-    people: { ...furnished, targets: { names: ["default"], get: () => target } },
-    clock,
-    log,
-  });
-  return { people, clock, counter, walks: () => walks };
-}
-
-Deno.test("users without a factor are counted again only after a change, and for a twentieth of the time", async () => {
-  const { people, clock, counter, walks } = await openCount(3);
-  try {
-    assertEquals([(await counter.read()).count, walks()], [3, 1]);
-    clock.advance(60_000);
-    assertEquals([(await counter.read()).count, walks()], [3, 1], "nothing changed");
-    await pair(people, "user1");
-    assertEquals([(await counter.read()).count, walks()], [2, 2], "a pairing");
-    await people.put("user3");
-    clock.advance(30);
-    const early = await counter.read();
-    assertEquals([early.count, walks()], [2, 2], "too early: the count took 30 ms");
-    clock.advance(600);
-    const late = await counter.read();
-    assertEquals([late.count, walks(), late.progress], [3, 3, null], "a new user");
-    clock.advance(11 * 60_000);
-    await counter.read();
-    assertEquals(walks(), 4, "the result is too old");
-  } finally {
-    await people[Symbol.asyncDispose]();
-  }
-});
-
 /** Writes finished logins as the gateway does: a history record, and an audit record of the user. */
 async function finish(
   { store }: Pick<PeopleConsole, "store">,
@@ -270,7 +211,7 @@ Deno.test("GET /users/:id/sign-ins shows the latest sign-ins of this user only, 
   const ask = apiCaller(site, await site.signIn("viewer"));
   await site.put("ada");
   const read = () => ask<UserSignIns>(`${API}/users/ada/sign-ins`);
-  assertEquals(await read(), { items: [], lastMs: null, isCut: false });
+  assertEquals(await read(), { items: [], lastMs: null });
   await finish(site, [
     { user: "ada", outcome: "accepted", row: "approved" },
     { user: "ada", outcome: "rejected", row: "first_factor_wrong" },
@@ -280,7 +221,7 @@ Deno.test("GET /users/:id/sign-ins shows the latest sign-ins of this user only, 
     { user: "ada", outcome: "rejected", row: "otp_wrong" },
     { user: "ada", outcome: "rejected", row: "otp_wrong" },
   ]);
-  const { items, lastMs, isCut } = await read();
+  const { items } = await read();
   assertEquals(items.map(({ outcome, reason }) => [outcome, reason?.code]), [
     ["rejected", "passcode_wrong"],
     ["rejected", "passcode_wrong"],
@@ -288,6 +229,11 @@ Deno.test("GET /users/:id/sign-ins shows the latest sign-ins of this user only, 
     ["rejected", "user_locked"],
     ["rejected", "password_wrong"],
   ]);
-  assertEquals([lastMs !== null, isCut], [true, false], "the accepted one is older than the five");
-  assertEquals((await ask<UserSignIns>(`${API}/users/adam/sign-ins`)).items.length, 1);
+  const createdMs = (await site.target.directory.read("user", "ada"))?.createdMs ?? 0;
+  for (const [afterMs, lastMs] of [[-1, null], [5000, createdMs + 5000]] as const) {
+    site.lastSignIns.note({ user: "ada", factor: "totp", updatedMs: createdMs + afterMs });
+    assertEquals((await read()).lastMs, lastMs, `${afterMs} ms after the user was created`);
+  }
+  const adam = await ask<UserSignIns>(`${API}/users/adam/sign-ins`);
+  assertEquals([adam.items.length, adam.lastMs], [1, START_MS + 25_000], "not written by the other node yet");
 });

@@ -11,7 +11,7 @@ import {
   secondsText,
   spanText,
 } from "../../console/web/app/format.ts";
-import { catalogueJson } from "../../console/build/build.ts";
+import { CATALOGUES } from "../../console/build/messages.ts";
 import { createClockModel } from "../../console/web/app/clock_model.ts";
 import { Router } from "../../console/web/app/router.ts";
 import { toReadableName } from "../../console/web/app/login_state_labels.ts";
@@ -31,7 +31,7 @@ Deno.test("the phone page has a message for every refusal of the phone service",
     "expired",
     "unknown_request",
   ];
-  const messages = JSON.parse(catalogueJson("device", "en"));
+  const messages = CATALOGUES.en;
   for (const reason of [...reasons, "already_decided", "wrong_number", "too_many_tries", "no_phone_page"]) {
     assert(`errors.${reason}` in messages, reason);
   }

@@ -1,10 +1,8 @@
-// The API of policies: changes and conflicts, the protection from lockouts, evaluation, and the replay of a day.
+// The API of policies: changes and conflicts, the protection from lockouts, and evaluation.
 
-import { assertEquals, assertMatch } from "@std/assert";
-import type { EvaluationAnswer, PolicyPage, ReplayAnswer } from "../../console/api/policies/policy_types.ts";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import type { EvaluationAnswer, PolicyPage } from "../../console/api/policies/policy_types.ts";
 import type { GroupView } from "../../console/api/groups/group_types.ts";
-import { encodeLoginRecord, historyKey, historyKeyAt } from "../../radius/conversation/login_record.ts";
-import type { ConnectConsole } from "../fakes/console_connect.ts";
 import {
   GUESTS,
   NO_ONE,
@@ -63,6 +61,22 @@ Deno.test("policies: a change that is based on an older list is refused", async 
   );
 });
 
+Deno.test("policies: a refused change names the author and the time of the change before it", async () => {
+  await using desk = await openPolicyConsole();
+  const { policies: [first] } = await desk.add(GUESTS);
+  const stale = { method: "DELETE", json: { version: 0 } };
+  const lastChange = async () => (await desk.refusal(`${POLICIES}/${first?.id}`, stale)).lastChange;
+  const own = await lastChange();
+  assertEquals([own?.actor, own?.isOwn], ["owner", true]);
+  assert(Math.abs(Date.now() - (own?.atMs ?? 0)) < 60_000, String(own?.atMs));
+  const { registry } = desk.site.people.policies;
+  await registry.replace([], { version: 1, audit: [], changed: { by: "grace", atMs: 5000 } });
+  // The other administrator removed the policy, which is a conflict too.
+  assertEquals(await lastChange(), { actor: "grace", atMs: 5000, isOwn: false });
+  await registry.replace([], { version: 2, audit: [] });
+  assertEquals(await lastChange(), undefined, "a list of an earlier version");
+});
+
 Deno.test("policies: a list that is not valid is refused with a sentence", async () => {
   await using desk = await openPolicyConsole();
   const { add, refusal } = desk;
@@ -114,6 +128,18 @@ Deno.test("policies: the view of a group names the policies whose conditions nam
   assertEquals(await policiesOf("staff"), []);
 });
 
+Deno.test("policies: the list has the groups and clients of conditions that do not exist", async () => {
+  await using desk = await openPolicyConsole();
+  const { site, get, add } = desk;
+  await site.people.putGroup("guests");
+  await add(policy("Guests", { groups: ["GUESTS"], clients: ["vpn"] }, { kind: "deny" }));
+  assertEquals((await get()).missing, { groups: [], clients: [] });
+  await add(
+    policy("Others", { exceptGroups: ["Guests", "Contractors"], clients: ["VPN"] }, { kind: "bypass" }),
+  );
+  assertEquals((await get()).missing, { groups: ["Contractors"], clients: ["VPN"] });
+});
+
 Deno.test("policies: an evaluation names the policy, and for each other one the condition that fails", async () => {
   await using desk = await openPolicyConsole("user_manager");
   const { site, call } = desk;
@@ -160,42 +186,4 @@ Deno.test("policies: a bypass challenges at a client whose password is not check
     return effect.kind;
   };
   assertEquals([await ask("vpn"), await ask("wifi")], ["accept", "challenge"]);
-});
-
-async function putLogins({ store }: ConnectConsole, places: readonly (readonly [string, number])[]) {
-  for (const [at, [place, agoMs]] of places.entries()) {
-    const startedMs = Date.now() - agoMs;
-    const login = {
-      ...{ user: "bob", client: "vpn", source: "192.0.2.1", place, factor: null, startedMs },
-      ...{ endedMs: startedMs, outcome: "accepted", refusedFor: null, passwordRight: true, moments: [] },
-    };
-    const key = historyKey(`${historyKeyAt(startedMs)}abcde${at}`);
-    await store.commit({ mutations: [{ type: "set", key, value: encodeLoginRecord(login) }] });
-  }
-}
-
-Deno.test("policies: a replay lists the sign-ins of 24 hours that a draft would change, newest first", async () => {
-  await using desk = await openPolicyConsole();
-  const { site, call, add } = desk;
-  await site.people.put("bob");
-  const HOUR_MS = 3_600_000;
-  await putLogins(site, [
-    ["10.1.2.3", 3 * HOUR_MS],
-    ["203.0.113.9", 2 * HOUR_MS],
-    ["10.1.2.4", HOUR_MS],
-    ["10.1.2.5", 25 * HOUR_MS],
-  ]);
-  const replay = (draft: readonly object[]) =>
-    call<ReplayAnswer>(`${POLICIES}/replay`, { method: "POST", json: { draft } });
-  const answer = await replay([{ ...OFFICE, id: "draft" }]);
-  assertEquals([answer.evaluated, answer.changed, answer.cutAtMs], [3, 2, null]);
-  assertEquals(answer.changes.map(({ place }) => place), ["10.1.2.4", "10.1.2.3"]);
-  assertEquals(answer.changes.map(({ before, after }) => [before.policy, after.policy, after.effect.kind]), [
-    [null, "Office", "accept"],
-    [null, "Office", "accept"],
-  ]);
-  const { policies } = await add(OFFICE);
-  assertEquals((await replay(policies)).changed, 0);
-  assertEquals((await replay(policies.map((one) => ({ ...one, name: "Other name" })))).changed, 0);
-  assertEquals((await replay([])).changed, 2);
 });

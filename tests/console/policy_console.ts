@@ -1,9 +1,11 @@
 // A console with two RADIUS clients for tests of policies, and short forms of policies.
 
+import type { RefusalBody } from "../../console/api/errors.ts";
 import type { PolicyPage } from "../../console/api/policies/policy_types.ts";
 import type { Policy, PolicyConditions, PolicyOutcome } from "../../radius/policy/policy.ts";
 import { apiCaller } from "../fakes/console_caller.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
+import type { PeopleOptions } from "../fakes/console_people.ts";
 
 export const POLICIES = "/console/api/policies";
 const CLIENTS = `[[radius.client]]
@@ -35,15 +37,26 @@ export const PHONES = policy("Phones", { exceptNetworks: ["10.0.0.0/8"] }, {
   requiredFactor: "device",
 });
 
-/** Declare it with `await using`. */
-export async function openPolicyConsole(role: "owner" | "user_manager" = "owner") {
-  const site = await startConnectConsole({ toml: CLIENTS });
+export interface PolicyRefusal extends Pick<RefusalBody["error"], "lastChange"> {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** @param options.more further settings. Declare it with `await using`. */
+export async function openPolicyConsole(
+  role: "owner" | "user_manager" = "owner",
+  { more = "", wrap }: { more?: string; wrap?: PeopleOptions["wrap"] } = {},
+) {
+  const site = await startConnectConsole({ toml: CLIENTS + more, wrap });
   const cookie = await site.signIn(role);
   const call = apiCaller(site, cookie);
   /** The refusal of a call; its code is "" if the call was not refused. */
-  const refusal = async (path: string, options: { method: string; json: unknown }) => {
+  const refusal = async (
+    path: string,
+    options: { method: string; json: unknown },
+  ): Promise<PolicyRefusal> => {
     const response = await site.call(path, { ...options, cookie });
-    const { error } = await response.json() as { error?: { code: string; message: string } };
+    const { error } = await response.json() as { error?: PolicyRefusal };
     return error ?? { code: "", message: "" };
   };
   const get = () => call<PolicyPage>(POLICIES);

@@ -18,13 +18,38 @@ const LOCKOUTS: Readonly<
     readonly [
       PolicyDraftContent,
       code: string,
-      administrator?: { hasPhone?: boolean; phoneNumbers?: object[] },
+      administrator?: { hasPhone?: boolean; hasCodes?: boolean; phoneNumbers?: object[] },
     ]
   >
 > = {
   "deny all": [NO_ONE, "policies_lock_out_users"],
   "deny all of one client": [policy("c", { clients: ["vpn"] }, { kind: "deny" }), ""],
-  "deny from one network": [policy("n", { networks: ["0.0.0.0/0"] }, { kind: "deny" }), ""],
+  "deny from one network": [policy("n", { networks: ["10.0.0.0/8"] }, { kind: "deny" }), ""],
+  "deny from every network": [
+    policy("n", { networks: ["0.0.0.0/0", "::/0"] }, { kind: "deny" }),
+    "policies_lock_out_users",
+  ],
+  "deny at all times": [
+    policy("t", {
+      times: [
+        { days: ["mon", "tue", "wed", "thu", "fri"], from: "00:00", to: "24:00", zone: "UTC" },
+        { days: ["sat", "sun"], from: "08:00", to: "08:00", zone: "UTC" },
+        { days: ["sat"], from: "00:00", to: "08:00", zone: "UTC" },
+      ],
+    }, { kind: "deny" }),
+    "policies_lock_out_users",
+  ],
+  "deny at all times but an hour": [
+    policy("t", {
+      times: [{
+        days: ["mon", "tue", "wed", "thu", "fri", "sat", "sun"],
+        from: "08:00",
+        to: "07:00",
+        zone: "UTC",
+      }],
+    }, { kind: "deny" }),
+    "",
+  ],
   "deny at some times": [
     policy("t", { times: [{ days: ["mon"], from: "08:00", to: "09:00", zone: "UTC" }] }, { kind: "deny" }),
     "",
@@ -38,6 +63,16 @@ const LOCKOUTS: Readonly<
   "require an app that no user has": [
     policy("r", {}, { kind: "challenge", requiredFactor: "totp" }),
     "policies_lock_out_users",
+  ],
+  "require an app, and a recovery code does not replace it": [
+    policy("r", {}, { kind: "challenge", requiredFactor: "totp" }),
+    "policies_lock_out_users",
+    { hasCodes: true },
+  ],
+  "allow recovery codes": [
+    policy("r", {}, { kind: "challenge", factors: ["totp", "recovery"] }),
+    "",
+    { hasCodes: true },
   ],
   "require a phone that users can pair": [
     policy("p", {}, { kind: "challenge", requiredFactor: "device" }),
@@ -65,9 +100,14 @@ for (const [title, [content, code, administrator = {}]] of Object.entries(LOCKOU
     await using desk = await openPolicyConsole();
     const { site, add, get, refusal } = desk;
     await site.people.put("bob");
-    const { hasPhone = false, ...attributes } = administrator;
+    const { hasPhone = false, hasCodes = false, ...attributes } = administrator;
     await site.people.put("owner", attributes);
     if (hasPhone) await site.people.pairings.addDevice({ id: "p1", userName: "owner", totpLength: 0 });
+    if (hasCodes) {
+      const codes = site.people.recoveryCodes.create("owner");
+      const done = await site.store.commit({ checks: codes.checks, mutations: codes.mutations });
+      if (done.ok) codes.adopt(done.versionstamp);
+    }
     const json = { version: 0, policy: content };
     assertEquals((await refusal(POLICIES, { method: "POST", json })).code, code);
     if (code === "") return;

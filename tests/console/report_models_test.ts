@@ -1,13 +1,17 @@
 // The models of the Reports page: the selection of bars, the axis of counts, the range of the address, and links into the history.
 
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import {
   type BarSelection,
   countTicks,
+  joinedSize,
   joinSteps,
   moveSelection,
   selectedBars,
+  valueRange,
+  valueRuns,
 } from "../../console/web/pages/reports/bar_selection.ts";
+import { layOutSteps, timeLabels } from "../../console/web/pages/reports/step_layout.ts";
 import { historyHref, reportQuery } from "../../console/web/pages/reports/report_range.ts";
 
 /** Presses keys in a chart of 12 bars; `S-` means with Shift. Returns the first and last selected bar. */
@@ -42,10 +46,37 @@ Deno.test("moveSelection() moves by bar, by ten, and to both ends, and grows wit
 });
 
 Deno.test("joinSteps() keeps the sum, with at most so many bars", () => {
-  assertEquals(joinSteps([1, 2, 3, 4, 5], 5), [1, 2, 3, 4, 5]);
-  assertEquals(joinSteps([1, 2, 3, 4, 5], 3), [3, 7, 5]);
-  assertEquals(joinSteps([1, 2, 3, 4, 5], 1), [15]);
-  assertEquals(joinSteps([], 4), []);
+  const join = (values: number[], most: number) => joinSteps(values, joinedSize(values.length, most));
+  assertEquals(join([1, 2, 3, 4, 5], 5), [1, 2, 3, 4, 5]);
+  assertEquals(join([1, 2, 3, 4, 5], 3), [3, 7, 5]);
+  assertEquals(join([1, 2, 3, 4, 5], 1), [15]);
+  assertEquals(join([1, 2, 3, 4, 5], 0), [15]);
+  assertEquals(join([], 4), []);
+});
+
+Deno.test("valueRange() has the smallest and the largest value of the selected bars", () => {
+  const values = [400, null, 900, 200, null, null, 700];
+  const rows = [
+    [{ cursor: 0, anchor: 0 }, 1, { low: 400, high: 400 }],
+    [{ cursor: 1, anchor: 1 }, 1, null],
+    [{ cursor: 0, anchor: 3 }, 1, { low: 200, high: 900 }],
+    [{ cursor: 1, anchor: 1 }, 2, { low: 200, high: 900 }],
+    [{ cursor: 2, anchor: 2 }, 2, null],
+    [{ cursor: 3, anchor: 3 }, 2, { low: 700, high: 700 }],
+  ] as const;
+  for (const [selection, size, expected] of rows) {
+    assertEquals([selection, valueRange(values, selection, size)], [selection, expected]);
+  }
+});
+
+Deno.test("valueRuns() ends a line at each gap", () => {
+  const rows = [
+    [[], []],
+    [[null, null], []],
+    [[1, 2, 3], [{ start: 0, run: [1, 2, 3] }]],
+    [[null, 1, null, 2, 0, null], [{ start: 1, run: [1] }, { start: 3, run: [2, 0] }]],
+  ] as const;
+  for (const [values, expected] of rows) assertEquals(valueRuns(values), expected as never);
 });
 
 Deno.test("countTicks() has whole numbers, few marks, and reaches the largest count", () => {
@@ -58,6 +89,24 @@ Deno.test("countTicks() has whole numbers, few marks, and reaches the largest co
   for (let largest = 1; largest < 100_000; largest = Math.ceil(largest * 1.07)) {
     const ticks = countTicks(largest);
     assertEquals([ticks.length <= 6, (ticks.at(-1) ?? 0) >= largest], [true, true], `${largest}: ${ticks}`);
+  }
+});
+
+Deno.test("timeLabels() marks round local times, far enough apart, and midnight by its date", () => {
+  const at = (day: number, hour: number, minute = 0) => new Date(2026, 10, day, hour, minute).getTime();
+  const rows = [
+    // 48 + 6 px are beside the plot.
+    [at(20, 9, 3), at(20, 10, 3), 654, ["09:10", "09:20", "09:30", "09:40", "09:50", "10:00"]],
+    [at(20, 17), at(21, 17), 294, ["Nov 21", "12:00"]],
+    [at(16, 17), at(23, 17), 754, [17, 18, 19, 20, 21, 22, 23].map((day) => `Nov ${day}`)],
+    [at(16, 17), at(23, 17), 320, ["Nov 18", "Nov 20", "Nov 22"]],
+  ] as const;
+  for (const [fromMs, toMs, widthPx, expected] of rows) {
+    const layout = layOutSteps({ atMs: [fromMs], stepMs: toMs - fromMs }, widthPx);
+    const labels = timeLabels(layout);
+    assertEquals(labels.map(({ text }) => text), [...expected]);
+    const gaps = labels.slice(1).map(({ xPx }, index) => xPx - (labels[index]?.xPx ?? 0));
+    assert(Math.min(...gaps) >= 72, `${gaps}`);
   }
 });
 

@@ -212,7 +212,7 @@ Deno.test("GET /history finds the sign-ins of a row, with country and network, a
   const cookie = await api.site.signIn("viewer");
   const csv = await api.site.call(`${API}/history/export?${HOUR}&reason=user_locked`, { cookie });
   const [head = "", line = ""] = (await csv.text()).split("\r\n");
-  assert(head.endsWith(",country,asn") && line.endsWith(",DE,64500"), line);
+  assert(head.endsWith(",country,asn,policy") && line.endsWith(",DE,64500,"), line);
 });
 
 Deno.test("GET /reports/export writes each report as CSV and JSON, and escapes cells that a spreadsheet would calculate", async () => {
@@ -243,6 +243,11 @@ Deno.test("GET /reports/export writes each report as CSV and JSON, and escapes c
   assertEquals((await read("addresses"))[1]?.startsWith(`${GERMAN},4,1,2,`), true);
   assertEquals((await read("countries"))[1]?.startsWith("DE,4,1,2,"), true);
   assertEquals((await read("networks"))[1]?.startsWith("AS64500,Example Net,4,1,2,"), true);
+  const enrolled = await read("enrolled_factors");
+  assertEquals(enrolled.map((line) => line.split(",").slice(0, 4).join()), [
+    "factor,users,not_used_for_90_days,never_used",
+    ...["device,0,0,0", "sms,2,1,1", "voice,0,0,0", "totp,0,0,0"],
+  ]);
   const without = await read("users_without_factor");
   assertEquals(without.map((line) => line.split(",")[0]), ["user", "alan"]);
   assertEquals(await read("inactive_users", "days=30"), ["user,display_name,created,last_sign_in"]);

@@ -12,12 +12,13 @@ import {
   isUsed,
   NO_DRAFT,
   readDraft,
-  sentenceText,
   settingHelp,
-  settingName,
   settingValueText,
   shownDraft,
 } from "../../console/web/pages/settings/setting_form.ts";
+import { settingName } from "../../console/web/pages/settings/setting_labels.ts";
+import { namesFor } from "../../console/web/pages/settings/setting_names.ts";
+import { sentenceText } from "../../console/web/pages/settings/setting_problems.ts";
 import { settingHref, topicOf } from "../../console/web/pages/settings/setting_topics.ts";
 import { type ControlRow, settingOf } from "../fakes/setting_rows.ts";
 
@@ -210,7 +211,8 @@ const SENTENCES = {
 };
 
 for (const [problem, text] of Object.entries(SENTENCES)) {
-  Deno.test(`sentenceText() of "${problem}" is "${text}"`, () => assertEquals(sentenceText(problem), text));
+  Deno.test(`sentenceText() of "${problem}" is "${text}"`, () =>
+    assertEquals(sentenceText({ problem }), text));
 }
 
 /** The address, and its topic. */
@@ -231,4 +233,41 @@ for (const [segment, hash, topic] of ADDRESSES) {
 Deno.test("settingHref() links to a setting, also of a topic that only the server knows", () => {
   assertEquals(settingHref({ topic: "limits", key: "a.b" }), "/settings/limits#a.b");
   assertEquals(settingHref({ topic: "newer", key: "a.b" }), "/settings/system#a.b");
+});
+
+const NAMED: ControlRow = {
+  control: { kind: "text", names: "directories" },
+  preset: "default",
+  value: "default",
+};
+const CONNECTOR: ControlRow = { control: { kind: "text", names: "ldap_connectors" }, preset: "", value: "" };
+const DIRECTORIES = [{ name: "default", ldap: [] }, { name: "corp", ldap: ["ad", "ldap"] }];
+
+Deno.test("namesFor() has the directories, and the LDAP connectors of the directory that the form has", () => {
+  const login = settingOf("radius.directory", NAMED);
+  const settings = [login];
+  const of = (setting: typeof login, chosen: string) =>
+    namesFor(setting, {
+      settings,
+      directories: DIRECTORIES,
+      draft: editDraft(NO_DRAFT, { setting: login, value: chosen }),
+    });
+  assertEquals(of(login, "corp"), ["default", "corp"]);
+  const connector = settingOf("radius.first_factor_backend", CONNECTOR);
+  assertEquals([of(connector, "default"), of(connector, "corp"), of(connector, "gone")], [
+    [],
+    ["ad", "ldap"],
+    [],
+  ]);
+  assertEquals(of(settingOf("a.b", TEXT), "corp"), null);
+});
+
+Deno.test("a name in a pick list is the value in effect, and a saved name that is not used can be removed", () => {
+  assertEquals(shownDraft(settingOf("a.b", NAMED), NO_DRAFT), "default");
+  const cause = { key: "a.b", problem: "it is gone" };
+  const unused = settingOf("a.b", { ...NAMED, cause });
+  const draft = editDraft(NO_DRAFT, { setting: unused, value: null });
+  assertEquals(isEdited(unused, draft), true);
+  assertEquals(changesOfDraft([unused], draft).changes, { "a.b": null });
+  assertEquals(editDraft(NO_DRAFT, { setting: settingOf("a.b", NAMED), value: null }).size, 0);
 });

@@ -121,7 +121,7 @@ Deno.test("SettingsModel names the first value that the server refuses, in the c
   assertEquals(await model.startReview(), null);
   server.faults.push({ key: "a.one", problem: "it must be less" });
   assertEquals(await model.save(), { kind: "faults", first: "a.one" });
-  assertEquals([...model.problems.value], [["a.one", "it must be less"]]);
+  assertEquals([...model.problems.value], [["a.one", "It must be less."]]);
   assertEquals([model.review.value, model.edited.value.length], [null, 1]);
   assertEquals(await model.startReview(), "a.one");
 });

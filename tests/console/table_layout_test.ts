@@ -16,8 +16,13 @@ const USERS: readonly ColumnWidth[] = [
   { width: "52px", isPinned: true },
 ];
 
-const at = (widthPx: number, columns = USERS, needsPx: readonly number[] = []) =>
-  layOutColumns(columns, { widthPx, needsPx });
+/** The longest content of each column; the usual one, if it is different. */
+type Need = number | readonly [longestPx: number, usualPx: number];
+const at = (widthPx: number, columns = USERS, needs: readonly Need[] = []) =>
+  layOutColumns(columns, {
+    widthPx,
+    needs: needs.map((need) => typeof need === "number" ? [need, need] : need),
+  });
 
 Deno.test("layOutColumns() never makes a name narrower than 140 px, from a tablet to a wide screen", () => {
   for (let widthPx = 220; widthPx < 2000; widthPx += 7) {
@@ -51,9 +56,19 @@ Deno.test("layOutColumns() gives long contents the room before it distributes th
   // Not enough room: both get the same part of what they need.
   assertEquals(at(580, columns, [340, 340]).widthsPx, [140 + 100, 140 + 100, 100]);
   const mixed: readonly ColumnWidth[] = [{}, { priority: 3 }, { width: "100px" }];
-  assertEquals(at(580, mixed, [300, 340]).widthsPx, [140 + 160, 140 + 40, 100]);
+  // One long name does not cut the usual contents of the other columns.
+  assertEquals(at(580, mixed, [[480, 200], 240]).widthsPx, [200 + 40, 240, 100]);
+  assertEquals(at(580, mixed, [[480, 200], [240, 150]]).widthsPx, [200 + 130, 150, 100]);
   // A column of low priority leaves what its contents do not need.
   assertEquals(at(400, mixed, [200, 60]).widthsPx, [140 + 60 + 5, 90 + 5, 100]);
+});
+
+Deno.test("layOutColumns() hides a column before more important ones cut their usual contents", () => {
+  const columns: readonly ColumnWidth[] = [{}, { priority: 2 }, { priority: 3 }];
+  assertEquals(at(500, columns, [200, 150, 150]).shown, [0, 1, 2]);
+  assertEquals(at(480, columns, [200, 150, 150]).shown, [0, 1], "the third one has no room for its contents");
+  assertEquals(at(330, columns, [200, 150, 150]).shown, [0], "the name has the room that it needs");
+  assertEquals(at(345, columns, [[400, 200], 150, 150]).shown, [0, 1], "one long name hides nothing");
 });
 
 Deno.test("layOutColumns() distributes the remaining width by the percentages", () => {

@@ -97,6 +97,20 @@ Deno.test("a connector's password is sealed, never shown, and not sent to a new 
   assertEquals(test.status, 422);
 });
 
+Deno.test("a connector's password is not sent in plain text after StartTLS is turned off", async () => {
+  await using site = await openComposition();
+  const secure = { ...LDAP, start_tls: true };
+  assertEquals((await put(site, "corp", { backends: { ldap: secure } })).status, 200);
+  const { bind_password: _, ...open } = secure;
+  assertEquals((await put(site, "corp", { backends: { ldap: { ...open, timeout_ms: 900 } } })).status, 200);
+  for (const start_tls of [false, undefined]) {
+    const plain = await put(site, "corp", { backends: { ldap: { ...open, start_tls } } });
+    assertEquals([plain.status, plain.problem], [422, ["targets.corp.backends.ldap.bind_password"]]);
+  }
+  const repeated = await put(site, "corp", { backends: { ldap: { ...secure, start_tls: false } } });
+  assertEquals(repeated.status, 200);
+});
+
 const FAULTS: readonly { what: string; name?: string; table: unknown; keys: readonly string[] }[] = [
   { what: "a name with a space", name: "a%20b", table: {}, keys: ['targets."a b"'] },
   { what: "a directory of the file", name: "fixed", table: {}, keys: ["targets.fixed"] },

@@ -112,7 +112,7 @@ browserTest("/audit and the pages of its objects link to each other", async ({ p
   await page.getByRole("link", { name: "Open user:ada" }).first().click();
   await page.getByRole("heading", { name: "ada", level: 1 }).waitFor();
   await page.getByRole("button", { name: "More ada" }).click();
-  await page.getByRole("link", { name: "Audit log of ada" }).click();
+  await page.getByRole("menuitem", { name: "Audit log" }).click();
   await page.getByRole("heading", { name: "Audit log", level: 1 }).waitFor();
   await page.waitForURL((url) => url.searchParams.get("object") === "user:ada");
   await page.getByRole("button", { name: "User created" }).waitFor();

@@ -45,7 +45,7 @@ test("conflict: a user's dialog names the other administrator and the time", asy
   await changeTitle(site, "owner", "new");
   await review(page);
   await alertOf(page).getByText(new RegExp(`^owner changed this on ${TIME}\\.$`)).waitFor();
-  await alertOf(page).getByText("Changed fields: Title.").waitFor();
+  await alertOf(page).getByText("Changed fields: Job title.").waitFor();
   assertEquals(await findAccessibilityProblems(page), []);
 });
 
@@ -71,7 +71,7 @@ test("conflict: a user's dialog names no other administrator after a change of m
     actor: { name: "scim:hr", source: "192.0.2.7" },
   });
   await review(page);
-  await alertOf(page).getByText("This user was changed while you were editing.").waitFor();
+  await alertOf(page).getByText("ada was changed while you were editing.").waitFor();
   await alertOf(page).getByText("Changed fields: Groups.").waitFor();
 });
 

@@ -50,7 +50,7 @@ browserTest("health: shows that a directory server stopped and recovered", async
     const test = row.getByRole("button", { name: "Test default / ldap" });
     await test.click();
     await row.getByText("OK").waitFor();
-    await page.getByText("2 warnings.").waitFor();
+    await page.getByText("3 warnings.").waitFor();
     await slapd.stop();
     await test.click();
     await row.getByText("Failing").waitFor();
@@ -194,7 +194,7 @@ async function createUser(page: Page, name: string): Promise<void> {
 }
 
 async function review(page: Page, title: string) {
-  await page.getByRole("link", { name: "Profile" }).click();
+  await page.getByRole("link", { name: "Profile", exact: true }).click();
   await page.getByLabel("Title").fill(title);
   await page.getByRole("button", { name: "Review changes" }).click();
   return page.getByRole("dialog");
@@ -212,7 +212,7 @@ browserTest(
       await slapd.stop();
       await dialog.getByRole("button", { name: "Save" }).click();
       const alert = dialog.getByRole("alert");
-      await alert.getByText(/Not saved\. The backend "ldap" cannot be reached/).waitFor();
+      await alert.getByText(/Not saved\. The connector "ldap" cannot be reached/).waitFor();
       for (const backend of ["local", "ldap"]) await alert.getByText(`${backend}: not attempted`).waitFor();
       await assertHolds(page);
       await dialog.getByRole("checkbox", { name: /^ldap/ }).uncheck();

@@ -58,6 +58,8 @@ test("a session that ends during work opens the sign-in dialog, and the action c
   site.secondFactorAdmin.wait(waiting("r1"));
   await open("/live?approvals=open", "Sign-in log", { role: "operator" });
   await page.getByRole("searchbox").fill("kept");
+  // The list of approvals is loaded before the session ends.
+  await page.getByRole("button", { name: "Deny the sign-in of ada" }).waitFor();
   await endSession(page);
   await page.getByRole("button", { name: "Deny the sign-in of ada" }).click();
   const dialog = page.getByRole("dialog");
@@ -73,6 +75,7 @@ test("a session that ends during work opens the sign-in dialog, and the action c
 test("a dialog that opens while the sign-in dialog closes stays open", async ({ page, site, open }) => {
   site.secondFactorAdmin.wait(waiting("r1"));
   await open("/live?approvals=open", "Sign-in log", { role: "operator" });
+  await page.getByRole("button", { name: "Deny the sign-in of ada" }).waitFor();
   await endSession(page);
   await page.getByRole("button", { name: "Deny the sign-in of ada" }).click();
   const dialog = page.getByRole("dialog", { name: "Sign in again" });

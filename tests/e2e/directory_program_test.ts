@@ -62,6 +62,25 @@ async function addConnector(page: Page, slapd: Slapd): Promise<void> {
   await page.getByText("ldap was saved. It is in effect now.").waitFor();
 }
 
+/** The connector of the other directory is marked, and so is the reason why it cannot be saved. */
+async function chooseDirectoryWithoutConnector(page: Page): Promise<void> {
+  const connector = page.getByLabel("LDAP connector");
+  assertEquals(await connector.locator("option").allTextContents(), ["None", "ldap"]);
+  await page.getByRole("link", { name: "Sign-in", exact: true }).click();
+  const directory = page.getByLabel("Directory for sign-ins");
+  assertEquals(await directory.locator("option").allTextContents(), ["default (default)", "corp"]);
+  await directory.selectOption("default");
+  await page.getByRole("link", { name: "RADIUS", exact: true }).click();
+  assertEquals(await connector.locator("option").allTextContents(), [
+    "None",
+    "ldap (no longer exists)",
+  ]);
+  await page.getByRole("button", { name: "Review and save" }).click();
+  await page.getByText('There is no LDAP connector "ldap", and the directory default has none.').waitFor();
+  await page.getByRole("button", { name: "Discard" }).click();
+  assertEquals(await connector.inputValue(), "ldap");
+}
+
 /** Changes the order, the mapping and the settings of the directory; removes its connector and the directory. */
 async function changeAndRemove(page: Page, program: ConsoleProgram): Promise<void> {
   await page.goto(`${program.origin}/targets/corp`);
@@ -119,16 +138,17 @@ browserTest(
       await page.getByText(/2 created/).waitFor();
 
       await page.goto(`${program.origin}/settings/sign_in`);
-      await page.getByLabel("Directory for sign-ins").fill("corp");
+      await page.getByLabel("Directory for sign-ins").selectOption("corp");
       await page.getByRole("link", { name: "RADIUS", exact: true }).click();
       await page.getByLabel("First factor").selectOption("ldap");
-      await page.getByLabel("LDAP connector").fill("ldap");
+      await page.getByLabel("LDAP connector").selectOption("ldap");
       await page.getByRole("button", { name: "Review and save" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Save 3 changes" }).click();
       await page.getByText("3 settings saved.").waitFor();
       assertEquals(await replyTo(program, "ada", "wrong"), REJECT);
       assertEquals(await replyTo(program, "ada", "pw-of-ada"), CHALLENGE);
 
+      await chooseDirectoryWithoutConnector(page);
       await changeAndRemove(page, program);
     } finally {
       await slapd.dispose();

@@ -35,7 +35,7 @@ const FORMS: Readonly<Record<string, FormRow>> = {
   "a user is changed": {
     page: "user, profile",
     open: [],
-    typed: { "Title": "Analyst", "Department": "Engines" },
+    typed: { "Job title": "Analyst", "Department": "Engines" },
     before: [["button", "Review changes"]],
     press: "Save",
     done: "ada was changed.",
@@ -49,7 +49,7 @@ const FORMS: Readonly<Record<string, FormRow>> = {
   },
   "a password is set": {
     page: "user",
-    open: [["button", /^More .+/], ["button", "Set password"]],
+    open: [["button", /^More .+/], ["menuitem", "Set password"]],
     typed: { "New password": "another long password" },
     press: "Set password",
     done: "The password of ada was changed.",

@@ -1,6 +1,6 @@
 // The frame in a browser: routes, the palette, keys, languages, looks, and pages that fail to load.
 
-import { filesOfLazyPage } from "../../console/assets.ts";
+import { scriptsOfPage } from "../../console/assets.ts";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { startConsole } from "../fakes/console_app.ts";
@@ -76,7 +76,7 @@ test("another language applies at once and is stored", async ({ page, open }) =>
 });
 
 test("a page whose files do not load shows a message, and works after a reload", async ({ page, complaints, site }) => {
-  const [chunk = ""] = filesOfLazyPage(dist.manifest, "live");
+  const [chunk = ""] = scriptsOfPage(dist.manifest, "live");
   await page.route(`**/assets/${chunk}`, (route) => route.abort());
   const [name = "", value = ""] = (await site.signIn("viewer")).split("=");
   await page.context().addCookies([{ name, value, url: site.origin }]);

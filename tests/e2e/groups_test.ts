@@ -119,6 +119,25 @@ test("devices: all are listed, filtered and revoked", async ({ page, site, open 
   assertEquals(site.pairings.of("ada"), []);
 });
 
+test("devices: several are selected, counted, named and revoked together", async ({ page, site, open }) => {
+  for (const name of ["ada", "bob", "eve"]) {
+    await site.pairings.addDevice({ id: `phone-${name}`, userName: name, totpLength: 6 });
+  }
+  await open("/devices", "Authenticators");
+  for (const name of ["ada", "eve"]) {
+    await page.getByRole("checkbox", { name: new RegExp(` ${name}$`) }).click();
+  }
+  await page.getByRole("region", { name: "2 selected" }).getByRole("button", { name: "Revoke" }).click();
+  const dialog = page.getByRole("dialog", { name: "Revoke 2 authenticators?" });
+  await dialog.getByText("ada, Phone").waitFor();
+  await assertHolds(page);
+  await dialog.getByRole("button", { name: "Revoke" }).click();
+  await page.getByText("2 authenticators were revoked.").waitFor();
+  await page.getByRole("link", { name: "eve" }).waitFor({ state: "detached" });
+  assertEquals(["ada", "bob", "eve"].map((name) => site.pairings.of(name).length), [0, 1, 0]);
+  assertEquals(await page.getByRole("region", { name: "selected" }).count(), 0);
+});
+
 browserTest("devices and users: removing a factor requires a recent factor first", async ({ page }) => {
   const now = createManualClock(Date.now());
   await using site = await startPeopleConsole({ dist, clock: now });

@@ -26,7 +26,7 @@ browserTest(
     assertEquals(await row.getByText(hostile).count(), 2);
     assertEquals(await truth.getByText("Differs").count(), 0);
     assertEquals(await findAccessibilityProblems(page), []);
-    await page.getByRole("link", { name: "Profile" }).click();
+    await page.getByRole("link", { name: "Profile", exact: true }).click();
     await page.getByText("Read-only: the connectors manage this value.").first().waitFor();
     assertEquals(await page.getByRole("textbox", { name: "Title" }).count(), 0);
     assertEquals(await page.getByRole("button", { name: "Add email address" }).count(), 0);
@@ -46,7 +46,7 @@ browserTest(
     await page.getByLabel("Title").fill("Countess");
     await page.getByRole("button", { name: "Review changes" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByRole("row", { name: /^Title/ }).getByText("read-only at ldap-a").waitFor();
+    await dialog.getByRole("row", { name: /^Job title/ }).getByText("read-only at ldap-a").waitFor();
     await dialog.getByRole("button", { name: "Save" }).click();
     await page.getByText("ada was changed.").waitFor();
     const titles = ["ldap-a", "ldap-b"].map((name) =>

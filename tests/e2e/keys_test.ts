@@ -7,8 +7,9 @@ import { openableRoutes, PAGE_ROUTES } from "../../console/web/app/routes.ts";
 import { FULL_OTHER, FULL_SPARE, type FullConsole, startFullConsole } from "../fakes/console_full.ts";
 import { listensFor } from "./key_rows.ts";
 import { rowOf } from "./pages/page_rows.ts";
-import { openPage } from "./pages/page_walk.ts";
+import { openPage, pageOpener } from "./pages/page_walk.ts";
 import { consoleTests } from "./console_tests.ts";
+import { runUserAction } from "./user_menu.ts";
 
 const test = consoleTests(startFullConsole, { role: "owner" });
 
@@ -63,6 +64,34 @@ const KEYS: Readonly<Record<string, KeyRow>> = {
   "k": { on: "users", keys: ["j", "j", "j", "k"], does: (page) => focused(page, FULL_OTHER) },
   "x": { on: "users", keys: ["j", "x"], does: chosen(1) },
   "Shift x": { on: "users", keys: ["j", "x", "j", "j", "Shift+X"], does: chosen(3) },
+  "a": {
+    on: "users",
+    after: ["j", "x"],
+    keys: ["a"],
+    does: (page) => page.locator(".selection-bar button:focus").waitFor(),
+  },
+  "a on Live": {
+    on: "live",
+    keys: ["a"],
+    does: (page) => page.locator(".drawer-button[aria-expanded=true]:focus").waitFor(),
+  },
+  "z": {
+    on: "user",
+    keys: [],
+    does: async (page, site) => {
+      await page.goto(`${site.origin}/users/${FULL_SPARE}`);
+      await runUserAction(page, "Deactivate");
+      await page.getByRole("button", { name: "Undo" }).waitFor();
+      await page.keyboard.press("z");
+      await page.getByText(`${FULL_SPARE} can sign in again.`).first().waitFor();
+    },
+  },
+  "ArrowDown": {
+    on: "users",
+    after: ["/"],
+    keys: ["ArrowDown"],
+    does: (page) => page.locator("a.row-link:focus").waitFor(),
+  },
   "Enter": { on: "users", keys: ["j", "j", "j", "Enter"], does: (page) => heading(page, FULL_SPARE) },
   "e": { on: "user", keys: ["e"], does: (page) => page.locator("#user-profile input:focus").waitFor() },
   "Escape": { on: "user", keys: ["Escape"], does: (page) => heading(page, "Users") },
@@ -115,7 +144,7 @@ const KEYS: Readonly<Record<string, KeyRow>> = {
 };
 
 /** All single keys with a listener. */
-const EVERY_KEY = [..."?/jkxXenirdt. ", ..."cugl"];
+const EVERY_KEY = [..."?/jkxXenirdtza. ", ..."cugl"];
 
 /** The state that keys could change. */
 const standing = (page: Page) =>
@@ -128,11 +157,16 @@ const standing = (page: Page) =>
   }));
 
 test("keys: each has the effect that the help describes", async ({ page, site, step }) => {
-  for (const [name, { on, keys, does }] of Object.entries(KEYS)) {
+  let openRow = pageOpener(page, { site });
+  for (const [name, { on, after = [], keys, does }] of Object.entries(KEYS)) {
+    // A key that only opens a page leaves nothing behind.
+    if (!name.startsWith("g ")) openRow = pageOpener(page, { site });
     await step(`${name} on ${on}`, async () => {
-      await openPage(page, { site, row: rowOf(on) });
-      await listensFor(page, keys);
-      for (const key of keys) await page.keyboard.press(key);
+      await openRow(rowOf(on));
+      for (const pressed of [after, keys]) {
+        await listensFor(page, pressed);
+        for (const key of pressed) await page.keyboard.press(key);
+      }
       await does(page, site);
     });
   }

@@ -65,7 +65,8 @@ fullTest(
           const frame = page.locator(".table-frame").first();
           assertEquals(await frame.evaluate((one) => one.scrollWidth > one.clientWidth + 1), false, at);
           const { widthPx, cut } = await measureNames(page, name);
-          assert(widthPx >= MIN_NAME_PX, `${at}: ${name} is ${widthPx} px wide`);
+          // A column of short names leaves its room to the others.
+          assert(widthPx >= MIN_NAME_PX || cut.length === 0, `${at}: ${name} is ${widthPx} px wide`);
           // On a card and on a wide screen, there is room for the whole name.
           if (width < 760 || width >= 1920) assertEquals(cut, [], at);
         }

@@ -2,6 +2,7 @@
 // The policy of the page forbids a script tag, so the source of axe is evaluated.
 
 import { assertEquals } from "@std/assert";
+import en from "../../console/web/i18n/en.json" with { type: "json" };
 import axe from "../packages/axe.ts";
 import type { Page } from "../packages/playwright.ts";
 
@@ -161,9 +162,29 @@ async function findOverflow(page: Page): Promise<string[]> {
   return await scrollsSideways(page) ? [...squeezed, "scrolls sideways"] : squeezed;
 }
 
+const KEY = /\b[a-z]+\.\w+/g;
+
+/** Keys that the page shows because it did not load their messages. */
+export async function findMessageKeys(page: Page): Promise<string[]> {
+  const texts = await page.evaluate(() => [
+    document.title,
+    document.body.innerText,
+    ...[...document.querySelectorAll("*")].flatMap((one) =>
+      ["aria-label", "title", "placeholder"].map((name) => one.getAttribute(name) ?? "")
+    ),
+  ]);
+  return [...new Set(texts.join(" ").match(KEY))].filter((key) => key in en).map((key) =>
+    `shows a key: ${key}`
+  );
+}
+
 /** All problems of the page in its present size and scheme. */
 export async function findPageProblems(page: Page, { within = "html" } = {}): Promise<string[]> {
-  return [...await findAccessibilityProblems(page, { within }), ...await findOverflow(page)];
+  return [
+    ...await findAccessibilityProblems(page, { within }),
+    ...await findOverflow(page),
+    ...await findMessageKeys(page),
+  ];
 }
 
 /** Asserts that the page has no problem in light colors, and no color problem in dark ones. */

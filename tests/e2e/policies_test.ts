@@ -1,12 +1,13 @@
 // The page of policies in a browser: the editor, the order, what would happen, the replay, and the protection from lockouts.
 
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import type { Page } from "../packages/playwright.ts";
 import { encodeLoginRecord, historyKey, historyKeyAt } from "../../radius/conversation/login_record.ts";
 import type { Policy } from "../../radius/policy/policy.ts";
 import { type ConnectConsole, startConnectConsole } from "../fakes/console_connect.ts";
 import { consoleTests } from "./console_tests.ts";
 import { assertHolds } from "./page_checks.ts";
+import { runUserAction } from "./user_menu.ts";
 
 const TOML = `[[radius.client]]
 name = "vpn"
@@ -26,15 +27,19 @@ const policy = (id: string, more: Partial<Policy> = {}): Policy => ({
   ...more,
 });
 
-async function store({ people }: ConnectConsole, policies: readonly Policy[]): Promise<void> {
+async function store({ people }: ConnectConsole, policies: readonly Policy[], by = "grace"): Promise<void> {
   const { registry } = people.policies;
-  const done = await registry.replace(policies, { version: registry.list.version, audit: [] });
+  const changed = { by, atMs: Date.now() };
+  const done = await registry.replace(policies, { version: registry.list.version, audit: [], changed });
   if (!done.ok) throw new Error(JSON.stringify(done));
 }
 
 const stored = ({ people }: ConnectConsole) => people.policies.registry.list.policies;
 
-async function putLogin({ store }: ConnectConsole, login: { user: string; place: string }): Promise<void> {
+async function putLogin(
+  { store }: ConnectConsole,
+  login: { user: string; place: string; policy?: string },
+): Promise<void> {
   const startedMs = Date.now() - 3_600_000;
   const record = {
     ...{ client: "vpn", source: "192.0.2.1", factor: null, startedMs, endedMs: startedMs },
@@ -88,6 +93,36 @@ test("policies: a server's refusal stays in the editor with its reason", async (
   await dialog.getByLabel("Networks", { exact: true }).fill("the office");
   await dialog.getByRole("button", { name: "Save policy" }).click();
   await dialog.getByRole("alert").getByText('"the" is not an IP address or a CIDR range').waitFor();
+});
+
+test("policies: a condition without an entry is not taken for every sign-in", async ({ page, site, open }) => {
+  await open("/policies", "Policies");
+  await page.getByRole("button", { name: "Add policy" }).click();
+  const dialog = page.getByRole("dialog", { name: "Add policy" });
+  await dialog.getByLabel("Name").fill("Office");
+  await dialog.getByLabel("Add a condition").selectOption("groups");
+  await dialog.getByRole("combobox", { name: "Groups" }).fill("Contractors");
+  await dialog.getByLabel("Then", { exact: true }).selectOption("bypass");
+  await dialog.getByText("If Groups: nothing chosen").waitFor();
+  await dialog.getByRole("button", { name: "Save policy" }).click();
+  const alert = dialog.getByRole("alert").getByText("groups has no entry.");
+  await alert.waitFor();
+  // The dialog was scrolled to its end.
+  const box = await alert.boundingBox();
+  assert(box !== null && box.y >= 0 && box.y < (page.viewportSize()?.height ?? 0));
+  assertEquals(stored(site), []);
+});
+
+test("policies: one that names a removed group says so", async ({ page, site, open }) => {
+  await site.people.putGroup("Contractors", []);
+  await store(site, [
+    policy("aaaa", { conditions: { groups: ["contractors"] } }),
+    policy("bbbb", { conditions: { exceptGroups: ["Guests"] }, outcome: { kind: "bypass" } }),
+  ]);
+  await open("/policies", "Policies");
+  await page.getByText("it has no effect in the condition: Guests").waitFor();
+  assertEquals(await page.getByText("it has no effect in the condition").count(), 1);
+  await assertHolds(page);
 });
 
 test("policies: the keyboard moves them, and the focus stays at the moved one", async ({ page, site, open }) => {
@@ -144,10 +179,37 @@ test("policies: another administrator's change is a conflict; saving again adds 
   await editor.getByLabel("Name").fill("Mine");
   await store(site, [policy("aaaa"), policy("bbbb")]);
   await editor.getByRole("button", { name: "Save policy" }).click();
-  await editor.getByText("Someone else changed the policies.").waitFor();
+  await editor.getByText(/^grace changed this on \d+ \w+ 20\d\d, [\d:]{8}\.$/).waitFor();
   await editor.getByRole("button", { name: "Save policy" }).click();
   await editor.waitFor({ state: "detached" });
   assertEquals(await shownNames(page), ["Mine", "BBBB"]);
+});
+
+test("policies: a sign-in and a test sign-in name their policy and link to it; a removed one keeps its name", async ({ page, site, open }) => {
+  await site.people.put("ada");
+  const deny = { conditions: { users: ["ada"] }, outcome: { kind: "deny" } } as const;
+  await store(site, [policy("aaaa"), policy("bbbb", deny)].reverse());
+  await putLogin(site, { user: "ada", place: "203.0.113.9", policy: "BBBB" });
+  await open("/history", "Sign-in log");
+  await page.getByRole("row", { name: /ada/ }).getByText("ada").waitFor();
+  await page.goto(`${new URL(page.url()).origin}/history?policy=BBBB`);
+  await page.getByRole("button", { name: "Clear filter Policy: BBBB" }).waitFor();
+  await page.getByRole("row", { name: /ada/ }).getByRole("link").first().click();
+  const facts = page.locator("dl.facts");
+  await facts.getByRole("link", { name: "BBBB" }).click();
+  await page.waitForURL(/\/policies\?name=BBBB/);
+  await page.locator(".policy[aria-current=true]").getByRole("button", { name: "Edit BBBB" }).waitFor();
+  await assertHolds(page);
+  await open("/users/ada", "ada");
+  await runUserAction(page, "Test sign-in");
+  const dialog = page.getByRole("dialog", { name: "Test sign-in of ada" });
+  await dialog.getByRole("button", { name: "Test sign-in" }).click();
+  await dialog.getByText("Policy: BBBB").waitFor();
+  await assertHolds(page);
+  await store(site, [policy("aaaa")]);
+  await page.goto(`${new URL(page.url()).origin}/history?policy=BBBB`);
+  await page.getByRole("row", { name: /ada/ }).getByRole("link").first().click();
+  await facts.getByText("BBBB · removed or renamed since").waitFor();
 });
 
 test("policies: a list that locks out every user asks twice", async ({ page, site, open }) => {

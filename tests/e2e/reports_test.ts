@@ -80,6 +80,37 @@ test("the keyboard reads the bars and narrows the time range", start, async ({ p
   assertEquals(await bars.evaluate((element) => element === document.activeElement), true, "the focus stays");
 });
 
+test(
+  "the keyboard reads the time to answer, and both charts select the same time",
+  start,
+  async ({ page, open }) => {
+    await open("/charts?range=1h", "Reports");
+    await page.getByRole("img", { name: /^Median \d\.\d s, 95th percentile \d\.\d s$/ }).waitFor();
+    const lines = page.getByRole("group", { name: /^Lines of the time to answer/ });
+    await lines.focus();
+    await page.keyboard.press("Home");
+    for (let step = 0; step < 20; step++) await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Shift+ArrowRight");
+    const read = page.locator("figcaption [aria-live=polite]");
+    await read.getByText(/: Median \d\.\d s, 95th percentile \d\.\d s\. Press Enter/).waitFor();
+    const span = (text: string | null) => text?.split(": ")[0];
+    const quiet = page.locator("figcaption [aria-live=off]");
+    assertEquals(
+      span(await quiet.textContent()),
+      span(await read.textContent()),
+      "the outcomes of this time",
+    );
+    assertEquals(await page.locator(".time-plot .chosen").count(), 2);
+    await page.keyboard.press("Home");
+    await read.getByText(/: Median: no sign-ins, 95th percentile: no sign-ins\./).waitFor();
+    await page.keyboard.press("Shift+End");
+    await page.keyboard.press("Shift+ArrowLeft");
+    await page.keyboard.press("Enter");
+    const { fromMs, toMs } = await rangeOf(page);
+    assertEquals(Math.floor((toMs - fromMs) / MINUTE_MS), 60, "all bars but the last");
+  },
+);
+
 test("numbers and names open the sign-ins behind them", start, async ({ page, open }) => {
   await open("/charts?range=1h", "Reports");
   const rejected = page.getByRole("table", { name: "Users with the most rejected sign-ins" });
@@ -149,7 +180,7 @@ for (const range of ["1h", "7d"]) {
       await open(`/charts?range=${range}`, "Reports");
       await page.getByRole("table", { name: "By network" }).waitFor();
       await page.getByRole("table", { name: "To review" }).waitFor();
-      await page.locator(".plot canvas").waitFor();
+      await page.getByRole("img", { name: /^Median / }).waitFor();
       await assertHoldsInBothLooks(page);
       assertEquals(await scrollsSideways(page), false);
     },

@@ -7,9 +7,7 @@ export interface ButtonAction {
   readonly page: string;
   readonly button: string;
   /** The button of the menu that contains it. */
-  readonly menu?: string;
-  /** The button is in the menu "More". */
-  readonly isInMenu?: true;
+  readonly menu?: string | RegExp;
 }
 
 /** An action whose whole page is closed to a role that may not use it. */
@@ -31,8 +29,12 @@ export type RoleAction = ButtonAction | ClosedPageAction | FollowingAction | Act
 
 const OWN: ActionWithoutButton = { because: "is about one's own session or factors, whatever the role" };
 const button = (page: string, name: string): ButtonAction => ({ page, button: name });
-const menuItem = (page: string, menu: string, name: string): ButtonAction => ({ page, menu, button: name });
-const inMenu = (page: string, name: string): ButtonAction => ({ page, button: name, isInMenu: true });
+const menuItem = (page: string, menu: string | RegExp, name: string): ButtonAction => ({
+  page,
+  menu,
+  button: name,
+});
+const USER_MENU = /^More .+/;
 const follows = (route: string): FollowingAction => ({ follows: route });
 const closes = (page: string): ClosedPageAction => ({ closes: page });
 
@@ -72,14 +74,14 @@ export const ROLE_ACTIONS: Readonly<Record<string, RoleAction>> = {
   "POST /jobs/:id/stop": follows("POST /bulk"),
   "POST /jobs/:id/undo": follows("POST /bulk"),
   "PUT /users/:id": button("user, profile", "Review changes"),
-  "DELETE /users/:id": inMenu("user", "Delete"),
+  "DELETE /users/:id": menuItem("user", USER_MENU, "Delete"),
   "POST /trash/restore": button("deleted users", "Restore adaz"),
   "POST /trash/purge": {
     because: "its bar comes with a selection; trash_test.ts looks at it as a user manager",
   },
-  "PUT /users/:id/active": inMenu("user", "Deactivate"),
-  "PUT /users/:id/password": inMenu("user", "Set password"),
-  "POST /users/:id/me-link": inMenu("user", "Self-service link"),
+  "PUT /users/:id/active": menuItem("user", USER_MENU, "Deactivate"),
+  "PUT /users/:id/password": menuItem("user", USER_MENU, "Set password"),
+  "POST /users/:id/me-link": menuItem("user", USER_MENU, "Self-service link"),
   "PUT /users/:id/groups": button("user, groups", "Remove staff"),
   "POST /users/:id/refresh": button("user, backends", "Refresh from connectors"),
   "POST /users/:id/retry": { because: "this user has no pending write" },
@@ -108,6 +110,7 @@ export const ROLE_ACTIONS: Readonly<Record<string, RoleAction>> = {
   "PUT /groups/:id/members": button("group", "Remove bob"),
   "PUT /groups/:id/replies": button("group", "Edit reply attributes"),
   "DELETE /devices/:id": menuItem("devices", "Actions for Text message bob", "Revoke"),
+  "POST /devices/revoke": { because: "rows are selected first; `devices: several` is its test" },
   "POST /imports": closes("import"),
   "POST /imports/rows": { because: "only `deno task import` uses it" },
   "POST /imports/:id/text": closes("import"),

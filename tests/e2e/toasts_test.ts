@@ -96,10 +96,11 @@ test(
     await title.scrollIntoViewIfNeeded();
     const topOf = () => title.evaluate((one) => Math.round(one.getBoundingClientRect().top));
     // A message that another control of the page would show.
+    await page.getByRole("button", { name: "More ada" }).click();
+    await page.locator("[role=menu] :focus").waitFor();
     await page.evaluate(() => scrollTo(0, 200));
     const before = await topOf();
-    await page.getByRole("button", { name: "More ada" }).evaluate((one: HTMLElement) => one.click());
-    await page.getByRole("button", { name: "Deactivate" }).evaluate((one: HTMLElement) => one.click());
+    await page.getByRole("menuitem", { name: "Deactivate" }).evaluate((one: HTMLElement) => one.click());
     // Under the pointer it stays.
     await page.locator(".toast").getByRole("button", { name: "Dismiss" }).hover();
     // The page also shows it above the form, in a part that loads late.

@@ -16,8 +16,8 @@ const answer = (page: Page, name: "Keep editing" | "Discard") =>
 test("an edited profile: a tab, a link and Back ask first, and Discard continues", async ({ page, open }) => {
   await open("/users", "Users");
   await page.getByRole("link", { name: "ada", exact: true }).click();
-  await page.getByRole("link", { name: "Profile" }).click();
-  const title = page.getByLabel("Title", { exact: true });
+  await page.getByRole("link", { name: "Profile", exact: true }).click();
+  const title = page.getByLabel("Job title", { exact: true });
   await title.fill("Countess");
   for (
     const leave of [

@@ -117,7 +117,10 @@ test("users: remembered devices are counted and forgotten", async ({ page, site,
   await site.put("ada");
   const { remembered } = site.policies;
   for (const place of ["192.0.2.1", "192.0.2.2"]) {
-    const change = remembered.prepareRemember({ user: "ada", client: "vpn-7", place }, { hours: 8 });
+    const change = remembered.prepareRemember({ user: "ada", client: "vpn-7", place }, {
+      hours: 8,
+      used: "totp",
+    });
     if (change === null) throw new Error("The device is not remembered");
     await site.store.commit({ mutations: [...change.mutations] });
     change.done();

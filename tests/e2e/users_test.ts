@@ -50,7 +50,7 @@ test("users: a user is created in the dialog, and the page of that user opens", 
   await dialog.getByLabel("Password").fill("a long password of ada");
   await dialog.getByRole("button", { name: "Create user" }).click();
   await page.getByRole("heading", { name: "Ada Lovelace", level: 1 }).waitFor();
-  await page.getByRole("link", { name: "Profile" }).click();
+  await page.getByRole("link", { name: "Profile", exact: true }).click();
   await page.getByLabel("First name").waitFor();
   assertEquals(await page.getByLabel("First name").inputValue(), "Ada");
   const stored = await site.target.directory.read("user", "ada");
@@ -147,7 +147,7 @@ test("users: the second of two administrators sees the first change, and both ch
   await other.getByText("ada was changed.").waitFor();
   await saveChanges(page);
   const dialog = page.getByRole("dialog", { name: "ada was changed in the meantime" });
-  await dialog.getByText("Changed fields: Title.").waitFor();
+  await dialog.getByText("Changed fields: Job title.").waitFor();
   await dialog.getByText("department of the second").waitFor();
   await dialog.getByRole("button", { name: "Save my changes" }).click();
   await page.getByText("ada was changed.").waitFor();
@@ -277,7 +277,7 @@ test(
     await openUser(page, site, name);
     const more = page.getByRole("button", { name: `More ${name}` });
     await more.click();
-    await page.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.getByRole("menuitem", { name: "Delete", exact: true }).click();
     await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });

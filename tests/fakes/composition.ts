@@ -9,6 +9,7 @@ import type { Config } from "../../platform/config/config.ts";
 import { CONSOLE_API_PATH, type ConsoleApi } from "../../console/api/console_api.ts";
 import { NO_DIST } from "../../console/assets.ts";
 import { SharedLog } from "../../platform/cluster/shared_log.ts";
+import { replyAttributeProblem } from "../../cli/check_config.ts";
 import { createLog } from "../../platform/log.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
@@ -71,7 +72,13 @@ export async function openComposition(
   const store: Store = { ...sound, commit, append: appendByCommit(commit) };
   const vault = createVault(new Uint8Array(32).fill(7), random);
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
-  const settings = new LiveSettings({ file: settingsFileOf(toml), store, vault, clock, log });
+  const settings = new LiveSettings({
+    file: settingsFileOf(toml, { checkReplyAttribute: replyAttributeProblem }),
+    store,
+    vault,
+    clock,
+    log,
+  });
   await settings.load();
   const composition = await compose({
     settings,

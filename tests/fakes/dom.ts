@@ -107,6 +107,11 @@ export class FakeElement extends FakeNode {
 
   focus(): void {}
 
+  /** Without a layout, nothing needs a place that it could scroll in. */
+  closest(_selector: string): null {
+    return null;
+  }
+
   /** Runs the listener of an event, unless the element is disabled. */
   fire(type: string): void {
     if (this.attributes.has("disabled")) return;

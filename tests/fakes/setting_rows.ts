@@ -16,6 +16,7 @@ export function settingOf(key: string, row: ControlRow): Setting {
     locked: null,
     changed: null,
     problem: null,
+    cause: null,
     ...row,
   };
 }

@@ -4,6 +4,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import {
   type BannerFacts,
   bannerText,
+  localLink,
   removeSetUpLink,
   unsignedNotes,
   writeFirstStartFile,
@@ -74,7 +75,7 @@ Deno.test("bannerText() shows a test command with the address that the gateway l
 
 Deno.test("bannerText() links to the console itself when it has an owner", () => {
   const text = bannerText(factsOf("", { setupLink: null }), { terminal: true });
-  assertStringIncludes(text, "3  open http://127.0.0.1:8080\n");
+  assertStringIncludes(text, "3  open http://localhost:8080\n");
 });
 
 Deno.test("bannerText() refers to a client of the console like one of the file, and shows no generated secret then", () => {
@@ -92,7 +93,7 @@ Deno.test("bannerText() shows pages with the bound port while http.public_url is
     const line of [
       "Console  http://127.0.0.1:9090 ",
       "Phones   http://127.0.0.1:9090/device ",
-      "open http://127.0.0.1:9090\n",
+      "open http://localhost:9090\n",
     ]
   ) {
     assertStringIncludes(text, line);
@@ -162,3 +163,14 @@ Deno.test("unsignedNotes() describes a sender from any address, and names a clie
   assertStringIncludes(unsignedNotes(["any"]).join(), "unsigned requests of any address are accepted");
   assertStringIncludes(unsignedNotes(["vpn"]).join(), "unsigned requests of vpn are accepted");
 });
+
+const LINKS: Readonly<Record<string, string>> = {
+  "http://127.0.0.1:18080/setup#token": "http://localhost:18080/setup#token",
+  "https://[::1]": "https://localhost",
+  "http://127.0.0.1.example.org/setup#token": "http://127.0.0.1.example.org/setup#token",
+  "http://192.0.2.1:8080/setup#token": "http://192.0.2.1:8080/setup#token",
+  "https://gate.example.org/setup#token": "https://gate.example.org/setup#token",
+};
+for (const [link, expected] of Object.entries(LINKS)) {
+  Deno.test(`localLink() of ${link}`, () => assertEquals(localLink(link), expected));
+}

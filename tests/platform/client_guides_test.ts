@@ -58,6 +58,35 @@ for (const holdS of [1, 25, 105]) {
 }
 
 Deno.test("fillGuide() keeps braces of the configuration, and does not fill in values of values", () => {
-  const values = { ...VALUES, client: "{secret}" };
-  assertEquals(fillGuide("a {\n  {client} {unknown} {}\n}", values), "a {\n  {secret} {unknown} {}\n}");
+  const values = { ...VALUES, secret: "{client}" };
+  assertEquals(fillGuide("a {\n  {secret} {unknown} {}\n}", values), "a {\n  {client} {unknown} {}\n}");
+});
+
+/** Names and addresses, and how a guide writes them. */
+const PLAIN: readonly (readonly [keyof GuideValues & ("client" | "server" | "nas"), string, string])[] = [
+  ["client", "vpn-1_a.b", "vpn-1_a.b"],
+  ["client", "Büro VPN", "B-ro-VPN"],
+  ["client", 'vpn"\nend\nconfig system admin', "vpn-end-config-system-admin"],
+  ["client", "$(reboot); `id` 'x' \\ #", "reboot-id-x"],
+  ["client", "事務所", "countersign"],
+  ["server", "2001:db8::5", "2001:db8::5"],
+  ["server", "gw.example.com", "gw.example.com"],
+  ["server", "192.0.2.5\nsecret x", "192.0.2.5-secret-x"],
+  ["nas", "192.0.2.10; reboot", "192.0.2.10-reboot"],
+];
+
+for (const [name, value, written] of PLAIN) {
+  Deno.test(`fillGuide() writes the ${name} ${JSON.stringify(value)} as ${written}`, () => {
+    assertEquals(fillGuide(`[{${name}}]`, { ...VALUES, [name]: value }), `[${written}]`);
+    for (const [, guide] of GUIDES) {
+      const text = wholeText(guide, { ...VALUES, [name]: value });
+      assertEquals(text.split("\n").length, wholeText(guide).split("\n").length);
+    }
+  });
+}
+
+Deno.test("the guide of ocserv writes an IPv6 address with brackets before the port", () => {
+  const text = wholeText(CLIENT_GUIDES.ocserv, { ...VALUES, server: "2001:db8::5" });
+  assert(text.includes("authserver [2001:db8::5]:11812\n"), text);
+  assert(text.includes("\n2001:db8::5 SHARED_SECRET\n"), text);
 });

@@ -7,6 +7,8 @@ import { createLoginPolicies } from "../fakes/login_policies.ts";
 import { createLoginDryRun, type DryRunRequest } from "../../radius/conversation/login_dry_run.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import type { NewPairing } from "../../radius/factors/pairing.ts";
+import { PolicyEvaluator } from "../../radius/policy/evaluator.ts";
+import type { Policy } from "../../radius/policy/policy.ts";
 import { RecoveryCodeStore } from "../../radius/factors/recovery_codes.ts";
 import type { DirectoryUser } from "../../radius/ports.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
@@ -22,8 +24,19 @@ interface Case {
   readonly status?: DirectoryUser["status"];
   readonly pairings?: readonly NewPairing[];
   readonly request?: Partial<DryRunRequest>;
+  readonly policies?: readonly Policy[];
   readonly expect: readonly [end: string, lastRow: string, because?: string];
+  /** Default: no policy applies. */
+  readonly policy?: string | null;
 }
+
+const policy = (name: string, conditions: Policy["conditions"], outcome: Policy["outcome"]): Policy => ({
+  ...{ id: name, name, enabled: true, conditions, outcome },
+});
+const POLICIES = [
+  policy("Office", { networks: ["10.0.0.0/8"] }, { kind: "bypass" }),
+  policy("No Bob", { users: ["bob"] }, { kind: "deny" }),
+];
 
 const DEVICE: NewPairing = { kind: "device", id: "d1", totpLength: 6 };
 const SMS: NewPairing = { kind: "sms", number: "+4915112345678" };
@@ -38,13 +51,38 @@ const CASES: readonly Case[] = [
     request: { password: "empty" },
     expect: ["challenge", "empty_password"],
   },
-  { says: "who is deactivated is rejected", status: "inactive", expect: ["reject", "refused", "inactive"] },
-  { says: "who was deleted is rejected", status: "deleted", expect: ["reject", "refused", "deleted"] },
+  {
+    says: "who is deactivated is rejected, before any policy",
+    status: "inactive",
+    policies: POLICIES,
+    expect: ["reject", "refused", "inactive"],
+    policy: null,
+  },
+  {
+    says: "who was deleted is rejected",
+    status: "deleted",
+    expect: ["reject", "refused", "deleted"],
+    policy: null,
+  },
+  {
+    says: "no policy applies without an address",
+    policies: POLICIES,
+    pairings: [DEVICE],
+    expect: ["sends", "device_picked"],
+  },
+  {
+    says: "a policy denies",
+    policies: POLICIES,
+    request: { user: "Bob" },
+    expect: ["reject", "denied_by_policy"],
+    policy: "No Bob",
+  },
   {
     says: "an unknown user is rejected where the client says so",
     client: 'unknown_users = "reject"',
     status: "unknown",
     expect: ["reject", "refused", "unknown"],
+    policy: null,
   },
   { says: "an unknown user goes on elsewhere", status: "unknown", expect: ["challenge", "nothing_paired"] },
   {
@@ -76,7 +114,8 @@ const CASES: readonly Case[] = [
   },
 ];
 
-for (const { says, client = "", status = "active", pairings: given = [], request, expect } of CASES) {
+for (const one of CASES) {
+  const { says, client = "", status = "active", pairings: given = [], policies = [], request, expect } = one;
   Deno.test(`createLoginDryRun(): ${says}`, async () => {
     const toml =
       `[[radius.client]]\nname = "vpn"\naddress = ["127.0.0.1"]\nsecret = "a secret of a trial"\n${client}\n`;
@@ -102,7 +141,10 @@ for (const { says, client = "", status = "active", pairings: given = [], request
         lookUp: (name) => ({ status, name, phoneNumbers: [], groups: [] }),
       },
       pairings,
-      policies: createLoginPolicies({ store, vault, clock, random }),
+      policies: {
+        ...createLoginPolicies({ store, vault, clock, random }),
+        registry: { current: new PolicyEvaluator(policies) },
+      },
       limits: new Limits({ store, clock, settings: factors }),
       recoveryCodes: new RecoveryCodeStore({
         store,
@@ -119,6 +161,7 @@ for (const { says, client = "", status = "active", pairings: given = [], request
     const trial = await trials.run(asked);
     const [end, row, because = null] = expect;
     assertEquals([trial?.end, trial?.steps.at(-1)?.row, trial?.because], [end, row, because]);
+    assertEquals(trial?.policy, one.policy === undefined ? "" : one.policy);
     assertEquals(await trials.run({ ...asked, client: "other" }), null);
     const kept = await Array.fromAsync(store.list([]));
     assertEquals(kept, [], "nothing was recorded");

@@ -205,9 +205,9 @@ async function importUsers(program: ConsoleProgram): Promise<void> {
     });
   });
   await Deno.writeTextFile(file, lines.join("\n"));
-  const { code, stderr } = await program.command("cli/import.ts", "default", file);
+  const { code, stderr, stdout } = await program.command("cli/import.ts", "default", file);
   await Deno.remove(file);
-  if (code !== 0) throw new Error(`Cannot import the users: ${stderr}`);
+  if (code !== 0) throw new Error(`Cannot import the users: exit code ${code}\n${stdout}\n${stderr}`);
 }
 
 /** Some changes of administrators, for the audit log, and users whose connector does not answer. */

@@ -1,4 +1,4 @@
-// The audit log, read only: pages and exports, newest first, and their routes. An object or an actor is found through the index,
+// The audit log, read only: pages in either order, exports with the newest first, and their routes. An object or an actor is found through the index,
 // everything else by a scan. Each call reads a bounded number of records.
 
 import {
@@ -18,6 +18,7 @@ import * as v from "valibot";
 import { callerOf, type HttpEnv, queryValues, time } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 import { exportFormats, exportLines, fileHeaders, streamLines } from "../file_export.ts";
+import { rangeAfter } from "../id_range.ts";
 
 /**
  * The filter of the audit log; "" means everything. Times are milliseconds since the epoch. Texts match any part of a field, without case;
@@ -57,7 +58,7 @@ export interface AuditPage {
   readonly items: readonly AuditItem[];
   /** The start of the next page; `null` at the end. */
   readonly next: string | null;
-  /** The time of the oldest record that was compared; `null` where the page is full, or nothing is left. */
+  /** The time of the last record that was compared; `null` where the page is full, or nothing is left. */
   readonly searchedToMs?: number | null;
 }
 
@@ -83,16 +84,22 @@ const HEAD = new Set([
   "client",
 ]);
 
-/** One page; `before` is the `next` of the previous page. */
+interface AuditPageOptions {
+  /** The `next` of the previous page, in either order. */
+  readonly before: string | null;
+  readonly limit: number;
+  readonly isOldestFirst?: boolean;
+}
+
 export async function readAuditPage(
   store: Store,
   filter: AuditFilter,
-  { before, limit }: { before: string | null; limit: number },
+  { before, limit, isOldestFirst = false }: AuditPageOptions,
 ): Promise<AuditPage> {
   const items: AuditItem[] = [];
   let looked = 0;
   const fits = matcherOf(filter);
-  for await (const { id, value } of auditRecords(store, { filter, before })) {
+  for await (const { id, value } of auditRecords(store, { filter, before, isOldestFirst })) {
     looked += 1;
     if (value !== null && fits(value)) items.push(itemOf(id, value));
     if (items.length >= limit) return { items, next: id };
@@ -103,18 +110,19 @@ export async function readAuditPage(
   return { items, next: null };
 }
 
-/** Records newest first, at most {@link MAX_COMPARED}. Of the filter, only the indexed fields and the times apply. */
+/** Records newest or oldest first, at most {@link MAX_COMPARED}. Of the filter, only the indexed fields and the times apply. */
 export async function* auditRecords(
   store: Store,
-  { filter, before }: {
-    filter: Pick<AuditFilter, "actor" | "object" | "fromMs" | "toMs">;
-    before: string | null;
+  { filter, before, isOldestFirst = false }: Omit<AuditPageOptions, "limit"> & {
+    readonly filter: Pick<AuditFilter, "actor" | "object" | "fromMs" | "toMs">;
   },
 ): AsyncGenerator<{ id: string; value: AuditValue | null }> {
   const { actor, object, fromMs, toMs } = filter;
-  const start = fromMs === null ? "" : auditIdAt(fromMs);
-  const until = toMs === null ? LAST_ID : auditIdAt(toMs + 1);
-  const end = before !== null && before < until ? before : until;
+  const { start, end } = rangeAfter(before, {
+    start: fromMs === null ? "" : auditIdAt(fromMs),
+    end: toMs === null ? LAST_ID : auditIdAt(toMs + 1),
+    isOldestFirst,
+  });
   if (start >= end) return;
   const index = isWholeName(object)
     ? auditIndexKey("object", object)
@@ -124,7 +132,7 @@ export async function* auditRecords(
   const prefix = index ?? ["audit"];
   const range = { start: [...prefix, start], end: [...prefix, end] };
   for await (
-    const { key, value } of store.range<AuditValue>(range, { reverse: true, limit: MAX_COMPARED })
+    const { key, value } of store.range<AuditValue>(range, { reverse: !isOldestFirst, limit: MAX_COMPARED })
   ) {
     const id = String(key.at(-1));
     yield { id, value: index === null ? value : (await store.get<AuditValue>(auditKey(id))).value };
@@ -225,14 +233,16 @@ const FILTER = {
 const LIST = v.object({
   ...FILTER,
   before: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-z]{1,64}$/))),
+  sort: v.optional(v.picklist(["at", "-at"]), "-at"),
 });
 const EXPORT = v.object({ ...FILTER, format: v.optional(v.picklist(["csv", "json"]), "csv") });
 
 export function createAuditRoutes({ store }: AuditRouteDeps) {
   return new Hono<HttpEnv>()
     .get("/", may("viewer"), queryValues(LIST), async (c) => {
-      const { before, ...query } = c.req.valid("query");
-      return c.json(await readAuditPage(store, filterOf(query), { before: before ?? null, limit: PAGE }));
+      const { before = null, sort, ...query } = c.req.valid("query");
+      const options = { before, limit: PAGE, isOldestFirst: sort === "at" };
+      return c.json(await readAuditPage(store, filterOf(query), options));
     })
     .get("/export", may("viewer", { recentFactor: true }), queryValues(EXPORT), async (c) => {
       const { format, ...query } = c.req.valid("query");

@@ -23,6 +23,7 @@ import type { LiveFeed } from "./event_feed.ts";
 import { Refusal } from "../errors.ts";
 import type { LoginRecord } from "../../../radius/conversation/login_record.ts";
 import { explainLogin, explainStray, type Explanation } from "./explain_login.ts";
+import type { Policy } from "../../../radius/policy/policy.ts";
 import { decodeText } from "../../../radius/protocol/attributes.ts";
 import { type SimilarName, similarNames, stripUserName } from "../../../radius/protocol/login_input.ts";
 
@@ -58,6 +59,7 @@ export function createLiveRoutes(deps: LiveRouteDeps) {
     .get("/logins/:id", may("viewer", { countsAsUse: false }), async (c) => {
       const details = await loginDetails(c.req.param("id"), {
         ...{ watch, history, findSimilarUser, radiusPort, cluster, geoIp },
+        policies: people?.policies.registry.list.policies ?? [],
       });
       if (details === null) throw new Refusal("login_gone");
       return c.json(details);
@@ -89,6 +91,8 @@ export interface LoginDetails {
   readonly node: string | null;
   /** Where the address of the caller is; `null` if it is unknown. */
   readonly location: IpLocation | null;
+  /** Whether a policy with the name of the one that applied still exists. */
+  readonly hasPolicy: boolean;
 }
 
 /** A datagram outside any login, with the reason. */
@@ -114,9 +118,10 @@ const MAX_NAMES = 20;
 /** `null` when the login is neither in memory nor in the history. */
 export async function loginDetails(
   id: string,
-  { watch, history, findSimilarUser, radiusPort, cluster, geoIp }: {
+  { watch, history, findSimilarUser, radiusPort, cluster, geoIp, policies = [] }: {
     watch: GatewayMonitor;
     history: HistoryReader;
+    policies?: readonly Pick<Policy, "name">[];
     findSimilarUser: FindSimilarUser;
     radiusPort: number;
     cluster?: NodeRouteDeps["cluster"];
@@ -138,6 +143,7 @@ export async function loginDetails(
     ...{ view, packets: watch.packets(id), explanation, similar, radiusPort },
     node: nodeNameOf(cluster, node),
     location: geoIp?.locate(view.place) ?? null,
+    hasPolicy: policies.some(({ name }) => name === view.policy),
   };
 }
 
@@ -206,7 +212,9 @@ function viewOf(id: string, login: LoginRecord): ConversationView {
     outcome: OUTCOMES.find((outcome) => outcome === login.outcome) ?? "expired",
     moments,
     passwordRight: login.passwordRight,
+    ...(login.target === undefined ? {} : { target: login.target }),
     ...(login.phone === undefined ? {} : { phone: login.phone }),
+    ...(login.policy === undefined ? {} : { policy: login.policy }),
   };
 }
 

@@ -1,4 +1,4 @@
-// Routes of all pairings of all users: a searchable list, and revoking one.
+// Routes of all pairings of all users: a searchable list, and revoking one or several.
 
 import { Hono } from "hono";
 import * as v from "valibot";
@@ -6,7 +6,8 @@ import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Pairing } from "../../../radius/factors/pairing.ts";
 import { HISTORY_RETENTION_MS } from "../../../radius/conversation/login_record.ts";
 import { maskPhoneNumber } from "../../../platform/phone_number.ts";
-import type { DevicePage, DeviceRow } from "../groups/group_types.ts";
+import { HttpError } from "../../../platform/http_error.ts";
+import type { DevicePage, DeviceRow, RevocationFailure, RevocationResult } from "../groups/group_types.ts";
 import { createHistoryReader } from "../history/history.ts";
 import {
   browserLabel,
@@ -37,6 +38,11 @@ const LIST = v.object({
   sort: optionalChoice(["user", "-user", "kind", "-kind", "name", "-name", "added", "-added"]),
 });
 
+/** As many as two pages of the list. Each is a write, and the caller waits for all of them. */
+const MAX_REVOKED = 100;
+const id = v.pipe(v.string(), v.minLength(1), v.maxLength(200));
+const REVOCATION = v.strictObject({ ids: v.pipe(v.array(id), v.minLength(1), v.maxLength(MAX_REVOKED)) });
+
 export function createDeviceRoutes(deps: DeviceRouteDeps) {
   return new Hono<HttpEnv>()
     .get("/", may("viewer"), queryValues(LIST), async (c) => {
@@ -64,6 +70,24 @@ export function createDeviceRoutes(deps: DeviceRouteDeps) {
     .get("/:id", may("viewer"), (c) => {
       const { shownUser } = pairingById(requireUsers(deps.people), c.req.param("id"));
       return c.json({ user: shownUser });
+    })
+    .post("/revoke", may("user_manager", { recentFactor: true }), jsonBody(REVOCATION), async (c) => {
+      const people = requireUsers(deps.people);
+      const commands = createUserFactorCommands({ ...deps, people });
+      const caller = { ...callerOf(c), browser: browserLabel(c) };
+      const revoked: string[] = [];
+      const failed: RevocationFailure[] = [];
+      for (const id of new Set(c.req.valid("json").ids)) {
+        try {
+          await commands.revoke({ user: pairingById(people, id).shownUser, ...caller }, id);
+          revoked.push(id);
+        } catch (fault) {
+          // One that is gone or cannot be written does not keep the others.
+          if (!(fault instanceof HttpError)) throw fault;
+          failed.push({ id, detail: fault.message });
+        }
+      }
+      return c.json({ revoked, failed } satisfies RevocationResult);
     })
     .delete("/:id", may("user_manager", { recentFactor: true }), jsonBody(EMPTY), async (c) => {
       const people = requireUsers(deps.people);

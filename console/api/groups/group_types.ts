@@ -98,6 +98,18 @@ export interface DeviceRow {
   readonly unusedSinceMs: number | null;
 }
 
+export interface RevocationFailure {
+  readonly id: string;
+  /** A sentence. */
+  readonly detail: string;
+}
+
+/** The result of revoking several pairings. */
+export interface RevocationResult {
+  readonly revoked: readonly string[];
+  readonly failed: readonly RevocationFailure[];
+}
+
 export interface DevicePage {
   readonly total: number;
   readonly page: number;

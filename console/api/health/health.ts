@@ -165,15 +165,17 @@ export class Health {
       });
   }
 
-  /** Clients whose unsigned requests are accepted. A warning after the first one, or if no signature is ever required. */
+  /** Clients whose unsigned requests are accepted now: anyone who can send from their address can forge requests. */
   #unsigned(): HealthPart[] {
-    return this.#port.register.unsigned().slice(0, MAX_UNSIGNED).map(({ name, lastMs, isAlways }) => ({
+    return this.#port.register.unsigned().slice(0, MAX_UNSIGNED).map((
+      { name, lastMs, isAlways },
+    ): HealthPart => ({
       ...PLAIN,
       id: `unsigned:${name}`,
       kind: "unsigned",
       name,
-      state: isAlways || lastMs > 0 ? "warning" : "ok",
-      detail: "message_authenticator",
+      state: "warning",
+      detail: isAlways ? "always" : lastMs > 0 ? "seen" : "possible",
     }));
   }
 

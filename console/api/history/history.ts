@@ -12,6 +12,7 @@ import { explainLogin, type Explanation } from "../conversations/explain_login.t
 import { Hono } from "hono";
 import * as v from "valibot";
 import { exportFormats, exportLines, fileHeaders, streamLines } from "../file_export.ts";
+import { rangeAfter } from "../id_range.ts";
 import { type HttpEnv, queryValues, time } from "../hono_env.ts";
 import { may } from "../auth/permissions.ts";
 
@@ -30,6 +31,8 @@ export interface HistoryFilter {
   readonly place?: string;
   /** ISO 3166-1; "none": of no known country. */
   readonly country?: string;
+  /** The name that the policy had; "none": no policy applied. */
+  readonly policy?: string;
   readonly fromMs: number | null;
   readonly toMs: number | null;
 }
@@ -51,8 +54,15 @@ export interface HistoryPage {
   readonly searchedToMs: number | null;
 }
 
+interface HistoryPageOptions {
+  /** The `next` of the previous page, in either order. */
+  readonly before: string | null;
+  readonly limit: number;
+  readonly isOldestFirst?: boolean;
+}
+
 export interface HistoryReader {
-  page(filter: HistoryFilter, options: { before: string | null; limit: number }): Promise<HistoryPage>;
+  page(filter: HistoryFilter, options: HistoryPageOptions): Promise<HistoryPage>;
   one(id: string): Promise<LoginRecord | null>;
   /** One line; `null` if there is no such record. */
   item(id: string): Promise<HistoryItem | null>;
@@ -80,20 +90,20 @@ export function createHistoryReader(
       const login = await one(id);
       return login === null ? null : itemOf(id, login, geoIp);
     },
-    async page(filter, { before, limit }) {
+    async page(filter, { before, limit, isOldestFirst = false }) {
       const fits = matcher(filter, geoIp);
-      const end = earlier(
-        before ?? LAST_KEY,
-        filter.toMs === null ? LAST_KEY : historyKeyAt(filter.toMs + 1),
-      );
-      const start = filter.fromMs === null ? FIRST_KEY : historyKeyAt(filter.fromMs);
+      const { start, end } = rangeAfter(before, {
+        start: filter.fromMs === null ? FIRST_KEY : historyKeyAt(filter.fromMs),
+        end: filter.toMs === null ? LAST_KEY : historyKeyAt(filter.toMs + 1),
+        isOldestFirst,
+      });
       const items: HistoryItem[] = [];
       let looked = 0;
       let last: { id: string; startedMs: number } | null = null;
       if (start >= end) return { items, next: null, searchedToMs: null };
       const range = { start: historyKey(start), end: historyKey(end) };
       for await (
-        const { key, value } of store.range<unknown>(range, { reverse: true, limit: MAX_SCANNED })
+        const { key, value } of store.range<unknown>(range, { reverse: !isOldestFirst, limit: MAX_SCANNED })
       ) {
         const login = decodeLoginRecord(value);
         const id = String(key[1]);
@@ -114,12 +124,9 @@ export function createHistoryReader(
   };
 }
 
-function earlier(a: string, b: string): string {
-  return a < b ? a : b;
-}
-
 function matcher(
-  { outcome, user, client, target = "", factor = "", reason = "", place = "", country = "" }: HistoryFilter,
+  { outcome, user, client, target = "", factor = "", reason = "", place = "", country = "", policy = "" }:
+    HistoryFilter,
   geoIp: Locator,
 ): (login: LoginRecord) => boolean {
   const name = user.normalize("NFC").toLowerCase();
@@ -128,11 +135,12 @@ function matcher(
     (target === "" || login.target === target) &&
     (factor === "" || (login.factor ?? NONE) === factor) && (place === "" || login.place === place) &&
     (name === "" || login.user.normalize("NFC").toLowerCase().includes(name)) &&
+    (policy === "" || (login.policy ?? NONE) === policy) &&
     (reason === "" || explanationOf(login)?.code === reason) &&
     (country === "" || (geoIp.locate(login.place)?.country ?? NONE) === country);
 }
 
-/** The filter for a sign-in without a factor or a country. */
+/** The filter for a sign-in without a factor, a country or a policy. */
 const NONE = "none";
 
 function explanationOf(login: LoginRecord): Explanation | null {
@@ -165,12 +173,14 @@ const FILTER = {
   reason: text,
   place: text,
   country: v.optional(v.pipe(v.string(), v.regex(/^([A-Z]{2}|none|)$/)), ""),
+  policy: text,
   from: time,
   to: time,
 };
 const LIST = v.object({
   ...FILTER,
   before: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-z]{1,40}$/))),
+  sort: v.optional(v.picklist(["started", "-started"]), "-started"),
   limit: v.optional(
     v.pipe(v.string(), v.regex(/^\d{1,3}$/), v.transform(Number), v.minValue(1), v.maxValue(MAX_PAGE_SIZE)),
   ),
@@ -181,8 +191,9 @@ export function createHistoryRoutes(deps: HistoryRouteDeps) {
   const reader = createHistoryReader(deps);
   return new Hono<HttpEnv>()
     .get("/", may("viewer"), queryValues(LIST), async (c) => {
-      const { before, limit, ...asked } = c.req.valid("query");
-      return c.json(await reader.page(filterOf(asked), { before: before ?? null, limit: limit ?? PAGE }));
+      const { before = null, limit = PAGE, sort, ...asked } = c.req.valid("query");
+      const options = { before, limit, isOldestFirst: sort === "started" };
+      return c.json(await reader.page(filterOf(asked), options));
     })
     .get("/export", may("viewer"), queryValues(EXPORT), (c) => {
       const { format, ...query } = c.req.valid("query");
@@ -214,6 +225,7 @@ const COLUMNS = [
   "decided_by",
   "country",
   "asn",
+  "policy",
 ] as const;
 
 const FORMATS = exportFormats(COLUMNS, { cellsOf, emptyTail: "\n]\n" });
@@ -235,5 +247,6 @@ function cellsOf(item: HistoryItem): string[] {
     String(reason?.values.by ?? ""),
     location?.country ?? "",
     String(location?.asn ?? ""),
+    item.policy ?? "",
   ];
 }

@@ -1,20 +1,19 @@
 // The counts of the Overview page. Counts of sign-ins come from the charts, and rejected sign-ins from the history.
 
 import { Hono } from "hono";
-import type { Log } from "../../../platform/log.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { GatewayMonitor } from "../../../radius/ports.ts";
 import type { SecondFactorAdmin } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import { AT_THE_PHONE } from "../account/account_logins.ts";
 import { may } from "../auth/permissions.ts";
-import { type Connect, type People, requireUsers, targetOf } from "../deps.ts";
+import { type Connect, type People, targetOf } from "../deps.ts";
 import { Refusal } from "../errors.ts";
 import type { HttpEnv } from "../hono_env.ts";
 import type { NodeRouteDeps } from "../nodes/node_routes.ts";
+import type { EnrolmentCounter } from "../reports/enrolment_counter.ts";
 import { hasSyncProblem, isBackendFailing } from "../targets/sync_problems.ts";
 import { targetSummary } from "../targets/target_routes.ts";
-import { FactorlessUsers } from "./factorless_users.ts";
-import type { LockedUsers, OverviewCounts, SyncProblem } from "./overview_types.ts";
+import type { FactorlessAnswer, LockedUsers, OverviewCounts, SyncProblem } from "./overview_types.ts";
 
 export interface OverviewRouteDeps extends Pick<NodeRouteDeps, "cluster"> {
   readonly people?: People;
@@ -22,10 +21,11 @@ export interface OverviewRouteDeps extends Pick<NodeRouteDeps, "cluster"> {
   readonly watch: Pick<GatewayMonitor, "liveSteps">;
   readonly secondFactorAdmin: () => SecondFactorAdmin | null;
   readonly clock: Clock;
-  readonly log: Log;
 }
 
 const MAX_STEPS = 20_000;
+/** A request waits this long for a count that just began. */
+const COUNT_WAIT_MS = 400;
 /** Locked names that one request reads. */
 const MAX_LOCKED_READ = 2000;
 const READ_AT_ONCE = 100;
@@ -33,9 +33,9 @@ const READ_AT_ONCE = 100;
 const MAX_LISTED = 5;
 const MAX_DETAIL_CHARACTERS = 300;
 
-export function createOverviewRoutes(deps: OverviewRouteDeps) {
+/** @param counter `null` where the console runs without a directory */
+export function createOverviewRoutes(deps: OverviewRouteDeps, counter: EnrolmentCounter | null) {
   const { people, clock, cluster } = deps;
-  const factorless = people === undefined ? null : new FactorlessUsers({ ...deps, people });
   return new Hono<HttpEnv>()
     .get("/", may("viewer", { countsAsUse: false }), async (c) =>
       c.json(
@@ -48,9 +48,17 @@ export function createOverviewRoutes(deps: OverviewRouteDeps) {
         } satisfies OverviewCounts,
       ))
     .get("/factorless", may("viewer", { countsAsUse: false }), async (c) => {
-      requireUsers(people);
-      if (factorless === null) throw new Refusal("no_directory");
-      return c.json(await factorless.read());
+      if (counter === null) throw new Refusal("no_directory");
+      const { report, progress } = await counter.read({ waitMs: COUNT_WAIT_MS });
+      return c.json(
+        {
+          nowMs: clock.nowMs(),
+          count: report?.without ?? null,
+          countedMs: report?.startedMs ?? null,
+          isCut: report !== null && report.counted < report.total,
+          progress,
+        } satisfies FactorlessAnswer,
+      );
     });
 }
 

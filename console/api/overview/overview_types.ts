@@ -37,6 +37,8 @@ export interface FactorlessAnswer {
   readonly count: number | null;
   /** When the count began; `null` until the first count ends. */
   readonly countedMs: number | null;
+  /** The count took too long and ended early. */
+  readonly isCut: boolean;
   /** A count that is in progress; `null` without one. */
-  readonly progress: { readonly read: number; readonly total: number } | null;
+  readonly progress: { readonly counted: number; readonly total: number } | null;
 }

@@ -45,7 +45,7 @@ export async function replayDay(deps: ReplayDeps, draft: PolicyEvaluator): Promi
     await pause();
     const [before, after] = await preview.decide([preview.stored, draft], {
       ...{ user, client, atMs },
-      address: place,
+      ...{ address: place, isStripped: true },
     });
     if (before === undefined || after === undefined || isSameEffect(before, after)) continue;
     changed++;

@@ -9,11 +9,12 @@ export const MISS_SENTENCES: Readonly<Record<PolicyMiss, string>> = {
   disabled: "The policy is turned off.",
   clients: "The policy is for other clients.",
   users: "The policy is for other users.",
-  exceptUsers: "The policy excludes this user.",
+  exceptUsers: "The policy excludes this user, or the user is not in the directory.",
   groups: "The user is in none of the groups.",
-  exceptGroups: "The user is in an excluded group.",
+  exceptGroups: "The user is in an excluded group, or not in the directory.",
   networks: "The address is in none of the networks, or the sign-in has no IP address.",
-  exceptNetworks: "The address is in an excluded network.",
+  exceptNetworks:
+    "The address is in an excluded network, or the sign-in has no IP address and needs its second factor.",
   times: "The time is outside the periods.",
   device: "The user's factors or device have another state.",
 };

@@ -19,6 +19,13 @@ export interface PolicyPage {
   readonly factors: readonly Factor[];
   /** Clients whose passwords the gateway does not check, so that a bypass needs the word of the client. */
   readonly uncheckedClients: readonly string[];
+  readonly missing: MissingNames;
+}
+
+/** Names in conditions that do not exist. */
+export interface MissingNames {
+  readonly groups: readonly string[];
+  readonly clients: readonly string[];
 }
 
 /** Why a policy does not apply: a code for programs, and a sentence. */

@@ -1,10 +1,8 @@
 // Enrolment: how many active users have which second factors, which factors are not used, and who has not signed in for some time. All users
-// are counted in the background, and the newest result is stored for all nodes.
+// are counted in the background (enrolment_counter.ts).
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import type { Log } from "../../../platform/log.ts";
-import { type Clock, withTimeout } from "../../../platform/runtime.ts";
-import type { Store } from "../../../platform/store.ts";
+import type { Clock } from "../../../platform/runtime.ts";
 import type { LastSignIn } from "../../../radius/factors/last_sign_ins.ts";
 import type { Pairing } from "../../../radius/factors/pairing.ts";
 import type { Stored } from "../../../scim/schema/resource.ts";
@@ -30,8 +28,13 @@ export interface FactorFigures {
 /** The figures of the active users of the directory whose users sign in. */
 export interface EnrolmentReport {
   readonly target: string;
+  /** The process that counted, and what the count depends on besides the users. */
+  readonly node: string;
+  readonly basis: string;
+  readonly startedMs: number;
   /** When the count ended. */
   readonly atMs: number;
+  /** Without the pauses. */
   readonly tookMs: number;
   /** Users in the directory, and those that were counted. */
   readonly total: number;
@@ -55,27 +58,12 @@ export interface EnrolmentAnswer {
   readonly progress: { readonly counted: number; readonly total: number } | null;
 }
 
-export interface EnrolmentDeps {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly people: People;
-}
-
 const DAY_MS = 24 * 3600_000;
 const UNUSED_DAYS = 90;
 const PAGE_USERS = 500;
 /** Users of one count. */
 const MAX_USERS = 2_000_000;
-const MAX_COUNT_MS = 15 * 60_000;
-/** Between two pages, so that a count never slows down sign-ins. */
-const PAUSE_MS = 2;
-/** An older result is counted again when it is read. A count that took long stays longer. */
-const FRESH_MS = 5 * 60_000;
-const FRESH_TIMES_TAKEN = 20;
-/** A request waits this long for a count, which is enough for a few thousand users. */
-const WAIT_MS = 1500;
-const EXPIRES_MS = 7 * DAY_MS;
+const MIN_PAUSE_MS = 2;
 
 /** One user with what the reports need. */
 export interface CountedUser {
@@ -86,30 +74,34 @@ export interface CountedUser {
   readonly last: LastSignIn | null;
 }
 
-/** All users of the login directory in order of name, by pages. `total` is the number of users in the directory. */
-export async function* countedUsers(
-  people: People,
-  { clock }: { clock: Clock },
-): AsyncGenerator<{ users: readonly CountedUser[]; total: number }> {
+interface UserBatch {
+  readonly users: readonly CountedUser[];
+  /** Users in the directory. */
+  readonly total: number;
+  readonly readMs: number;
+}
+
+/** All users of the login directory in order of name, by pages. It pauses for as long as it read, so that sign-ins go first. */
+export async function* countedUsers(people: People, { clock }: { clock: Clock }): AsyncGenerator<UserBatch> {
   const { directory } = targetOf(people, undefined);
   for (let page = 1; (page - 1) * PAGE_USERS < MAX_USERS; page++) {
+    const startMs = clock.nowMs();
     const { resources, total } = await directory.page("user", { page, size: PAGE_USERS });
     if (resources.length === 0) return;
     const names = resources.map(({ content }) => canonicalName(content.name));
     const last = await people.lastSignIns.of(names);
-    yield {
-      total,
-      users: resources.map((stored, at) => {
-        const canonical = names[at] ?? "";
-        return {
-          ...{ stored, canonical },
-          pairings: people.pairings.of(canonical),
-          last: lastSince(last.get(canonical), stored.createdMs),
-        };
-      }),
-    };
+    const users = resources.map((stored, at): CountedUser => {
+      const canonical = names[at] ?? "";
+      return {
+        ...{ stored, canonical },
+        pairings: people.pairings.of(canonical),
+        last: lastSince(last.get(canonical), stored.createdMs),
+      };
+    });
+    const readMs = clock.nowMs() - startMs;
+    yield { users, total, readMs };
     if (page * PAGE_USERS >= total) return;
-    await new Promise<void>((resolve) => clock.after(PAUSE_MS, resolve));
+    await new Promise<void>((resolve) => clock.after(Math.max(MIN_PAUSE_MS, readMs), resolve));
   }
 }
 
@@ -145,70 +137,8 @@ export function hasNoFactor(people: People, { stored: { content }, pairings }: C
     directoryNumbers(people, { content, pairings }).length === 0;
 }
 
-export class Enrolment {
-  readonly #deps: EnrolmentDeps;
-  #running: Promise<void> | null = null;
-  #progress = { counted: 0, total: 0 };
-
-  constructor(deps: EnrolmentDeps) {
-    this.#deps = deps;
-  }
-
-  /** The newest result. If it is older than five minutes, a new count starts; a request waits for it only briefly. */
-  async read(): Promise<EnrolmentAnswer> {
-    const { clock } = this.#deps;
-    const stored = await this.#stored();
-    const freshMs = Math.max(FRESH_MS, FRESH_TIMES_TAKEN * (stored?.tookMs ?? 0));
-    if (stored !== null && stored.atMs > clock.nowMs() - freshMs) return { report: stored, progress: null };
-    this.#running ??= this.#countLogged();
-    const { inTime } = await withTimeout(this.#running, { clock, timeoutMs: WAIT_MS });
-    return inTime
-      ? { report: await this.#stored(), progress: null }
-      : { report: stored, progress: this.#progress };
-  }
-
-  async #stored(): Promise<EnrolmentReport | null> {
-    const { value } = await this.#deps.store.get<EnrolmentReport>(this.#key());
-    return value;
-  }
-
-  #key(): Deno.KvKey {
-    return ["report_enrolment", this.#deps.people.loginTarget()];
-  }
-
-  async #countLogged(): Promise<void> {
-    const { store, log } = this.#deps;
-    try {
-      const value = await this.#count();
-      await store.commit({ mutations: [{ type: "set", key: this.#key(), value, expireInMs: EXPIRES_MS }] });
-    } catch (fault) {
-      log.error("the users could not be counted for the reports", { fault: String(fault) });
-    }
-    this.#running = null;
-  }
-
-  async #count(): Promise<EnrolmentReport> {
-    const { people, clock } = this.#deps;
-    const startMs = clock.nowMs();
-    const sums = createSums(people, startMs);
-    this.#progress = { counted: 0, total: 0 };
-    for await (const { users, total } of countedUsers(people, { clock })) {
-      for (const user of users) sums.add(user);
-      this.#progress = { counted: this.#progress.counted + users.length, total };
-      if (clock.nowMs() - startMs > MAX_COUNT_MS) break;
-    }
-    const atMs = clock.nowMs();
-    return {
-      target: people.loginTarget(),
-      atMs,
-      tookMs: atMs - startMs,
-      ...this.#progress,
-      ...sums.figures(),
-    };
-  }
-}
-
-function createSums(people: People, nowMs: number) {
+/** Adds up the users of a count. */
+export function createEnrolmentSums(people: People, nowMs: number) {
   const figures = () => ({ users: 0, unused: 0, neverUsed: 0 });
   const factors = { device: figures(), sms: figures(), voice: figures(), totp: figures() };
   const inactive: Record<InactiveDays, number> = { 30: 0, 60: 0, 90: 0 };

@@ -9,6 +9,8 @@ import type { Breakdown, BreakdownQuery, BreakdownRow } from "./breakdown.ts";
 import {
   type CountedUser,
   countedUsers,
+  ENROLLED_FACTORS,
+  type EnrolmentReport,
   hasNoFactor,
   type InactiveDays,
   isInactive,
@@ -28,6 +30,7 @@ export const REPORT_NAMES = [
   "addresses",
   "countries",
   "networks",
+  "enrolled_factors",
   "inactive_users",
   "users_without_factor",
   "unused_factors",
@@ -57,6 +60,7 @@ export interface ReportExportDeps {
   readonly clock: Clock;
   readonly people?: People;
   readonly breakdown: (query: BreakdownQuery) => Promise<Breakdown>;
+  readonly enrolment: () => Promise<EnrolmentReport>;
 }
 
 export const REPORT_FORMATS = {
@@ -100,6 +104,8 @@ async function reportFile(deps: ReportExportDeps, request: ReportRequest): Promi
       return figuresFile("client", (await charts.read(request)).clients);
     case "targets":
       return figuresFile("target", (await charts.read(request)).targets);
+    case "enrolled_factors":
+      return enrolledFile(await deps.enrolment());
     case "inactive_users":
     case "users_without_factor":
     case "unused_factors":
@@ -168,6 +174,19 @@ function tableFile(report: keyof typeof TABLE_COLUMNS, counted: Breakdown): Repo
       [named]: name,
       ...(report === "networks" ? { network: label } : {}),
       ...{ total, accepted, rejected, last: isoTime(lastMs) },
+    })),
+  };
+}
+
+function enrolledFile({ factors, counted, total, startedMs }: EnrolmentReport): ReportFile {
+  return {
+    isPartial: counted < total,
+    columns: ["factor", "users", "not_used_for_90_days", "never_used", "counted"],
+    rows: ENROLLED_FACTORS.map((factor) => ({
+      ...{ factor, users: factors[factor].users },
+      not_used_for_90_days: factors[factor].unused,
+      never_used: factors[factor].neverUsed,
+      counted: isoTime(startedMs),
     })),
   };
 }

@@ -10,12 +10,13 @@ import type { Store } from "../../../platform/store.ts";
 import { may } from "../auth/permissions.ts";
 import { CHART_QUERY, chartRange } from "../charts/chart_routes.ts";
 import type { ChartStore } from "../charts/chart_store.ts";
-import { type People, requireUsers } from "../deps.ts";
+import type { People } from "../deps.ts";
 import { Refusal } from "../errors.ts";
 import { fileHeaders, streamLines } from "../file_export.ts";
 import { type HttpEnv, queryValues } from "../hono_env.ts";
 import { type Breakdown, type BreakdownQuery, readBreakdown } from "./breakdown.ts";
-import { Enrolment } from "./enrolment.ts";
+import type { EnrolmentReport } from "./enrolment.ts";
+import type { EnrolmentCounter } from "./enrolment_counter.ts";
 import { REPORT_FORMATS, REPORT_NAMES, reportLines } from "./report_export.ts";
 
 export interface ReportRouteDeps {
@@ -48,14 +49,23 @@ const EXPORT_QUERY = v.object({
 const COUNTS = { concurrent: 2, waiting: 8 };
 const MAX_WAIT_MS = 15_000;
 
-export function createReportRoutes(deps: ReportRouteDeps) {
+/** @param counter `null` where the console runs without a directory */
+export function createReportRoutes(deps: ReportRouteDeps, counter: EnrolmentCounter | null) {
   const { clock, geoIp } = deps;
   const counts = new Semaphore({ clock, limits: COUNTS });
-  let enrolment: Enrolment | null = null;
   const breakdown = async (query: BreakdownQuery): Promise<Breakdown> => {
     const done = await counts.run(() => readBreakdown(deps, query), clock.nowMs() + MAX_WAIT_MS);
     if (!done.ran) throw new Refusal("overloaded", { "retry-after": "5" });
     return done.value;
+  };
+  const openCounter = (): EnrolmentCounter => {
+    if (counter === null) throw new Refusal("no_directory");
+    return counter;
+  };
+  const enrolment = async (): Promise<EnrolmentReport> => {
+    const { report } = await openCounter().read({ waitMs: MAX_WAIT_MS });
+    if (report === null) throw new Refusal("overloaded", { "retry-after": "5" });
+    return report;
   };
   return new Hono<HttpEnv>()
     .get("/breakdown", may("viewer"), queryValues(QUERY), async (c) => {
@@ -65,14 +75,15 @@ export function createReportRoutes(deps: ReportRouteDeps) {
       const geo = { isConfigured: geoIp?.isConfigured === true, files: geoIp?.files() ?? [] };
       return c.json({ ...counted, atMs, geoIp: geo } satisfies BreakdownAnswer);
     })
-    .get("/enrolment", may("viewer", { countsAsUse: false }), async (c) => {
-      enrolment ??= new Enrolment({ ...deps, people: requireUsers(deps.people) });
-      return c.json(await enrolment.read());
-    })
+    .get(
+      "/enrolment",
+      may("viewer", { countsAsUse: false }),
+      async (c) => c.json(await openCounter().read()),
+    )
     .get("/export", may("viewer"), queryValues(EXPORT_QUERY), async (c) => {
       const { report, format, days, client, target, zone, ...asked } = c.req.valid("query");
       const range = chartRange(asked, clock.nowMs());
-      const { lines, isPartial } = await reportLines({ ...deps, breakdown }, {
+      const { lines, isPartial } = await reportLines({ ...deps, breakdown, enrolment }, {
         ...{ report, format, zone, client, target },
         ...range,
         days: Number(days) as 30 | 60 | 90,

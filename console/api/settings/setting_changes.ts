@@ -4,6 +4,7 @@ import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { auditKey } from "../../../platform/audit.ts";
 import type { ConfigFault, ConfigWarning } from "../../../platform/config/config.ts";
+import { problemOf } from "../../../platform/setting_problems.ts";
 import type { LiveSettings } from "../../../platform/config/live_settings.ts";
 import type { SaveResult } from "../../../platform/config/setting_writer.ts";
 import type { SettingChanges } from "../../../platform/config/setting_changes.ts";
@@ -29,14 +30,31 @@ export interface SettingChangeDeps {
   readonly connect?: Pick<Connect, "targetsApplied">;
 }
 
+const DROPPED_KEYS = ["__proto__", "constructor", "prototype"];
+
+const isTable = (raw: unknown): raw is object =>
+  typeof raw === "object" && raw !== null && !Array.isArray(raw);
+
+/** Reply attributes with all their names, because an unknown name has to be refused with its reason. */
+function isAttributeTable(raw: unknown): boolean {
+  return isTable(raw) &&
+    Object.entries(raw).every(([name, value]) =>
+      name.length <= 128 && (typeof value === "number" || typeof value === "string" && value.length <= 253)
+    );
+}
+
 const VALUE = v.nullable(v.union([
   v.pipe(v.string(), v.maxLength(64 * 1024)),
   v.number(),
   v.boolean(),
   v.pipe(v.array(textUpTo(1024)), v.maxLength(1000)),
-  v.record(textUpTo(128), v.union([textUpTo(253), v.number()])),
+  v.custom<Readonly<Record<string, string | number>>>(isAttributeTable),
 ]));
 const CHANGES = v.pipe(
+  // A record drops these keys without a word.
+  v.custom<Readonly<Record<string, unknown>>>((raw) =>
+    isTable(raw) && !DROPPED_KEYS.some((key) => Object.hasOwn(raw, key))
+  ),
   v.record(textUpTo(100), VALUE),
   v.check((changes) => Object.keys(changes).length <= 200),
 );
@@ -66,16 +84,17 @@ export function createSettingChangeRoutes(deps: SettingChangeDeps, answer: () =>
     })
     .put("/", may("owner"), jsonBody(SAVE), async (c) => {
       const { version, changes } = c.req.valid("json");
-      requireFactorFor(c, changes, settings);
+      requireFactorFor(c, Object.keys(changes), settings);
       return c.json(await saved(c, await settings.writer.change(changes, { ...callerOf(c), version })));
     })
     .post("/undo", may("owner"), jsonBody(UNDO), async (c) => {
       const { value } = await store.get<{ revision?: unknown }>(auditKey(c.req.valid("json").auditId));
       const revision = value?.revision;
       if (typeof revision !== "number") throw new Refusal("setting_unknown_change");
-      const keys = await settings.writer.undoneKeys(revision);
-      if (keys === null) throw new Refusal("setting_unknown_change");
-      requireFactorFor(c, Object.fromEntries(keys.map((key) => [key, null])), settings);
+      const undone = await settings.writer.undone(revision);
+      if (undone === null) throw new Refusal("setting_unknown_change");
+      requireFactorFor(c, undone.keys, settings);
+      if (undone.targets.length > 0) c.var.requireRecentFactor();
       const result = await settings.writer.undo(revision, callerOf(c));
       if (result === null) throw new Refusal("setting_unknown_change");
       return c.json(await saved(c, result));
@@ -104,16 +123,12 @@ function lostAddress(
   if (publicUrl === http.publicUrl || c.env.viaControlSocket) return [];
   const { host } = new URL(c.req.url);
   if (createHostCheck({ listen: http.listen, publicUrl })(host)) return [];
-  const problem =
-    `you use the console at ${host}, and this address will be refused; open ${publicUrl} from then on`;
-  return [{ key: "http.public_url", problem }];
+  return [{ key: "http.public_url", ...problemOf("address_lost", { host, url: publicUrl }) }];
 }
 
-/** Secrets and the sign-in provider give access, so they need a recent factor. */
-function requireFactorFor(c: Context<HttpEnv>, changes: SettingChanges, settings: LiveSettings): void {
-  const secrets = new Set(settings.list().flatMap(({ key, isSecret }) => isSecret ? [key] : []));
-  const isSensitive = (key: string) => secrets.has(key) || key.startsWith("console.oidc.");
-  if (Object.keys(changes).some(isSensitive)) c.var.requireRecentFactor();
+/** A change of a setting that protects sign-ins needs a recent factor, as changes of policies, clients and directories do. */
+function requireFactorFor(c: Context<HttpEnv>, keys: readonly string[], settings: LiveSettings): void {
+  if (keys.some((key) => settings.isSecurity(key))) c.var.requireRecentFactor();
 }
 
 /** @throws Refusal `changed_meanwhile`, `bad_settings`. */

@@ -49,6 +49,10 @@ function settingsAnswer(deps: SettingRouteDeps): SettingsAnswer {
     version: String(settings.version),
     warnings: settings.warnings,
     settings: settings.list(),
+    directories: settings.config.targets.map(({ name, backends }) => ({
+      name,
+      ldap: backends.filter(({ kind }) => kind === "ldap").map((backend) => backend.name),
+    })),
     signIn: signInRules(deps),
     kept: retentionRows(deps.console),
     about: { version, runtime, startedMs, licences: LICENCES },
@@ -88,7 +92,6 @@ function providerStatus(
 export const LICENCES: readonly LicenceRow[] = [
   { name: "Countersign", licence: "MIT" },
   { name: "@preact/signals", licence: "MIT" },
-  { name: "@simplewebauthn/browser", licence: "MIT" },
   { name: "@simplewebauthn/server", licence: "MIT" },
   { name: "hono", licence: "MIT" },
   { name: "jose", licence: "MIT" },
@@ -97,7 +100,6 @@ export const LICENCES: readonly LicenceRow[] = [
   { name: "oauth4webapi", licence: "MIT" },
   { name: "preact", licence: "MIT" },
   { name: "smol-toml", licence: "BSD-3-Clause" },
-  { name: "uplot", licence: "MIT" },
   { name: "uqr", licence: "MIT" },
   { name: "valibot", licence: "MIT" },
 ];

@@ -64,6 +64,12 @@ export interface LicenceRow {
   readonly licence: string;
 }
 
+/** A directory, and the names of its LDAP connectors. */
+export interface DirectoryNames {
+  readonly name: string;
+  readonly ldap: readonly string[];
+}
+
 export interface SettingsAnswer {
   readonly nowMs: number;
   readonly file: string | null;
@@ -71,6 +77,8 @@ export interface SettingsAnswer {
   readonly version: string;
   readonly warnings: readonly ConfigWarning[];
   readonly settings: readonly SettingView[];
+  /** What settings can name. */
+  readonly directories: readonly DirectoryNames[];
   readonly signIn: SignInLimits;
   readonly kept: readonly RetentionRow[];
   readonly about: {

@@ -4,6 +4,7 @@
 import { Hono } from "hono";
 import * as v from "valibot";
 import type { LiveSettings } from "../../../platform/config/live_settings.ts";
+import { problemOf } from "../../../platform/setting_problems.ts";
 import type { TargetDraft } from "../../../platform/config/target_changes.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { BackendTrial } from "../../../scim/scim.ts";
@@ -174,9 +175,7 @@ function checkOf({ settings, connect }: TargetSettingDeps, draft: TargetDraft, n
   );
   const lost = clients.map((client) => ({
     key: `targets.${name}.backends`,
-    problem: `the RADIUS client ${
-      JSON.stringify(client)
-    } checks passwords at a connector that would be gone; change the client first`,
+    ...problemOf("connector_of_client", { client: JSON.stringify(client) }),
   }));
   return { faults: [...faults, ...lost], warnings, diff };
 }

@@ -89,7 +89,7 @@ export interface HealthPart {
   readonly figure: number | null;
   /** The limit of a count of the last hour, or the count above which it is a warning. */
   readonly limit?: number;
-  /** The message of a problem, or "". */
+  /** The message of a problem, or "". Of `unsigned`: `always`, `seen` (such requests came), or `possible`. */
   readonly detail: string;
   /** A problem: nothing is sent, no phone reaches `name`, or the node `name` is silent, has another version, or another time. */
   readonly note?:

@@ -257,7 +257,7 @@ export function testsOf(people: People, query: UserQuery): Test[] {
 }
 
 /** Whether the user has a second factor: a pairing, or a directory number. */
-export function hasFactor(people: People, { content }: Stored): boolean {
+function hasFactor(people: People, { content }: Stored): boolean {
   const pairings = people.pairings.of(canonicalName(content.name));
   return pairings.length > 0 || directoryNumbers(people, { content, pairings }).length > 0;
 }

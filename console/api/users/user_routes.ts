@@ -182,8 +182,8 @@ function createUserActionRoutes(deps: UserRouteDeps, users: UserAccess) {
       return c.json(await userTimeline(deps.store, { user: c.req.param("id"), target: name, before }));
     })
     .get("/:id/sign-ins", may("viewer", { countsAsUse: false }), async (c) => {
-      users.people();
-      return c.json(await userSignIns(deps.store, c.req.param("id")));
+      const people = users.people();
+      return c.json(await userSignIns({ store: deps.store, people }, c.req.param("id")));
     })
     .post("/:id/trial", may("viewer"), jsonBody(TRIAL), async (c) => {
       const { client, password, appended } = c.req.valid("json");

@@ -1,9 +1,11 @@
-// The latest sign-ins of one user, found through the audit log's index of objects, so that the cost does not depend on other users.
+// The latest sign-ins of one user, found through the audit log's index of objects, so that the cost does not depend on other users. The last
+// accepted one has a record of its own.
 
 import { auditObjects } from "../../../platform/audit.ts";
 import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Store } from "../../../platform/store.ts";
 import { auditRecords, type AuditValue, currentAction } from "../audit/audit_log.ts";
+import { type People, targetOf } from "../deps.ts";
 import { createHistoryReader, type HistoryItem } from "../history/history.ts";
 
 /** A finished sign-in of a user. */
@@ -15,10 +17,8 @@ export type UserSignIn = Pick<
 export interface UserSignIns {
   /** Newest first. */
   readonly items: readonly UserSignIn[];
-  /** The end of the latest accepted sign-in; `null` if none was found. */
+  /** The latest accepted sign-in since the user was created; `null` if none is recorded. */
   readonly lastMs: number | null;
-  /** Older records were not read. */
-  readonly isCut: boolean;
 }
 
 const MAX_SHOWN = 5;
@@ -27,32 +27,43 @@ const MAX_READ = 300;
 const OUTCOMES: ReadonlySet<string> = new Set(["accepted", "rejected", "expired", "cancelled", "superseded"]);
 
 /** The latest sign-ins under the name, and the time of the latest accepted one. */
-export async function userSignIns(store: Store, user: string): Promise<UserSignIns> {
+export async function userSignIns(
+  { store, people }: { store: Store; people: People },
+  user: string,
+): Promise<UserSignIns> {
+  const canonical = canonicalName(user);
+  const [items, last, stored] = await Promise.all([
+    latestSignIns(store, user),
+    people.lastSignIns.of([canonical]),
+    targetOf(people, undefined).directory.read("user", user),
+  ]);
+  // Another node may know one that it has not written yet.
+  const newestMs = items.find(({ outcome }) => outcome === "accepted")?.endedMs ?? 0;
+  const lastMs = Math.max(newestMs, last.get(canonical)?.atMs ?? 0);
+  // An earlier one is of another user with the same name.
+  return { items, lastMs: lastMs > 0 && lastMs >= (stored?.createdMs ?? 0) ? lastMs : null };
+}
+
+async function latestSignIns(store: Store, user: string): Promise<UserSignIn[]> {
   const history = createHistoryReader({ store });
   const filter = { actor: "", object: `user:${user}`, fromMs: null, toMs: null };
   const items: UserSignIn[] = [];
-  let lastMs: number | null = null;
   let read = 0;
   for await (const { value } of auditRecords(store, { filter, before: null })) {
     read += 1;
-    const outcome = value === null ? null : outcomeOf(value, user);
-    if (value !== null && outcome !== null) {
-      if (outcome === "accepted") lastMs ??= numberOf(value.atMs);
-      const item = items.length < MAX_SHOWN ? await signInOf(history, value) : null;
-      if (item !== null) items.push(shown(item));
-    }
-    if (items.length === MAX_SHOWN && lastMs !== null) return { items, lastMs, isCut: false };
-    if (read >= MAX_READ) return { items, lastMs, isCut: true };
+    const item = value !== null && isSignInOf(value, user) ? await signInOf(history, value) : null;
+    if (item !== null) items.push(shown(item));
+    if (items.length === MAX_SHOWN || read >= MAX_READ) break;
   }
-  return { items, lastMs, isCut: false };
+  return items;
 }
 
-/** The outcome in a record of a finished login of the user; `null` for any other record. The index has shortened names. */
-function outcomeOf(value: AuditValue, user: string): string | null {
+/** Whether a record is of a finished login of the user. The index has shortened names. */
+function isSignInOf(value: AuditValue, user: string): boolean {
   const [kind, outcome = ""] = currentAction(value).split(".");
-  if (kind !== "login" || !OUTCOMES.has(outcome)) return null;
+  if (kind !== "login" || !OUTCOMES.has(outcome)) return false;
   const asked = canonicalName(`user:${user}`);
-  return auditObjects(value).some((object) => canonicalName(object) === asked) ? outcome : null;
+  return auditObjects(value).some((object) => canonicalName(object) === asked);
 }
 
 async function signInOf(
@@ -64,8 +75,4 @@ async function signInOf(
 
 function shown({ id, startedMs, endedMs, client, place, factor, outcome, reason }: HistoryItem): UserSignIn {
   return { id, startedMs, endedMs, client, place, factor, outcome, reason };
-}
-
-function numberOf(value: unknown): number {
-  return typeof value === "number" ? value : 0;
 }

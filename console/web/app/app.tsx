@@ -111,9 +111,20 @@ function FrameKeys({ models }: { models: Models }) {
 /** Runs the shortcuts and opens the palette with Ctrl+K. Returns a function that ends both. */
 export function listenForFrameKeys(
   document: Document,
-  { overlay, preferences, session }: Pick<Models, "overlay" | "preferences" | "session">,
+  { overlay, typedAhead, preferences, session }: Pick<
+    Models,
+    "overlay" | "typedAhead" | "preferences" | "session"
+  >,
 ): () => void {
   const end = new AbortController();
+  // Before the shortcuts, because these keys are text.
+  document.addEventListener("keydown", (event) => {
+    if (overlay.peek() !== "palette" || document.querySelector("dialog[open]") !== null) return;
+    if (event.key === "Escape") overlay.value = null;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.key.length !== 1) return;
+    event.preventDefault();
+    typedAhead.value += event.key;
+  }, { signal: end.signal });
   listenForShortcuts(document, {
     may: session.hasRole,
     singleKeys: preferences.singleKeys,
@@ -129,7 +140,7 @@ export function listenForFrameKeys(
   return () => end.abort();
 }
 
-function frameRows({ overlay, preferences, router }: Models): Shortcut[] {
+function frameRows({ overlay, preferences, router, toasts }: Models): Shortcut[] {
   const go = openableRoutes().flatMap(([, { key, pattern, title, needs }]): Shortcut[] =>
     key === undefined || needs === "anyone"
       ? []
@@ -143,6 +154,7 @@ function frameRows({ overlay, preferences, router }: Models): Shortcut[] {
     { keys: "?", label: "shell.key_help", run: () => overlay.value = "help" },
     { keys: "/", label: "shell.key_search", run: focusSearch },
     ...go,
+    { keys: "z", label: "shell.key_undo", run: toasts.undoNewest },
     { keys: "t", label: "shell.key_theme", run: preferences.toggleTheme },
     { keys: ".", label: "shell.key_density", run: flipDensity },
     { keys: "Escape", label: "shell.key_back", run: goBack },

@@ -4,7 +4,7 @@ import { createApiClient } from "./api_client.ts";
 import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { createPreferences } from "./preferences.ts";
-import { createPageLoader, preloadPage } from "./page_loader.ts";
+import { createPageLoader, loadPageFiles } from "./page_loader.ts";
 import { followLinks, pageTop, Router } from "./router.ts";
 import { matchRoute, type RouteName } from "./routes.ts";
 import { createClockModel, runLater } from "./clock_model.ts";
@@ -36,7 +36,7 @@ interface ModelsDeps {
 export function createModels(window: Window & typeof globalThis, { imports }: ModelsDeps) {
   const { document, history } = window;
   const api = createApiClient();
-  const pages = createPageLoader({ imports, preload: (name) => preloadPage(document, name) });
+  const pages = createPageLoader({ imports, loadFiles: (name) => loadPageFiles(document, name) });
   const bar = {
     location: window.location,
     history,
@@ -50,6 +50,8 @@ export function createModels(window: Window & typeof globalThis, { imports }: Mo
   const preferences = createPreferences(document.documentElement);
   /** The open overlay. */
   const overlay = signal<Overlay | null>(null);
+  /** What was typed for the palette before its code was loaded. */
+  const typedAhead = signal("");
   /** The selection of each list, by path, so that Back restores it. `listed` names the query and the administrator. */
   const selections = new Map<string, { readonly listed: string; readonly selection: Selection }>();
   const toasts = createToasts({ later: runLater });
@@ -63,5 +65,5 @@ export function createModels(window: Window & typeof globalThis, { imports }: Mo
       void session.extend();
     }
   }, STAY_EVERY_MS);
-  return { api, pages, router, clock, session, toasts, preferences, overlay, selections };
+  return { api, pages, router, clock, session, toasts, preferences, overlay, typedAhead, selections };
 }

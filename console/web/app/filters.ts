@@ -13,6 +13,8 @@ export interface ListFilter {
   readonly chip?: string;
   /** The control above the list. Without one, something else sets the filter, such as a cell of a row. */
   readonly control?: "search" | "name" | "choice" | "moment";
+  /** The control is shown on demand, so that the bar stays on one line. */
+  readonly isExtra?: true;
   /** The options, and the label of the option without a filter. */
   readonly options?: readonly string[];
   readonly allLabel?: string;

@@ -9,6 +9,7 @@ const timeFormat = perLocale((here) =>
 const fullFormat = perLocale((here) =>
   new Intl.DateTimeFormat(here, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" })
 );
+const dateFormat = perLocale((here) => new Intl.DateTimeFormat(here, { dateStyle: "medium" }));
 const relativeFormat = perLocale((here) =>
   new Intl.RelativeTimeFormat(here, { style: "short", numeric: "auto" })
 );
@@ -99,7 +100,7 @@ export function relativeText(atMs: number, nowMs: number): string {
       return withoutDots(relativeFormat().format(Math.trunc(spanS / seconds), unit));
     }
   }
-  return fullTimeText(atMs);
+  return dateFormat().format(atMs);
 }
 
 /** "3 min. ago" without the full stop. */

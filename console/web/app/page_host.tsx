@@ -22,7 +22,7 @@ export function PageHost({ models }: { models: Models }) {
   const reason = needs === "anyone" ? undefined : permissionHint(models, needs);
   if (reason !== undefined) return <PageForbidden visit={visit} reason={reason} />;
   const loaded = models.pages.find(visit.name);
-  if (loaded.kind === "loading") return <main class="page" aria-busy="true" />;
+  if (loaded.kind === "loading") return <main class="page" aria-busy="true" tabIndex={-1} />;
   if (loaded.kind === "failed") return <PageFailed why="page_unloaded" />;
   return (
     <ErrorBoundary key={path}>
@@ -43,8 +43,9 @@ function PageFrame({ models, visit, page: Page }: { models: Models; visit: Route
   useLayoutEffect(() => {
     if (arrived.current === visits.value) return;
     arrived.current = visits.value;
-    // On the first page, the browser sets the focus.
-    if (visits.value > 0) document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
+    // The browser sets the focus of the first page, which begins at the top.
+    if (visits.value === 0) return;
+    document.querySelector<HTMLElement>("main h1")?.focus({ preventScroll: true });
     restoreScroll(scrollTopPx.value);
     // After Back from the page of a row, the focus returns to the row.
     if (previousPath.value.startsWith(`${path.value}/`)) focusRowLink(previousPath.value);

@@ -1,6 +1,7 @@
 // Loads the code of each page once.
 
 import { signal } from "@preact/signals";
+import { loadMessages } from "../i18n/translate.ts";
 import { matchRoute, type RouteMatch, type RouteName } from "./routes.ts";
 
 /** The code of a page. `View` renders it. */
@@ -18,25 +19,33 @@ interface PageLoader<View> {
 
 interface LoaderDeps<View> {
   readonly imports: Readonly<Record<RouteName, () => Promise<View>>>;
-  /** Preloads all files of a page, so that nested imports load in parallel. */
-  readonly preload?: (name: RouteName) => void;
+  /** Preloads the scripts of a page, so that nested imports load in parallel, and loads its messages. */
+  readonly loadFiles?: (name: RouteName) => Promise<void>;
 }
 
-/** Adds preload links for the files of a page. The HTML has them by the name of the page (`console/html_shell.ts`). */
-export function preloadPage(document: Document, name: RouteName): void {
+/** The files of a page in the HTML, which lists them by the name of the page (`console/html_shell.ts`). */
+export interface LinkedFiles {
+  readonly scripts: readonly string[];
+  readonly messages?: string | undefined;
+}
+
+/** Adds preload links for the scripts of a page, and loads its messages. */
+export async function loadPageFiles(document: Document, name: RouteName): Promise<void> {
   const list = document.getElementById("app")?.dataset.pages ?? "{}";
-  const files = (JSON.parse(list) as Partial<Record<RouteName, readonly string[]>>)[name] ?? [];
-  for (const file of files) {
+  const { scripts = [], messages } = (JSON.parse(list) as Partial<Record<RouteName, LinkedFiles>>)[name] ??
+    {};
+  for (const file of scripts) {
     const link = document.createElement("link");
     link.rel = "modulepreload";
     link.href = `/assets/${file}`;
     document.head.append(link);
   }
+  if (messages !== undefined) await loadMessages(messages);
 }
 
 const LOADING = { kind: "loading" } as const;
 
-export function createPageLoader<View>({ imports, preload }: LoaderDeps<View>): PageLoader<View> {
+export function createPageLoader<View>({ imports, loadFiles }: LoaderDeps<View>): PageLoader<View> {
   const pages = signal<ReadonlyMap<RouteName, LoadedPage<View>>>(new Map());
   const put = (name: RouteName, page: LoadedPage<View>) => {
     pages.value = new Map(pages.peek()).set(name, page);
@@ -44,8 +53,11 @@ export function createPageLoader<View>({ imports, preload }: LoaderDeps<View>): 
   const loading = new Map<RouteName, Promise<void>>();
   const fetchPage = async ({ name }: RouteMatch): Promise<void> => {
     try {
-      preload?.(name);
-      put(name, { kind: "ready", page: await imports[name]() });
+      // Without its messages, the page shows their keys.
+      const files = loadFiles?.(name).catch(() => undefined);
+      const page = await imports[name]();
+      await files;
+      put(name, { kind: "ready", page });
     } catch (_notLoaded) {
       // The browser logs the reason.
       put(name, { kind: "failed" });

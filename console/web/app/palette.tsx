@@ -17,13 +17,16 @@ const TYPING_PAUSE_MS = 150;
 const ICONS = { go: "chevron-right", do: "play", user: "user" } as const;
 
 export function Palette({ models }: { models: Models }) {
-  const typed = useSignal("");
+  const typed = useSignal(models.typedAhead.peek());
   const at = useSignal(0);
   const users = useSignal<readonly PaletteItem[]>([]);
   const fixed = useMemo(() => fixedItems(models), []);
   const close = () => {
     models.overlay.value = null;
   };
+  useEffect(() => {
+    models.typedAhead.value = "";
+  }, []);
   useEffect(() => {
     const text = typed.value.trim();
     let isNewest = true;

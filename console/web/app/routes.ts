@@ -24,6 +24,8 @@ export interface PageRoute {
   /** The required role; `anyone`: without a session and the sidebar. */
   readonly needs: Role | "anyone";
   readonly title: MessageKey;
+  /** The name of the page's module, without `_page.tsx`. Default: the name of the route. */
+  readonly module?: string;
   /** `l`: the keys `g l` open the page. */
   readonly key?: string;
   /** Without a sidebar entry, the page is opened from another page. */
@@ -78,6 +80,7 @@ export const PAGE_ROUTES = {
     pattern: "/charts",
     needs: "viewer",
     title: "shell.charts",
+    module: "reports",
     key: "m",
     sidebar: { group: "monitor", icon: "chart-line" },
   },
@@ -211,6 +214,7 @@ export const PAGE_ROUTES = {
     pattern: "/settings/:topic",
     needs: "viewer",
     title: "shell.settings",
+    module: "settings",
     parent: "settings",
   },
   set_up: { pattern: "/setup", needs: "anyone", title: "shell.set_up" },

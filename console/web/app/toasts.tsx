@@ -21,6 +21,8 @@ export interface ToastModel {
   /** Shows a message for 8 seconds, longer while the pointer or the focus is on it. */
   show(text: string, options?: { readonly tone?: Tone; readonly undo?: () => Promise<void> | void }): void;
   dismiss(id: number): void;
+  /** Runs the newest Undo that is shown; nothing without one. For the keyboard, because the messages are far away in the tab order. */
+  undoNewest(): void;
   /** Keeps the messages while the pointer or the focus is on them. */
   pause(held: boolean): void;
 }
@@ -50,6 +52,12 @@ export function createToasts({ later }: ToastDeps): ToastModel {
       expire(number);
     },
     dismiss,
+    undoNewest() {
+      const newest = list.peek().findLast(({ undo }) => undo !== undefined);
+      if (newest === undefined) return;
+      dismiss(newest.id);
+      void newest.undo?.();
+    },
     pause(now) {
       held = now;
     },
@@ -67,9 +75,11 @@ export function ToastRegion({ models }: { models: { readonly toasts: ToastModel 
   useLayoutEffect(() => {
     const element = region.current;
     if (element === null) return;
+    const isOpen = element.matches(":popover-open");
+    if (!isOpen && newest === undefined) return;
     const topPx = pageTop();
     // Shown again for each message, so that it is above dialogs in the top layer.
-    if (element.matches(":popover-open")) element.hidePopover();
+    if (isOpen) element.hidePopover();
     if (newest !== undefined) element.showPopover();
     document.documentElement.toggleAttribute("data-toasts", newest !== undefined);
     makeRoom(element);
@@ -114,6 +124,7 @@ function OneToast({ toast, model }: { toast: Toast; model: ToastModel }) {
         <button
           type="button"
           class="button button-small"
+          aria-keyshortcuts="z"
           onClick={() => {
             model.dismiss(id);
             void undo();

@@ -2,6 +2,7 @@
 
 import type { ReadonlySignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { failureText } from "../app/api_client.ts";
 import { Icon, type IconName } from "./icons.tsx";
 import type { Tone } from "../app/login_state_labels.ts";
@@ -18,13 +19,23 @@ interface AlertProps {
   readonly children: ComponentChildren;
 }
 
-export function Alert({ tone, icon = "alert", role, children }: AlertProps) {
+export function Alert({ tone, icon = tone === "idle" ? "info" : "alert", role, children }: AlertProps) {
   return (
     <div class={`note tone-${tone}`} role={role}>
       <Icon name={`line-${icon}`} size={14} />
+      {role === "alert" && <ScrolledIntoView />}
       <div>{children}</div>
     </div>
   );
+}
+
+/** Scrolls a dialog to this alert when it appears: the button of a long dialog is far below its alerts. */
+function ScrolledIntoView() {
+  const mark = useRef<HTMLSpanElement>(null);
+  useEffect(() => {
+    if (mark.current?.closest("dialog")) mark.current.parentElement?.scrollIntoView({ block: "nearest" });
+  }, []);
+  return <span ref={mark} hidden />;
 }
 
 interface ErrorAlertProps {
@@ -57,7 +68,8 @@ export function Empty({ title, next, children }: EmptyProps) {
   return (
     <div class="empty">
       <strong>{title}</strong>
-      {next} {children}
+      {next !== "" && <p>{next}</p>}
+      {children}
     </div>
   );
 }

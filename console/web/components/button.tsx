@@ -15,6 +15,7 @@ interface ButtonProps {
   readonly kind?: "primary" | "plain" | "bad" | undefined;
   readonly small?: boolean;
   readonly icon?: SpriteIcon;
+  /** It does nothing now, and keeps the focus. */
   readonly disabled?: boolean;
   /** Why the button is disabled, such as a missing role; `undefined` if it is enabled. */
   readonly reason?: string | undefined;
@@ -32,14 +33,21 @@ interface ButtonProps {
 
 export function Button(props: ButtonProps) {
   const { kind, small, icon, disabled, reason, busy, of, onClick, children, ...rest } = props;
+  const isOff = disabled === true || busy === true;
   return (
     <button
       type="button"
       {...rest}
       class={`button ${kind ? `button-${kind}` : ""} ${small ? "button-small" : ""}`}
-      disabled={disabled || busy || reason !== undefined}
+      disabled={reason !== undefined}
+      // Not `disabled`: a button that its own action disables would lose the focus.
+      aria-disabled={isOff ? "true" : undefined}
       title={reason}
-      onClick={onClick && (() => void onClick())}
+      onClick={(event) => {
+        // Also when Enter in a field submits the form.
+        if (isOff) event.preventDefault();
+        else void onClick?.();
+      }}
     >
       {icon && <Icon name={icon} size={small ? 14 : 16} />}
       {busy ? t("common.working") : children}

@@ -8,7 +8,13 @@ import { t } from "../i18n/translate.ts";
 import { Icon } from "./icons.tsx";
 import { Menu, type MenuItem } from "./menu.tsx";
 import { useTableKeys } from "./table_keys.ts";
-import { cardColumns, CARDS_BELOW_PX, type ColumnWidth, layOutColumns } from "./table_layout.ts";
+import {
+  cardColumns,
+  CARDS_BELOW_PX,
+  type ColumnNeed,
+  type ColumnWidth,
+  layOutColumns,
+} from "./table_layout.ts";
 
 export interface TableColumn<T> extends ColumnWidth, Sortable<T> {
   /** The heading. Unique in the table. */
@@ -43,11 +49,14 @@ export interface DataTableProps<T> {
 
 /** The width of the column of checkboxes. */
 const BOX_PX = 40;
-/** The left and right padding of a cell, and a pixel for rounding. */
-const CELL_PADDING_PX = 25;
+/** The left and right padding of a cell in each window, as in the style sheet, and a pixel for rounding. */
+const cellPaddingPx = () => innerWidth < DENSE_BELOW_PX ? 17 : 25;
+const DENSE_BELOW_PX = 1200;
 /** The mean width of a character of a heading, and the width of the arrow beside it. */
-const CHARACTER_PX = 7;
+const CHARACTER_PX = 7.4;
 const ARROW_PX = 16;
+/** The usual content of a column is as wide as this share of its cells. */
+const USUAL_SHARE = 0.8;
 
 export function DataTable<T>(props: DataTableProps<T>) {
   const { label, rows, keyOf, selection, order = null, onOrder, busy = false } = props;
@@ -56,10 +65,10 @@ export function DataTable<T>(props: DataTableProps<T>) {
   const widthPx = useWidth(frame) - (selection === undefined ? 0 : BOX_PX);
   const all = withActions(props);
   const isCards = innerWidth < CARDS_BELOW_PX;
-  const needsPx = useNeeds(body, { columns: all, rows, isCards, widthPx });
+  const needs = useNeeds(body, { columns: all, rows, isCards, widthPx });
   const { shown, widthsPx } = isCards
     ? { shown: cardColumns(all), widthsPx: [] }
-    : layOutColumns(all, { widthPx, needsPx });
+    : layOutColumns(all, { widthPx, needs });
   const columns = shown.flatMap((index) => all[index] ?? []);
   const keys = rows.map(keyOf);
   const onKeyDown = useTableKeys({ body, keys, selection });
@@ -142,29 +151,43 @@ interface NeedsOf<T> {
   readonly widthPx: number;
 }
 
-/** The width that the longest content of each column needs. It only grows, so that columns do not jump between pages. */
+/** The widths that the contents of each column need. They only grow, so that columns do not jump between pages. */
 function useNeeds<T>(
   body: { readonly current: HTMLTableSectionElement | null },
   { columns, rows, isCards, widthPx }: NeedsOf<T>,
-): readonly number[] {
-  const [needs, setNeeds] = useState<Readonly<Record<string, number>>>({});
+): readonly ColumnNeed[] {
+  const [needs, setNeeds] = useState<Readonly<Record<string, ColumnNeed>>>({});
   useLayoutEffect(() => {
     if (isCards) return;
-    const next: Record<string, number> = { ...needs };
+    const measured: Record<string, number[]> = {};
     for (const tr of body.current?.rows ?? []) {
       for (const cell of tr.cells) {
         const { column } = cell.dataset;
-        if (column !== undefined) next[column] = Math.max(next[column] ?? 0, contentWidth(cell));
+        if (column !== undefined) (measured[column] ??= []).push(contentWidth(cell));
       }
     }
-    if (Object.entries(next).some(([label, px]) => px > (needs[label] ?? 0))) setNeeds(next);
+    const next = { ...needs };
+    for (const [label, widthsPx] of Object.entries(measured)) {
+      const sorted = widthsPx.sort((a, b) => a - b);
+      const usualPx = sorted[Math.floor((sorted.length - 1) * USUAL_SHARE)] ?? 0;
+      next[label] = atLeast(next[label], sorted.at(-1) ?? 0, usualPx);
+    }
+    if (JSON.stringify(next) !== JSON.stringify(needs)) setNeeds(next);
   }, [rows, isCards, widthPx]);
-  return columns.map(({ label }) => Math.max(needs[label] ?? 0, headingWidth(label)));
+  return columns.map(({ label }) => atLeast(needs[label], headingWidth(label)));
+}
+
+function atLeast(
+  [longestPx, usualPx]: ColumnNeed = [0, 0],
+  otherPx: number,
+  otherUsualPx = otherPx,
+): ColumnNeed {
+  return [Math.max(longestPx, otherPx), Math.max(usualPx, otherUsualPx)];
 }
 
 /** About the width of a heading, with the arrow of the order. */
 function headingWidth(label: string): number {
-  return CELL_PADDING_PX + CHARACTER_PX * label.length + ARROW_PX;
+  return Math.ceil(cellPaddingPx() + CHARACTER_PX * label.length + ARROW_PX);
 }
 
 /** The width of the content, including the part that does not fit. */
@@ -175,7 +198,7 @@ function contentWidth(cell: HTMLElement): number {
   }
   const range = document.createRange();
   range.selectNodeContents(cell);
-  return Math.ceil(range.getBoundingClientRect().width) + hiddenPx + CELL_PADDING_PX;
+  return Math.ceil(range.getBoundingClientRect().width) + hiddenPx + cellPaddingPx();
 }
 
 interface HeadingProps<T> {

@@ -35,7 +35,11 @@ export function Dialog(
   useLayoutEffect(() => {
     const element = dialog.current;
     // The children are rendered already, so their `autofocus` works.
-    if (element?.open === false) element.showModal();
+    if (element?.open === false) {
+      element.showModal();
+      // Without `autofocus`, the browser focuses the first control, which closes the dialog.
+      if (document.activeElement?.matches(".panel-head *") === true) firstField(element)?.focus();
+    }
     return () => element?.close();
   }, []);
   return (
@@ -43,6 +47,8 @@ export function Dialog(
       class={`dialog ${wide ? "dialog-wide" : ""}`}
       ref={dialog}
       aria-labelledby={titleId}
+      // Can have the focus while all its controls are disabled.
+      tabIndex={-1}
       closedby={!isClosable ? "none" : lightDismiss ? "any" : "closerequest"}
       onCancel={(event) => {
         // The cancel event of a file chooser bubbles up to the dialog.
@@ -57,8 +63,9 @@ export function Dialog(
           <button
             type="button"
             class="button button-plain button-small end"
-            disabled={!isClosable}
-            onClick={onClose}
+            // Not `disabled`: it can have the focus when the action starts.
+            aria-disabled={isClosable ? undefined : "true"}
+            onClick={() => isClosable && onClose()}
           >
             <Icon name="x" />
             <span class="unseen">{t("common.close")}</span>
@@ -71,6 +78,12 @@ export function Dialog(
       </div>
       {footer !== undefined && <div class="dialog-foot">{footer}</div>}
     </dialog>
+  );
+}
+
+function firstField(dialog: HTMLElement): HTMLElement | null {
+  return dialog.querySelector<HTMLElement>(
+    ".dialog-body :is(input:not([type=hidden]), select, textarea):enabled",
   );
 }
 

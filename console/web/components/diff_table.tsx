@@ -13,16 +13,25 @@ export interface DiffRow {
   readonly note?: string;
 }
 
-/** @param props.label for screen readers: "Changes of ada". */
-export function DiffTable({ label, rows }: { label: string; rows: readonly DiffRow[] }) {
+interface DiffProps {
+  /** For screen readers: "Changes of ada". */
+  readonly label: string;
+  readonly rows: readonly DiffRow[];
+  /** The headings of the values. */
+  readonly heads?: readonly [now: string, after: string];
+}
+
+export function DiffTable(
+  { label, rows, heads: [now, after] = [t("common.now"), t("common.after")] }: DiffProps,
+) {
   return (
     <div class="table-frame" role="region" aria-label={label} tabIndex={0}>
       <table class="table diff">
         <thead>
           <tr>
             <th scope="col">{t("common.attribute")}</th>
-            <th scope="col">{t("common.now")}</th>
-            <th scope="col">{t("common.after")}</th>
+            <th scope="col">{now}</th>
+            <th scope="col">{after}</th>
           </tr>
         </thead>
         <tbody>

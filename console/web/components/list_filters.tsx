@@ -10,6 +10,7 @@ import { t } from "../i18n/translate.ts";
 import type { ComponentChildren } from "preact";
 import { Button } from "./button.tsx";
 import type { MessageKey } from "../i18n/catalogue.ts";
+import { focusRow } from "./table_keys.ts";
 
 const TYPING_PAUSE_MS = 150;
 
@@ -48,6 +49,15 @@ export function SearchBox({ models: { router }, label, placeholder = label, name
         data-search=""
         maxLength={200}
         value={typed.value}
+        onKeyDown={(event) => {
+          // From the field to the rows it found, past the filters.
+          const row = event.key === "ArrowDown" && !event.isComposing
+            ? document.querySelector<HTMLElement>("main tbody tr[data-key]")
+            : null;
+          if (row === null) return;
+          event.preventDefault();
+          focusRow(row);
+        }}
         onInput={(event) => {
           typed.value = event.currentTarget.value;
           clearTimeout(timer.current);
@@ -67,14 +77,22 @@ interface FilterFieldsProps {
   readonly children?: ComponentChildren;
 }
 
-/** The filters and tools of a list in one bar. On a small screen, a button shows those besides the search. */
+/**
+ * The filters and tools of a list in one bar. On a small screen, a button shows those besides the search; on a wide
+ * screen, a button shows the extra ones.
+ */
 export function ListFilterBar({ models, label, filters, children }: FilterFieldsProps) {
   const isOpen = useSignal(false);
+  const isExtraOpen = useSignal(false);
   const fields = label === undefined ? [] : filters.filter(({ control }) => control !== undefined);
   const [search] = fields.filter(({ control }) => control === "search");
   const others = fields.filter((one) => one !== search);
-  const active = others.filter(({ name }) => models.router.param(name) !== "").length;
-  const buttonLabel = t(fields.length === 0 ? "common.columns" : "common.filters_more");
+  const extra = others.filter(({ isExtra }) => isExtra);
+  const buttonLabel = t(others.length === 0 ? "common.columns" : "common.filters_more");
+  const withCount = (text: string, some: readonly ListFilter[]) => {
+    const count = some.filter(({ name }) => models.router.param(name) !== "").length;
+    return count === 0 ? text : t("common.filters_active", { label: text, count });
+  };
   return (
     <div class="list-bar" {...fields.length === 0 ? {} : { role: "search", "aria-label": label }}>
       {search !== undefined && <FilterField models={models} filter={search} />}
@@ -85,11 +103,31 @@ export function ListFilterBar({ models, label, filters, children }: FilterFields
         onClick={() => isOpen.value = !isOpen.value}
       >
         <Icon name="filter" size={14} />
-        {active === 0 ? buttonLabel : t("common.filters_active", { label: buttonLabel, count: active })}
+        {withCount(buttonLabel, others)}
       </button>
       <div class="filters-more" data-open={isOpen.value ? "" : undefined}>
-        {others.map((filter) => <FilterField key={filter.name} models={models} filter={filter} />)}
-        {children}
+        {others.filter(({ isExtra }) => !isExtra).map((filter) => (
+          <FilterField key={filter.name} models={models} filter={filter} />
+        ))}
+        <div class="list-bar-end">
+          {extra.length > 0 && (
+            <button
+              type="button"
+              class="button filters-extra-button"
+              aria-expanded={isExtraOpen.value}
+              onClick={() => isExtraOpen.value = !isExtraOpen.value}
+            >
+              {withCount(t("common.filters_extra"), extra)}
+              <Icon name="chevron-down" size={14} />
+            </button>
+          )}
+          {children}
+        </div>
+        {extra.length > 0 && (
+          <div class="filters-extra" data-open={isExtraOpen.value ? "" : undefined}>
+            {extra.map((filter) => <FilterField key={filter.name} models={models} filter={filter} />)}
+          </div>
+        )}
       </div>
     </div>
   );

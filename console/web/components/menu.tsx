@@ -3,7 +3,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
-import { t } from "../i18n/translate.ts";
 import { Icon, type SpriteIcon } from "./icons.tsx";
 
 export interface MenuItem {
@@ -49,7 +48,7 @@ export function Menu({ text, icon, label, items, children, isPlain = false }: Me
         aria-haspopup="menu"
         aria-expanded={isOpen.value}
         aria-label={label}
-        title={text === undefined ? t("common.row_actions") : undefined}
+        title={label}
       >
         <Icon name={icon ?? "ellipsis"} size={16} />
         {text !== undefined && <span class="cut">{text}</span>}

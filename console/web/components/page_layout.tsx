@@ -138,7 +138,7 @@ export function AuthLayout(
         </div>
         <div class="panel">
           <div class="panel-head">
-            <h1>{title}</h1>
+            <h1 tabIndex={-1}>{title}</h1>
           </div>
           {children}
         </div>

@@ -21,8 +21,6 @@ interface Conflict {
 }
 
 interface ReviewProps {
-  /** The area of the message catalogue. */
-  readonly area: "users" | "clients";
   /** Of what is changed. */
   readonly name: string;
   readonly rows: readonly DiffRow[];
@@ -36,7 +34,7 @@ interface ReviewProps {
 }
 
 export function ReviewDialog(props: ReviewProps) {
-  const { area, name, rows, reason, onSave, onRebase, onClose, children } = props;
+  const { name, rows, reason, onSave, onRebase, onClose, children } = props;
   const conflict = useSignal<Conflict | null>(null);
   const isRaced = conflict.value !== null;
   const save = async () => {
@@ -50,24 +48,24 @@ export function ReviewDialog(props: ReviewProps) {
   };
   return (
     <FormDialog
-      title={t(isRaced ? `${area}.raced_title` : `${area}.review_title`, { name })}
-      submitLabel={t(isRaced ? `${area}.save_over` : "common.save")}
-      cancelLabel={t(`${area}.keep_editing`)}
-      failureTitle={t(`${area}.not_saved`)}
-      reason={reason ?? (rows.length === 0 ? t(`${area}.nothing_changed`) : undefined)}
+      title={t(isRaced ? "common.raced_title" : "common.review_title", { name })}
+      submitLabel={t(isRaced ? "common.save_over" : "common.save")}
+      cancelLabel={t("common.keep_editing")}
+      failureTitle={t("common.not_saved")}
+      reason={reason ?? (rows.length === 0 ? t("common.nothing_changed") : undefined)}
       onSubmit={save}
       onClose={onClose}
       wide
     >
       {conflict.value !== null && (
-        <ConflictNote lastChange={conflict.value.lastChange} unknown={t(`${area}.raced`)}>
+        <ConflictNote lastChange={conflict.value.lastChange} unknown={t("common.raced", { name })}>
           {conflict.value.fields.length > 0 &&
-            t(`${area}.raced_fields`, { fields: conflict.value.fields.join(", ") })} {t(`${area}.raced_next`)}
+            t("common.raced_fields", { fields: conflict.value.fields.join(", ") })} {t("common.raced_next")}
         </ConflictNote>
       )}
       {rows.length === 0
-        ? <p>{t(`${area}.nothing_changed`)}</p>
-        : <DiffTable label={t(`${area}.changes_of`, { name })} rows={rows} />}
+        ? <p>{t("common.nothing_changed")}</p>
+        : <DiffTable label={t("common.changes_of", { name })} rows={rows} />}
       {children}
     </FormDialog>
   );
@@ -97,8 +95,6 @@ export function isChangedMeanwhile(fault: unknown): fault is ApiFailure {
 interface ReviewedFormProps {
   readonly router: Router;
   readonly id?: string;
-  /** The area of the message catalogue. */
-  readonly area: "users" | "clients";
   /** The form is unchanged. */
   readonly isSame: boolean;
   /** Why the form is read-only. */
@@ -109,7 +105,7 @@ interface ReviewedFormProps {
 }
 
 export function ReviewedForm(props: ReviewedFormProps) {
-  const { router, id, area, isSame, reason, onReview, onDiscard, children } = props;
+  const { router, id, isSame, reason, onReview, onDiscard, children } = props;
   return (
     <form
       id={id}
@@ -125,11 +121,11 @@ export function ReviewedForm(props: ReviewedFormProps) {
         <Button
           type="submit"
           kind="primary"
-          reason={reason ?? (isSame ? t(`${area}.nothing_changed`) : undefined)}
+          reason={reason ?? (isSame ? t("common.nothing_changed") : undefined)}
         >
-          {t(`${area}.review`)}
+          {t("common.review")}
         </Button>
-        {!isSame && <Button onClick={onDiscard}>{t(`${area}.discard`)}</Button>}
+        {!isSame && <Button onClick={onDiscard}>{t("common.discard")}</Button>}
       </div>
     </form>
   );

@@ -7,9 +7,8 @@ import type { Models } from "../app/app_context.ts";
 import type { ListFilter } from "../app/filters.ts";
 import { readyValue, type Resource, useResource } from "../app/resource.ts";
 import { t } from "../i18n/translate.ts";
-import { FormDialog } from "./form_dialog.tsx";
-import { type FieldRow, FormFields } from "./form_fields.tsx";
 import { Menu, type MenuItem } from "./menu.tsx";
+import { SaveFilterDialog } from "./save_filter_dialog.tsx";
 
 interface SavedFiltersProps {
   readonly models: Models;
@@ -59,7 +58,7 @@ export function SavedFilters({ models, list, filters }: SavedFiltersProps) {
         )}
       </Menu>
       {saving.value && (
-        <SaveDialog
+        <SaveFilterDialog
           name={active?.name ?? ""}
           onSave={async (name) => {
             const next = await createCalls(models, list).save(name, query);
@@ -70,33 +69,6 @@ export function SavedFilters({ models, list, filters }: SavedFiltersProps) {
         />
       )}
     </>
-  );
-}
-
-const NAME_ROWS: readonly FieldRow<{ name: string }>[] = [{
-  name: "name",
-  label: "common.filter_name",
-  hint: "common.filter_name_hint",
-  input: { required: true, maxLength: 64, autofocus: true },
-}];
-
-interface SaveDialogProps {
-  readonly name: string;
-  readonly onSave: (name: string) => Promise<void>;
-  readonly onClose: () => void;
-}
-
-function SaveDialog({ name, onSave, onClose }: SaveDialogProps) {
-  const draft = useSignal({ name });
-  return (
-    <FormDialog
-      title={t("common.filter_save")}
-      submitLabel={t("common.save")}
-      onSubmit={() => onSave(draft.value.name.trim())}
-      onClose={onClose}
-    >
-      <FormFields prefix="saved-filter" draft={draft} rows={NAME_ROWS} />
-    </FormDialog>
   );
 }
 

@@ -1,6 +1,7 @@
 // The bar below a list with selected rows: how many, a button that selects all, and the actions on them.
 
 import type { Selection } from "../app/selection.ts";
+import { useShortcuts } from "../app/shortcuts.ts";
 import { t } from "../i18n/translate.ts";
 import { Button } from "./button.tsx";
 import { Icon } from "./icons.tsx";
@@ -17,6 +18,7 @@ interface SelectionBarProps {
 export function SelectionBar({ selection, total, actions }: SelectionBarProps) {
   const everything = selection.isEverything.value;
   const count = everything && total !== null ? total : selection.selected.value.size;
+  useShortcuts(count === 0 ? [] : [{ keys: "a", label: "common.key_actions", run: focusActions }]);
   if (count === 0) return null;
   const choices: readonly MenuItem[] = [
     ...!everything && total !== null && total > count
@@ -44,6 +46,12 @@ export function SelectionBar({ selection, total, actions }: SelectionBarProps) {
       </div>
     </div>
   );
+}
+
+/** From a row to the bar, past the other rows. */
+function focusActions(): void {
+  const buttons = document.querySelectorAll<HTMLElement>(".selection-bar button");
+  [...buttons].find((button) => button.checkVisibility())?.focus();
 }
 
 function BarButton({ item: { label, run, reason, isBad } }: { item: MenuItem }) {

@@ -51,7 +51,7 @@ function isRowControl(target: EventTarget | null): boolean {
 }
 
 /** The link is preferred to the checkbox, so that Enter opens the row. */
-function focusRow(row: HTMLElement | undefined): void {
+export function focusRow(row: HTMLElement | undefined): void {
   const target = row?.querySelector<HTMLElement>("a.row-link") ??
     row?.querySelector<HTMLElement>("input, button, a");
   target?.focus();

@@ -21,18 +21,21 @@ export interface TableLayout {
 /** Below this width of the window, each row is a card. */
 export const CARDS_BELOW_PX = 760;
 const MIN_NAME_PX = 140;
-/** A very long content gets no more, so that one row does not take the room of all other columns. */
-const MAX_NEED_PX = 480;
+/** Usual and very long contents get no more, so that they do not take the room of all other columns. */
+const MAX_USUAL_PX = 280;
+const MAX_LONGEST_PX = 480;
+const LOWEST_PRIORITY = 3;
+const UNKNOWN: ColumnNeed = [0, 0];
 /** The share of a column without a width, beside columns with a percentage. */
 const DEFAULT_SHARE = 20;
+
+/** The widths that the longest and the usual contents of a column need in px; 0 while they are unknown. */
+export type ColumnNeed = readonly [longestPx: number, usualPx: number];
 
 interface MeasuredColumn {
   readonly index: number;
   readonly minPx: number;
-  /** The width of the longest content; 0 if it is unknown. */
-  readonly needPx: number;
-  /** The width beyond the minimum that the longest content needs. */
-  readonly wantPx: number;
+  readonly need: ColumnNeed;
   /** The share of the remaining width; 0 for a fixed width. */
   readonly share: number;
   readonly priority: number;
@@ -41,33 +44,45 @@ interface MeasuredColumn {
 /**
  * @param columns in order. The first one is never hidden.
  * @param options.widthPx the width of the table, without the checkboxes
- * @param options.needsPx the width of the longest content of each column, if it is known
+ * @param options.needs what the contents of each column need, if it is known
  */
 export function layOutColumns(
   columns: readonly ColumnWidth[],
-  { widthPx, needsPx = [] }: { readonly widthPx: number; readonly needsPx?: readonly number[] },
+  { widthPx, needs = [] }: { readonly widthPx: number; readonly needs?: readonly ColumnNeed[] },
 ): TableLayout {
-  let shown = columns.map((column, index) => measure(column, { index, needPx: needsPx[index] ?? 0 }));
-  while (shown.length > 1 && sumOf(shown.map(({ minPx }) => minPx)) > widthPx) {
+  let shown = columns.map((column, index) =>
+    shrinkToContent(measure(column, { index, need: needs[index] ?? UNKNOWN }))
+  );
+  for (;;) {
     const leaving = leastImportant(columns, shown);
     if (leaving === undefined) break;
+    // A column is hidden already if a more important one, or another of the lowest priority, would cut its usual contents.
+    const neededPx = sumOf(
+      shown.map((one) =>
+        one.priority < leaving.priority || leaving.priority === LOWEST_PRIORITY ? usualWidth(one) : one.minPx
+      ),
+    );
+    if (neededPx <= widthPx) break;
     shown = shown.filter((one) => one !== leaving);
   }
-  shown = shown.map(shrinkToContent);
-  let leftPx = Math.max(0, widthPx - sumOf(shown.map(({ minPx }) => minPx)));
-  const filled = new Map<number, number>();
-  // First what the contents need, by priority. Then the rest in shares.
-  for (const level of [1, 2, 3]) {
-    const wantedPx = sumOf(shown.filter(({ priority }) => priority === level).map(({ wantPx }) => wantPx));
-    const part = wantedPx === 0 ? 0 : Math.min(1, leftPx / wantedPx);
-    filled.set(level, part);
-    leftPx -= part * wantedPx;
+  let widthsPx = shown.map(({ minPx }) => minPx);
+  const leftPx = () => Math.max(0, widthPx - sumOf(widthsPx));
+  // First what usual contents need, by priority; then what long ones need; then the rest in shares.
+  for (const wish of [usualWidth, longestWidth]) {
+    for (let level = 1; level <= LOWEST_PRIORITY; level++) {
+      const wantsPx = shown.map((column, at) =>
+        column.priority === level ? Math.max(0, wish(column) - (widthsPx[at] ?? 0)) : 0
+      );
+      const part = Math.min(1, leftPx() / Math.max(1, sumOf(wantsPx)));
+      widthsPx = widthsPx.map((width, at) => width + part * (wantsPx[at] ?? 0));
+    }
   }
   const shares = sumOf(shown.map(({ share }) => share));
+  const restPx = leftPx();
   return {
     shown: shown.map(({ index }) => index),
-    widthsPx: shown.map(({ minPx, wantPx, share, priority }) =>
-      minPx + (filled.get(priority) ?? 0) * wantPx + (shares === 0 ? 0 : leftPx * share / shares)
+    widthsPx: shown.map(({ share }, at) =>
+      (widthsPx[at] ?? 0) + (shares === 0 ? 0 : restPx * share / shares)
     ),
   };
 }
@@ -78,34 +93,35 @@ function leastImportant(
   shown: readonly MeasuredColumn[],
 ): MeasuredColumn | undefined {
   const open = shown.filter(({ index }) => index > 0 && columns[index]?.isPinned !== true);
+  if (open.length === 0) return undefined;
   const lowest = Math.max(...open.map(({ priority }) => priority));
   return open.findLast(({ priority }) => priority === lowest);
 }
 
-/** Columns of lower priority leave the room that their contents do not need to the names. */
+/** Columns after the first one leave the room that their contents do not need to the others. */
 function shrinkToContent(column: MeasuredColumn): MeasuredColumn {
-  const { minPx, needPx, share, priority } = column;
-  if (share === 0 || priority === 1 || needPx === 0) return column;
-  return { ...column, minPx: Math.min(minPx, Math.max(needPx, MIN_SHRUNK_PX)) };
+  const { index, minPx, need: [longestPx], share } = column;
+  if (share === 0 || index === 0 || longestPx === 0) return column;
+  return { ...column, minPx: Math.min(minPx, Math.max(longestPx, MIN_SHRUNK_PX)) };
+}
+
+const usualWidth = (column: MeasuredColumn) => wishOf(column, column.need[1], MAX_USUAL_PX);
+const longestWidth = (column: MeasuredColumn) => wishOf(column, column.need[0], MAX_LONGEST_PX);
+
+function wishOf({ minPx, share }: MeasuredColumn, needPx: number, maxPx: number): number {
+  return share === 0 ? minPx : Math.max(minPx, Math.min(needPx, maxPx));
 }
 
 const MIN_SHRUNK_PX = 90;
 
 function measure(
   { width, min = MIN_NAME_PX, priority = 1 }: ColumnWidth,
-  { index, needPx }: { readonly index: number; readonly needPx: number },
+  { index, need }: { readonly index: number; readonly need: ColumnNeed },
 ): MeasuredColumn {
   const amount = Number.parseFloat(width ?? "");
-  if (width?.endsWith("px") === true) return { index, minPx: amount, needPx, wantPx: 0, share: 0, priority };
+  if (width?.endsWith("px") === true) return { index, minPx: amount, need, share: 0, priority };
   const share = width?.endsWith("%") === true ? amount : DEFAULT_SHARE;
-  return {
-    index,
-    minPx: min,
-    needPx,
-    wantPx: Math.max(0, Math.min(needPx, MAX_NEED_PX) - min),
-    share,
-    priority,
-  };
+  return { index, minPx: min, need, share, priority };
 }
 
 function sumOf(values: readonly number[]): number {

@@ -22,6 +22,11 @@ export interface PluralMessage {
 export type Message = string | PluralMessage;
 export type Catalogue = Readonly<Record<string, Message>>;
 
+/** The file with messages in one language. `name` is that of an application or of a page, in the HTML. */
+export function catalogueFile(name: string, language: Language): string {
+  return `${name}-${language}.json`;
+}
+
 /** Values of the placeholders `{name}` in a message. */
 export type MessageValues = Readonly<Record<string, string | number>>;
 

@@ -3,18 +3,17 @@
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import {
   type Catalogue,
+  catalogueFile,
   formatMessage,
   type Language,
   LANGUAGES,
+  type Message,
   type MessageKey,
   type MessageValues,
 } from "./catalogue.ts";
 
-/** The start of the names of this page's catalogue files; the build inserts it. */
-declare const CATALOGUE_NAME: string;
-
 const STORAGE_KEY = "countersign-language";
-const active = signal<{ readonly language: Language; readonly catalogue: Catalogue }>({
+const active = signal<{ readonly language: Language; readonly catalogue: Record<string, Message> }>({
   language: "en",
   catalogue: {},
 });
@@ -50,25 +49,41 @@ export function errorMessage(code: string): string | null {
   return findMessage(`errors.${code}`);
 }
 
-/** Loads the catalogue of the selected language. */
+/** The names of the messages that are in use: those of the application, and those of the pages that were opened. */
+const used = new Set<string>();
+
+/** Loads the messages of the application in the selected language. The HTML has their name (`console/html_shell.ts`). */
 export async function loadCatalogue(): Promise<void> {
-  const selected = language.peek();
-  activateCatalogue(selected, await fetchCatalogue(selected));
+  await loadMessages(document.getElementById("app")?.dataset.messages ?? "");
 }
 
-async function fetchCatalogue(language: Language): Promise<Catalogue> {
-  const response = await fetch(`/assets/${CATALOGUE_NAME}-${language}.json`);
+/** Adds messages in the selected language, before the components that show them are rendered. */
+export async function loadMessages(name: string): Promise<void> {
+  used.add(name);
+  const selected = language.peek();
+  const messages = await fetchMessages(name, selected);
+  // The user selected another language meanwhile.
+  if (selected !== language.peek()) return await loadMessages(name);
+  Object.assign(active.peek().catalogue, messages);
+}
+
+async function fetchMessages(name: string, language: Language): Promise<Catalogue> {
+  const response = await fetch(`/assets/${catalogueFile(name, language)}`);
   if (!response.ok) throw new Error(`Cannot load the messages in ${language}: status ${response.status}`);
   return await response.json();
 }
 
+/** Replaces all messages. Every component renders again. */
 export function activateCatalogue(language: Language, catalogue: Catalogue): void {
-  active.value = { language, catalogue };
+  active.value = { language, catalogue: { ...catalogue } };
 }
 
-/** Changes the language as soon as its catalogue is loaded, and stores the choice. */
+/** Changes the language as soon as all its messages are loaded, and stores the choice. */
 export async function switchLanguage(next: Language): Promise<void> {
-  activateCatalogue(next, await fetchCatalogue(next));
+  const catalogue: Record<string, Message> = {};
+  // Also the messages of a page that is opened meanwhile: the loop visits what is added during it.
+  for (const name of used) Object.assign(catalogue, await fetchMessages(name, next));
+  activateCatalogue(next, catalogue);
   document.documentElement.lang = next;
   try {
     localStorage.setItem(STORAGE_KEY, next);

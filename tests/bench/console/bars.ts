@@ -46,6 +46,18 @@ export function figureLine(figure: Figure): string {
   }   (at most ${atMost})`;
 }
 
+const LARGEST = 3;
+
+/** "The largest of \"first view\": settings 85.0 KB, audit 84.3 KB, live 80.0 KB". */
+export function largestLine(figures: readonly Figure[], kind: string): string {
+  const ending = `: ${kind}`;
+  const largest = figures.filter(({ what }) => what.endsWith(ending)).toSorted((a, b) => b.value - a.value);
+  const texts = largest.slice(0, LARGEST).map(({ what, value, unit }) =>
+    `${what.slice(0, -ending.length)} ${rounded(value)} ${unit}`.trim()
+  );
+  return `The largest of "${kind}": ${texts.join(", ")}`;
+}
+
 function rounded(value: number): string {
   return Number.isInteger(value) ? String(value) : value.toFixed(value < 10 ? 2 : 1);
 }

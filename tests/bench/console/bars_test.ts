@@ -1,7 +1,7 @@
 // Tests of the limits: comparison of figures, and medians over rounds.
 
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { type Figure, figureLine, isMet, medianFigures } from "./bars.ts";
+import { type Figure, figureLine, isMet, largestLine, medianFigures } from "./bars.ts";
 import { readOptions } from "./options.ts";
 
 const figure = (what: string, value: number): Figure => ({ what, value, unit: "ms", atMost: 20 });
@@ -19,6 +19,14 @@ Deno.test("figureLine() prints met and NOT met; a figure at the limit is met", (
   assertStringIncludes(figureLine(figure("a", 20)), "met      a");
   assertStringIncludes(figureLine(figure("a", 20.01)), "NOT met  a");
   assertEquals(isMet(figure("a", 20)), true);
+});
+
+Deno.test("largestLine() names the three largest figures of a kind", () => {
+  const figures = ["a", "b", "c", "d"].map((name, at) => figure(`${name}: first view`, at));
+  assertEquals(
+    largestLine([...figures, figure("e: first view, requests", 99)], "first view"),
+    'The largest of "first view": d 3 ms, c 2 ms, b 1 ms',
+  );
 });
 
 Deno.test("readOptions() reads the options, and refuses unknown ones", () => {

@@ -21,7 +21,7 @@ const MARKS = { normal: "", slow: ", slow" } as const;
 
 /** The size of the built files: browsers use brotli over TLS, gzip over plain HTTP. */
 export function byteFigures(dist: Dist): Figure[] {
-  const { routes, allScriptOctets, styleOctets, spriteOctets, messageOctets } = weighConsole(dist);
+  const { routes, allScriptOctets, styleOctets, spriteOctets } = weighConsole(dist);
   return [
     ...routes.map(({ name, scriptOctets, gzipOctets }) => ({
       what: `${name}: script (gzip ${(gzipOctets / KB).toFixed(1)})`,
@@ -32,17 +32,24 @@ export function byteFigures(dist: Dist): Figure[] {
     { what: "all script", value: allScriptOctets / KB, unit: "KB", atMost: BARS.allScriptKb },
     { what: "all styles, gzip", value: styleOctets / KB, unit: "KB", atMost: BARS.styleKb },
     { what: "all icons, gzip", value: spriteOctets / KB, unit: "KB", atMost: BARS.spriteKb },
-    { what: "messages of one language", value: messageOctets / KB, unit: "KB", atMost: BARS.messagesKb },
+    ...routes.map(({ name, messageOctets }) => ({
+      what: `${name}: messages`,
+      value: messageOctets / KB,
+      unit: "KB",
+      atMost: BARS.messagesKb,
+    })),
   ];
 }
 
 /** The pages that need no object of their own. */
 export const PLAIN_PLACES = Object.entries(PAGE_ROUTES).filter(([, { pattern }]) => !pattern.includes(":"));
 
-export async function firstViewFigures({ context, site, speed }: InBrowser): Promise<Figure[]> {
+export async function firstViewFigures(
+  { context, origin, speed }: Pick<InBrowser, "context" | "speed"> & { readonly origin: string },
+): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const [name, { pattern }] of PLAIN_PLACES) {
-    const seen = await measureFirstView(context, { url: site.origin + pattern, slow: speed === "slow" });
+    const seen = await measureFirstView(context, { url: origin + pattern, slow: speed === "slow" });
     const row = (what: string, value: number, unit: string, atMost: number): Figure => ({
       what: `${name}${MARKS[speed]}: ${what}`,
       value,

@@ -47,6 +47,8 @@ async function countReceived(cdp: CDPSession) {
   let receivedOctets = 0;
   let scriptOctets = 0;
   cdp.on("Network.requestWillBeSent", ({ requestId, request }) => {
+    // An icon inside a control of the browser.
+    if (request.url.startsWith("data:")) return;
     requests += 1;
     if (request.url.endsWith(".js")) scripts.add(requestId);
   });

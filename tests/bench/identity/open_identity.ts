@@ -40,6 +40,7 @@ export async function openIdentity(
     createHasher: () => createPasswordHasher({ random }),
     orderedId: createOrderedIds(clock, random),
     prepareOffboarding: () => NO_CHANGE,
+    preparePasswordChange: () => NO_CHANGE,
     prepareGroupCleanup: () => NO_CHANGE,
   });
   return {

@@ -250,6 +250,11 @@ export const PEOPLE_ACTIONS: ApiActions = {
     action: "pairing.revoke",
     object: ADA,
   },
+  "POST /devices/revoke": {
+    prepare: async (stage) => ({ path: "/devices/revoke", json: { ids: [await withNumber(stage)] } }),
+    action: "pairing.revoke",
+    object: ADA,
+  },
   "POST /bulk": {
     prepare: withAda({ path: "/bulk", json: DEACTIVATE }),
     action: "user.replaced",

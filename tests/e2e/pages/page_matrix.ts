@@ -9,7 +9,8 @@ import { findContrastProblems, findPageProblems } from "../page_checks.ts";
 import type { PageRow } from "./page_row.ts";
 import { PAGE_ROWS } from "./page_rows.ts";
 import { arrived, failApi, goWithin, openPage, take } from "./page_walk.ts";
-import { findCutText, findEdgeless, findFocusProblems } from "./reach.ts";
+import { readFocus } from "../focus_checks.ts";
+import { findCutText, findEdgeless, findStopProblems } from "./reach.ts";
 
 /**
  * High enough for a whole dialog and for the list of the palette: axe cannot compute the contrast of elements that are
@@ -83,6 +84,7 @@ async function checkDialogs({ page, look }: Walk, { dialogs }: PageRow): Promise
       await dialog.getByRole("button", { name: "Done" }).click();
     } else await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
+    if ((await readFocus(page)).isOnBody) problems.push(`dialog ${name}: the focus is lost at its end`);
   }
   return problems;
 }
@@ -109,7 +111,7 @@ async function checkAtRest({ page, look }: Walk, row: PageRow): Promise<string[]
     await page.emulateMedia({ colorScheme: LOOKS.wide.colorScheme });
   }
   if (row.part === true) return problems;
-  problems.push(...await findFocusProblems(page));
+  problems.push(...await findStopProblems(page));
   if (look === "wide") problems.push(...await findEdgeless(page), ...await findCutText(page));
   return problems;
 }
@@ -201,7 +203,7 @@ function messageWalk(look: LookName): void {
       if (mustLoad) {
         await openPage(page, { site, row: spare });
         await page.getByRole("button", { name: `More ${FULL_SPARE}` }).click();
-        await page.getByRole("button", { name: /^(Deactivate|Activate)$/ }).click();
+        await page.getByRole("menuitem", { name: /^(Deactivate|Activate)$/ }).click();
         await page.locator(".toasts").getByRole("button", { name: "Undo" }).hover();
       }
       await reach(walk, { ...row, byName: undefined }, false);

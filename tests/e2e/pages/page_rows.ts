@@ -18,6 +18,8 @@ export const DIALOGS_ELSEWHERE: Readonly<Record<string, string>> = {
   "components/dialog.tsx": "draws all of them",
   "components/form_dialog.tsx": "draws all that are forms",
   "app/palette.tsx": "on every page, in the page matrix",
+  "pages/targets/directory_conflict.tsx":
+    "after the change of another administrator, in directory_conflict_test.ts",
   "pages/sign_in/sign_in_page.tsx": "over every form, in forms_test.ts",
 };
 

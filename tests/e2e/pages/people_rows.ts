@@ -42,7 +42,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
         smallSteps: [...BAR, ["menuitem", "Add to group"]],
       },
       {
-        file: "components/saved_filters.tsx",
+        file: "components/save_filter_dialog.tsx",
         name: "Save current filters",
         steps: [["fill", "Search users", FULL_OTHER], ...SAVED],
         smallSteps: [["fill", "Search users", FULL_OTHER], ["button", "Filters and columns"], ...SAVED],
@@ -99,15 +99,19 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
       {
         file: "pages/users/user_dialogs.tsx",
         name: /^Self-service link/,
-        steps: [MORE, ["button", "Self-service link"]],
+        steps: [MORE, ["menuitem", "Self-service link"]],
       },
       {
         file: "pages/users/user_dialogs.tsx",
         name: /^Set password for/,
-        steps: [MORE, ["button", "Set password"]],
+        steps: [MORE, ["menuitem", "Set password"]],
       },
-      { file: "pages/users/user_dialogs.tsx", name: /^Delete /, steps: [MORE, ["button", "Delete"]] },
-      { file: "pages/users/user_dialogs.tsx", name: /^Deactivate /, steps: [MORE, ["button", "Deactivate"]] },
+      { file: "pages/users/user_dialogs.tsx", name: /^Delete /, steps: [MORE, ["menuitem", "Delete"]] },
+      {
+        file: "pages/users/user_dialogs.tsx",
+        name: /^Deactivate /,
+        steps: [MORE, ["menuitem", "Deactivate"]],
+      },
     ],
   },
   "user, profile": {
@@ -121,7 +125,7 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
       {
         file: "components/review_dialog.tsx",
         name: /^Save these changes to/,
-        steps: [["fill", "Title", "Analyst"], ["button", "Review changes"]],
+        steps: [["fill", "Job title", "Analyst"], ["button", "Review changes"]],
       },
     ],
   },
@@ -236,6 +240,12 @@ export const PEOPLE_ROWS: Readonly<Record<string, PageRow>> = {
         file: "pages/devices/devices_page.tsx",
         name: /^Revoke Text message of/,
         steps: [["button", `Actions for Text message ${FULL_OTHER}`], ["menuitem", "Revoke"]],
+      },
+      {
+        file: "pages/devices/bulk_revoke.tsx",
+        name: /^Revoke 1 /,
+        steps: [["checkbox", `Select Text message ${FULL_OTHER}`], ["button", "Revoke"]],
+        smallSteps: [["checkbox", `Select Text message ${FULL_OTHER}`], ...BAR, ["menuitem", "Revoke"]],
       },
     ],
   },

@@ -1,9 +1,9 @@
 // FreeRADIUS between radclient and the gateway: requests arrive with Proxy-State, from the proxy's port, and signed
 // again.
 
-import { endChild } from "../../support/child.ts";
 import { freeUdpPort } from "../../support/free_port.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
+import { setUpPeer } from "./peer_run.ts";
 import { answersStatusServer } from "./proxies.ts";
 import { setUpRadclient } from "./radclient.ts";
 
@@ -15,29 +15,17 @@ export const FREERADIUS_PROXY: PeerRow = {
 
 const FRONT_SECRET = "the front door of the proxy";
 
-async function setUpProxy(gateway: Door): Promise<PeerSetUp> {
-  const run = await Deno.makeTempDir({ prefix: "countersign-proxy-" });
-  const front: Door = { port: freeUdpPort(), secret: FRONT_SECRET };
-  await writeSettings(run, { front, gateway });
-  const child = new Deno.Command("/usr/sbin/freeradius", {
-    args: ["-f", "-n", "proxy", "-d", run],
-    stdin: "null",
-    stdout: "null",
-    stderr: "null",
-  }).spawn();
-  const dispose = async () => {
-    await endChild(child, 3000);
-    await Deno.remove(run, { recursive: true });
-  };
-  try {
-    await answersStatusServer(front, child);
-  } catch (fault) {
-    const log = await Deno.readTextFile(`${run}/proxy.log`).catch(() => "(it wrote no log)");
-    await dispose();
-    throw new Error(`FreeRADIUS does not come up:\n${log}`, { cause: fault });
-  }
-  const radclient = setUpRadclient(front, { nasPort: true, signed: false });
-  return { login: radclient.login, [Symbol.asyncDispose]: dispose };
+function setUpProxy(gateway: Door): Promise<PeerSetUp> {
+  return setUpPeer("proxy", async ({ directory: run, startServer }) => {
+    const front: Door = { port: freeUdpPort(), secret: FRONT_SECRET };
+    await writeSettings(run, { front, gateway });
+    const proxy = startServer("/usr/sbin/freeradius", { args: ["-f", "-n", "proxy", "-d", run] });
+    await answersStatusServer(front, proxy).catch(async (cause: unknown) => {
+      const log = await Deno.readTextFile(`${run}/proxy.log`).catch(() => "(it wrote no log)");
+      throw new Error(`FreeRADIUS does not come up:\n${log}`, { cause });
+    });
+    return setUpRadclient(front, { nasPort: true, signed: false }).login;
+  });
 }
 
 async function writeSettings(run: string, { front, gateway }: { front: Door; gateway: Door }): Promise<void> {

@@ -4,10 +4,10 @@
 
 import { createHash, X509Certificate } from "node:crypto";
 import { type Certificate, makeAuthority } from "../../support/certificates.ts";
-import { endChild } from "../../support/child.ts";
 import { freeTcpPort } from "../../support/free_port.ts";
 import { guideText } from "./guided.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
+import { setUpPeer } from "./peer_run.ts";
 import { openTerminalLogin } from "./screen.ts";
 
 export const OPENCONNECT: PeerRow = {
@@ -18,52 +18,27 @@ export const OPENCONNECT: PeerRow = {
 
 const UP_WITHIN_MS = 10_000;
 
-async function setUpOcserv(gateway: Door): Promise<PeerSetUp> {
-  const run = await Deno.makeTempDir({ prefix: "countersign-ocserv-" });
-  const port = freeTcpPort();
-  const certificate = await (await makeAuthority(run)).issue(["IP:127.0.0.1"]);
-  await writeSettings(run, { port, gateway, certificate });
-  const server = new Deno.Command("/usr/sbin/ocserv", {
-    args: ["-f", "-c", `${run}/ocserv.conf`],
-    stdin: "null",
-    stdout: "null",
-    stderr: "null",
-  }).spawn();
-  const clients: Deno.ChildProcess[] = [];
-  const dispose = async () => {
-    for (const client of clients) await endChild(client, 500);
-    await endChild(server, 3000);
-    await Deno.remove(run, { recursive: true });
-  };
-  try {
-    await waitUntilUp(port, server);
-  } catch (fault) {
-    await dispose();
-    throw fault;
-  }
-  const pin = await pinOf(certificate);
-  return {
-    async login({ name, password }) {
-      const client = new Deno.Command("/usr/sbin/openconnect", {
-        args: [
-          ...["--authenticate", `--user=${name}`, `--servercert=pin-sha256:${pin}`],
-          `https://127.0.0.1:${port}`,
-        ],
-        stdin: "piped",
-        stdout: "piped",
-        stderr: "piped",
-      }).spawn();
-      clients.push(client);
-      const login = openTerminalLogin(client, {
+function setUpOcserv(gateway: Door): Promise<PeerSetUp> {
+  return setUpPeer("ocserv", async ({ directory: run, startServer, startClient }) => {
+    const port = freeTcpPort();
+    const certificate = await (await makeAuthority(run)).issue(["IP:127.0.0.1"]);
+    await writeSettings(run, { port, gateway, certificate });
+    await waitUntilUp(port, startServer("/usr/sbin/ocserv", { args: ["-f", "-c", `${run}/ocserv.conf`] }));
+    const pin = await pinOf(certificate);
+    return async ({ name, password }) => {
+      const args = [
+        ...["--authenticate", `--user=${name}`, `--servercert=pin-sha256:${pin}`],
+        `https://127.0.0.1:${port}`,
+      ];
+      const login = openTerminalLogin(startClient("/usr/sbin/openconnect", { args }), {
         program: "openconnect",
         endings: [["COOKIE=", "accept"], ["Login failed", "reject"], ["Authentication failed", "reject"]],
       });
       await login.shows("Password:");
       await login.answer(password);
       return login;
-    },
-    [Symbol.asyncDispose]: dispose,
-  };
+    };
+  });
 }
 
 async function writeSettings(

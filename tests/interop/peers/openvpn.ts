@@ -2,10 +2,10 @@
 // the answer to its Accounting-Start.
 
 import { makeAuthority } from "../../support/certificates.ts";
-import { endChild } from "../../support/child.ts";
 import { freeUdpPort } from "../../support/free_port.ts";
 import { guideText } from "./guided.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
+import { setUpPeer } from "./peer_run.ts";
 import { openTerminalLogin, watchScreen } from "./screen.ts";
 
 export const OPENVPN: PeerRow = {
@@ -16,44 +16,25 @@ export const OPENVPN: PeerRow = {
 
 const PROGRAM = "/usr/sbin/openvpn";
 
-async function setUpOpenVpn(gateway: Door): Promise<PeerSetUp> {
-  const run = await Deno.makeTempDir({ prefix: "countersign-openvpn-" });
-  const port = freeUdpPort();
-  await writeSettings(run, { port, gateway });
-  const children: Deno.ChildProcess[] = [];
-  const start = (config: string, ...args: string[]): Deno.ChildProcess => {
-    const child = new Deno.Command(PROGRAM, {
-      args: ["--config", `${run}/${config}`, ...args],
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
-    children.push(child);
-    return child;
-  };
-  const dispose = async () => {
-    for (const child of children.toReversed()) await endChild(child, 3000);
-    await Deno.remove(run, { recursive: true });
-  };
-  try {
+function setUpOpenVpn(gateway: Door): Promise<PeerSetUp> {
+  return setUpPeer("openvpn", async ({ directory: run, startClient }) => {
+    const port = freeUdpPort();
+    await writeSettings(run, { port, gateway });
+    // The server, too, is read: its output says when it is up.
+    const start = (config: string, ...more: string[]) =>
+      startClient(PROGRAM, { args: ["--config", `${run}/${config}`, ...more] }, { graceMs: 3000 });
     const isUp = (text: string) => text.includes("Initialization Sequence Completed");
     await watchScreen(start("server.conf"), "openvpn").until(isUp, "the end of its start");
-  } catch (fault) {
-    await dispose();
-    throw fault;
-  }
-  let count = 0;
-  return {
-    async login({ name, password }) {
+    let count = 0;
+    return async ({ name, password }) => {
       const file = `${run}/user-${++count}`;
       await Deno.writeTextFile(file, `${name}\n${password}\n`, { mode: 0o600 });
       return openTerminalLogin(start("client.ovpn", "--auth-user-pass", file), {
         program: "openvpn",
         endings: [["Initialization Sequence Completed", "accept"], ["AUTH_FAILED", "reject"]],
       });
-    },
-    [Symbol.asyncDispose]: dispose,
-  };
+    };
+  });
 }
 
 async function writeSettings(

@@ -2,9 +2,10 @@
 // charon-cmd, which uses the port 500.
 
 import { makeAuthority } from "../../support/certificates.ts";
-import { endChild, runProgram } from "../../support/child.ts";
+import { runProgram } from "../../support/child.ts";
 import { guideText } from "./guided.ts";
 import type { Door, PeerRow, PeerSetUp } from "./login.ts";
+import { setUpPeer } from "./peer_run.ts";
 import { openTerminalLogin } from "./screen.ts";
 
 export const STRONGSWAN: PeerRow = {
@@ -23,42 +24,18 @@ const UP_WITHIN_MS = 10_000;
 const PLUGINS =
   "random nonce aes sha1 sha2 hmac kdf drbg pem pkcs1 pkcs8 x509 pubkey openssl constraints kernel-netlink socket-default";
 
-async function setUpStrongSwan(gateway: Door): Promise<PeerSetUp> {
-  const run = await Deno.makeTempDir({ prefix: "countersign-strongswan-" });
-  const env = { STRONGSWAN_CONF: `${run}/strongswan.conf`, SWANCTL_DIR: `${run}/swanctl` };
-  await writeSettings(run, gateway);
-  const server = new Deno.Command("/usr/lib/ipsec/charon", {
-    env,
-    stdin: "null",
-    stdout: "null",
-    stderr: "null",
-  }).spawn();
-  const clients: Deno.ChildProcess[] = [];
-  const dispose = async () => {
-    for (const client of clients) await endChild(client, 500);
-    await endChild(server, 3000);
-    await Deno.remove(run, { recursive: true });
-  };
-  try {
+function setUpStrongSwan(gateway: Door): Promise<PeerSetUp> {
+  return setUpPeer("strongswan", async ({ directory: run, startServer, startClient }) => {
+    const env = { STRONGSWAN_CONF: `${run}/strongswan.conf`, SWANCTL_DIR: `${run}/swanctl` };
+    await writeSettings(run, gateway);
+    startServer("/usr/lib/ipsec/charon", { args: [], env });
     await loadConnection(run, env);
-  } catch (fault) {
-    await dispose();
-    throw fault;
-  }
-  return {
-    async login({ name, password }) {
-      const client = new Deno.Command("setsid", {
-        args: [
-          ...["-w", "/usr/sbin/charon-cmd", "--host", "127.0.0.1", "--identity", name],
-          ...["--profile", "ikev1-hybrid", "--remote-identity", "vpn.example.com", "--cert", `${run}/ca.pem`],
-        ],
-        env,
-        stdin: "piped",
-        stdout: "piped",
-        stderr: "piped",
-      }).spawn();
-      clients.push(client);
-      const login = openTerminalLogin(client, {
+    return async ({ name, password }) => {
+      const args = [
+        ...["-w", "/usr/sbin/charon-cmd", "--host", "127.0.0.1", "--identity", name],
+        ...["--profile", "ikev1-hybrid", "--remote-identity", "vpn.example.com", "--cert", `${run}/ca.pem`],
+      ];
+      const login = openTerminalLogin(startClient("setsid", { args, env }), {
         program: "charon-cmd",
         endings: [
           [`XAuth authentication of '${name}' (myself) successful`, "accept"],
@@ -68,9 +45,8 @@ async function setUpStrongSwan(gateway: Door): Promise<PeerSetUp> {
       });
       await login.answer(password);
       return login;
-    },
-    [Symbol.asyncDispose]: dispose,
-  };
+    };
+  });
 }
 
 async function writeSettings(run: string, gateway: Door): Promise<void> {

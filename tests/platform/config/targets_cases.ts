@@ -40,7 +40,7 @@ export const BACKENDS: readonly Case[] = [
   {
     toml: "targets.corp.backends.a.kind = 'file'",
     key: "targets.corp.backends.a.kind",
-    says: '"file" is not allowed; it must be "store", "ldap", "scim"',
+    says: '"file" is not allowed; it must be "store", "ldap" or "scim"',
   },
   {
     toml: "targets.corp.backends.a.kind = 'env:NOPE'",

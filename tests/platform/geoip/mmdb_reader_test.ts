@@ -61,6 +61,11 @@ Deno.test("openMmdb() refuses other files, other versions and trees that do not 
   for (const damage of damages) assertEquals(changed(damage), "damaged", JSON.stringify(damage));
 });
 
+Deno.test("openMmdb() limits the time of the build to one that can be shown", () => {
+  const { builtMs } = open({ networks: NETWORKS, metadata: { build_epoch: 2 ** 52 } });
+  assertEquals(new Date(builtMs).getTime(), builtMs);
+});
+
 /** The record of a file that is opened; "not opened" otherwise. */
 function found(octets: Uint8Array): unknown {
   const opened = openMmdb(octets);

@@ -1,13 +1,20 @@
 // The evaluator of policies: each condition, the local times of zones, networks, and the order.
 
 import { assert, assertEquals } from "@std/assert";
+import { ipOctets } from "../../../platform/addresses.ts";
 import { PolicyEvaluator, type PolicyMiss, type PolicySubject } from "../../../radius/policy/evaluator.ts";
-import type { PolicyConditions, PolicyTime, Weekday } from "../../../radius/policy/policy.ts";
+import {
+  POLICY_CONDITIONS,
+  type PolicyConditions,
+  type PolicyTime,
+  type Weekday,
+} from "../../../radius/policy/policy.ts";
 import { readPolicies, readPolicy } from "../../../radius/policy/read_policy.ts";
 import { BYPASS, DENY, policiesOf, type ShortPolicy } from "./policy_sample.ts";
 
 const SUBJECT: PolicySubject = {
   user: "ada",
+  isKnown: true,
   groups: ["Staff", "VPN Users"],
   client: "vpn",
   address: "10.1.2.3",
@@ -120,13 +127,18 @@ for (const [network, address, inside] of NETWORKS) {
   Deno.test(`networks: "${address}" is ${inside ? "" : "not "}in ${network}`, () => {
     const read = readPolicy({
       ...policiesOf([[{}, DENY]])[0],
-      conditions: { networks: [network], exceptNetworks: [] },
+      conditions: { networks: [network] },
     });
     if (!read.ok) throw new Error(read.problem);
     const evaluator = new PolicyEvaluator([read.value]);
     assertEquals(evaluator.decide({ ...SUBJECT, address }) !== null, inside);
-    const except = evaluatorOf([[{ exceptNetworks: read.value.conditions.networks ?? [] }, DENY]]);
+    const exceptNetworks = read.value.conditions.networks ?? [];
+    const except = evaluatorOf([[{ exceptNetworks }, DENY]]);
     assertEquals(except.decide({ ...SUBJECT, address }) === null, inside);
+    // A login from an unknown address may be in the excluded network.
+    const bypass = evaluatorOf([[{ exceptNetworks }, BYPASS]]);
+    const isUnknown = ipOctets(address) === null;
+    assertEquals(bypass.decide({ ...SUBJECT, address }) === null, inside || isUnknown);
   });
 }
 
@@ -163,6 +175,9 @@ Deno.test("decide() reads no fact that no condition needs", () => {
   const subject: PolicySubject = {
     user: "ada",
     client: "vpn",
+    get isKnown() {
+      return refuse();
+    },
     get groups() {
       return refuse();
     },
@@ -192,6 +207,7 @@ const times = (fields: object) => ({ conditions: { times: [{ ...TIME, ...fields 
 const BAD: readonly object[] = [
   { id: "A" },
   { id: 7 },
+  ...POLICY_CONDITIONS.map((name) => ({ conditions: { [name]: [] } })),
   { name: "" },
   { name: " n" },
   { name: "n\u200b" },
@@ -246,7 +262,7 @@ for (const bad of BAD) {
 Deno.test("readPolicy() leaves out empty lists, and makes networks canonical", () => {
   const read = readPolicy({
     ...GOOD,
-    conditions: { groups: [], networks: [" 10.1.2.3/8", "10.0.0.0/8"], times: [TIME] },
+    conditions: { networks: [" 10.1.2.3/8", "10.0.0.0/8"], times: [TIME] },
   });
   if (!read.ok) throw new Error(read.problem);
   assertEquals(read.value.conditions, { networks: ["10.0.0.0/8"], times: [TIME] } as PolicyConditions);

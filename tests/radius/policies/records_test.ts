@@ -5,7 +5,15 @@ import { decodeLoginRecord } from "../../../radius/conversation/login_record.ts"
 import { type InProcess, startInProcess } from "../rows/in_process.ts";
 import { stepName } from "../rows/login.ts";
 import { appCode, decide, give, giveDevice, SEED } from "../rows/people.ts";
-import { BYPASS, CHALLENGE, DENY, type ShortPolicy, storePolicies, TRUSTED } from "./policy_sample.ts";
+import {
+  BYPASS,
+  CHALLENGE,
+  DENY,
+  policiesOf,
+  type ShortPolicy,
+  storePolicies,
+  TRUSTED,
+} from "./policy_sample.ts";
 
 const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const TOML = `[[radius.client]]
@@ -109,6 +117,16 @@ for (const [kind, outcome] of [["accepted", TRUSTED], ["rejected", DENY]] as con
     assert((await world.logLines()).some((line) => line.includes('policy="Office only"')));
   });
 }
+
+Deno.test("a list that only a newer version can read is not replaced", async () => {
+  await using world = await startInProcess({ toml: TOML });
+  const { registry } = world.radius.policies;
+  const newer = { version: 1, policies: [{ ...policiesOf([[{}, DENY]])[0], conditions: { moonPhase: [] } }] };
+  const value = new TextEncoder().encode(JSON.stringify(newer));
+  await world.store.commit({ mutations: [{ type: "set", key: ["policy", "list"], value }] });
+  assertEquals(await registry.replace([], { version: 0, audit: [] }), { ok: false, reason: "changed" });
+  assertEquals((await world.store.get(["policy", "list"])).value, value);
+});
 
 Deno.test("a login without a policy names none", async () => {
   await using world = await startInProcess({ toml: TOML });

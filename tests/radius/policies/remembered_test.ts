@@ -143,13 +143,17 @@ for (const [title, { happens, from, kind }] of Object.entries(ROWS)) {
   });
 }
 
-Deno.test("no device is remembered without a Calling-Station-Id", async () => {
-  await using world = await startInProcess(OPTIONS);
-  await give(world, "anna", { kind: "totp", seed: SEED });
-  await storePolicies(world.radius.policies.registry, [[{}, remember(8)]]);
-  await signIn(world, { place: "" });
-  assertEquals(world.radius.policies.remembered.count("anna"), 0);
-});
+for (
+  const [title, place] of [["without a Calling-Station-Id", ""], ["if it is no text", "\ufffd"]] as const
+) {
+  Deno.test(`no device is remembered ${title}`, async () => {
+    await using world = await startInProcess(OPTIONS);
+    await give(world, "anna", { kind: "totp", seed: SEED });
+    await storePolicies(world.radius.policies.registry, [[{}, remember(8)]]);
+    await signIn(world, { place });
+    assertEquals(world.radius.policies.remembered.count("anna"), 0);
+  });
+}
 
 Deno.test("no device is remembered after an unsigned login", async () => {
   await using world = await startInProcess(OPTIONS);
@@ -180,7 +184,7 @@ Deno.test("a user has at most 20 remembered devices; a further one replaces the 
   const device = (at: number) => ({ user: "anna", client: "vpn", place: `203.0.113.${at}` });
   for (let at = 0; at < 25; at++) {
     world.clock.advance(1000);
-    const change = remembered.prepareRemember(device(at), { hours: 8 });
+    const change = remembered.prepareRemember(device(at), { hours: 8, used: "totp" });
     if (change !== null) await commit(world, change);
   }
   assertEquals(remembered.count("anna"), 20);
@@ -212,3 +216,45 @@ Deno.test("two nodes share policies and remembered devices, also after a restart
   assertEquals((await first(later)).kind, "reject");
   await whileTimePasses(a.clock, later.stop());
 });
+
+/** Anna's device was remembered with her app. */
+const OTHER_RULES = {
+  "any sign-in method": { outcome: {}, kind: "accept" },
+  "the app among others": { outcome: { factors: ["totp", "sms"] }, kind: "accept" },
+  "the app alone": { outcome: { requiredFactor: "totp" }, kind: "accept" },
+  "other sign-in methods": { outcome: { factors: ["device", "recovery"] }, kind: "challenge" },
+  "an approval on the phone": { outcome: { requiredFactor: "device" }, kind: "reject" },
+} as const;
+for (const [what, { outcome, kind }] of Object.entries(OTHER_RULES)) {
+  Deno.test(`a device that was remembered with an app, under a policy that allows ${what}: ${kind}`, async () => {
+    await using world = await startInProcess(OPTIONS);
+    await register(world, "anna", {});
+    await give(world, "anna", { kind: "totp", seed: SEED });
+    await storePolicies(world.radius.policies.registry, [[{}, remember(8)]]);
+    await signIn(world);
+    await storePolicies(world.radius.policies.registry, [[
+      {},
+      { ...remember(8), enrolment: "never", ...outcome } as PolicyOutcome,
+    ]]);
+    assertEquals((await first(world)).kind, kind);
+  });
+}
+
+const USED_RULES = [
+  { used: "device_code", rules: { enabled: ["device"], deviceCodes: true }, expected: true },
+  { used: "device_code", rules: { enabled: ["device"], deviceCodes: false }, expected: false },
+  { used: "device", rules: { enabled: ["device"], deviceCodes: false }, expected: true },
+  { used: "sms", rules: { enabled: ["voice"], deviceCodes: true }, expected: false },
+] as const;
+for (const { used, rules: { enabled, deviceCodes }, expected } of USED_RULES) {
+  Deno.test(`isRemembered() with ${used} and the factors ${enabled}, passcodes ${deviceCodes}: ${expected}`, async () => {
+    await using world = await startInProcess(OPTIONS);
+    const device = { user: "anna", client: "vpn", place: HOME };
+    await storePolicies(world.radius.policies.registry, [[{}, remember(8)]]);
+    const { remembered } = world.radius.policies;
+    const change = remembered.prepareRemember(device, { hours: 8, used });
+    if (change !== null) await commit(world, change);
+    const rules = { enabled: new Set(enabled), deviceCodes };
+    assertEquals(remembered.isRemembered(device, { rules }), expected);
+  });
+}

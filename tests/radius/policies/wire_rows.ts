@@ -136,8 +136,13 @@ export const WIRE_ROWS: Readonly<Record<string, WireRow>> = {
   "bypass: a checked password needs a signature, too": { client: "old-inside", policies: [[{}, BYPASS]], user: PHONE, unsigned: true, gives: ["DEVICE"] },
   "bypass: the client's word does not replace a check of the gateway": { ...INSIDE, policies: [[{}, TRUSTED]], password: "wrong", gives: [DENIED] },
   "bypass: not with an empty password": { policies: [[{}, TRUSTED]], user: PHONE, password: "", gives: ["MENU STPD"] },
+  "bypass: not after an empty password": { policies: [[{}, TRUSTED]], user: PHONE, password: "", gives: ["MENU STPD", "x", "MENU STPD", "cancel", "MENU STPD", "x", "MENU STPD"] },
   "bypass: a trusted network": { ...INSIDE, policies: [[{ networks: ["10.0.0.0/8"] }, BYPASS]], user: PHONE, place: OFFICE, gives: ["accept"] },
   "bypass: another network": { ...INSIDE, policies: [[{ networks: ["10.0.0.0/8"] }, BYPASS]], user: PHONE, place: HOME, gives: ["DEVICE"] },
+  "bypass: an unknown name is not outside of an excluded group": { policies: [[{ exceptGroups: ["Admins"] }, TRUSTED]], user: { isUnknown: true }, gives: ["MENU STPD"] },
+  "bypass: an unknown name is not another user than an excluded one": { policies: [[{ exceptUsers: ["ada"] }, TRUSTED]], user: { isUnknown: true }, gives: ["MENU STPD"] },
+  "bypass: a known user outside of an excluded group": { policies: [[{ exceptGroups: ["Admins"], exceptUsers: ["ada"] }, TRUSTED]], user: { groups: ["staff"] }, gives: ["accept"] },
+  "bypass: an unknown name, if nothing is excluded": { policies: [[{}, TRUSTED]], user: { isUnknown: true }, gives: ["accept"] },
   "deny: also with the right password": { ...INSIDE, policies: deny({}), user: PHONE, gives: [DENIED] },
   "deny: also without a password": { policies: deny({}), password: "", gives: [DENIED] },
 

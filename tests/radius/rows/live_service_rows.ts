@@ -16,6 +16,7 @@ export const SERVICE_ROWS: Readonly<Record<string, LiveSettingRow>> = {
     prepare: openServices,
     change: async (world) => ({
       "second_factor.url": (await servicesOf(world)).secondFactor.url,
+      "second_factor.consumer_key": (await servicesOf(world)).secondFactor.consumerKey,
       "second_factor.consumer_secret": (await servicesOf(world)).secondFactor.consumerSecret,
     }),
     observe: async (world) => {

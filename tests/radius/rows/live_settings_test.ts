@@ -8,7 +8,10 @@ import { FACTOR_ROWS } from "./live_factor_rows.ts";
 import { GATEWAY_ROWS } from "./live_gateway_rows.ts";
 import { SERVICE_ROWS } from "./live_service_rows.ts";
 import { closeOthers } from "./live_settings.ts";
+import { stepName } from "./login.ts";
+import { decide, give, giveDevice, passcodeSentTo } from "./people.ts";
 
+const MENU = "CHOOSE_WHICH_MULTIFACTOR";
 const ROWS = { ...GATEWAY_ROWS, ...FACTOR_ROWS, ...SERVICE_ROWS };
 
 for (const [key, { change, observe, before, after, options = {}, prepare }] of Object.entries(ROWS)) {
@@ -41,3 +44,31 @@ Deno.test("each setting of the gateway that the console can change has a row", (
   const expected = editable.filter((key) => !ELSEWHERE.some((pattern) => pattern.test(key)));
   assertEquals(Object.keys(ROWS).toSorted(), expected.toSorted());
 });
+
+/** Factors of a user, the settings after the first packet, and the step after the right answer. */
+const DISABLED_MEANWHILE: readonly {
+  readonly factor: "sms" | "voice" | "device";
+  readonly enabled: readonly string[];
+  readonly step: string;
+}[] = [
+  { factor: "sms", enabled: ["totp"], step: MENU },
+  { factor: "voice", enabled: ["sms"], step: MENU },
+  { factor: "device", enabled: ["sms"], step: MENU },
+  { factor: "sms", enabled: ["sms"], step: "accept" },
+  { factor: "device", enabled: ["device", "totp"], step: "accept" },
+];
+
+for (const { factor, enabled, step } of DISABLED_MEANWHILE) {
+  Deno.test(`factors.enabled: ${enabled.join()} while a login waits for ${factor}: ${step}`, async () => {
+    await using world = await startInProcess({ stored: true });
+    const number = "+4915112345678";
+    const device = factor === "device" ? await giveDevice(world, "anna") : null;
+    if (factor === "sms" || factor === "voice") await give(world, "anna", { kind: factor, number });
+    const login = world.login({ user: "anna" });
+    await login.start();
+    if (device !== null) decide(world, device, true);
+    await saveSettings(world.settings, { "factors.enabled": [...enabled] });
+    const answer = await login.answer(device === null ? passcodeSentTo(world, number) : "");
+    assertEquals(answer.kind === "challenge" ? stepName(answer) : answer.kind, step);
+  });
+}

@@ -182,17 +182,6 @@ for (const act of ["delete", "deactivate"] as const) {
   });
 }
 
-Deno.test("write() keeps a password until the user is deleted", async () => {
-  await using world = await openWorld();
-  const password = { algorithm: "scrypt", costLog2: 14, salt: "s", hash: "h" } as const;
-  await world.directory.write({ ...creation("anna"), password });
-  await putUser(world.directory, "anna", { active: false });
-  assertEquals(await world.directory.readPassword("anna"), password);
-  await drop(world.directory, { kind: "user", name: "anna" });
-  await putUser(world.directory, "anna");
-  assertEquals(await world.directory.readPassword("anna"), null);
-});
-
 Deno.test("write() adds the related mutations to the same commit, and none if the write is refused", async () => {
   await using world = await openWorld();
   const also = (value: string) => [{ type: "set", key: ["audit", value], value }] as const;

@@ -109,9 +109,9 @@ Deno.test("createScimApp() answers paths without a row with 404", async (t) => {
 const ROOTS: readonly (readonly [path: string, status: number, detail: RegExp])[] = [
   ["!/idm/scim", 404, /nothing at that path/],
   ["!/idm/scim/", 404, /nothing at that path/],
-  ["!/idm/scim/elsewhere/Users", 404, /no target/],
-  ["!/idm/scim/%ff/Users", 404, /no target/],
-  ["!/idm/scim/default%2FUsers", 404, /no target/],
+  ["!/idm/scim/elsewhere/Users", 404, /no directory/],
+  ["!/idm/scim/%ff/Users", 404, /no directory/],
+  ["!/idm/scim/default%2FUsers", 404, /no directory/],
   ["!/idm/scim/other/Users", 403, /other targets/],
   ["!/idm/scim/d%65fault/Users", 200, /^$/],
 ];

@@ -61,3 +61,27 @@ Deno.test("another node restores what one node deleted", async () => {
   assertEquals((await other.target.directory.read("user", "anna"))?.groups, ["staff"]);
   assert(nodes.backend("a").users.has("anna"));
 });
+
+Deno.test("a crash between the groups of a user with 60 groups: the next start adds the user to the rest", async () => {
+  await using stage = await openStage({ shape: { local: "store" } });
+  const names = Array.from({ length: 60 }, (_, at) => `group-${String(at).padStart(2, "0")}`);
+  const first = await stage.start();
+  await first.target.create(user("anna"), { actor: ACTOR });
+  for (const name of names) await first.target.create(group(name, ["anna"]), { actor: ACTOR });
+  const { trashed = "" } = await first.target.remove("user", "anna", { actor: ACTOR });
+  first.kill();
+  // The first commit restores the user; each of the next ones adds a group.
+  const mortal = await stage.start({ dieAt: 4 });
+  await mortal.target.restoreUser(trashed, { actor: OWNER }).catch(() => undefined);
+  mortal.kill();
+  const [rest] = await stage.below("trash_joins") as { groups: string[] }[];
+  assertEquals(rest?.groups, names.slice(50));
+  const { target } = await stage.start();
+  await stage.becomes("all groups are joined", async () => {
+    const { groups = [] } = await target.directory.read("user", "anna") ?? {};
+    return groups.length === names.length;
+  });
+  assertEquals((await target.directory.read("user", "anna"))?.groups, names);
+  await stage.becomes("nothing is left to do", async () => (await stage.below("trash_joins")).length === 0);
+  assertEquals(await trashOf(target), []);
+});

@@ -14,7 +14,7 @@ import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
 import { Icon } from "../../components/icons.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
-import { passkeyUnavailableReason, refreshSession } from "../sign_in/sign_in_calls.ts";
+import { namedAddress, passkeyUnavailableReason, refreshSession } from "../sign_in/sign_in_calls.ts";
 import { addPasskey, fetchFactors, newRecoveryCodes, removePasskey, removeTotp } from "./access_calls.ts";
 import { CreatedRecoveryCodes, TotpSetUp } from "./totp_set_up.tsx";
 
@@ -88,7 +88,7 @@ function App({ models, factors, open }: PartProps & { factors: FactorSummary }) 
 
 function Passkeys({ models, factors, open }: PartProps & { factors: FactorSummary }) {
   const why = passkeyUnavailableReason();
-  const reason = why === null ? undefined : t(`common.${why}`);
+  const reason = why === null ? undefined : t(`common.${why}`, { url: namedAddress() });
   return (
     <section class="panel access-panel" aria-label={t("access.passkeys")}>
       <h2>{t("access.passkeys")}</h2>

@@ -6,6 +6,7 @@ import type { QrMatrix } from "../../../api/qr_svg.ts";
 import type { Action } from "../../app/action.ts";
 import type { Models } from "../../app/app_context.ts";
 import { ErrorAlert } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
 import { OneTimeSecret } from "../../components/form_dialog.tsx";
 import { QrCode } from "../../components/qr_code.tsx";
 import { t } from "../../i18n/translate.ts";
@@ -45,9 +46,7 @@ export function TotpSetUp({ models, action, onCodes }: TotpSetUpProps) {
             {t("access.totp_by_hand")} <code class="mono">{grouped(seed.value.secret)}</code>
           </p>
           <CodeField hint={t("access.totp_first_code")} />
-          <button class="button button-primary" type="submit" disabled={busy.value}>
-            {t("access.totp_confirm")}
-          </button>
+          <Button type="submit" kind="primary" disabled={busy.value}>{t("access.totp_confirm")}</Button>
         </>
       )}
     </form>

@@ -16,6 +16,7 @@ import { ListPage } from "../../components/list_page.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { auditActionLabel, ChangeText } from "./change_text.tsx";
+import { SETTING_CHANGES } from "./setting_changes.ts";
 import { UndoChange } from "./undo_change.tsx";
 
 const TEXTS = {
@@ -28,7 +29,8 @@ const TEXTS = {
 export default function AuditPage({ models }: PageProps) {
   const filters = filterRows();
   const fetch = (query: FilterQuery) => take<Answer>(models.api.audit.$get({ query: withLabels(query) }));
-  const { query, list } = useFilteredList(models, { filters, fetch });
+  const { query, list } = useFilteredList(models, { filters, fetch, isSorted: true });
+  const isOldestFirst = models.router.param("sort") === "at";
   return (
     <ListPage
       models={models}
@@ -52,10 +54,13 @@ export default function AuditPage({ models }: PageProps) {
       rows={(_last, pages) => pages.flatMap(({ items }) => items)}
       columns={auditColumns(models)}
       keyOf={({ id }) => id}
+      initialSort="-at"
       older={{
-        read: (before) => fetch({ ...query, before }),
+        read: (before) => fetch({ ...query, ...isOldestFirst ? { sort: "at" } : {}, before }),
         label: ({ searchedToMs }) =>
-          t(searchedToMs === null || searchedToMs === undefined ? "audit.more" : "audit.search_further"),
+          searchedToMs === null || searchedToMs === undefined
+            ? t(isOldestFirst ? "common.show_newer" : "audit.more")
+            : t(isOldestFirst ? "common.search_newer" : "audit.search_further"),
         note: ({ searchedToMs }) =>
           searchedToMs === null || searchedToMs === undefined
             ? null
@@ -90,8 +95,8 @@ function filterRows(): ListFilter[] {
       text: auditActionLabel,
     },
     { name: "source", label: t("audit.filter_source") },
-    { name: "from", label: t("audit.since"), control: "moment" },
-    { name: "to", label: t("audit.until"), control: "moment" },
+    { name: "from", label: t("audit.since"), control: "moment", isExtra: true },
+    { name: "to", label: t("audit.until"), control: "moment", isExtra: true },
   ];
 }
 
@@ -104,6 +109,8 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
       id: "at",
       label: t("audit.at"),
       width: "124px",
+      sort: "server",
+      isLargestFirst: true,
       cell: ({ atMs }) => (
         <CellFilter models={models} to={dayOf(atMs)} title="audit.this_day" value="" classes="">
           <Time models={models} atMs={atMs} />
@@ -113,12 +120,14 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
     {
       id: "actor",
       label: t("audit.who"),
+      width: "10%",
       cell: ({ actor }) => <ObjectCell value={actor}>{filterCell({ actor }, actor)}</ObjectCell>,
     },
     {
       id: "event",
       label: t("audit.event"),
       min: 140,
+      width: "10%",
       cell: ({ action }) => filterCell({ action }, auditActionLabel(action), "wrap"),
     },
     {
@@ -140,7 +149,7 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
         const { before, after, details: { caller: _, ...details } } = item;
         return (
           <>
-            <ChangeText item={{ before, after, details }} />
+            <ChangeText item={{ before, after, details }} labels={SETTING_CHANGES} />
             <UndoChange models={models} item={item} />
           </>
         );
@@ -151,6 +160,7 @@ export function auditColumns(models: Models): TableColumn<AuditItem>[] {
       label: t("audit.from_place"),
       priority: 2,
       min: 130,
+      width: "10%",
       cell: ({ actor, source, details: { caller } }) => {
         if (source === "") return false;
         const address = filterCell({ source }, source, "cut mono");

@@ -1,13 +1,10 @@
 // The change of an audit record as a small diff. If both sides have parts, only the parts that differ are shown.
 
 import { AUDIT_DETAILS } from "../../../../platform/audit_actions.ts";
-import { findAuditedSetting } from "../../../../platform/client_values.ts";
 import type { AuditItem } from "../../../api/audit/audit_log.ts";
 import { fullTimeText } from "../../app/format.ts";
 import { toReadableName } from "../../app/login_state_labels.ts";
 import { findMessage, t } from "../../i18n/translate.ts";
-import { settingLabel } from "../clients/client_form.ts";
-import { optionLabel, settingName } from "../settings/setting_form.ts";
 
 /** One changed part; an empty text for a missing value. */
 interface ChangeRow {
@@ -16,7 +13,19 @@ interface ChangeRow {
   readonly after: string;
 }
 
-export function ChangeText({ item }: { item: Pick<AuditItem, "before" | "after" | "details"> }) {
+/** Labels of parts and of their values; `null` without a label. */
+export interface ChangeLabels {
+  part(name: string): string | null;
+  value(name: string, value: string): string | null;
+}
+
+interface ChangeProps {
+  readonly item: Pick<AuditItem, "before" | "after" | "details">;
+  /** Labels besides those of the audit messages. */
+  readonly labels?: ChangeLabels | undefined;
+}
+
+export function ChangeText({ item, labels }: ChangeProps) {
   const rows = changeRows(item);
   const { conversation, ...rest } = item.details;
   const details = Object.entries(rest).map(([name, value]) =>
@@ -26,7 +35,7 @@ export function ChangeText({ item }: { item: Pick<AuditItem, "before" | "after" 
     <>
       {rows.length > 0 && (
         <ul class="change">
-          {rows.map((row) => <Change key={row.name} row={row} />)}
+          {rows.map((row) => <Change key={row.name} row={row} labels={labels} />)}
         </ul>
       )}
       {details.length > 0 && <span class="quiet">{details.join(", ")}</span>}
@@ -57,18 +66,16 @@ function detailText(name: string, value: string): string {
 }
 
 /** The label of a changed part. RADIUS attributes and their numbers keep their names. */
-function partName(name: string): string {
-  const known = findMessage(`audit.part_${name.replaceAll(".", "_")}`);
-  if (known !== null) return known;
-  const setting = findAuditedSetting(name);
-  if (setting !== null) return settingLabel(setting);
-  const label = settingName({ key: name });
-  if (label !== name) return label;
-  return /^[a-z]/.test(name) ? toReadableName(name) : name;
+function partName(name: string, labels?: ChangeLabels): string {
+  return findMessage(`audit.part_${name.replaceAll(".", "_")}`) ?? labels?.part(name) ??
+    (/^[a-z]/.test(name) ? toReadableName(name) : name);
 }
 
 /** The label of a code, such as a role, a factor, or a secret that changed. */
-function valueText(name: string, value: string): string {
+function valueText(
+  name: string,
+  { value, labels }: { value: string; labels?: ChangeLabels | undefined },
+): string {
   if (value === "changed" || value === "********") return t("audit.value_changed");
   if (name === "role") {
     return findMessage(`common.role_${value}`) ?? (value === "none" ? t("audit.no_role") : value);
@@ -76,19 +83,17 @@ function valueText(name: string, value: string): string {
   if (name === "decidedBy" || name === "access") return findMessage(`audit.${name}_${value}`) ?? value;
   if (value === "true") return t("common.yes");
   if (value === "false") return t("common.no");
-  const option = optionLabel({ key: name }, value);
-  if (option !== value) return option;
-  return findMessage(`audit.factor_${value}`) ?? value;
+  return labels?.value(name, value) ?? findMessage(`audit.factor_${value}`) ?? value;
 }
 
-function Change({ row: { name, before, after } }: { row: ChangeRow }) {
+function Change({ row, labels }: { row: ChangeRow; labels: ChangeLabels | undefined }) {
+  const { name, before, after } = row;
+  const textOf = (value: string) => valueText(name, { value, labels });
   return (
     <li>
-      {name !== "" && <span class="quiet">{`${partName(name)}: `}</span>}
-      {before !== "" && <del>{valueText(name, before)}</del>}
-      {after === ""
-        ? <span class="quiet">{` → ${t("audit.nothing")}`}</span>
-        : <ins>{valueText(name, after)}</ins>}
+      {name !== "" && <span class="quiet">{`${partName(name, labels)}: `}</span>}
+      {before !== "" && <del>{textOf(before)}</del>}
+      {after === "" ? <span class="quiet">{` → ${t("audit.nothing")}`}</span> : <ins>{textOf(after)}</ins>}
     </li>
   );
 }

@@ -72,6 +72,8 @@ interface FactorProps extends FirstFactorContext {
 export function FirstFactorFields(props: FactorProps) {
   const { draft, ldap } = props;
   const { firstFactor, firstFactorBackend } = draft.value;
+  /** The connector was removed, or sign-ins use another directory now. */
+  const isGone = firstFactorBackend !== "" && !ldap.includes(firstFactorBackend);
   const choose = (chosen: ClientDraft["firstFactor"]) => {
     const backend = chosen === "ldap" && firstFactorBackend === "" ? ldap[0] ?? "" : firstFactorBackend;
     draft.value = { ...draft.value, firstFactor: chosen, firstFactorBackend: backend };
@@ -95,7 +97,8 @@ export function FirstFactorFields(props: FactorProps) {
               rows={[{
                 name: "firstFactorBackend",
                 label: "clients.field_firstFactorBackend",
-                choices: ldap,
+                choices: isGone ? [firstFactorBackend, ...ldap] : ldap,
+                choiceLabel: (name) => ldap.includes(name) ? name : t("common.name_gone", { name }),
               }]}
             />
           )}

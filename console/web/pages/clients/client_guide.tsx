@@ -78,7 +78,8 @@ function GuideSteps({ one, id, server, nas }: StepsProps) {
   const values: GuideValues = {
     server: server.value.trim() || one.server.host,
     nas: nas.value.trim() || NAS_ADDRESS,
-    client: one.client.name,
+    // The NAS-Identifier, if the client must send a certain one.
+    client: one.client.nasIdentifier || one.client.name,
     secret: SECRET,
     holdS: Math.ceil(holdMs / 1000),
     port,

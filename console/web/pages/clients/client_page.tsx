@@ -85,9 +85,10 @@ function Client({ models, one, page }: ClientPart) {
 function Facts({ models, one: { client, blast }, page }: ClientPart) {
   const { use, overlapUntilMs, secretMs } = client;
   const action = useAction();
-  const rate = client.accepted + client.rejected === 0
+  const ended = client.accepted + client.rejected;
+  const rate = ended === 0
     ? t("clients.no_logins")
-    : `${client.rejected} / ${client.accepted + client.rejected}`;
+    : t("clients.rate", { percent: Math.round(client.rejected / ended * 100), count: ended });
   const end = () =>
     action.run(async () => {
       await endOverlap(models, client.name).finally(() => void page.reload());
@@ -205,7 +206,6 @@ export function EditClient({ models, one, page }: ClientPart) {
     <>
       <ReviewedForm
         router={models.router}
-        area="clients"
         isSame={isUnchanged(base, draft.value)}
         onReview={() => reviewing.value = true}
         onDiscard={() => draft.value = base}
@@ -246,7 +246,6 @@ export function ClientReview({ models, began, draft, onSaved, onClose }: ReviewP
   };
   return (
     <ReviewDialog
-      area="clients"
       name={name}
       rows={diffRows(base, mine)}
       onSave={async () => {

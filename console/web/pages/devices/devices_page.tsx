@@ -6,6 +6,8 @@ import { escapeParams, take } from "../../app/api_client.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { type FilterQuery, type ListFilter, useFilteredList } from "../../app/filters.ts";
 import { userHref } from "../../app/routes.ts";
+import { readyValue } from "../../app/resource.ts";
+import { useListSelection } from "../../app/selection.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import type { TableColumn } from "../../components/data_table.tsx";
 import { ConfirmDialog } from "../../components/form_dialog.tsx";
@@ -15,6 +17,7 @@ import type { MenuItem } from "../../components/menu.tsx";
 import { auditHref } from "../../components/page_layout.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
+import { BulkRevoke } from "./bulk_revoke.tsx";
 import { factorLabel } from "../users/user_states.tsx";
 
 const KINDS = ["device", "sms", "voice", "totp"] as const;
@@ -28,7 +31,7 @@ const TEXTS = {
 
 export default function DevicesPage({ models }: PageProps) {
   const filters = filterRows();
-  const { list } = useFilteredList<DevicePage>(models, {
+  const { list, query } = useFilteredList<DevicePage>(models, {
     filters,
     fetch: (query) => fetchDevices(models, query),
     isSorted: true,
@@ -36,6 +39,7 @@ export default function DevicesPage({ models }: PageProps) {
   const revoking = useSignal<DeviceRow | null>(null);
   const reason = permissionHint(models, "user_manager");
   const row = revoking.value;
+  const selection = useListSelection(models, query);
   return (
     <ListPage
       models={models}
@@ -52,7 +56,14 @@ export default function DevicesPage({ models }: PageProps) {
       nameOf={rowName}
       keyOf={({ id }) => id}
       hrefOf={({ user }) => `${userHref(user)}#devices`}
+      selection={selection}
     >
+      <BulkRevoke
+        models={models}
+        selection={selection}
+        rows={readyValue(list.state.value)?.rows ?? []}
+        onRevoked={() => void list.reload()}
+      />
       {row !== null && (
         <ConfirmDialog
           title={t("devices.revoke_title", { factor: factorLabel(row.kind), name: row.user })}

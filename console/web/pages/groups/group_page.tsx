@@ -19,7 +19,7 @@ import { ConfirmDialog } from "../../components/form_dialog.tsx";
 import { AuditLink, PageBar, Panel } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
 import { createGroupCalls, type GroupCalls } from "./group_calls.ts";
-import { GroupPolicy } from "./group_policy.tsx";
+import { GroupBackends, GroupPolicy } from "./group_policy.tsx";
 import { MemberPicker } from "./member_picker.tsx";
 import { useMemo } from "preact/hooks";
 import { pageNumber } from "../../app/filters.ts";
@@ -75,7 +75,11 @@ function GroupOfTarget({ models, params }: PageProps) {
   };
   return (
     <main class="page" id="page">
-      <PageBar title={shown} back={{ href: "/groups", label: t("groups.all_groups") }}>
+      <PageBar
+        title={shown}
+        back={{ href: "/groups", label: t("groups.all_groups") }}
+        chips={group !== null && <GroupBackends group={group} />}
+      >
         <AuditLink object={`group:${shown}`} />
         {group !== null && (
           <Button
@@ -91,15 +95,15 @@ function GroupOfTarget({ models, params }: PageProps) {
       {said.value !== null && <ResultAlert said={said} onRetry={() => loaded.reload()} />}
       <Fetched resource={loaded}>
         {(value) => (
-          <>
+          <div class="group-columns">
+            <GroupMembers models={models} group={value} calls={calls} onChange={change} />
             <GroupPolicy
               models={models}
               group={value}
               calls={calls}
               onChanged={(now) => loaded.set(now)}
             />
-            <GroupMembers models={models} group={value} calls={calls} onChange={change} />
-          </>
+          </div>
         )}
       </Fetched>
       {deleting.value && group !== null && (
@@ -185,7 +189,7 @@ export function GroupMembers({ models, group, calls, onChange }: MembersProps) {
     if (await onChange({ add: [], remove: names })) selection.clear();
   };
   return (
-    <Panel quiet title={t("groups.members")}>
+    <Panel title={t("groups.members")}>
       <MemberPicker
         models={models}
         target={group.target}
@@ -252,8 +256,7 @@ function columnsOf(reason: string | undefined, remove: (name: string) => void): 
     },
     {
       label: t("common.status"),
-      width: "210px",
-      priority: 2,
+      width: "190px",
       cell: ({ known, active }) => (
         <StateText
           words={known

@@ -1,4 +1,4 @@
-// Reply attributes of a group: the effective attributes of a login with their origin, the sync status, and the editor.
+// Reply attributes of a group: the effective attributes of a login with their origin, the editor, and the sync status of the group.
 
 import { useSignal } from "@preact/signals";
 import type { BackendState } from "../../../../scim/schema/resource.ts";
@@ -54,12 +54,6 @@ export function GroupPolicy({ models, group, calls, onChanged }: PolicyProps) {
           ))}
         </p>
       )}
-      <div class="people-head">
-        {group.backends.map(({ name, state }) => {
-          const words = backendState(markOf(state));
-          return <Chip key={name} words={{ ...words, label: `${name}: ${words.label}` }} />;
-        })}
-      </div>
       {group.backends.map(({ name, state }) =>
         state?.notStored !== undefined && (
           <p key={name} class="small">
@@ -79,6 +73,18 @@ export function GroupPolicy({ models, group, calls, onChanged }: PolicyProps) {
         />
       )}
     </section>
+  );
+}
+
+/** The sync status of the group at each connector, for the heading. */
+export function GroupBackends({ group: { backends } }: Pick<PolicyProps, "group">) {
+  return (
+    <>
+      {backends.map(({ name, state }) => {
+        const words = backendState(markOf(state));
+        return <Chip key={name} words={{ ...words, label: `${name}: ${words.label}` }} />;
+      })}
+    </>
   );
 }
 

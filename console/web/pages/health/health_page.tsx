@@ -28,7 +28,7 @@ const SKEW_LIMIT_MS = 5000;
 const MIN_SKEW_MS = 2000;
 const STATES = {
   ok: { tone: "ok", shape: "check" },
-  warning: { tone: "wait", shape: "clock" },
+  warning: { tone: "wait", shape: "alert" },
   bad: { tone: "bad", shape: "cross" },
   unknown: { tone: "idle", shape: "ring" },
 } as const;
@@ -117,32 +117,36 @@ function Parts({ models, report, onTested }: PartsProps) {
   const columns: readonly TableColumn<HealthPart>[] = [
     {
       label: t("health.part"),
+      min: 160,
+      width: "30%",
       cell: (part) => (
         <>
-          {t(`health.kind_${part.kind}`)} <bdi class="mono quiet">{part.name}</bdi>
+          {t(`health.kind_${part.kind}`)} <PartName part={part} />
         </>
       ),
     },
     {
       label: t("common.state"),
-      width: "170px",
+      width: "5%",
+      min: 140,
       cell: ({ state }) => <StateText words={{ ...STATES[state], label: t(`health.is_${state}`) }} />,
     },
     {
       label: t("health.figure"),
-      priority: 2,
+      width: "70%",
       cell: (part) => <bdi>{figureText(part)}</bdi>,
     },
     {
       label: t("common.last_good"),
-      width: "140px",
+      width: "120px",
       priority: 2,
       cell: ({ lastGoodMs, testable }) =>
         lastGoodMs === null ? testable && t("common.never") : <Time models={models} atMs={lastGoodMs} />,
     },
     {
       label: t("common.test"),
-      width: "170px",
+      width: "5%",
+      min: 90,
       isPinned: true,
       cell: (part) =>
         !part.testable ? <span class="quiet small">{t(`health.untested_${part.kind}`)}</span> : (
@@ -171,12 +175,27 @@ function Parts({ models, report, onTested }: PartsProps) {
   );
 }
 
+/** A client has its own page, where its requests can be made to need a signature. */
+function PartName({ part: { kind, name } }: { part: HealthPart }) {
+  if (kind !== "unsigned" && kind !== "client_sends") return <bdi class="mono quiet">{name}</bdi>;
+  return (
+    <a href={`/clients/${encodeURIComponent(name)}`}>
+      <bdi class="mono">{name}</bdi>
+    </a>
+  );
+}
+
 function nameOf({ kind, name }: HealthPart): string {
   return name === "" ? t(`health.kind_${kind}`) : name;
 }
 
 function figureText({ kind, figure, limit, detail, name, note }: HealthPart): string {
   if (note !== undefined) return t(`health.note_${note}`);
+  if (kind === "unsigned") {
+    return t(
+      detail === "seen" || detail === "always" ? `health.unsigned_${detail}` : "health.unsigned_possible",
+    );
+  }
   if (detail !== "") return detail;
   if (limit !== undefined) return t("health.count_in_hour", { count: figure ?? 0, limit });
   if (name === "") return t("health.embedded");

@@ -37,7 +37,8 @@ const TEXTS = {
 export default function HistoryPage({ models }: PageProps) {
   const filters = filterRows();
   const fetch = (query: FilterQuery) => take<Answer>(models.api.history.$get({ query }));
-  const { query, list } = useFilteredList(models, { filters, fetch });
+  const { query, list } = useFilteredList(models, { filters, fetch, isSorted: true });
+  const isOldestFirst = models.router.param("sort") === "started";
   return (
     <ListPage
       models={models}
@@ -56,9 +57,13 @@ export default function HistoryPage({ models }: PageProps) {
       hrefOf={({ id }) => `/live/c/${encodeURIComponent(id)}`}
       nameOf={({ user }) => user}
       actionsOf={actionsOf}
+      initialSort="-started"
       older={{
-        read: (before) => fetch({ ...query, before }),
-        label: ({ searchedToMs }) => t(searchedToMs === null ? "history.more" : "history.search_on"),
+        read: (before) => fetch({ ...query, ...isOldestFirst ? { sort: "started" } : {}, before }),
+        label: ({ searchedToMs }) =>
+          searchedToMs === null
+            ? t(isOldestFirst ? "common.show_newer" : "history.more")
+            : t(isOldestFirst ? "common.search_newer" : "history.search_on"),
         note: ({ searchedToMs }) =>
           searchedToMs === null ? null : t("history.searched_to", { time: fullTimeText(searchedToMs) }),
       }}
@@ -78,19 +83,24 @@ function filterRows(): ListFilter[] {
       text: outcomeText,
     },
     { name: "client", label: t("history.filter_client"), control: "name" },
-    { name: "target", label: t("common.target"), control: "name" },
+    { name: "target", label: t("common.target"), control: "name", isExtra: true },
     { name: "factor", label: t("history.factor"), text: toReadableName },
     { name: "reason", label: t("history.reason"), text: reasonFilterText },
+    { name: "policy", label: t("history.policy"), text: policyText },
     { name: "place", label: t("history.place") },
     { name: "country", label: t("history.country"), text: countryName },
-    { name: "from", label: t("common.filter_from"), control: "moment" },
-    { name: "to", label: t("common.filter_to"), control: "moment" },
+    { name: "from", label: t("common.filter_from"), control: "moment", isExtra: true },
+    { name: "to", label: t("common.filter_to"), control: "moment", isExtra: true },
   ];
 }
 
 function outcomeText(name: string): string {
   const known = OUTCOME_NAMES.find((one) => one === name);
   return known === undefined ? name : outcomeLabel(known).label;
+}
+
+function policyText(name: string): string {
+  return name === "none" ? t("history.no_policy") : name;
 }
 
 function reasonFilterText(code: string): string {
@@ -122,6 +132,8 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
       id: "started",
       label: t("history.started"),
       width: "124px",
+      sort: "server",
+      isLargestFirst: true,
       cell: ({ startedMs }) => <Time models={models} atMs={startedMs} />,
     },
     { id: "user", label: t("history.user"), min: 150, cell: ({ user }) => filterCell("user", user) },
@@ -129,16 +141,7 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
       id: "outcome",
       label: t("history.outcome"),
       width: "120px",
-      cell: ({ outcome }) => {
-        const known = OUTCOME_NAMES.find((one) => one === outcome);
-        if (known === undefined) return outcome;
-        const words = outcomeLabel(known);
-        return (
-          <CellFilter models={models} to={{ outcome: known }} title="common.only" value={words.label}>
-            <StateText words={words} />
-          </CellFilter>
-        );
-      },
+      cell: ({ outcome }) => <Outcome models={models} outcome={outcome} />,
     },
     {
       id: "reason",
@@ -182,6 +185,14 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
       cell: ({ factor }) => factor === null ? "" : factorText(factor),
     },
     {
+      id: "policy",
+      label: t("history.policy"),
+      priority: 3,
+      min: 120,
+      isOptional: true,
+      cell: ({ policy = "" }) => policy === "" ? "" : filterCell("policy", policy),
+    },
+    {
       id: "took",
       label: t("history.took"),
       width: "96px",
@@ -190,6 +201,17 @@ function columns(models: Models): TableColumn<HistoryItem>[] {
       cell: ({ startedMs, endedMs }) => spanText(endedMs - startedMs),
     },
   ];
+}
+
+function Outcome({ models, outcome }: { models: Models; outcome: string }) {
+  const known = OUTCOME_NAMES.find((one) => one === outcome);
+  if (known === undefined) return <>{outcome}</>;
+  const words = outcomeLabel(known);
+  return (
+    <CellFilter models={models} to={{ outcome: known }} title="common.only" value={words.label}>
+      <StateText words={words} />
+    </CellFilter>
+  );
 }
 
 function Caller({ place, location }: Pick<HistoryItem, "place" | "location">) {

@@ -161,9 +161,9 @@ export function RowDialog({ model, row, headers, onClose }: {
       footer={
         <>
           <button type="button" class="button" onClick={onClose}>{t("common.cancel")}</button>
-          <button type="submit" form="import-row" class="button button-primary" disabled={model.busy.value}>
+          <Button type="submit" form="import-row" kind="primary" disabled={model.busy.value}>
             {t("import.check_row")}
-          </button>
+          </Button>
         </>
       }
     >

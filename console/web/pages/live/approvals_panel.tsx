@@ -73,6 +73,7 @@ interface ApprovalProps {
 function Approval({ item, nowMs, reason, decide }: ApprovalProps) {
   const busy = useSignal(false);
   const act = async (verb: Verb, row: Element | null) => {
+    if (busy.peek()) return;
     const next = row?.nextElementSibling ?? row?.previousElementSibling;
     const drawer = document.querySelector<HTMLElement>(".drawer-button[aria-expanded=true]");
     busy.value = true;
@@ -85,7 +86,8 @@ function Approval({ item, nowMs, reason, decide }: ApprovalProps) {
     <button
       type="button"
       class={`button button-small ${verb === "deny" ? "button-bad" : ""} ${verb}`}
-      disabled={busy.value || reason !== undefined}
+      disabled={reason !== undefined}
+      aria-disabled={busy.value ? "true" : undefined}
       title={reason}
       onClick={(event) => void act(verb, event.currentTarget.closest("li"))}
     >

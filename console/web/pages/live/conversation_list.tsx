@@ -109,10 +109,12 @@ export function ConversationList({ models, chosenId }: { models: Models; chosenI
 }
 
 /** Links that open a login and keep the filters. On a phone, a login is a page of its own. */
-function loginHrefs({ router }: Models, isPhone: boolean): (id: string) => string {
+function loginHrefs({ router, filter }: Models, isPhone: boolean): (id: string) => string {
   if (isPhone) return (id) => `/live/c/${encodeURIComponent(id)}`;
   const query = new URLSearchParams();
-  for (const name of ["q", "state", "client", "target", "approvals", "sessions", "tab"]) {
+  const { text } = filter.value;
+  if (text !== "") query.set("q", text);
+  for (const name of ["state", "client", "target", "approvals", "sessions", "tab"]) {
     if (router.param(name) !== "") query.set(name, router.param(name));
   }
   query.set("c", "");

@@ -1,7 +1,7 @@
 // The models of the Live page, and the banner of its connection. The models are created when the page is first opened and
 // remain while the console is open.
 
-import { computed, effect } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import { take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import { runLater } from "../../app/clock_model.ts";
@@ -26,8 +26,10 @@ export function withLiveModels(models: Models): LiveModels {
 }
 
 function createLiveModels({ api, router, clock, session }: Models) {
+  // The list applies the search when it shows new events, so that a key does not draw all rows once more.
+  const searchText = signal(router.param("q"));
   const filter = computed(() => ({
-    text: router.param("q"),
+    text: searchText.value,
     state: router.param("state"),
     client: router.param("client"),
     target: router.param("target"),
@@ -42,7 +44,11 @@ function createLiveModels({ api, router, clock, session }: Models) {
     localNowMs: Date.now,
     later: runLater,
   });
-  setInterval(live.show, SHOW_INTERVAL_MS);
+  setInterval(() =>
+    batch(() => {
+      searchText.value = router.param("q");
+      live.show();
+    }), SHOW_INTERVAL_MS);
   setInterval(() => board.measure(clock.nowMs.peek()), MEASURE_INTERVAL_MS);
   // After a refusal, the stream starts again with the next sign-in.
   let wasInterrupted = false;

@@ -30,7 +30,16 @@ export function LiveDrawer({ models }: { models: Models }) {
     inputs: [],
   });
   useInterval(POLL_INTERVAL_MS, connected.reload);
-  useShortcuts([{ keys: "d", label: "live.key_deny", needs: "operator", run: denyFocused }]);
+  const openApprovals = () => {
+    router.setParams({ approvals: OPEN, sessions: "" });
+    document.querySelector<HTMLElement>(".drawer-button")?.focus();
+  };
+  useShortcuts([
+    { keys: "d", label: "live.key_deny", needs: "operator", run: denyFocused },
+    ...session.features.value.approvals
+      ? [{ keys: "a", label: "live.key_approvals", run: openApprovals } as const]
+      : [],
+  ]);
   const pending = useComputed(() => {
     const list = live.approvals.value;
     if (list === null) return 0;

@@ -1,6 +1,5 @@
 // The summary of one login: the result and its reason, the evidence and the fix, and the facts with links.
 
-import type { IpLocation } from "../../../api/history/history.ts";
 import type { ConversationView } from "../../../../radius/ports.ts";
 import type { LoginDetails } from "../../../api/conversations/live_routes.ts";
 import type { Models } from "../../app/app_context.ts";
@@ -9,6 +8,7 @@ import { messageOrName, reasonText } from "../../app/login_state_labels.ts";
 import { userHref } from "../../app/routes.ts";
 import { locationText } from "../../components/location.tsx";
 import { InlineIcon } from "../../components/inline_icon.tsx";
+import { PolicyLink } from "../../components/policy_link.tsx";
 import { TimeLeft } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { ExplanationFix, SimilarUserText } from "./explanation_text.tsx";
@@ -59,8 +59,7 @@ export function LoginSummary({ models, view, details }: SummaryProps) {
       <Facts
         models={models}
         view={view}
-        node={details?.node ?? null}
-        location={details?.location ?? null}
+        details={details}
       />
     </>
   );
@@ -96,17 +95,10 @@ function Evidence({ view, isPasswordRight }: { view: ConversationView; isPasswor
   );
 }
 
-interface FactsProps {
-  readonly models: Models;
-  readonly view: ConversationView;
-  /** The node that handles the login; `null` while there is one node. */
-  readonly node: string | null;
-  /** Where the caller is; `null` if it is unknown. */
-  readonly location: IpLocation | null;
-}
-
-function Facts({ models, view, node, location }: FactsProps) {
-  const { user, client, source, place, target, factor, phone, startedMs, updatedMs, outcome } = view;
+function Facts({ models, view, details }: SummaryProps) {
+  const node = details?.node ?? null;
+  const location = details?.location ?? null;
+  const { policy, user, client, source, place, target, factor, phone, startedMs, updatedMs, outcome } = view;
   return (
     <dl class="facts">
       <dt>{t("live.user")}</dt>
@@ -152,6 +144,12 @@ function Facts({ models, view, node, location }: FactsProps) {
         {t(`live.factor_${factor ?? (outcome === null ? "none" : "not_passed")}`)}
         {phone !== undefined && <bdi>{` · ${phone}`}</bdi>}
       </dd>
+      {policy !== undefined && <dt>{t("live.policy")}</dt>}
+      {policy !== undefined && (
+        <dd>
+          <PolicyName models={models} name={policy} details={details} />
+        </dd>
+      )}
       {node !== null && <dt>{t("live.node")}</dt>}
       {node !== null && <dd>{node}</dd>}
       <dt>{t("live.started")}</dt>
@@ -159,6 +157,17 @@ function Facts({ models, view, node, location }: FactsProps) {
       {outcome !== null && <dt>{t("live.took")}</dt>}
       {outcome !== null && <dd>{spanText(updatedMs - startedMs)}</dd>}
     </dl>
+  );
+}
+
+/** The name that the policy had. It is a link while a policy has this name. */
+function PolicyName({ models, name, details }: Pick<SummaryProps, "models" | "details"> & { name: string }) {
+  if (details?.hasPolicy === true) return <PolicyLink models={models} name={name} />;
+  return (
+    <>
+      <bdi>{name}</bdi>
+      {details !== null && <span class="quiet">{` · ${t("live.policy_gone")}`}</span>}
+    </>
   );
 }
 

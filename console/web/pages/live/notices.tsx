@@ -89,9 +89,11 @@ function NoticeRow({ models, notice, isHere, dismiss }: RowProps) {
           type="button"
           class="button button-small"
           aria-label={t("live.notice_dismiss_of", { user })}
-          disabled={busy.value || reason !== undefined}
+          disabled={reason !== undefined}
+          aria-disabled={busy.value ? "true" : undefined}
           title={reason}
           onClick={() => {
+            if (busy.value) return;
             busy.value = true;
             void dismiss(notice).finally(() => busy.value = false);
           }}

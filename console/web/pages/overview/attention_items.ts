@@ -42,6 +42,13 @@ export function attentionItems(
   return items.sort((a, b) => RANK[a.tone] - RANK[b.tone]);
 }
 
+/** The items that were shown before, in their order, then the new ones, so that a later answer moves nothing. */
+export function inShownOrder(items: readonly AttentionItem[], shown: readonly string[]): AttentionItem[] {
+  const places = new Map(shown.map((id, at) => [id, at]));
+  const placeOf = ({ id }: AttentionItem) => places.get(id) ?? shown.length;
+  return [...items].sort((a, b) => placeOf(a) - placeOf(b));
+}
+
 /** Connectors and their pending writes are listed with the sync problems. */
 function ofPart({ id, kind, name, state, figure, limit, detail, note }: HealthPart): AttentionItem[] {
   if (state !== "bad" && state !== "warning") return [];

@@ -1,5 +1,6 @@
 // The list of problems on the Overview page. A source that cannot be read is named, and the others are shown.
 
+import { useRef } from "preact/hooks";
 import type { OverviewCounts } from "../../../api/overview/overview_types.ts";
 import type { HealthReport } from "../../../api/targets/target_types.ts";
 import type { Models } from "../../app/app_context.ts";
@@ -7,7 +8,7 @@ import { readyValue, type Resource } from "../../app/resource.ts";
 import { EmptyState, ErrorState, Skeleton } from "../../components/alert.tsx";
 import { Icon } from "../../components/icons.tsx";
 import { t } from "../../i18n/translate.ts";
-import { type AttentionItem, attentionItems } from "./attention_items.ts";
+import { type AttentionItem, attentionItems, inShownOrder } from "./attention_items.ts";
 import type { DayAnswer } from "./overview_calls.ts";
 
 interface AttentionProps {
@@ -34,13 +35,29 @@ export function AttentionPanel({ models, counts, health, day }: AttentionProps) 
     state.value.kind === "loading" || state.value.kind === "idle"
   );
   const failed = sources.filter(({ problem }) => problem.value !== null);
+  const shown = useRef<readonly string[]>([]);
+  const rows = inShownOrder(items.slice(0, MAX_SHOWN), shown.current);
+  shown.current = rows.map(({ id }) => id);
   return (
-    <section class="panel overview-panel" aria-labelledby="overview-attention">
+    <section
+      class="panel overview-panel"
+      aria-labelledby="overview-attention"
+      aria-busy={isLoading ? "true" : undefined}
+    >
       <div class="panel-head">
         <h2 id="overview-attention">{t("overview.attention")}</h2>
         {items.length > 0 && <span class="count">{items.length}</span>}
       </div>
-      {failed.length > 0 && (
+      {isLoading && rows.length === 0 && <Skeleton rows={3} />}
+      {rows.length > 0 && (
+        <ul class="attention">{rows.map((item) => <AttentionRow key={item.id} item={item} />)}</ul>
+      )}
+      {!isLoading && items.length > MAX_SHOWN && (
+        <p class="overview-more">
+          <a href="/health">{t("overview.more", { count: items.length - MAX_SHOWN })}</a>
+        </p>
+      )}
+      {!isLoading && failed.length > 0 && (
         <ErrorState
           title={t("overview.not_checked")}
           onRetry={() => void Promise.all(failed.map((one) => one.reload()))}
@@ -48,17 +65,6 @@ export function AttentionPanel({ models, counts, health, day }: AttentionProps) 
           {failed[0]?.problem.value}
         </ErrorState>
       )}
-      {items.length > 0 && (
-        <ul class="attention">
-          {items.slice(0, MAX_SHOWN).map((item) => <AttentionRow key={item.id} item={item} />)}
-        </ul>
-      )}
-      {items.length > MAX_SHOWN && (
-        <p class="overview-more">
-          <a href="/health">{t("overview.more", { count: items.length - MAX_SHOWN })}</a>
-        </p>
-      )}
-      {isLoading && failed.length === 0 && <Skeleton rows={3} />}
       {!isLoading && failed.length === 0 && items.length === 0 && (
         <EmptyState title={t("overview.all_good")} next={t("overview.all_good_next")} />
       )}

@@ -31,7 +31,9 @@ export function OutcomesPanel({ day }: { day: Resource<DayAnswer> }) {
         <span class="quiet small">{t("overview.last_day")}</span>
         <a class="end" href="/charts?range=24h">{t("overview.open_reports")}</a>
       </div>
-      <Fetched resource={day} rows={3}>{(answer) => <Outcomes hours={hoursOf(answer)} />}</Fetched>
+      <div class="outcomes-room">
+        <Fetched resource={day} rows={3}>{(answer) => <Outcomes hours={hoursOf(answer)} />}</Fetched>
+      </div>
     </section>
   );
 }

@@ -59,7 +59,11 @@ export function OverviewTiles({ models, counts, factorless, day }: TilesProps) {
         href="/users?status=active&enrolled=no"
         mark="warning"
         of={factorless}
-        value={(answer) => ({ count: answer.count, note: factorlessNote(models, answer) })}
+        value={(answer) => ({
+          count: answer.count,
+          note: factorlessNote(models, answer),
+          isCut: answer.isCut,
+        })}
       />
       <Tile
         label={t("overview.locked")}
@@ -90,7 +94,7 @@ const FRESH_MS = 60_000;
 /** How fresh the number is, or the progress of the count. */
 function factorlessNote({ clock }: Models, { count, countedMs, nowMs, progress }: FactorlessAnswer): string {
   if (progress !== null && count === null) {
-    const share = progress.total === 0 ? 0 : Math.floor(100 * progress.read / progress.total);
+    const share = progress.total === 0 ? 0 : Math.floor(100 * progress.counted / progress.total);
     return t("overview.counting", { share });
   }
   if (countedMs === null) return t("overview.not_counted");

@@ -87,7 +87,7 @@ function ConditionField(props: ConditionProps & { name: PolicyConditionName }) {
         <TextAreaField
           id={`policy-${name}`}
           label={t(`policies.field_${name}`)}
-          hint={t("policies.networks_hint")}
+          hint={t(name === "networks" ? "policies.networks_hint" : "policies.networks_except_hint")}
           input={{
             ...{ rows: 2, spellcheck: false, autocomplete: "off", placeholder: "10.0.0.0/8" },
             value: draft.value[name],

@@ -96,8 +96,10 @@ function PolicyRows({ models, page, calls, changes, reason, onOpen }: RowsProps)
           <PolicyItem
             key={policy.id}
             {...{ policy, reason }}
+            isChosen={policy.name === models.router.param("name")}
             position={{ at, count: policies.length }}
             unchecked={page.uncheckedClients}
+            missing={page.missing}
             onMove={(step) => void move(policy, step)}
             onEnable={(enabled) => void enable(policy, enabled)}
             onEdit={() => onOpen({ edits: policy })}

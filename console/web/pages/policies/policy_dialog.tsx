@@ -84,7 +84,7 @@ export function PolicyDialog({ models, policy, page, calls, changes, onClose }: 
         <p class="policy-sentence">
           <PolicySentence policy={content} />
         </p>
-        <PolicyWarning policy={content} unchecked={page.uncheckedClients} />
+        <PolicyWarning policy={content} unchecked={page.uncheckedClients} missing={page.missing} />
       </div>
       <ReplayPanel calls={calls} draft={draftList(page.policies, policy, content)} />
     </FormDialog>

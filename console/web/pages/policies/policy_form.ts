@@ -22,7 +22,7 @@ export type DraftEnrolment = "settings" | "never" | "after_first_factor" | "alwa
 export interface PolicyDraft {
   readonly name: string;
   readonly enabled: boolean;
-  /** The conditions that the editor shows; empty ones are not stored. */
+  /** The conditions that the editor shows. The server refuses empty ones. */
   readonly shown: readonly PolicyConditionName[];
   readonly conditions: PolicyConditions;
   /** Networks as typed. */
@@ -71,9 +71,7 @@ export function contentOf(draft: PolicyDraft): PolicyContent {
     networks: linesOf(draft.networks),
     exceptNetworks: linesOf(draft.exceptNetworks),
   };
-  const entries = shown.flatMap((condition) =>
-    (typed[condition] ?? []).length === 0 ? [] : [[condition, typed[condition]]]
-  );
+  const entries = shown.map((condition) => [condition, typed[condition] ?? []]);
   return {
     ...{ name: name.trim(), enabled },
     conditions: Object.fromEntries(entries) as PolicyConditions,

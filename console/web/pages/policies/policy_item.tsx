@@ -1,17 +1,24 @@
 // One policy in the list: its sentence, its warnings, and its buttons.
 
+import { useEffect, useRef } from "preact/hooks";
 import type { Policy } from "../../../../radius/policy/policy.ts";
 import { Button } from "../../components/button.tsx";
 import { Icon } from "../../components/icons.tsx";
 import { Alert } from "../../components/alert.tsx";
 import { t } from "../../i18n/translate.ts";
-import { conditionTexts, outcomeText, uncheckedClients } from "./policy_text.ts";
+import type { MissingNames } from "../../../api/policies/policy_types.ts";
+import { conditionTexts, missingNames, outcomeText, uncheckedClients } from "./policy_text.ts";
+
+const shortList = (names: readonly string[]) => names.slice(0, 4).join(", ") + (names.length > 4 ? " …" : "");
 
 interface ItemProps {
   readonly policy: Policy;
   readonly position: { readonly at: number; readonly count: number };
+  /** A link led to it. */
+  readonly isChosen: boolean;
   /** Clients whose passwords the gateway does not check. */
   readonly unchecked: readonly string[];
+  readonly missing: MissingNames;
   /** Why the policy cannot be changed. */
   readonly reason: string | undefined;
   readonly onMove: (step: -1 | 1) => void;
@@ -23,10 +30,20 @@ interface ItemProps {
 const TONES = { deny: "bad", bypass: "wait", challenge: "ok" } as const;
 
 export function PolicyItem(props: ItemProps) {
-  const { policy, unchecked, reason, onEnable, onEdit, onRemove } = props;
+  const { policy, unchecked, reason, isChosen, onEnable, onEdit, onRemove } = props;
   const { id, name, enabled } = policy;
+  const row = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    if (isChosen) row.current?.scrollIntoView({ block: "center" });
+  }, [isChosen]);
   return (
-    <li class="policy" data-policy={id} data-off={enabled ? undefined : ""}>
+    <li
+      ref={row}
+      class="policy"
+      data-policy={id}
+      data-off={enabled ? undefined : ""}
+      aria-current={isChosen ? "true" : undefined}
+    >
       <div class="policy-main">
         <strong class="policy-name">
           <bdi>{name}</bdi>
@@ -35,7 +52,7 @@ export function PolicyItem(props: ItemProps) {
         <p class="policy-sentence">
           <PolicySentence policy={policy} />
         </p>
-        <PolicyWarning policy={policy} unchecked={unchecked} />
+        <PolicyWarning policy={policy} unchecked={unchecked} missing={props.missing} />
       </div>
       <div class="policy-actions">
         <MoveButtons {...props} />
@@ -100,16 +117,31 @@ export function PolicySentence({ policy: { conditions, outcome } }: {
   );
 }
 
+interface WarningProps {
+  readonly policy: Pick<Policy, "conditions" | "outcome">;
+  readonly unchecked: readonly string[];
+  readonly missing: MissingNames;
+}
+
+export function PolicyWarning({ policy, unchecked, missing }: WarningProps) {
+  const names = missingNames(policy, missing);
+  return (
+    <>
+      {names.length > 0 && (
+        <Alert tone="wait">{t("policies.warn_missing", { names: shortList(names) })}</Alert>
+      )}
+      <PasswordWarning policy={policy} unchecked={unchecked} />
+    </>
+  );
+}
+
 /** Clients at which a second factor is not asked although the gateway does not check the password, and the opposite. */
-export function PolicyWarning({ policy, unchecked }: {
-  policy: Pick<Policy, "conditions" | "outcome">;
-  unchecked: readonly string[];
-}) {
+function PasswordWarning({ policy, unchecked }: Omit<WarningProps, "missing">) {
   const clients = uncheckedClients(policy, unchecked);
   const { outcome } = policy;
   if (outcome.kind === "deny" || clients.length === 0) return null;
   const isTrusted = outcome.clientChecksPassword === true;
-  const names = clients.slice(0, 4).join(", ") + (clients.length > 4 ? " …" : "");
+  const names = shortList(clients);
   return (
     <Alert tone="wait">
       {t(isTrusted ? "policies.warn_trusted" : "policies.warn_unchecked", { names })}

@@ -9,7 +9,7 @@ import {
   type PolicyTime,
   WEEKDAYS,
 } from "../../../../radius/policy/policy.ts";
-import type { PreviewEffect } from "../../../api/policies/policy_types.ts";
+import type { MissingNames, PreviewEffect } from "../../../api/policies/policy_types.ts";
 import { t } from "../../i18n/translate.ts";
 
 /** Names that a sentence lists. The editor has all of them. */
@@ -24,8 +24,12 @@ export interface ConditionText {
 /** The conditions in words; an empty list: every sign-in. */
 export function conditionTexts(conditions: PolicyConditions): ConditionText[] {
   return POLICY_CONDITIONS.flatMap((name) => {
+    if (conditions[name] === undefined) return [];
     const values = valuesOf(name, conditions);
-    return values.length === 0 ? [] : [{ name, text: t(`policies.if_${name}`, { names: listText(values) }) }];
+    const text = values.length === 0
+      ? t("policies.condition_empty", { name: t(`policies.field_${name}`) })
+      : t(`policies.if_${name}`, { names: listText(values) });
+    return [{ name, text }];
   });
 }
 
@@ -78,8 +82,13 @@ export function outcomeText(outcome: PolicyOutcome): string {
 
 /** What would happen to a sign-in, in words. */
 export function effectText({ kind, factors, required }: PreviewEffect): string {
-  if (kind === "reject") return t("policies.effect_reject");
+  if (kind === "reject") {
+    return required === null
+      ? t("policies.effect_reject")
+      : t("policies.effect_lacks", { names: t(`policies.required_${required}`) });
+  }
   if (kind === "accept") return t("policies.effect_accept");
+  if (factors.length === 0) return t("policies.effect_none");
   if (required !== null) return t("policies.effect_challenge", { names: t(`policies.required_${required}`) });
   return t("policies.effect_challenge", {
     names: factors.map((factor) => t(`policies.factor_${factor}`)).join(", "),
@@ -96,4 +105,13 @@ export function uncheckedClients(
   }
   const { clients } = conditions;
   return clients === undefined ? unchecked : unchecked.filter((name) => clients.includes(name));
+}
+
+/** The groups and clients in the conditions of a policy that do not exist. */
+export function missingNames(
+  { conditions: { groups = [], exceptGroups = [], clients = [] } }: Pick<Policy, "conditions">,
+  missing: MissingNames,
+): readonly string[] {
+  const names = [...groups, ...exceptGroups].filter((name) => missing.groups.includes(name));
+  return [...new Set([...names, ...clients.filter((name) => missing.clients.includes(name))])];
 }

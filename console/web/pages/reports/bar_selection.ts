@@ -1,4 +1,4 @@
-// The selection of bars in a chart, by pointer or by keyboard. Pure.
+// The selection of bars in a chart, by pointer or by keyboard, and the values of the selected bars. Pure.
 
 /** The bar at the cursor, and the other end of the selection. */
 export interface BarSelection {
@@ -40,16 +40,43 @@ export function moveSelection(
   return { cursor, anchor: shiftKey ? selection.anchor : cursor };
 }
 
-/** Joins neighbouring values until at most `most` remain. The last group can be shorter. */
-export function joinSteps(values: readonly number[], most: number): number[] {
-  const size = Math.max(1, Math.ceil(values.length / Math.max(1, most)));
+/** How many neighbouring steps one bar contains, so that there are at most `most` bars. */
+export function joinedSize(count: number, most: number): number {
+  return Math.max(1, Math.ceil(count / Math.max(1, most)));
+}
+
+/** Adds up each `size` neighbouring values. The last group can be shorter. */
+export function joinSteps(values: readonly number[], size: number): number[] {
   return Array.from(
     { length: Math.ceil(values.length / size) },
     (_, group) => values.slice(group * size, (group + 1) * size).reduce((sum, value) => sum + value, 0),
   );
 }
 
-/** The marks of an axis of counts, from 0 to at least `largest`: whole numbers in steps of 1, 2 or 5. */
+/** The smallest and the largest value of the selected bars; `null` if they have none. */
+export function valueRange(
+  values: readonly (number | null)[],
+  selection: BarSelection,
+  size: number,
+): { low: number; high: number } | null {
+  const { first, last } = selectedBars(selection);
+  const given = values.slice(first * size, (last + 1) * size).filter((value) => value !== null);
+  return given.length === 0 ? null : { low: Math.min(...given), high: Math.max(...given) };
+}
+
+/** The runs of values without a gap: the index of the first one, and the values. */
+export function valueRuns(values: readonly (number | null)[]): { start: number; run: number[] }[] {
+  const runs: { start: number; run: number[] }[] = [];
+  values.forEach((value, at) => {
+    if (value === null) return;
+    const last = runs.at(-1);
+    if (last !== undefined && last.start + last.run.length === at) last.run.push(value);
+    else runs.push({ start: at, run: [value] });
+  });
+  return runs;
+}
+
+/** The marks of an axis, from 0 to at least `largest`: whole numbers in steps of 1, 2 or 5. */
 export function countTicks(largest: number): number[] {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, largest / 4)));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one * 4 >= largest) ?? power * 10;

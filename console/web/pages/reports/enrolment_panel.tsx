@@ -9,7 +9,7 @@ import type {
 import { take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import { countText } from "../../app/format.ts";
-import { useInterval, useResource } from "../../app/resource.ts";
+import { type Resource, useInterval, useResource } from "../../app/resource.ts";
 import { Fetched } from "../../components/alert.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
@@ -20,7 +20,8 @@ const POLL_INTERVAL_MS = 2000;
 const FACTORS: readonly EnrolledFactor[] = ["device", "sms", "voice", "totp"];
 const PERIODS: readonly InactiveDays[] = [30, 60, 90];
 
-export function EnrolmentPanel({ models }: { models: Models }) {
+/** The newest count. While a count is running, its progress is fetched again and again. */
+export function useEnrolment(models: Models): Resource<EnrolmentAnswer> {
   const answer = useResource(models, {
     fetch: () => take<EnrolmentAnswer>(models.api.reports.enrolment.$get()),
     inputs: [],
@@ -28,6 +29,12 @@ export function EnrolmentPanel({ models }: { models: Models }) {
   const state = answer.state.value;
   const isCounting = state.kind === "ready" && state.value.progress !== null;
   useInterval(POLL_INTERVAL_MS, () => isCounting ? answer.reload() : Promise.resolve());
+  return answer;
+}
+
+export function EnrolmentPanel(
+  { models, answer }: { models: Models; answer: Resource<EnrolmentAnswer> },
+) {
   return (
     <section class="report-section" aria-labelledby="report-enrolment">
       <h2 id="report-enrolment">{t("reports.enrolment_title")}</h2>
@@ -128,6 +135,7 @@ function FactorUsers({ report: { factors, active } }: { report: EnrolmentReport 
         { label: t("reports.unused"), cell: ({ unused }) => countText(unused) },
         { label: t("reports.never_used"), wideOnly: true, cell: ({ neverUsed }) => countText(neverUsed) },
       ]}
+      files={<ExportLinks report="enrolled_factors" of={title} query={{}} />}
       empty="reports.none_in_range"
     />
   );

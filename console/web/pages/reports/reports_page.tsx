@@ -6,17 +6,18 @@ import type { ChartAnswer } from "../../../api/charts/chart_store.ts";
 import type { BreakdownAnswer } from "../../../api/reports/report_routes.ts";
 import { take } from "../../app/api_client.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
-import { countText, fullTimeText } from "../../app/format.ts";
-import { readyValue, useResource } from "../../app/resource.ts";
+import { countText, fullTimeText, spanText } from "../../app/format.ts";
+import { readyValue, type Resource, useResource } from "../../app/resource.ts";
 import { useSignal } from "@preact/signals";
 import { Button } from "../../components/button.tsx";
-import { Alert, EmptyState, Fetched } from "../../components/alert.tsx";
+import { Alert, EmptyState, Fetched, Skeleton } from "../../components/alert.tsx";
 import { DateTimeFilter, FilterChips } from "../../components/list_filters.tsx";
 import { PageBar } from "../../components/page_layout.tsx";
-import { TimeChart } from "../../components/time_chart.tsx";
 import { t } from "../../i18n/translate.ts";
 import { BreakdownNotes, BreakdownPanels, FigurePanel, GeoIpNote } from "./breakdown_panels.tsx";
-import { EnrolmentPanel } from "./enrolment_panel.tsx";
+import type { BarSelection } from "./bar_selection.ts";
+import { DurationChart } from "./duration_chart.tsx";
+import { EnrolmentPanel, useEnrolment } from "./enrolment_panel.tsx";
 import { HoursPanel } from "./hours_panel.tsx";
 import { OutcomeChart } from "./outcome_chart.tsx";
 import {
@@ -28,6 +29,7 @@ import {
   reportQuery,
 } from "./report_range.ts";
 import { ExportLinks } from "./report_table.tsx";
+import type { PlotRange } from "./time_plot.tsx";
 import { TotalTiles } from "./total_tiles.tsx";
 
 /** The answer of the server, with the range that it used. */
@@ -47,7 +49,10 @@ export default function ReportsPage({ models }: PageProps) {
     fetch: () => take<BreakdownAnswer>(api.reports.breakdown.$get({ query })),
     inputs,
   });
+  const enrolment = useEnrolment(models);
   const counted = readyValue(breakdown.state.value);
+  // A part appears after the parts above it, so that nothing moves.
+  const isCounted = isSettled(series) && isSettled(breakdown);
   return (
     <main class="page">
       <PageBar title={t("shell.charts")}>
@@ -68,6 +73,7 @@ export default function ReportsPage({ models }: PageProps) {
             series={answer}
             busy={series.busy.value}
             notes={counted !== null && <BreakdownNotes counted={counted} />}
+            isCounted={isCounted}
           >
             <Fetched resource={breakdown} failed="reports.breakdown_failed" rows={4}>
               {(answer) => <BreakdownPanels models={models} query={query} counted={answer} />}
@@ -75,10 +81,15 @@ export default function ReportsPage({ models }: PageProps) {
           </ChartPanels>
         )}
       </Fetched>
-      {counted !== null && <GeoIpNote geoIp={counted.geoIp} />}
-      <EnrolmentPanel models={models} />
+      {counted !== null && isCounted && <GeoIpNote geoIp={counted.geoIp} />}
+      {isCounted && <EnrolmentPanel models={models} answer={enrolment} />}
     </main>
   );
+}
+
+/** Whether a first answer came, or none will come. */
+function isSettled<T>({ state }: Resource<T>): boolean {
+  return state.value.kind === "ready" || state.value.kind === "failed";
 }
 
 function RangePicker({ models }: { models: Models }) {
@@ -111,15 +122,24 @@ interface ChartPanelsProps {
   readonly series: Series;
   readonly query: ReportQuery;
   readonly busy: boolean;
+  /** The breakdowns are there. */
+  readonly isCounted: boolean;
   /** What is missing in the breakdowns. */
   readonly notes: ComponentChildren;
   /** The breakdowns. */
   readonly children: ComponentChildren;
 }
 
-function ChartPanels({ models, series, query, busy, notes, children }: ChartPanelsProps) {
-  const { clients, targets, totals, previous, fromMs, toMs } = series;
+function ChartPanels(props: ChartPanelsProps) {
+  const { models, series, query, busy, isCounted, notes, children } = props;
+  const { clients, totals, previous, fromMs, toMs } = series;
   const range = { fromMs, toMs };
+  const plot: PlotRange = {
+    ...{ atMs: series.atMs, stepMs: series.stepMs, toMs },
+    isOpen: models.clock.nowMs.value - toMs < OPEN_MS || !hasOwnRange(models),
+    selection: useSignal<BarSelection | null>(null),
+    onZoom: (range) => narrowRange(models, range),
+  };
   if (totals.total === 0 && clients.length === 0) {
     return (
       <div class="panel">
@@ -133,34 +153,50 @@ function ChartPanels({ models, series, query, busy, notes, children }: ChartPane
         {t("reports.range_of", { from: fullTimeText(fromMs), to: fullTimeText(toMs) })}
       </p>
       {series.isCut && <Alert tone="wait" role="status">{t("reports.series_cut")}</Alert>}
-      {notes}
       <TotalTiles totals={totals} previous={previous} range={range} filter={query} />
-      <Outcomes models={models} series={series} query={query} />
-      <Durations models={models} series={series} />
-      <div class="report-columns">
-        <FigurePanel
-          {...{ models, query, range }}
-          by="client"
-          title={t("reports.clients_title")}
-          rows={clients.map(({ client, ...figures }) => ({ name: client, ...figures }))}
-        />
-        {targets.length > 0 && (
-          <FigurePanel
-            {...{ models, query, range }}
-            by="target"
-            title={t("reports.targets_title")}
-            rows={targets.map(({ target, ...figures }) => ({ name: target, ...figures }))}
-          />
-        )}
-        <HoursPanel hours={series.hours} query={query} />
-        {children}
-      </div>
+      <Outcomes series={series} query={query} plot={plot} />
+      <Durations series={series} plot={plot} />
+      {notes}
+      {isCounted ? <Columns {...{ models, series, query }}>{children}</Columns> : <Skeleton rows={8} />}
     </div>
   );
 }
 
-function Outcomes({ models, series, query }: { models: Models; series: Series; query: ReportQuery }) {
-  const { outcomes, atMs, stepMs, toMs, totals } = series;
+type ColumnsProps = Pick<ChartPanelsProps, "models" | "series" | "query" | "children">;
+
+function Columns({ models, series, query, children }: ColumnsProps) {
+  const { clients, targets, hours } = series;
+  return (
+    <div class="report-columns">
+      <FigurePanel
+        {...{ models, query }}
+        range={series}
+        by="client"
+        title={t("reports.clients_title")}
+        rows={clients.map(({ client, ...figures }) => ({ name: client, ...figures }))}
+      />
+      {targets.length > 0 && (
+        <FigurePanel
+          {...{ models, query }}
+          range={series}
+          by="target"
+          title={t("reports.targets_title")}
+          rows={targets.map(({ target, ...figures }) => ({ name: target, ...figures }))}
+        />
+      )}
+      <HoursPanel hours={hours} query={query} />
+      {children}
+    </div>
+  );
+}
+
+interface ChartPanelProps {
+  readonly series: Series;
+  readonly plot: PlotRange;
+}
+
+function Outcomes({ series, plot, query }: ChartPanelProps & { query: ReportQuery }) {
+  const { outcomes, stepMs, totals } = series;
   const title = t("reports.outcomes_title");
   const other = outcomes.expired.map((count, at) =>
     count + (outcomes.cancelled[at] ?? 0) + (outcomes.superseded[at] ?? 0)
@@ -176,8 +212,7 @@ function Outcomes({ models, series, query }: { models: Models; series: Series; q
         </div>
       </div>
       <OutcomeChart
-        {...{ atMs, stepMs, toMs }}
-        isOpen={models.clock.nowMs.value - toMs < OPEN_MS || !hasOwnRange(models)}
+        {...plot}
         series={[
           { label: t("reports.accepted"), tone: "ok", values: outcomes.accepted },
           { label: t("reports.rejected"), tone: "bad", values: outcomes.rejected },
@@ -188,34 +223,29 @@ function Outcomes({ models, series, query }: { models: Models; series: Series; q
           rejected: countText(rejected),
           other: countText(totals.total - accepted - rejected),
         })}
-        onZoom={(range) => narrowRange(models, range)}
       />
     </section>
   );
 }
 
-function Durations({ models, series: { atMs, p50Ms, p95Ms } }: { models: Models; series: Series }) {
+function Durations({ series, plot }: ChartPanelProps) {
+  const { p50Ms, p95Ms, totals } = series;
+  const time = (ms: number | null) => ms === null ? t("reports.no_time") : spanText(ms);
   return (
     <section class="panel" aria-labelledby="chart-times">
       <div class="panel-head">
         <h2 id="chart-times">{t("reports.times_title")}</h2>
       </div>
-      <TimeChart
-        atMs={atMs}
+      <DurationChart
+        {...plot}
         lines={[
-          { label: t("reports.median"), tone: "challenge", values: p50Ms.map(seconds) },
-          { label: t("reports.p95"), tone: "wait", values: p95Ms.map(seconds) },
+          { label: t("reports.median"), tone: "challenge", isDashed: false, values: p50Ms },
+          { label: t("reports.p95"), tone: "wait", isDashed: true, values: p95Ms },
         ]}
-        unit="s"
-        summary={t("reports.times_title")}
-        onZoom={(fromMs, toMs) => narrowRange(models, { fromMs, toMs })}
+        summary={t("reports.summary_times", { median: time(totals.p50Ms), p95: time(totals.p95Ms) })}
       />
     </section>
   );
-}
-
-function seconds(ms: number | null): number | null {
-  return ms === null ? null : ms / 1000;
 }
 
 function stepText(stepMs: number): string {

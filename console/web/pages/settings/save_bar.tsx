@@ -11,7 +11,9 @@ import { type DiffRow, DiffTable } from "../../components/diff_table.tsx";
 import { FormDialog } from "../../components/form_dialog.tsx";
 import { t } from "../../i18n/translate.ts";
 import type { SettingsConflict } from "./setting_calls.ts";
-import { sentenceText, settingName, settingValueText } from "./setting_form.ts";
+import { settingValueText } from "./setting_form.ts";
+import { settingName } from "./setting_labels.ts";
+import { sentenceText } from "./setting_problems.ts";
 import type { SettingsModel } from "./settings_model.ts";
 import { settingHref } from "./setting_topics.ts";
 import type { Setting } from "./setting_types.ts";
@@ -51,6 +53,7 @@ export function SaveBar({ models, model }: SaveBarProps) {
           </Button>
         </div>
         <ErrorAlert of={action.fault} />
+        {model.others.value.map((text) => <span key={text} class="problem" role="alert">{text}</span>)}
       </div>
       {model.review.value !== null && <Review models={models} model={model} onFault={show} />}
     </>
@@ -121,8 +124,8 @@ function Review({ models, model, onFault }: ReviewProps) {
           )}
         />
       )}
-      {review.warnings.map(({ key, problem }) => (
-        <Warning key={key} setting={settings.get(key)}>{sentenceText(problem)}</Warning>
+      {review.warnings.map((warning) => (
+        <Warning key={warning.key} setting={settings.get(warning.key)}>{sentenceText(warning)}</Warning>
       ))}
     </FormDialog>
   );

@@ -3,14 +3,8 @@
 import { useSignal } from "@preact/signals";
 import { Button } from "../../components/button.tsx";
 import { t } from "../../i18n/translate.ts";
-import {
-  draftText,
-  type DraftValue,
-  optionLabel,
-  settingName,
-  settingValueText,
-  unitText,
-} from "./setting_form.ts";
+import { draftText, type DraftValue, settingValueText, unitText } from "./setting_form.ts";
+import { optionLabel, settingName } from "./setting_labels.ts";
 import type { Setting } from "./setting_types.ts";
 
 export interface ControlProps {
@@ -23,13 +17,15 @@ export interface ControlProps {
   readonly describedBy: string;
   readonly isInvalid: boolean;
   readonly onChange: (value: DraftValue) => void;
+  /** What the setting can name; `null` if it names nothing. */
+  readonly names: readonly string[] | null;
 }
 
 export function SettingInput(props: ControlProps) {
   const { kind } = props.setting.control;
   if (props.setting.isSecret) return <SecretControl {...props} />;
   if (kind === "switch") return <SwitchControl {...props} />;
-  if (kind === "choice") return <ChoiceControl {...props} />;
+  if (kind === "choice" || props.names !== null) return <ChoiceControl {...props} />;
   if (kind === "choices") return <ChoicesControl {...props} />;
   if (kind === "list" || kind === "attributes") return <LinesControl {...props} />;
   return <TextControl {...props} />;
@@ -51,26 +47,40 @@ function SwitchControl({ id, value, describedBy, onChange }: ControlProps) {
   );
 }
 
-function ChoiceControl({ setting, id, value, describedBy, isInvalid, onChange }: ControlProps) {
-  const { control: { choices = [] }, preset } = setting;
+function ChoiceControl({ setting, id, value, names, describedBy, isInvalid, onChange }: ControlProps) {
+  const chosen = draftText(value);
+  const options = names === null
+    ? (setting.control.choices ?? []).map((choice) => [choice, optionLabel(setting, choice)])
+    : nameOptions(setting, { names, chosen });
   return (
     <select
       class="input"
       id={id}
-      value={draftText(value)}
+      value={chosen}
       aria-describedby={describedBy}
       aria-invalid={isInvalid ? "true" : undefined}
       onChange={(event) => onChange(event.currentTarget.value)}
     >
-      {choices.map((choice) => (
+      {options.map(([choice = "", option = ""]) => (
         <option key={choice} value={choice}>
-          {choice === preset
-            ? t("settings.option_default", { option: optionLabel(setting, choice) })
-            : optionLabel(setting, choice)}
+          {choice === setting.preset && choice !== "" ? t("settings.option_default", { option }) : option}
         </option>
       ))}
     </select>
   );
+}
+
+/** A chosen name that is gone stays visible. */
+function nameOptions(
+  { preset }: Setting,
+  { names, chosen }: { names: readonly string[]; chosen: string },
+): string[][] {
+  const options = names.map((name) => [name, name]);
+  if (chosen !== "" && !names.includes(chosen)) {
+    options.unshift([chosen, t("common.name_gone", { name: chosen })]);
+  }
+  if (preset === "") options.unshift(["", t("common.none")]);
+  return options;
 }
 
 function ChoicesControl({ setting, id, value, describedBy, onChange }: ControlProps) {

@@ -6,15 +6,9 @@ import { Time } from "../../components/time.tsx";
 import type { Models } from "../../app/app_context.ts";
 import { t } from "../../i18n/translate.ts";
 import { SettingInput } from "./setting_controls.tsx";
-import {
-  isEdited,
-  savedDraft,
-  sentenceText,
-  settingHelp,
-  settingName,
-  settingValueText,
-  shownDraft,
-} from "./setting_form.ts";
+import { isEdited, isStored, savedDraft, settingHelp, settingValueText, shownDraft } from "./setting_form.ts";
+import { settingName } from "./setting_labels.ts";
+import { faultText, sentenceText } from "./setting_problems.ts";
 import type { SettingsModel } from "./settings_model.ts";
 import type { Setting } from "./setting_types.ts";
 
@@ -33,7 +27,9 @@ export function SettingField(props: SettingFieldProps) {
   const { key } = setting;
   const draft = model.draft.value;
   const isChanged = isEdited(setting, draft);
-  const problem = model.problems.value.get(key) ?? setting.problem;
+  const { cause } = setting;
+  const problem = model.problems.value.get(key) ??
+    (cause && (cause.key === key ? sentenceText : faultText)(cause));
   const warning = model.warningOf(key);
   const isFixed = setting.locked !== null || isReadOnly;
   const ids = { help: `${key}-help`, problem: `${key}-problem` };
@@ -55,13 +51,14 @@ export function SettingField(props: SettingFieldProps) {
             isEdited={isChanged}
             isInvalid={problem !== null}
             describedBy={problem === null ? ids.help : `${ids.problem} ${ids.help}`}
+            names={model.namesFor(setting)}
             onChange={(value) => model.edit(setting, value)}
           />
         )}
         {problem !== null && (
           <span class="problem" id={ids.problem}>
             <Icon name="line-alert" size={14} />
-            {sentenceText(problem)}
+            {problem}
           </span>
         )}
         {warning !== null && !isChanged && (
@@ -115,10 +112,16 @@ function Source({ models, model, setting, file, isChanged, isFixed }: SourceProp
           {t("settings.locked_file")} <bdi class="mono wrap">{file ?? t("settings.file")}</bdi>
         </span>
       )}
-      {setting.source === "default" && !setting.isSecret && <span>{t("settings.source_default")}</span>}
-      {setting.source === "console" && (
+      {setting.source === "default" && !isStored(setting) && !setting.isSecret && (
+        <span>{t("settings.source_default")}</span>
+      )}
+      {isStored(setting) && (
         <>
-          <Changed models={models} setting={setting} />
+          <span>
+            {setting.cause !== null && t("settings.not_used")}
+            {t("settings.changed_by", { name: setting.changed?.by ?? "" })}{" "}
+            <Time models={models} atMs={setting.changed?.atMs ?? 0} />
+          </span>
           {!isFixed && (
             <Button small kind="plain" of={label} onClick={() => model.edit(setting, null)}>
               {t("settings.reset")}
@@ -126,15 +129,6 @@ function Source({ models, model, setting, file, isChanged, isFixed }: SourceProp
           )}
         </>
       )}
-    </span>
-  );
-}
-
-function Changed({ models, setting: { changed } }: { models: Models; setting: Setting }) {
-  if (changed === null) return <span>{t("settings.source_console")}</span>;
-  return (
-    <span>
-      {t("settings.changed_by", { name: changed.by })} <Time models={models} atMs={changed.atMs} />
     </span>
   );
 }

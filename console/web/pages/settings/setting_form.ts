@@ -2,7 +2,10 @@
 
 import type { MessageKey } from "../../i18n/catalogue.ts";
 import { findMessage, t } from "../../i18n/translate.ts";
+import { optionLabel, settingName, slugOf } from "./setting_labels.ts";
 import type { Setting, SettingValue } from "./setting_types.ts";
+
+export { optionLabel, settingName };
 
 /** What a control holds: text, the state of a switch, chosen words, or `null` for "reset to the default". */
 export type DraftValue = string | boolean | readonly string[] | null;
@@ -15,8 +18,10 @@ export type FormChanges = Readonly<Record<string, SettingValue | null>>;
 export const NO_DRAFT: FormDraft = new Map();
 
 const isFromConsole = ({ source }: Setting) => source === "console";
-const isChoice = ({ control: { kind } }: Setting) =>
-  kind === "switch" || kind === "choice" || kind === "choices";
+const isChoice = ({ control: { kind, names } }: Setting) =>
+  kind === "switch" || kind === "choice" || kind === "choices" || names !== undefined;
+/** Whether the console stored a value, in use or not. */
+export const isStored = (setting: Setting) => isFromConsole(setting) || setting.cause !== null;
 
 /** The value that a control shows when nothing is typed. An empty text field has its default as the placeholder. */
 export function savedDraft(setting: Setting): DraftValue {
@@ -54,7 +59,7 @@ export function editDraft(
   { setting, value }: { setting: Setting; value: DraftValue },
 ): FormDraft {
   const next = new Map(draft);
-  const isSaved = value === null ? !isFromConsole(setting) : isSameText(value, savedDraft(setting));
+  const isSaved = value === null ? !isStored(setting) : isSameText(value, savedDraft(setting));
   if (isSaved) next.delete(setting.key);
   else next.set(setting.key, value);
   return next;
@@ -148,36 +153,15 @@ export function changesOfDraft(settings: readonly Setting[], draft: FormDraft): 
   return { changes, problems };
 }
 
-const slugOf = (key: string) => key.replaceAll(".", "_");
-
-/** The label of a setting. A setting of a newer server has its key. */
-export function settingName({ key }: { readonly key: string }): string {
-  return findMessage(`settings.name_${slugOf(key)}`) ?? key;
-}
-
 /** The help text. A setting of a newer server has the server's English text. */
 export function settingHelp({ key, doc }: Pick<Setting, "key" | "doc">): string {
   return findMessage(`settings.help_${slugOf(key)}`) ?? doc;
-}
-
-export function optionLabel({ key }: { readonly key: string }, choice: string): string {
-  return findMessage(`settings.option_${slugOf(key)}_${choice}`) ?? choice;
 }
 
 /** The heading above the settings of one table of the file, such as `factors.lockout`; `null` without one. */
 export function groupLabel({ topic, key }: Pick<Setting, "topic" | "key">): string | null {
   const table = slugOf(key.slice(0, key.lastIndexOf(".")));
   return findMessage(`settings.group_${topic}_${table}`) ?? findMessage(`settings.group_${table}`);
-}
-
-/** The text of a problem from the server, which starts like the rest of a sentence and names keys of the settings file. */
-export function sentenceText(problem: string): string {
-  const named = problem.replaceAll(/[a-z_]+(?:\.[a-z_]+)+/g, (key) => {
-    const label = findMessage(`settings.name_${slugOf(key)}`);
-    return label === null ? key : `“${label}”`;
-  });
-  const text = named.slice(0, 1).toUpperCase() + named.slice(1);
-  return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
 /** "300 seconds", "Push to a phone, Text message", "On"; `null` for an empty value. */

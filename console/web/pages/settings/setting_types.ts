@@ -2,6 +2,10 @@
 
 import type { SettingCheck, SettingView } from "../../../api/settings/setting_types.ts";
 
-export type { ConfigFault as SettingProblem, SettingValue } from "../../../api/settings/setting_types.ts";
+export type {
+  ConfigFault as SettingProblem,
+  DirectoryNames,
+  SettingValue,
+} from "../../../api/settings/setting_types.ts";
 export type Setting = SettingView;
 export type CheckedSettings = SettingCheck;

@@ -14,6 +14,8 @@ import {
   type FormDraft,
   NO_DRAFT,
 } from "./setting_form.ts";
+import { namesFor } from "./setting_names.ts";
+import { faultText, sentenceText } from "./setting_problems.ts";
 import type { CheckedSettings, Setting, SettingProblem } from "./setting_types.ts";
 
 interface SettingsModelDeps {
@@ -33,6 +35,7 @@ export class SettingsModel {
   readonly #calls: SettingsCalls;
   readonly #draft = signal<FormDraft>(NO_DRAFT);
   readonly #problems = signal(NO_PROBLEMS);
+  readonly #others = signal<readonly string[]>([]);
   readonly #resets = signal(0);
   readonly #review = signal<CheckedSettings | null>(null);
   readonly #conflicts = signal<readonly SettingsConflict[]>([]);
@@ -41,6 +44,8 @@ export class SettingsModel {
   readonly draft: ReadonlySignal<FormDraft> = this.#draft;
   /** Why values cannot be saved, by key: what the form or the server found. */
   readonly problems: ReadonlySignal<ReadonlyMap<string, string>> = this.#problems;
+  /** What the draft would break elsewhere, such as in the settings file. */
+  readonly others: ReadonlySignal<readonly string[]> = this.#others;
   /** Counts the ends of drafts: controls start again. */
   readonly resets: ReadonlySignal<number> = this.#resets;
   /** The checked changes, while the review is open. */
@@ -60,10 +65,16 @@ export class SettingsModel {
     return readyValue(this.page.state.value)?.settings ?? [];
   }
 
+  /** What a setting can name with the draft; `null` for a setting that names nothing. */
+  namesFor(setting: Setting): readonly string[] | null {
+    const directories = readyValue(this.page.state.value)?.directories ?? [];
+    return namesFor(setting, { settings: this.settings(), directories, draft: this.#draft.value });
+  }
+
   /** What needs attention about the value in effect; `null` without a warning. */
-  warningOf(key: string): string | null {
+  warningOf(key: string): SettingProblem | null {
     const warnings = readyValue(this.page.state.value)?.warnings ?? [];
-    return warnings.find((one) => one.key === key)?.problem ?? null;
+    return warnings.find((one) => one.key === key) ?? null;
   }
 
   /** Loads the settings. An edited draft keeps the version that it began with, so that conflicts are found. */
@@ -77,11 +88,13 @@ export class SettingsModel {
     const problems = new Map(this.#problems.peek());
     problems.delete(setting.key);
     this.#problems.value = this.edited.peek().length === 0 ? NO_PROBLEMS : problems;
+    this.#others.value = [];
   }
 
   discard(): void {
     this.#draft.value = NO_DRAFT;
     this.#problems.value = NO_PROBLEMS;
+    this.#others.value = [];
     this.#resets.value += 1;
     this.closeReview();
   }
@@ -93,7 +106,16 @@ export class SettingsModel {
 
   /** Shows what the server found in the values of the draft. */
   showFaults(faults: readonly SettingProblem[]): void {
-    this.#problems.value = new Map(faults.map(({ key, problem }) => [key, problem]));
+    const problems = new Map<string, string>();
+    const others: string[] = [];
+    for (const fault of faults) {
+      // A fault of an entry in a table belongs to the table.
+      const setting = this.settings().find(({ key }) => `${fault.key}.`.startsWith(`${key}.`));
+      if (setting === undefined) others.push(faultText(fault));
+      else problems.set(setting.key, (setting.key === fault.key ? sentenceText : faultText)(fault));
+    }
+    this.#problems.value = problems;
+    this.#others.value = others;
   }
 
   /** The changes of the draft as the API takes them, without values that are none. */

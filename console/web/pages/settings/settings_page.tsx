@@ -6,10 +6,10 @@ import type { Models, PageProps } from "../../app/app_context.ts";
 import { permissionHint } from "../../app/session_model.ts";
 import { Alert, EmptyState, Fetched } from "../../components/alert.tsx";
 import { UnsavedGuard } from "../../components/dialog.tsx";
+import { lazy } from "../../components/lazy.tsx";
 import { SearchBox } from "../../components/list_filters.tsx";
 import { PageBar } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
-import { About, Appearance, Retention, SignInRules } from "./fixed_panels.tsx";
 import { SaveBar } from "./save_bar.tsx";
 import { ServiceTest, TOPIC_SERVICES } from "./service_test.tsx";
 import { settingCalls } from "./setting_calls.ts";
@@ -25,6 +25,12 @@ import {
 } from "./setting_topics.ts";
 import type { Setting } from "./setting_types.ts";
 import { SettingsModel } from "./settings_model.ts";
+
+// Most topics show none of these.
+const About = lazy(async () => (await import("./fixed_panels.tsx")).About);
+const Appearance = lazy(async () => (await import("./fixed_panels.tsx")).Appearance);
+const Retention = lazy(async () => (await import("./fixed_panels.tsx")).Retention);
+const SignInRules = lazy(async () => (await import("./fixed_panels.tsx")).SignInRules);
 
 /** The draft of each console: it outlives a change of the topic, which is another page for the router. */
 const settingsModels = new WeakMap<Models, SettingsModel>();

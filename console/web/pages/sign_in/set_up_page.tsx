@@ -8,12 +8,13 @@ import { failureText } from "../../app/api_client.ts";
 import type { Models, PageProps } from "../../app/app_context.ts";
 import { type AsyncValue, IDLE } from "../../app/resource.ts";
 import { Alert } from "../../components/alert.tsx";
+import { Button } from "../../components/button.tsx";
 import { AuthLayout } from "../../components/page_layout.tsx";
 import { Field, ReadOnlyField } from "../../components/field.tsx";
 import { t } from "../../i18n/translate.ts";
 import { fetchLink, setUpWithPasskey, setUpWithPassword } from "../access/access_calls.ts";
 import { CreatedRecoveryCodes, TotpSetUp } from "../access/totp_set_up.tsx";
-import { passkeyUnavailableReason, type SignInFailure } from "./sign_in_calls.ts";
+import { namedAddress, passkeyUnavailableReason, type SignInFailure } from "./sign_in_calls.ts";
 
 type Step = "account" | "factor" | "totp" | { readonly codes: readonly string[] };
 
@@ -50,9 +51,7 @@ export default function SetUpPage({ models }: PageProps) {
       <AuthLayout title={t("common.totp_add")} foot={t("signin.step_of", { step: 2, count: 2 })}>
         <div class="auth-form">
           <TotpSetUp models={models} action={totp} onCodes={(codes) => step.value = { codes }} />
-          <button type="button" class="button button-plain" disabled={!canClose(totp)} onClick={done}>
-            {t("signin.later")}
-          </button>
+          <Button kind="plain" disabled={!canClose(totp)} onClick={done}>{t("signin.later")}</Button>
         </div>
       </AuthLayout>
     );
@@ -128,21 +127,16 @@ function AccountStep({ models, token, link, known, onDone }: AccountProps) {
             minLength: 12,
           }}
         />
-        <button class="button button-primary" type="submit" disabled={busy.value}>
-          {busy.value ? t("common.working") : t(invited ? "signin.accept_verb" : "signin.owner_verb")}
-        </button>
+        <Button type="submit" kind="primary" busy={busy.value}>
+          {t(invited ? "signin.accept_verb" : "signin.owner_verb")}
+        </Button>
         {passkeyUnavailableReason() === null
           ? (
-            <button
-              type="button"
-              class="button"
-              disabled={busy.value}
-              onClick={() => void run("passkey")}
-            >
+            <Button disabled={busy.value} onClick={() => run("passkey")}>
               {t("signin.passkey_instead")}
-            </button>
+            </Button>
           )
-          : <p class="hint">{t("common.passkeys_need_name")}</p>}
+          : <p class="hint">{t("common.passkeys_need_name", { url: namedAddress() })}</p>}
       </form>
     </AuthLayout>
   );

@@ -3,12 +3,6 @@
 import type { SessionAnswer } from "../../../api/api_types.ts";
 import { ApiFailure, failureText, take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
-import type {
-  AuthenticationResponseJSON,
-  PublicKeyCredentialCreationOptionsJSON,
-  PublicKeyCredentialRequestOptionsJSON,
-  RegistrationResponseJSON,
-} from "@simplewebauthn/browser";
 
 /** A failed sign-in: the error code, and its message. */
 export interface SignInFailure {
@@ -99,18 +93,31 @@ export function toSignInFailure(fault: unknown): SignInFailure {
 export function passkeyUnavailableReason(): "passkeys_need_name" | "passkeys_unknown" | null {
   const { hostname } = location;
   if (hostname.startsWith("[") || /^\d{1,3}(?:\.\d{1,3}){3}$/.test(hostname)) return "passkeys_need_name";
-  return typeof globalThis.PublicKeyCredential === "function" ? null : "passkeys_unknown";
+  // Browsers before 2025 cannot read the options of the server.
+  return "parseRequestOptionsFromJSON" in (globalThis.PublicKeyCredential ?? {}) ? null : "passkeys_unknown";
 }
 
-/** The library is loaded when the first passkey is needed. */
-const library = () => import("@simplewebauthn/browser");
+/** The address of this console with a host name, for the hint about passkeys: `localhost` on this computer, otherwise an example. */
+export function namedAddress(
+  { protocol, hostname, port }: Pick<Location, "protocol" | "hostname" | "port"> = location,
+): string {
+  const isLocal = hostname.startsWith("127.") || hostname === "[::1]";
+  return `${protocol}//${isLocal ? "localhost" : "gateway.example.com"}${port === "" ? "" : `:${port}`}`;
+}
+
+/** The request for a passkey, which can wait in the suggestions of the name field. A browser allows one at a time. */
+let passkeyRequest = new AbortController();
 
 /** @throws ApiFailure */
 export async function createPasskey(
-  optionsJSON: PublicKeyCredentialCreationOptionsJSON,
+  options: PublicKeyCredentialCreationOptionsJSON,
 ): Promise<RegistrationResponseJSON> {
-  const { startRegistration } = await library();
-  return await startRegistration({ optionsJSON }).catch(throwFailure);
+  return await askForPasskey<RegistrationResponseJSON>((signal) =>
+    navigator.credentials.create({
+      publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options),
+      signal,
+    })
+  );
 }
 
 /**
@@ -118,15 +125,31 @@ export async function createPasskey(
  * @throws ApiFailure
  */
 async function readPasskey(
-  optionsJSON: PublicKeyCredentialRequestOptionsJSON,
+  options: PublicKeyCredentialRequestOptionsJSON,
   { autofill }: { autofill: boolean },
 ): Promise<AuthenticationResponseJSON> {
-  const { startAuthentication } = await library();
-  return await startAuthentication({ optionsJSON, useBrowserAutofill: autofill }).catch(throwFailure);
+  return await askForPasskey<AuthenticationResponseJSON>((signal) =>
+    navigator.credentials.get({
+      publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options),
+      ...autofill ? { mediation: "conditional" } : {},
+      signal,
+    })
+  );
 }
 
-/** The browser returned no passkey, usually because the user cancelled. */
-function throwFailure(fault: unknown): never {
-  const name = fault instanceof Error ? fault.name : "";
-  throw new ApiFailure(name === "InvalidStateError" ? "passkey_known" : "passkey_not_shown");
+/** Asks the browser, which ends an earlier request. */
+async function askForPasskey<Answer>(
+  ask: (signal: AbortSignal) => Promise<Credential | null>,
+): Promise<Answer> {
+  passkeyRequest.abort();
+  passkeyRequest = new AbortController();
+  try {
+    const credential = await ask(passkeyRequest.signal);
+    if (!(credential instanceof PublicKeyCredential)) throw new TypeError("The browser returned no passkey");
+    return credential.toJSON() as Answer;
+  } catch (fault) {
+    // Usually the user cancelled.
+    const isKnown = fault instanceof Error && fault.name === "InvalidStateError";
+    throw new ApiFailure(isKnown ? "passkey_known" : "passkey_not_shown");
+  }
 }

@@ -9,6 +9,7 @@ import { Button } from "../../components/button.tsx";
 import { Field, ReadOnlyField } from "../../components/field.tsx";
 import { t } from "../../i18n/translate.ts";
 import {
+  namedAddress,
   passkeyUnavailableReason,
   signIn,
   type SignInFailure,
@@ -99,7 +100,7 @@ export function SignInForm({ models, name = "", stepUp, problem: first = null }:
         : fields)}
       {/* Over a page, a user who signed in here before needs the hint only where nothing else helps. */}
       {noPasskey !== null && (name === "" || isPasskeyNeeded) && (
-        <p class="hint">{t(`common.${noPasskey}`)}</p>
+        <p class="hint">{t(`common.${noPasskey}`, { url: namedAddress() })}</p>
       )}
     </div>
   );

@@ -1,6 +1,7 @@
 // The dialog of a connector: what it is, how to reach it, and a test that reads its first users before anything is saved.
 
 import { type Signal, useSignal } from "@preact/signals";
+import type { ConfigFault } from "../../../api/target_settings/target_setting_types.ts";
 import { useAction } from "../../app/action.ts";
 import type { Models } from "../../app/app_context.ts";
 import { spanText } from "../../app/format.ts";
@@ -9,10 +10,12 @@ import { Button } from "../../components/button.tsx";
 import { SelectField, TextField } from "../../components/field.tsx";
 import { FormDialog } from "../../components/form_dialog.tsx";
 import { language, t } from "../../i18n/translate.ts";
+import { faultText, sentenceText } from "../settings/setting_problems.ts";
 import { ConnectorFields } from "./connector_fields.tsx";
 import {
   type Directory,
   type DirectorySaved,
+  type OnDirectorySaved,
   saveDirectory,
   type TargetTest,
   testConnector,
@@ -40,7 +43,7 @@ interface DialogProps {
   readonly directory: Directory;
   /** The connector to change; `null`: a new one. */
   readonly name: string | null;
-  readonly onSaved: (said: string, auditId: string | null) => Promise<void>;
+  readonly onSaved: OnDirectorySaved;
   readonly onClose: () => void;
 }
 
@@ -84,7 +87,7 @@ export function ConnectorDialog({ models, directory, name, onSaved, onClose }: D
       showFaults(saved);
       return "stay" as const;
     }
-    await onSaved(t("targets.connector_saved", { name: one }), saved.auditId);
+    return await onSaved(t("targets.connector_saved", { name: one }), saved);
   };
   const otherProblem = problems.value.get("") ?? null;
   return (
@@ -164,18 +167,17 @@ function secretsOf({ secrets }: Directory, name: string | null): readonly string
 
 /** The server's faults by field. Faults of other keys are under "". */
 function connectorProblems(
-  faults: readonly { readonly key: string; readonly problem: string }[],
+  faults: readonly ConfigFault[],
   { directory, name }: { directory: string; name: string },
 ): ReadonlyMap<string, string> {
   const prefix = `targets.${directory}.backends.${name}.`;
   const names = new Set(Object.values(CONNECTOR_FIELDS).flat().map((field) => field.name));
-  return new Map(faults.map(({ key, problem }) => {
+  return new Map(faults.map((fault) => {
+    const { key } = fault;
     const field = key.startsWith(prefix) ? key.slice(prefix.length).split(".", 1)[0] ?? "" : "";
-    return names.has(field) ? [field, sentence(problem)] : ["", `${key}: ${problem}`];
+    return names.has(field) ? [field, sentenceText(fault)] : ["", faultText(fault)];
   }));
 }
-
-const sentence = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 
 interface TestProps {
   readonly models: Models;

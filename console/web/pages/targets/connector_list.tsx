@@ -15,7 +15,7 @@ import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { ConnectorDialog } from "./connector_dialog.tsx";
-import { type Directory, requireDirectorySaved, saveDirectory } from "./directory_calls.ts";
+import { type Directory, type OnDirectorySaved, saveDirectory } from "./directory_calls.ts";
 import {
   connectorPreset,
   connectorRows,
@@ -37,7 +37,7 @@ interface ListProps extends TargetPart {
   readonly directory: Directory | null;
   /** Why the settings cannot be changed. */
   readonly reason: string | undefined;
-  readonly onSaved: (said: string, auditId: string | null) => Promise<void>;
+  readonly onSaved: OnDirectorySaved;
 }
 
 type Row = OneTarget["backends"][number];
@@ -157,8 +157,7 @@ function Changes({ models, target, directory, row, action, reason, onSaved, onEd
     action.run(async () => {
       if (directory === null) return;
       const table = movedConnector(directory.table, { name, by });
-      const auditId = requireDirectorySaved(await saveDirectory(models, directory, table));
-      await onSaved(t("targets.moved", { name }), auditId);
+      await onSaved(t("targets.moved", { name }), await saveDirectory(models, directory, table));
     });
   const common = { small: true, reason, of: name };
   const busy = action.busy.value;
@@ -244,8 +243,10 @@ function RemoveConnector({ models, directory, row: { name, owed, dead }, onSaved
       submitLabel={t("targets.remove_connector", { name })}
       onConfirm={async () => {
         const table = withoutConnector(directory.table, name);
-        const auditId = requireDirectorySaved(await saveDirectory(models, directory, table));
-        await onSaved(t("targets.connector_removed", { name }), auditId);
+        await onSaved(
+          t("targets.connector_removed", { name }),
+          await saveDirectory(models, directory, table),
+        );
       }}
       onClose={onClose}
     >

@@ -10,6 +10,9 @@ import type {
 import { ApiFailure, escapeParams, failureText, take } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import { t } from "../../i18n/translate.ts";
+import { faultText } from "../settings/setting_problems.ts";
+import { askAboutConflict } from "./directory_conflict.tsx";
+import { mergeDirectories } from "./directory_merge.ts";
 import { type ConnectorTable, type DirectoryTable, withConnector } from "./directory_form.ts";
 
 export type { TargetTest };
@@ -28,14 +31,19 @@ export interface Directory {
   readonly secrets: readonly string[];
   readonly changed: { readonly by: string; readonly atMs: number } | null;
   /** Why the stored settings are not used. */
-  readonly problem: string | null;
+  readonly cause: ConfigFault | null;
   readonly impact: TargetImpact;
 }
 
 /** `auditId`: undoes the change; `null` if nothing changed. */
 export type DirectorySaved =
   | { readonly kind: "saved"; readonly auditId: string | null }
-  | { readonly kind: "faults"; readonly faults: readonly ConfigFault[] };
+  | { readonly kind: "faults"; readonly faults: readonly ConfigFault[] }
+  /** Another administrator's change stays, or the form is edited again. Nothing was saved. */
+  | { readonly kind: "theirs" | "edit" };
+
+/** Shows what became of a save. "stay": the form stays open. */
+export type OnDirectorySaved = (said: string, saved: DirectorySaved) => Promise<"stay" | void>;
 
 type ApiSession = Pick<Models, "api" | "session">;
 type Put = Models["api"]["target-settings"][":name"]["$put"];
@@ -98,8 +106,31 @@ function put({ api, session }: ApiSession, name: string, json: { version: string
   return orFaults(session.whileSignedIn(() => take(save())));
 }
 
-export const saveDirectory = (models: ApiSession, { name, version }: Directory, table: DirectoryTable) =>
-  put(models, name, { version, table });
+const MAX_CONFLICTS = 20;
+
+/** Saves a changed table. If another administrator changed the directory meanwhile, the administrator decides. */
+export async function saveDirectory(
+  models: ApiSession,
+  { name, version, table: base }: Pick<Directory, "name" | "version" | "table">,
+  table: DirectoryTable,
+): Promise<DirectorySaved> {
+  let tables = { base, mine: table, theirs: base };
+  let json = { version, table };
+  for (let conflicts = 0; conflicts < MAX_CONFLICTS; conflicts++) {
+    try {
+      return await put(models, name, json);
+    } catch (fault) {
+      const lastChange = fault instanceof ApiFailure ? fault.lastChange : null;
+      if (lastChange === null) throw fault;
+      const theirs = await models.session.whileSignedIn(() => fetchDirectory(models, name));
+      tables = { ...tables, theirs: theirs.table };
+      const choice = await askAboutConflict(models.session, { ...tables, lastChange });
+      if (choice !== "mine") return { kind: choice };
+      json = { version: theirs.version, table: mergeDirectories(tables) };
+    }
+  }
+  throw new ApiFailure("changed_meanwhile");
+}
 
 /** Creates a directory with an embedded store. */
 export async function addDirectory(models: ApiSession, name: string): Promise<DirectorySaved> {
@@ -139,8 +170,9 @@ export function testConnector(
 /** @throws ApiFailure with the problems of the values. */
 export function requireDirectorySaved(saved: DirectorySaved): string | null {
   if (saved.kind === "saved") return saved.auditId;
+  if (saved.kind !== "faults") return null;
   throw new ApiFailure("bad_settings", {
-    message: saved.faults.map(({ key, problem }) => `${key}: ${problem}`).join(" "),
+    message: saved.faults.map(faultText).join(" "),
   });
 }
 

@@ -9,6 +9,7 @@ import { Button } from "../../components/button.tsx";
 import { SelectField, TextField } from "../../components/field.tsx";
 import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
 import { t } from "../../i18n/translate.ts";
+import { sentenceText } from "../settings/setting_problems.ts";
 import {
   addDirectory,
   type Directory,
@@ -56,11 +57,11 @@ function CreateDialog({ models, taken, onClose }: CreateProps) {
         if (problem.value !== null) return "stay";
         const saved = await addDirectory(models, wanted);
         if (saved.kind === "faults") {
-          problem.value = saved.faults.map((fault) => fault.problem).join(" ");
+          problem.value = saved.faults.map(sentenceText).join(" ");
           return "stay";
         }
         showSaved(models, t("targets.created", { name: wanted }), {
-          auditId: saved.auditId,
+          auditId: requireDirectorySaved(saved),
           onUndone: () => models.router.go("/targets"),
         });
         models.router.go(`/targets/${encodeURIComponent(wanted)}`);

@@ -18,6 +18,12 @@ export interface DirectoryTable {
   readonly backends?: Readonly<Record<string, ConnectorTable>>;
 }
 
+/** The settings of a directory, with their bounds and defaults in platform/config/target_settings.ts. */
+export const DIRECTORY_ROWS = [
+  { name: "page_size", min: 1, max: 1000, preset: 100 },
+  { name: "max_drop_percent", min: 1, max: 100, preset: 20 },
+] as const;
+
 export type ConnectorKind = "store" | "ldap" | "scim";
 
 /** What a new connector can be. A preset fills in what such servers have in common. */

@@ -9,21 +9,16 @@ import { FormDialog } from "../../components/form_dialog.tsx";
 import { Panel } from "../../components/page_layout.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
-import { type Directory, saveDirectory } from "./directory_calls.ts";
-import type { DirectoryTable } from "./directory_form.ts";
-
-/** With their bounds and defaults in platform/config/target_settings.ts. */
-const ROWS = [
-  { name: "page_size", min: 1, max: 1000, preset: 100 },
-  { name: "max_drop_percent", min: 1, max: 100, preset: 20 },
-] as const;
+import { faultText, sentenceText } from "../settings/setting_problems.ts";
+import { type Directory, type OnDirectorySaved, saveDirectory } from "./directory_calls.ts";
+import { DIRECTORY_ROWS, type DirectoryTable } from "./directory_form.ts";
 
 interface SettingsProps {
   readonly models: Models;
   readonly directory: Directory;
   /** Why they cannot be changed. */
   readonly reason: string | undefined;
-  readonly onSaved: (said: string, auditId: string | null) => Promise<void>;
+  readonly onSaved: OnDirectorySaved;
 }
 
 export function DirectorySettings({ models, directory, reason, onSaved }: SettingsProps) {
@@ -32,7 +27,7 @@ export function DirectorySettings({ models, directory, reason, onSaved }: Settin
   return (
     <Panel title={t("targets.settings")}>
       <div class="people-fields">
-        {ROWS.map(({ name, preset }) => (
+        {DIRECTORY_ROWS.map(({ name, preset }) => (
           <ReadOnlyField key={name} label={t(`targets.field_${name}`)} hint={t(`targets.hint_${name}`)}>
             {String(table[name] ?? preset)}
           </ReadOnlyField>
@@ -68,7 +63,7 @@ function SettingsDialog({ models, directory, onSaved, onClose }: DialogProps) {
     const { page_size: _size, max_drop_percent: _drop, ...rest } = directory.table;
     const table: Record<string, unknown> = rest;
     const bad: Record<string, string> = {};
-    for (const { name, min, max } of ROWS) {
+    for (const { name, min, max } of DIRECTORY_ROWS) {
       const text = texts[name].value.trim();
       if (text === "") continue;
       if (/^\d{1,4}$/.test(text) && Number(text) >= min && Number(text) <= max) table[name] = Number(text);
@@ -78,10 +73,10 @@ function SettingsDialog({ models, directory, onSaved, onClose }: DialogProps) {
     if (Object.keys(bad).length > 0) return "stay" as const;
     const saved = await saveDirectory(models, directory, table as DirectoryTable);
     if (saved.kind === "faults") {
-      problems.value = { page_size: saved.faults.map(({ problem }) => problem).join(" ") };
+      problems.value = { page_size: saved.faults.map(sentenceText).join(" ") };
       return "stay" as const;
     }
-    await onSaved(t("targets.settings_saved"), saved.auditId);
+    return await onSaved(t("targets.settings_saved"), saved);
   };
   return (
     <FormDialog
@@ -91,7 +86,7 @@ function SettingsDialog({ models, directory, onSaved, onClose }: DialogProps) {
       onSubmit={save}
       onClose={onClose}
     >
-      {ROWS.map(({ name, preset }) => (
+      {DIRECTORY_ROWS.map(({ name, preset }) => (
         <TextField
           key={name}
           id={`directory-${name}`}
@@ -117,9 +112,9 @@ export function DirectoryNotes({ directory }: { directory: Directory }) {
           {t("targets.in_file")} <bdi class="mono wrap">{directory.file ?? t("targets.the_file")}</bdi>
         </Alert>
       )}
-      {directory.problem !== null && (
+      {directory.cause !== null && (
         <Alert tone="bad" role="alert">
-          {t("targets.not_used")} {directory.problem}
+          {t("targets.not_used")} {faultText(directory.cause)}
         </Alert>
       )}
     </>

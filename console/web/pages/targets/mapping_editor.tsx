@@ -12,7 +12,7 @@ import { UnsavedGuard } from "../../components/dialog.tsx";
 import { Field } from "../../components/field.tsx";
 import { Panel } from "../../components/page_layout.tsx";
 import { t } from "../../i18n/translate.ts";
-import type { Directory } from "./directory_calls.ts";
+import type { Directory, OnDirectorySaved } from "./directory_calls.ts";
 import { mappingToml, type MappingValues, type ReadOnlyByConnector, readOnlyOf } from "./mapping_form.ts";
 import { ChangedAttributes, MappingReview } from "./mapping_review.tsx";
 import { MappingRows, NAME_INPUT } from "./mapping_rows.tsx";
@@ -30,7 +30,7 @@ interface EditorProps {
   readonly directory: Directory;
   /** Why the mapping cannot be saved. */
   readonly reason: string | undefined;
-  readonly onSaved: (said: string, auditId: string | null) => Promise<void>;
+  readonly onSaved: OnDirectorySaved;
 }
 
 export function MappingEditor({ models, target, directory, reason, onSaved }: EditorProps) {

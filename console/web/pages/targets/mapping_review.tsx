@@ -5,7 +5,7 @@ import type { Models } from "../../app/app_context.ts";
 import { DiffTable } from "../../components/diff_table.tsx";
 import { FormDialog } from "../../components/form_dialog.tsx";
 import { t } from "../../i18n/translate.ts";
-import { type Directory, requireDirectorySaved, saveDirectory } from "./directory_calls.ts";
+import { type Directory, type OnDirectorySaved, saveDirectory } from "./directory_calls.ts";
 import { type MappingValues, type ReadOnlyByConnector, readOnlyOf, withMapping } from "./mapping_form.ts";
 
 /** The attributes of the user that the draft changes. */
@@ -29,7 +29,7 @@ interface ReviewProps {
   readonly models: Models;
   readonly target: OneTarget;
   readonly directory: Directory;
-  readonly onSaved: (said: string, auditId: string | null) => Promise<void>;
+  readonly onSaved: OnDirectorySaved;
   readonly values: MappingValues;
   readonly readOnly: ReadOnlyByConnector;
   readonly onClose: () => void;
@@ -61,8 +61,7 @@ export function MappingReview(
       failureTitle={t("targets.not_saved")}
       onSubmit={async () => {
         const table = withMapping(directory.table, { values, readOnly });
-        const auditId = requireDirectorySaved(await saveDirectory(models, directory, table));
-        await onSaved(t("targets.mapping_saved"), auditId);
+        return await onSaved(t("targets.mapping_saved"), await saveDirectory(models, directory, table));
       }}
       onClose={onClose}
       wide

@@ -11,7 +11,14 @@ import { StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { ConnectorList, type TargetPart } from "./connector_list.tsx";
-import { type Directory, fetchDirectory, showSaved } from "./directory_calls.ts";
+import {
+  type Directory,
+  fetchDirectory,
+  type OnDirectorySaved,
+  requireDirectorySaved,
+  showSaved,
+} from "./directory_calls.ts";
+import { DirectoryConflictDialog } from "./directory_conflict.tsx";
 import { RemoveDirectory } from "./directory_dialogs.tsx";
 import { DirectoryNotes, DirectorySettings } from "./directory_settings.tsx";
 import { MappingEditor } from "./mapping_editor.tsx";
@@ -47,9 +54,12 @@ function Target({ models, target, page, settings }: TargetPart & { readonly sett
   const reload = async () => {
     await Promise.all([settings.reload(), page.reload()]);
   };
-  const onSaved = async (said: string, auditId: string | null) => {
+  const onSaved: OnDirectorySaved = async (said, saved) => {
+    if (saved.kind === "edit") return "stay";
+    const auditId = requireDirectorySaved(saved);
     await reload();
-    showSaved(models, said, { auditId, onUndone: () => void reload() });
+    if (saved.kind === "theirs") models.toasts.show(t("targets.theirs_kept"));
+    else showSaved(models, said, { auditId, onUndone: () => void reload() });
   };
   const part = { models, target, page };
   return (
@@ -70,6 +80,7 @@ function Target({ models, target, page, settings }: TargetPart & { readonly sett
           </>
         )}
       </Fetched>
+      <DirectoryConflictDialog models={models} />
     </>
   );
 }

@@ -8,6 +8,7 @@ import { ApiFailure, failureText } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import type { Selection } from "../../app/selection.ts";
 import { permissionHint } from "../../app/session_model.ts";
+import { useShortcuts } from "../../app/shortcuts.ts";
 import { Alert, ErrorAlert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import { SelectionBar } from "../../components/selection_bar.tsx";
@@ -234,15 +235,14 @@ export function JobNote({ models, job, isIrreversible = false, onProblem }: JobP
             {more > 0 && <li>{t("users.bulk_more", { count: more })}</li>}
           </ul>
         </>
-      )} {now.canUndo && !isIrreversible && (
-        <Button
-          small
-          disabled={busy.value}
-          onClick={() => ask(calls.undo)}
-        >
-          {t("common.undo")}
-        </Button>
-      )} <Button kind="plain" small onClick={() => job.value = null}>{t("common.dismiss")}</Button>
+      )} {now.canUndo && !isIrreversible && <UndoButton busy={busy.value} onUndo={() => ask(calls.undo)} />}
+      {" "}
+      <Button kind="plain" small onClick={() => job.value = null}>{t("common.dismiss")}</Button>
     </Alert>
   );
+}
+
+function UndoButton({ busy, onUndo }: { busy: boolean; onUndo: () => unknown }) {
+  useShortcuts([{ keys: "z", label: "shell.key_undo", run: () => !busy && void onUndo() }]);
+  return <Button small disabled={busy} onClick={onUndo}>{t("common.undo")}</Button>;
 }

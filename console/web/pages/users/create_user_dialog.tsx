@@ -6,17 +6,13 @@ import { useAction } from "../../app/action.ts";
 import { ApiFailure } from "../../app/api_client.ts";
 import type { Models } from "../../app/app_context.ts";
 import { userHref } from "../../app/routes.ts";
-import { permissionHint } from "../../app/session_model.ts";
-import { Alert, ErrorAlert } from "../../components/alert.tsx";
 import { BackendChoice, backendSummary, noBackendReason } from "../../components/backend_results.tsx";
-import { Button } from "../../components/button.tsx";
 import { FormDialog } from "../../components/form_dialog.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
 import { t } from "../../i18n/translate.ts";
-import { addUser, fetchUsers } from "./user_calls.ts";
+import { addUser } from "./user_calls.ts";
 import { UserFields } from "./user_fields.tsx";
 import { EMPTY_FORM, toAttributes, type UserForm } from "./user_form.ts";
-import type { UserPart } from "./user_page_model.ts";
 
 interface CreateProps {
   readonly models: Models;
@@ -93,39 +89,5 @@ export function CreateUserDialog({ models, page, name: given = "", onMade, onClo
       <FormFields prefix="create" draft={draft} rows={LAST_ROWS} />
       <BackendChoice backends={page.backends} chosen={chosen} />
     </FormDialog>
-  );
-}
-
-const FIRST_ROW = { q: "", page: "1", size: "1", status: "", enrolled: "", backend: "", sync: "" };
-
-export function CreateThisUser({ models, user, calls, page }: UserPart) {
-  const creating = useSignal<UserPage | null>(null);
-  const { busy, fault, run } = useAction();
-  const { name, target, login } = user;
-  /** The dialog needs the backends of the target. */
-  const open = () =>
-    void run(async () => {
-      creating.value = await fetchUsers(models, { ...FIRST_ROW, target: login === null ? target : "" });
-    });
-  return (
-    <Alert tone="idle">
-      {t("users.unknown_next")}{" "}
-      <Button small busy={busy.value} reason={permissionHint(models, "user_manager")} onClick={open}>
-        {t("users.create_this")}
-      </Button>
-      <ErrorAlert of={fault} />
-      {creating.value !== null && (
-        <CreateUserDialog
-          models={models}
-          page={creating.value}
-          name={name}
-          onMade={() => {
-            creating.value = null;
-            calls.read().then(page.put, () => undefined);
-          }}
-          onClose={() => creating.value = null}
-        />
-      )}
-    </Alert>
   );
 }

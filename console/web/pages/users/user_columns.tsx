@@ -34,7 +34,6 @@ export function userColumns({ models, logsIn }: UserColumnsOptions): TableColumn
     {
       id: "displayName",
       label: t("common.display_name"),
-      min: 150,
       sort: "server",
       cell: ({ displayName }) => <bdi class="cut" title={displayName}>{displayName}</bdi>,
     },
@@ -89,7 +88,7 @@ function signInColumns(models: Models, only: FilterCell): TableColumn<UserRow>[]
   return [
     {
       id: "lastSignIn",
-      width: "140px",
+      width: "116px",
       label: t("users.last_sign_in"),
       priority: 2,
       sort: "server",
@@ -101,25 +100,34 @@ function signInColumns(models: Models, only: FilterCell): TableColumn<UserRow>[]
     },
     {
       id: "factors",
-      min: 150,
       label: t("users.factors"),
       priority: 2,
-      cell: ({ factors, unverified }) => {
-        const all = [
-          ...factors.map(factorLabel),
-          ...unverified.map((kind) => t("users.unverified_factor", { factor: factorLabel(kind) })),
-        ];
-        const value = all.length === 0 ? "no" : "yes";
-        return only(
-          { enrolled: value, page: "" },
-          t(`users.enrolled_${value}`),
-          (
-            <span class={factors.length === 0 ? "quiet" : ""}>{all.join(", ") || t("common.none")}</span>
-          ),
-        );
+      cell: (row) => {
+        const value = row.factors.length + row.unverified.length === 0 ? "no" : "yes";
+        return only({ enrolled: value, page: "" }, t(`users.enrolled_${value}`), <FactorNames row={row} />);
       },
     },
   ];
+}
+
+/** The first factor, and how many others there are; screen readers and a tooltip get all names. */
+function FactorNames({ row: { factors, unverified } }: { row: UserRow }) {
+  const names = [
+    ...factors.map(factorLabel),
+    ...unverified.map((kind) => t("users.unverified_factor", { factor: factorLabel(kind) })),
+  ];
+  const [first = t("common.none"), ...others] = names;
+  return (
+    <span class={factors.length === 0 ? "quiet" : ""} title={names.join(", ")}>
+      {first}
+      {others.length > 0 && (
+        <>
+          <span class="unseen">{`, ${others.join(", ")}`}</span>
+          <span class="quiet" aria-hidden="true">{` +${others.length}`}</span>
+        </>
+      )}
+    </span>
+  );
 }
 
 export function userActions(target: string): (row: UserRow) => MenuItem[] {

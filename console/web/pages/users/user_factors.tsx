@@ -15,6 +15,7 @@ import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import type { FactorPart } from "./user_page_model.ts";
 import { LockNote } from "./user_locks.tsx";
+import { calledOf } from "./user_summary.ts";
 import { factorLabel } from "./user_states.tsx";
 
 const dialogs = () => import("./factor_dialogs.tsx");
@@ -141,11 +142,6 @@ function Unconfirmed({ models, calls, page, login, reason }: FactorPart & { reas
       </ul>
     </Alert>
   );
-}
-
-/** The name, number or id of a factor. */
-export function calledOf({ name, number, id }: PairingView): string {
-  return name ?? number ?? id;
 }
 
 function PairingButton({ pairing, reason, action, on }: {

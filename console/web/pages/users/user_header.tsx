@@ -9,21 +9,20 @@ import { permissionHint } from "../../app/session_model.ts";
 import { Button } from "../../components/button.tsx";
 import { Icon } from "../../components/icons.tsx";
 import { lazy } from "../../components/lazy.tsx";
-import { AuditLink } from "../../components/page_layout.tsx";
+import { Menu, type MenuItem } from "../../components/menu.tsx";
+import { auditHref } from "../../components/page_layout.tsx";
 import { Chip } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
-import {
-  AccountLinkDialog,
-  DeactivateUserDialog as DeactivateDialog,
-  DeleteUserDialog,
-  PasswordDialog,
-} from "./user_dialogs.tsx";
 import { defaultFactor, initialsOf, userDisplayName } from "./user_summary.ts";
 import type { UserPart } from "./user_page_model.ts";
 import { factorLabel, userState } from "./user_states.tsx";
 
 const InvitePhoneDialog = lazy(async () => (await import("./factor_dialogs.tsx")).InvitePhoneDialog);
+const AccountLinkDialog = lazy(async () => (await import("./user_dialogs.tsx")).AccountLinkDialog);
+const DeactivateDialog = lazy(async () => (await import("./user_dialogs.tsx")).DeactivateUserDialog);
+const DeleteUserDialog = lazy(async () => (await import("./user_dialogs.tsx")).DeleteUserDialog);
+const PasswordDialog = lazy(async () => (await import("./user_dialogs.tsx")).PasswordDialog);
 const TrialDialog = lazy(async () => (await import("./user_trial.tsx")).TrialDialog);
 
 interface HeaderProps {
@@ -104,7 +103,7 @@ function UserFacts({ part: { models, user }, signIns }: { part: UserPart; signIn
 function LastSignIn({ models, answer }: { models: UserPart["models"]; answer: UserSignIns | null }) {
   if (answer === null) return <>–</>;
   if (answer.lastMs !== null) return <Time models={models} atMs={answer.lastMs} />;
-  return <>{t(answer.isCut ? "users.last_unknown" : "users.last_never")}</>;
+  return <>{t("users.last_never")}</>;
 }
 
 function factorFact(login: UserLoginView): string {
@@ -116,9 +115,7 @@ function factorFact(login: UserLoginView): string {
 
 type Opened = "invite" | "trial" | "me_link" | "password" | "deactivate" | "delete" | null;
 
-const MENU = "user-more";
-
-/** One primary action; the others are in a menu. The dialogs are outside of it, because a closed menu hides its content. */
+/** One primary action; the others are in a menu. */
 function UserActions(part: UserPart) {
   const { models, user } = part;
   const opened = useSignal<Opened>(null);
@@ -129,27 +126,18 @@ function UserActions(part: UserPart) {
   const primary = primaryAction(user);
   return (
     <>
-      {primary !== null && <PhoneAction {...{ models, open }} action={primary} isPrimary />}
-      <button type="button" class="button more-button" popovertarget={MENU}>
-        {t("common.more")}
-        <span class="unseen">{` ${user.name}`}</span>
-        <Icon name="chevron-down" size={14} />
-      </button>
-      <div
-        class="more-menu"
-        id={MENU}
-        popover="auto"
-        // Closes the menu before the click opens a dialog, so that the focus returns to the button of the menu.
-        onClickCapture={({ currentTarget }) =>
-          currentTarget.matches(":popover-open") && currentTarget.hidePopover()}
-      >
-        {primary === "invite" && <PhoneAction {...{ models, open }} action="trial" />}
-        {primary === "trial" && user.login?.canInvite === true && (
-          <PhoneAction {...{ models, open }} action="invite" />
-        )}
-        <AuditLink object={`user:${user.name}`} />
-        <RarerActions {...{ models, user, busy, setActive, open }} />
-      </div>
+      {primary !== null && (
+        <Button kind="primary" {...phoneAction({ models, open }, primary)}>{t(PHONE_LABELS[primary])}</Button>
+      )}
+      <Menu
+        text={t("common.more")}
+        label={`${t("common.more")} ${user.name}`}
+        items={() => [
+          ...otherPhoneAction({ models, user, open }),
+          { label: t("shell.audit"), icon: "scroll-text", href: auditHref(`user:${user.name}`) },
+          ...rarerActions({ models, user, open, setActive: (active) => busy.peek() || setActive(active) }),
+        ]}
+      />
       {user.login !== null && <SignInDialogs {...part} login={user.login} {...{ opened, close }} />}
       {opened.value === "password" && <PasswordDialog {...part} onClose={close} />}
       {opened.value === "deactivate" && (
@@ -189,67 +177,56 @@ function primaryAction({ record, login }: UserView): "invite" | "trial" | null {
   return !hasFactor && login.canInvite && record?.active !== false ? "invite" : "trial";
 }
 
-interface PhoneActionProps extends Pick<UserPart, "models"> {
-  readonly action: "invite" | "trial";
-  readonly open: (what: Opened) => void;
-  readonly isPrimary?: true;
-}
-
-function PhoneAction({ models, action, open, isPrimary }: PhoneActionProps) {
-  const isInvite = action === "invite";
-  return (
-    <Button
-      kind={isPrimary ? "primary" : undefined}
-      icon={isInvite ? "smartphone" : "play"}
-      reason={isInvite ? permissionHint(models, "user_manager") : undefined}
-      onClick={() => open(action)}
-    >
-      {t(isInvite ? "users.invite" : "users.try_login")}
-    </Button>
-  );
-}
-
-interface RarerProps extends Pick<UserPart, "models" | "user"> {
-  readonly busy: Signal<boolean>;
-  readonly setActive: (active: boolean) => Promise<void>;
+interface ActionsProps extends Pick<UserPart, "models"> {
   readonly open: (what: Opened) => void;
 }
 
-function RarerActions({ models, user, busy, setActive, open }: RarerProps) {
+type PhoneAction = "invite" | "trial";
+const PHONE_LABELS = { invite: "users.invite", trial: "users.try_login" } as const;
+
+function phoneAction({ models, open }: ActionsProps, action: PhoneAction) {
+  return {
+    icon: action === "invite" ? "smartphone" : "play",
+    reason: action === "invite" ? permissionHint(models, "user_manager") : undefined,
+    onClick: () => open(action),
+  } as const;
+}
+
+/** The one that is not the primary action. */
+function otherPhoneAction({ user, ...props }: ActionsProps & { user: UserView }): MenuItem[] {
+  const primary = primaryAction(user);
+  if (primary === null || (primary === "trial" && user.login?.canInvite !== true)) return [];
+  const other = primary === "invite" ? "trial" : "invite";
+  const { onClick, ...item } = phoneAction(props, other);
+  return [{ ...item, label: t(PHONE_LABELS[other]), run: onClick }];
+}
+
+interface RarerProps extends ActionsProps {
+  readonly user: UserView;
+  readonly setActive: (active: boolean) => unknown;
+}
+
+function rarerActions({ models, user, setActive, open }: RarerProps): MenuItem[] {
   const { record, login } = user;
   const reason = permissionHint(models, "user_manager");
   const isIrreversible = record?.active === true && losesSomething(user);
-  return (
-    <>
-      {login !== null && (
-        <Button
-          icon="link"
-          reason={reason ?? (record?.active === false ? t("users.me_link_inactive") : undefined)}
-          onClick={() => open("me_link")}
-        >
-          {t("users.me_link")}
-        </Button>
-      )}
-      {record !== null && (
-        <>
-          <Button icon="lock" reason={reason} onClick={() => open("password")}>
-            {t("users.set_password")}
-          </Button>
-          <Button
-            icon="user"
-            reason={reason}
-            busy={busy.value}
-            onClick={() => isIrreversible ? open("deactivate") : setActive(!record.active)}
-          >
-            {t(record.active ? "users.deactivate" : "users.activate")}
-          </Button>
-          <Button kind="bad" icon="trash-2" reason={reason} onClick={() => open("delete")}>
-            {t("users.delete")}
-          </Button>
-        </>
-      )}
-    </>
-  );
+  const link: MenuItem = {
+    label: t("users.me_link"),
+    icon: "link",
+    reason: reason ?? (record?.active === false ? t("users.me_link_inactive") : undefined),
+    run: () => open("me_link"),
+  };
+  const ofRecord = ({ active }: NonNullable<typeof record>): MenuItem[] => [
+    { label: t("users.set_password"), icon: "lock", reason, run: () => open("password") },
+    {
+      label: t(active ? "users.deactivate" : "users.activate"),
+      icon: "user",
+      reason,
+      run: () => isIrreversible ? open("deactivate") : setActive(!active),
+    },
+    { label: t("users.delete"), icon: "trash-2", isBad: true, reason, run: () => open("delete") },
+  ];
+  return [...login === null ? [] : [link], ...record === null ? [] : ofRecord(record)];
 }
 
 /** Changes the status at once, with undo. If the change removes something for good, a dialog asks first. */

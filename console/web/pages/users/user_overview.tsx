@@ -1,5 +1,6 @@
 // The Overview tab of a user: locks and limits, authenticators, the latest sign-ins, and groups.
 
+import type { UserDetails } from "../../../api/users/user_types.ts";
 import type { UserSignIn, UserSignIns } from "../../../api/users/user_sign_ins.ts";
 import { OUTCOME_NAMES, outcomeLabel, shortReasonText, stateLabel } from "../../app/login_state_labels.ts";
 import type { Resource } from "../../app/resource.ts";
@@ -7,8 +8,8 @@ import { EmptyState, Fetched } from "../../components/alert.tsx";
 import { Chip, StateText } from "../../components/status.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
+import { valueText } from "./attribute_text.ts";
 import { defaultFactor } from "./user_summary.ts";
-import { calledOf } from "./user_factors.tsx";
 import { LockNote } from "./user_locks.tsx";
 import type { FactorPart, UserPart } from "./user_page_model.ts";
 import { factorLabel } from "./user_states.tsx";
@@ -27,12 +28,11 @@ export function UserOverview({ signIns, ...part }: OverviewPart) {
           {login !== null && <Authenticators {...part} login={login} />}
           {record !== null && <Groups {...part} groups={record.groups} />}
         </div>
-        {login !== null && (
-          <div class="overview-column">
-            <OpenSignIns {...part} login={login} />
-            <LatestSignIns {...part} signIns={signIns} />
-          </div>
-        )}
+        <div class="overview-column">
+          {login !== null && <OpenSignIns {...part} login={login} />}
+          {login !== null && <LatestSignIns {...part} signIns={signIns} />}
+          {record !== null && <ProfilePanel {...part} record={record} />}
+        </div>
       </div>
     </>
   );
@@ -54,7 +54,7 @@ function Authenticators({ models, login }: FactorPart) {
             {pairings.map((pairing) => (
               <li key={pairing.id}>
                 <strong>{factorLabel(pairing.kind)}</strong>
-                <bdi class="user-row-name">{calledOf(pairing)}</bdi>
+                <bdi class="user-row-name">{pairing.name ?? pairing.number}</bdi>
                 {preferred?.factor === pairing.kind && (
                   <Chip words={{ label: t("users.default_mark"), tone: "ok", shape: "check" }} />
                 )}
@@ -72,6 +72,54 @@ function Authenticators({ models, login }: FactorPart) {
             ))}
           </ul>
         )}
+    </section>
+  );
+}
+
+const PROFILE_ROWS = [
+  ["emails", "users.mails"],
+  ["phoneNumbers", "users.numbers"],
+  ["title", "users.job_title"],
+  ["department", "users.department"],
+] as const;
+
+/** What identifies the person, so that a help desk needs no other tab. */
+function ProfilePanel({ models, user, record }: UserPart & { readonly record: UserDetails }) {
+  const { attributes, createdMs, modifiedMs } = record;
+  const rows = PROFILE_ROWS.flatMap(([name, label]) => {
+    const text = valueText(attributes[name]);
+    return text === "" ? [] : [[label, text] as const];
+  });
+  return (
+    <section class="panel overview-panel" aria-labelledby="user-profile">
+      <div class="panel-head">
+        <h2 id="user-profile">{t("users.profile")}</h2>
+        <a class="end" href={`${models.router.path.value}#profile`}>
+          {t("users.profile_open")}
+        </a>
+      </div>
+      <dl class="facts user-profile-facts">
+        {rows.map(([label, text]) => [
+          <dt key={label}>{t(label)}</dt>,
+          <dd key={`${label} value`}>
+            <bdi>{text}</bdi>
+          </dd>,
+        ])}
+        <dt>{t("common.target")}</dt>
+        <dd>
+          <a href={`/targets/${encodeURIComponent(user.target)}`}>
+            <bdi>{user.target}</bdi>
+          </a>
+        </dd>
+        <dt>{t("users.profile_created")}</dt>
+        <dd>
+          <Time models={models} atMs={createdMs} />
+        </dd>
+        <dt>{t("users.profile_changed")}</dt>
+        <dd>
+          <Time models={models} atMs={modifiedMs} />
+        </dd>
+      </dl>
     </section>
   );
 }

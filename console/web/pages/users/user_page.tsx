@@ -15,20 +15,18 @@ import { currentTab, Panel, type Tab, Tabs } from "../../components/page_layout.
 import { t } from "../../i18n/translate.ts";
 import { NoticePanel } from "../live/notices.tsx";
 import { VpnSessionList } from "../live/session_list.tsx";
-import { CreateThisUser } from "./create_user_dialog.tsx";
+import { CreateThisUser } from "./create_this_user.tsx";
 import { createUserCalls } from "./user_calls.ts";
 import { UserGroups } from "./user_groups.tsx";
 import { UserHeader } from "./user_header.tsx";
 import { UserOverview } from "./user_overview.tsx";
 import { createUserPage, type UserPart } from "./user_page_model.ts";
 
-const UserProfile = lazy(async () => (await import("./user_profile.tsx")).UserProfile);
-
-const UserFactorsTab = lazy(async () => (await import("./user_factors.tsx")).UserFactorsTab);
-
-const UserBackends = lazy(async () => (await import("./user_backends.tsx")).UserBackends);
-
-const UserTimeline = lazy(async () => (await import("./user_timeline.tsx")).UserTimeline);
+const tabs = () => import("./user_tabs.ts");
+const UserProfile = lazy(async () => (await tabs()).UserProfile);
+const UserFactorsTab = lazy(async () => (await tabs()).UserFactorsTab);
+const UserBackends = lazy(async () => (await tabs()).UserBackends);
+const UserTimeline = lazy(async () => (await tabs()).UserTimeline);
 
 const SIGN_INS_EVERY_MS = 15_000;
 

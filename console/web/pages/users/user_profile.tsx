@@ -8,7 +8,7 @@ import { permissionHint } from "../../app/session_model.ts";
 import { ReadOnlyField } from "../../components/field.tsx";
 import { ReviewDialog, ReviewedForm } from "../../components/review_dialog.tsx";
 import { Time } from "../../components/time.tsx";
-import { t } from "../../i18n/translate.ts";
+import { findMessage, t } from "../../i18n/translate.ts";
 import { BackendChoice, noBackendReason } from "../../components/backend_results.tsx";
 import { backendsOf } from "./user_calls.ts";
 import { fieldLabel, UserFields } from "./user_fields.tsx";
@@ -50,7 +50,6 @@ function Profile(part: UserPart & { record: UserDetails }) {
       <ReviewedForm
         router={models.router}
         id="user-profile"
-        area="users"
         isSame={changed.length === 0}
         reason={reason}
         onReview={() => reviewing.value = true}
@@ -61,7 +60,7 @@ function Profile(part: UserPart & { record: UserDetails }) {
         </ReadOnlyField>
         <UserFields prefix="profile" form={form} base={base} readOnly={part.user.readOnly} reason={reason} />
         {others.map(({ name, text }) => (
-          <ReadOnlyField key={name} label={name}>
+          <ReadOnlyField key={name} label={findMessage(`users.attribute_${name}`) ?? name}>
             <bdi class="mono">{text}</bdi>
           </ReadOnlyField>
         ))}
@@ -102,7 +101,6 @@ export function UserReview({ models, user, calls, page, began, form, onClose }: 
   };
   return (
     <ReviewDialog
-      area="users"
       name={user.name}
       rows={diffRows({ now: base, after: mine }, fieldLabel)
         .map((row, at) => ({ ...row, ...keptNote(user, changed[at]) }))}

@@ -2,7 +2,7 @@
 
 import type { Factor } from "../../../../radius/flow/context.ts";
 import type { JsonObject, JsonValue } from "../../../../scim/schema/resource.ts";
-import type { UserLoginView } from "../../../api/users/user_types.ts";
+import type { PairingView, UserLoginView } from "../../../api/users/user_types.ts";
 
 /** The display name of a user, else the full name; "" without one. */
 export function userDisplayName({ displayName, name }: JsonObject): string {
@@ -25,6 +25,11 @@ export function initialsOf(name: string): string {
   const [first = "?"] = letters;
   const last = letters.length > 1 ? letters.at(-1) ?? "" : "";
   return (first + last).toUpperCase();
+}
+
+/** The name, number or id of a factor. */
+export function calledOf({ name, number, id }: PairingView): string {
+  return name ?? number ?? id;
 }
 
 /** Without a preference, the gateway tries the factors in this order. */

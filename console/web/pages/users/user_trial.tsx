@@ -2,10 +2,12 @@
 
 import { useSignal } from "@preact/signals";
 import type { DryRunResult, UserLoginView } from "../../../api/users/user_types.ts";
+import type { Models } from "../../app/app_context.ts";
 import { momentLabel, stepLabel, toReadableName } from "../../app/login_state_labels.ts";
 import { Alert, EmptyState } from "../../components/alert.tsx";
 import { FormDialog } from "../../components/form_dialog.tsx";
 import { type FieldRow, FormFields } from "../../components/form_fields.tsx";
+import { PolicyLink } from "../../components/policy_link.tsx";
 import { StateText } from "../../components/status.tsx";
 import { findMessage, t } from "../../i18n/translate.ts";
 import type { TrialInput } from "./user_calls.ts";
@@ -27,7 +29,10 @@ const TRIAL_ROWS: readonly FieldRow<TrialInput>[] = [
 ];
 
 export function TrialDialog(
-  { user, calls, login, onClose }: UserPart & { readonly login: UserLoginView; readonly onClose: () => void },
+  { models, user, calls, login, onClose }: UserPart & {
+    readonly login: UserLoginView;
+    readonly onClose: () => void;
+  },
 ) {
   const { clients } = login;
   const draft = useSignal<TrialInput>({ client: clients[0] ?? "", password: "right", appended: null });
@@ -58,14 +63,14 @@ export function TrialDialog(
           rows={[{ name: "client", label: "shell.client", choices: clients }, ...TRIAL_ROWS]}
         />
       </div>
-      {tried.value?.input === draft.value && <Outcome trial={tried.value.trial} />}
+      {tried.value?.input === draft.value && <Outcome models={models} trial={tried.value.trial} />}
     </FormDialog>
   );
 }
 
 const TONES = { accept: "ok", reject: "bad", challenge: "challenge", sends: "wait" } as const;
 
-function Outcome({ trial }: { trial: DryRunResult }) {
+function Outcome({ models, trial }: { models: Models; trial: DryRunResult }) {
   const last = trial.steps.at(-1);
   return (
     <section role="status" aria-label={t("users.trial")}>
@@ -76,6 +81,7 @@ function Outcome({ trial }: { trial: DryRunResult }) {
         {trial.because !== null && t(`users.because_${trial.because}`)}
         {trial.prompt !== null && <p class="mono small people-prompt">{promptText(trial.prompt)}</p>}
       </Alert>
+      {trial.policy !== null && <AppliedPolicy models={models} name={trial.policy} />}
       <ol class="people-timeline">
         {trial.steps.map((step) => (
           <li key={step.row}>
@@ -85,6 +91,17 @@ function Outcome({ trial }: { trial: DryRunResult }) {
         ))}
       </ol>
     </section>
+  );
+}
+
+/** @param name "" if no policy applied */
+function AppliedPolicy({ models, name }: { models: Models; name: string }) {
+  return (
+    <p class="people-policy">
+      {t("users.trial_policy")} {name === ""
+        ? <span class="quiet">{t("users.trial_no_policy")}</span>
+        : <PolicyLink models={models} name={name} />}
+    </p>
   );
 }
 

@@ -174,19 +174,6 @@ function filterRows(page: UserPage | null, targets: readonly string[]): ListFilt
       options: page?.logsIn === false ? [] : ["yes", "no"],
       text: true,
     }),
-    choice({
-      name: "inactive",
-      label: t("users.inactive"),
-      options: page?.logsIn === false ? [] : ["30", "60", "90"],
-      text: true,
-    }),
-    choice({ name: "backend", label: t("users.backend"), options: backends }),
-    choice({
-      name: "sync",
-      label: t("users.sync"),
-      options: backends.length === 0 ? [] : SYNCS,
-      text: true,
-    }),
     {
       ...choice({
         name: "target",
@@ -195,6 +182,21 @@ function filterRows(page: UserPage | null, targets: readonly string[]): ListFilt
       }),
       isNarrowing: false,
     },
+    choice({
+      name: "inactive",
+      label: t("users.inactive"),
+      options: page?.logsIn === false ? [] : ["30", "60", "90"],
+      text: true,
+      isExtra: true,
+    }),
+    choice({ name: "backend", label: t("users.backend"), options: backends, isExtra: true }),
+    choice({
+      name: "sync",
+      label: t("users.sync"),
+      options: backends.length === 0 ? [] : SYNCS,
+      text: true,
+      isExtra: true,
+    }),
   ];
 }
 
@@ -205,10 +207,12 @@ interface Choice {
   readonly options: readonly string[];
   /** The labels of the options are messages such as `users.status_active`. */
   readonly text?: true;
+  readonly isExtra?: true;
 }
 
-function choice({ name, label, options, text }: Choice): ListFilter {
+function choice({ name, label, options, text, ...more }: Choice): ListFilter {
   return {
+    ...more,
     name,
     label,
     options,

@@ -1,0 +1,82 @@
+// The part of `deno task check-config` that checks the settings file together with what administrators saved in the console.
+
+import type { Config, ConfigFault } from "../platform/config/config.ts";
+import type { SettingsFile } from "../platform/config/load.ts";
+import { readStoredSettings, type StoredSettings } from "../platform/config/stored_settings.ts";
+import { hasContent, openKv, StoreFault } from "../platform/open_kv.ts";
+import { type CommandOutcome, counted, printable } from "./format_result.ts";
+
+/** What the store adds to the check of the file. */
+export interface StoredCheck extends CommandOutcome {
+  /** The settings in effect; `null` if the store cannot be read. */
+  readonly config: Config | null;
+}
+
+type Layer = "settings file" | "console" | "default";
+
+/** Whether `key` is a setting, or a part of it. */
+const isOf = (key: string) => (path: string) =>
+  path === key || path.startsWith(`${key}.`) || path.startsWith(`${key}[`);
+
+/** Where the value of a setting comes from. */
+function layerOf(path: string, { found }: SettingsFile, { stored }: StoredSettings): Layer {
+  const isThis = (key: string) => isOf(key)(path);
+  const tables = [...found.maps].flatMap(([map, table]) =>
+    map === "targets" ? Object.keys(table).map((name) => `targets.${name}`) : [map]
+  );
+  if ([...found.values.keys(), ...found.lists.keys(), ...tables].some(isThis)) return "settings file";
+  const targets = [...stored.targets.keys()].map((name) => `targets.${name}`);
+  return [...stored.values.keys(), ...targets].some(isThis) ? "console" : "default";
+}
+
+const lines = (entries: readonly string[]) => entries.map((entry) => `  ${printable(entry)}\n`).join("");
+
+/**
+ * Describes the settings in effect: what the console stored and does not fit, what the file overrides, and the warnings, each with the
+ * layer of the setting.
+ */
+export function describeStored(file: SettingsFile, read: StoredSettings): StoredCheck {
+  const { stored: { values, targets }, effective: { problems, warnings, used }, overridden } = read;
+  const layer = (key: string) => layerOf(key, file, read);
+  const layered = ({ key, problem }: ConfigFault) => `${key} (${layer(key)}): ${problem}`;
+  const unused = [...problems].map(([key, cause]) =>
+    cause.key === key
+      ? `${key} (console): ${cause.problem}`
+      : `${key} (console): it does not fit ${layered(cause)}`
+  );
+  const head = values.size + targets.size === 0
+    ? "The console has saved no settings.\n"
+    : `The console has saved ${counted(values.size, "setting")} and ${targets.size} ${
+      targets.size === 1 ? "directory" : "directories"
+    }; ${used.values.size + used.targets.size - overridden.length} of them are used.\n`;
+  const notes = overridden.length === 0
+    ? ""
+    : `The settings file overrides:\n${lines(overridden.map((key) => `${key} (settings file)`))}`;
+  const shown = warnings.filter(({ code }) => code !== "not_used");
+  const warned = shown.length === 0
+    ? ""
+    : `${counted(shown.length, "warning")}\n${lines(shown.map(layered))}`;
+  const err = unused.length === 0
+    ? ""
+    : `${counted(unused.length, "saved setting")} cannot be used:\n${lines(unused)}`;
+  const { config } = read.effective;
+  return { out: head + notes + warned, err, exitCode: err === "" ? 0 : 1, config };
+}
+
+/** Reads the store without changing it, while the server runs or not. `null`: there is no store yet. */
+export async function checkStored(config: Config, file: SettingsFile): Promise<StoredCheck | null> {
+  const location = config.store.kv || `${config.server.dataDir}/countersign.kv`;
+  try {
+    if (config.store.kv === "" && !await hasContent(location)) return null;
+    const kv = await openKv(location, { mustExist: true });
+    try {
+      return describeStored(file, await readStoredSettings(kv, file));
+    } finally {
+      kv.close();
+    }
+  } catch (fault) {
+    if (!(fault instanceof StoreFault)) throw fault;
+    const err = `Cannot read the settings of the console: ${printable(fault.message)}\n`;
+    return { out: "", err, exitCode: 1, config: null };
+  }
+}

@@ -1,0 +1,92 @@
+// The factors that a user has or can add at a login, without a login: the rules of radius/conversation/flow_context.ts for a right password.
+
+import type { ClientPolicy, FactorSettings } from "../../platform/config/config.ts";
+import { isCountryAllowed } from "../../platform/phone_number.ts";
+import type { Factor } from "../flow/context.ts";
+import { rejectsUnknownUsers } from "../protocol/login_input.ts";
+import type { DirectoryUser, LoginDirectory } from "../ports.ts";
+import type { EnrolmentRule } from "./policy.ts";
+
+export interface PreviewUserDeps {
+  readonly settings: Pick<FactorSettings, "enrolAtLogin" | "phoneNumbers" | "countryCodes">;
+  /** The factors that are offered now. */
+  readonly enabled: () => ReadonlySet<Factor>;
+  readonly directory: LoginDirectory;
+  readonly pairings: {
+    usable(user: string): readonly { readonly kind: Factor }[];
+    of(user: string): readonly unknown[];
+  };
+  readonly recoveryCodes: { status(user: string): { readonly left: number } };
+}
+
+/** Where and under which rule of a policy the user signs in. */
+export interface PreviewEnrolment {
+  /** `undefined`: the rule of the settings. */
+  readonly rule: EnrolmentRule | undefined;
+  /** Whether the gateway checks the password. */
+  readonly isPasswordChecked: boolean;
+}
+
+/** A user whom the directory has prepared. Use it before any other wait. */
+export class PreviewUser {
+  readonly #deps: PreviewUserDeps;
+  readonly #name: string;
+  readonly record: DirectoryUser;
+
+  /** @param name canonical */
+  constructor(deps: PreviewUserDeps, name: string) {
+    this.#deps = deps;
+    this.#name = name;
+    this.record = deps.directory.lookUp(name);
+  }
+
+  get hasFactor(): boolean {
+    const enabled = this.#deps.enabled();
+    return this.#deps.pairings.usable(this.#name).some(({ kind }) => enabled.has(kind));
+  }
+
+  get hasRecoveryCodes(): boolean {
+    return this.#deps.recoveryCodes.status(this.#name).left > 0;
+  }
+
+  /** Whether every login of the user is rejected. @param policy of the client; `undefined` for an unknown one */
+  isRefused(policy: Pick<ClientPolicy, "unknownUsers" | "firstFactor"> | undefined): boolean {
+    const { status } = this.record;
+    if (status === "unknown") return policy !== undefined && rejectsUnknownUsers(policy);
+    return status !== "active";
+  }
+
+  /** Whether a message can be sent to a number of the directory. */
+  get hasSendableNumber(): boolean {
+    const { countryCodes } = this.#deps.settings;
+    return this.record.phoneNumbers.some((number) => isCountryAllowed(number, countryCodes));
+  }
+
+  /** Whether the user has the factor, or can add it at the login. @param factor one that the settings enable */
+  canUse(factor: Factor, enrolment: PreviewEnrolment): boolean {
+    const { pairings } = this.#deps;
+    if (pairings.usable(this.#name).some(({ kind }) => kind === factor)) return true;
+    if (factor === "device") return this.#mayEnrol(enrolment);
+    if (factor === "totp") return false;
+    return this.record.phoneNumbers.length > 0 || this.#isAnyNumberAllowed;
+  }
+
+  get #isAnyNumberAllowed(): boolean {
+    return this.#deps.settings.phoneNumbers === "any" && !this.#hasOwnFactor;
+  }
+
+  get #isPaired(): boolean {
+    return this.#deps.pairings.of(this.#name).length > 0 || this.hasRecoveryCodes;
+  }
+
+  get #hasOwnFactor(): boolean {
+    if (this.#isPaired) return true;
+    const enabled = this.#deps.enabled();
+    return (enabled.has("sms") || enabled.has("voice")) && this.hasSendableNumber;
+  }
+
+  #mayEnrol({ rule = this.#deps.settings.enrolAtLogin, isPasswordChecked }: PreviewEnrolment): boolean {
+    if (rule === "never" || this.record.status !== "active" || this.#isPaired) return false;
+    return rule === "always" || (isPasswordChecked && !this.#hasOwnFactor);
+  }
+}
