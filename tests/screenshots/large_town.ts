@@ -6,6 +6,7 @@ import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import type { Factor } from "../../radius/flow/context.ts";
 import type { NewPairing } from "../../radius/factors/pairing.ts";
+import type { Policy } from "../../radius/policy/policy.ts";
 import { encodeLoginRecord, historyKey } from "../../radius/conversation/login_record.ts";
 import { createDraw } from "../bench/identity/generator.ts";
 import { attributesOf, personAt } from "../bench/identity/people.ts";
@@ -210,6 +211,37 @@ async function importUsers(program: ConsoleProgram): Promise<void> {
   if (code !== 0) throw new Error(`Cannot import the users: exit code ${code}\n${stdout}\n${stderr}`);
 }
 
+/** None of them changes a sign-in of the town. */
+const POLICIES: readonly Omit<Policy, "id" | "enabled">[] = [
+  {
+    name: "Deny the network of the guests",
+    conditions: { networks: ["198.51.100.0/24", "2001:db8:77::/48"] },
+    outcome: { kind: "deny" },
+  },
+  {
+    name: "Contractors outside working hours use an authenticator app",
+    conditions: {
+      groups: [TOWN_GROUP],
+      times: [{ days: ["sat", "sun"], from: "00:00", to: "24:00", zone: "Europe/Berlin" }],
+    },
+    outcome: { kind: "challenge", factors: ["totp", "recovery"], enrolment: "never" },
+  },
+  {
+    name: "Administrators sign in with an app or their phone",
+    conditions: { groups: ["vpn-admins"] },
+    outcome: { kind: "challenge", factors: ["device", "totp"] },
+  },
+  {
+    name: "Remember devices in the offices for a working day",
+    conditions: {
+      clients: ["vpn-frankfurt", "wifi-controller-building-7"],
+      networks: ["10.20.0.0/16"],
+      exceptGroups: [TOWN_GROUP],
+    },
+    outcome: { kind: "challenge", rememberHours: 10, attributes: { "Session-Timeout": 36_000 } },
+  },
+];
+
 /** Some changes of administrators, for the audit log, and users whose connector does not answer. */
 async function changeThings(program: ConsoleProgram): Promise<void> {
   const cookie = await program.signIn("owner");
@@ -228,6 +260,10 @@ async function changeThings(program: ConsoleProgram): Promise<void> {
   }
   await call("POST", "/tokens", { name: "nightly-backup", role: "viewer", days: 90 });
   await call("POST", "/administrators", { name: "margaret", role: "viewer" });
+  for (const [version, policy] of POLICIES.entries()) {
+    const enabled = version !== 1;
+    await call("POST", "/policies", { version, confirm: false, policy: { ...policy, enabled } });
+  }
 }
 
 /** Sign-ins with passcodes, right and wrong ones, unknown users, and menus without an answer, until `signal`. */
