@@ -58,6 +58,30 @@ export function parseFilter(text: string): FilterOutcome {
   return lenient.ok && filterPaths(lenient.filter).every(isKnownSomewhere) ? lenient : strict;
 }
 
+/**
+ * Parses the filter between the brackets of a PATCH path (RFC 7644 §3.5.2, `valuePath`), with the limits of {@link parseFilter}.
+ *
+ * @param subAttribute the exact spelling of a sub-attribute. `null`: the attribute does not have it, so the filter is refused.
+ */
+export function parseEntryFilter(text: string, subAttribute: (name: string) => string | null): FilterOutcome {
+  const read = readTokens(text);
+  if (!read.ok) return read;
+  const readSub: SubPathReader = (name) => {
+    const attribute = subAttribute(name);
+    return attribute === null ? null : { schema: null, attribute, sub: null };
+  };
+  const strict = new FilterParser(read.tokens, { bareValues: false, readSub }).parse(ENTRY);
+  if (strict.ok) return strict;
+  const lenient = new FilterParser(read.tokens, { bareValues: true, readSub }).parse(ENTRY);
+  return lenient.ok ? lenient : strict;
+}
+
+/** Reads the name of a sub-attribute inside of the brackets of an attribute. */
+type SubPathReader = (name: string, parent: FilterPath) => FilterPath | null;
+
+/** The parent of a filter that is only the part inside of the brackets. */
+const ENTRY: FilterPath = { schema: null, attribute: "", sub: null };
+
 /** Thrown inside {@link FilterParser} for a text that is not a filter. */
 class NoFilter extends Error {
   override readonly name = "NoFilter";
@@ -66,19 +90,25 @@ class NoFilter extends Error {
 class FilterParser {
   readonly #tokens: readonly FilterToken[];
   readonly #bareValues: boolean;
+  readonly #readSub: SubPathReader;
   #at = 0;
   #levels = 0;
   #comparisons = 0;
 
   /** @param options.bareValues whether a value may have no quotes. */
-  constructor(tokens: readonly FilterToken[], { bareValues }: { bareValues: boolean }) {
+  constructor(
+    tokens: readonly FilterToken[],
+    { bareValues, readSub = readSubPath }: { bareValues: boolean; readSub?: SubPathReader },
+  ) {
     this.#tokens = tokens;
     this.#bareValues = bareValues;
+    this.#readSub = readSub;
   }
 
-  parse(): FilterOutcome {
+  /** @param parent the attribute whose entries the whole filter is about. */
+  parse(parent: FilterPath | null = null): FilterOutcome {
     try {
-      const filter = this.#or(null);
+      const filter = this.#or(parent);
       if (this.#at < this.#tokens.length) fail("unexpected text after the filter");
       return { ok: true, filter };
     } catch (fault) {
@@ -119,7 +149,7 @@ class FilterParser {
   #expression(parent: FilterPath | null): ScimFilter {
     if (++this.#comparisons > MAX_COMPARISONS) fail(`a filter has at most ${MAX_COMPARISONS} comparisons`);
     const word = this.#wordAt(this.#at++) ?? fail("an attribute is missing");
-    const path = (parent === null ? readFilterPath(word) : readSubPath(word, parent)) ??
+    const path = (parent === null ? readFilterPath(word) : this.#readSub(word, parent)) ??
       fail("the name of an attribute is not valid");
     return parent === null && path.sub === null && this.#take("[") ? this.#each(path) : this.#operation(path);
   }

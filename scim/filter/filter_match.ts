@@ -42,28 +42,53 @@ export function filterView(stored: Stored, mapping: Mapping): JsonObject {
  * @param view the result of {@link filterView}.
  */
 export function matchesFilter(filter: ScimFilter, view: JsonObject): boolean {
-  return matchesIn(filter, view, null);
+  return matchesIn(filter, view, findAttributeAt);
 }
 
-/** @param parent the attribute whose entry `view` is. */
-function matchesIn(filter: ScimFilter, view: JsonObject, parent: FilterPath | null): boolean {
+/**
+ * Whether one entry of a multi-valued attribute matches a filter of `parseEntryFilter`.
+ *
+ * @param find the type of a sub-attribute.
+ */
+export function matchesEntryFilter(
+  filter: ScimFilter,
+  entry: JsonObject,
+  find: (subAttribute: string) => ComparedAttribute | undefined,
+): boolean {
+  return matchesIn(filter, entry, ({ attribute }) => find(attribute));
+}
+
+/** What a comparison depends on. */
+export type ComparedAttribute =
+  & Pick<KnownAttribute, "type" | "caseExact">
+  & Partial<Pick<KnownAttribute, "plain" | "sub">>;
+
+/** @param find the type of a path of the filter. */
+function matchesIn(
+  filter: ScimFilter,
+  view: JsonObject,
+  find: (path: FilterPath) => ComparedAttribute | undefined,
+): boolean {
   switch (filter.kind) {
     case "and":
-      return filter.filters.every((one) => matchesIn(one, view, parent));
+      return filter.filters.every((one) => matchesIn(one, view, find));
     case "or":
-      return filter.filters.some((one) => matchesIn(one, view, parent));
+      return filter.filters.some((one) => matchesIn(one, view, find));
     case "not":
-      return !matchesIn(filter.filter, view, parent);
+      return !matchesIn(filter.filter, view, find);
     case "present":
       return valuesAt(filter.path, view).some(isFilled);
     case "each":
       return entriesAt(filter.path, view).some((entry) =>
-        isJsonObject(entry) && matchesIn(filter.filter, entry, filter.path)
+        isJsonObject(entry) &&
+        matchesIn(
+          filter.filter,
+          entry,
+          ({ attribute }) => findAttributeAt({ ...filter.path, sub: attribute }),
+        )
       );
-    case "compare": {
-      const path = parent === null ? filter.path : { ...parent, sub: filter.path.attribute };
-      return compare(valuesAt(filter.path, view), filter, findAttributeAt(path));
-    }
+    case "compare":
+      return compare(valuesAt(filter.path, view), filter, find(filter.path));
   }
 }
 
@@ -106,14 +131,14 @@ function isFilled(value: JsonValue): boolean {
 function compare(
   found: readonly JsonValue[],
   { operator, value }: { operator: CompareOperator; value: FilterValue },
-  known: KnownAttribute | undefined,
+  known: ComparedAttribute | undefined,
 ): boolean {
   if (value === null) {
     const isThere = found.some(isFilled);
     return operator === "eq" ? !isThere : operator === "ne" && isThere;
   }
   const plain = known?.plain ?? "value";
-  const named = known?.type === "complex" ? known.sub.get(plain) : known;
+  const named = known?.type === "complex" ? known.sub?.get(plain) : known;
   // `co`, `sw` and `ew` compare the text of a date, such as its year.
   const about = named?.type === "dateTime" && TEXTUAL.has(operator) ? undefined : named;
   const scalars = found.flatMap((one) => isJsonObject(one) ? [property(one, plain) ?? null] : [one]);
@@ -131,9 +156,9 @@ const TEXTUAL: ReadonlySet<CompareOperator> = new Set(["co", "sw", "ew"]);
 type Comparable = string | number | boolean;
 
 /** A value for comparison: texts without case, dates as instants, booleans as booleans. `null`: the value cannot be compared. */
-function prepare(value: FilterValue, about: KnownAttribute | undefined): Comparable;
-function prepare(value: JsonValue, about: KnownAttribute | undefined): Comparable | null;
-function prepare(value: JsonValue, about: KnownAttribute | undefined): Comparable | null {
+function prepare(value: FilterValue, about: ComparedAttribute | undefined): Comparable;
+function prepare(value: JsonValue, about: ComparedAttribute | undefined): Comparable | null;
+function prepare(value: JsonValue, about: ComparedAttribute | undefined): Comparable | null {
   if (typeof value === "number" || typeof value === "boolean") return value;
   if (typeof value !== "string") return null;
   if (about?.type === "boolean") return asBoolean(value);

@@ -1,0 +1,101 @@
+// Parses the path of a PATCH operation (RFC 7644 §3.5.2, figure 7, and §3.10 for URNs).
+
+import { parseEntryFilter } from "../../filter/filter.ts";
+import type { ScimFilter } from "../../filter/filter_tree.ts";
+import {
+  findPatchNode,
+  type PatchNode,
+  PatchRefusal,
+  type PatchSchema,
+  type PatchSection,
+} from "./patch_schema.ts";
+
+/** The target of an operation. */
+export interface PatchPath {
+  readonly section: PatchSection;
+  /** `null`: the whole extension. */
+  readonly attribute: PatchNode | null;
+  /** Selects entries of a multi-valued attribute. */
+  readonly filter: ScimFilter | null;
+  readonly sub: PatchNode | null;
+}
+
+const MAX_PATH_CHARACTERS = 2048;
+/** An attribute, a filter in brackets, a sub-attribute. A `]` inside of a quoted value is not the last one. */
+const PATH = /^([A-Za-z$][A-Za-z0-9_$-]*)(?:\[(.*)\])?(?:\.([A-Za-z$][A-Za-z0-9_$-]*))?$/s;
+
+/**
+ * Parses a path of at most 2,048 characters.
+ *
+ * @throws PatchRefusal `invalidPath`, or `invalidFilter` for the part in brackets.
+ */
+export function parsePatchPath(text: string, schema: PatchSchema): PatchPath {
+  if (text.length > MAX_PATH_CHARACTERS) {
+    throw new PatchRefusal("invalidPath", `Use a path of at most ${MAX_PATH_CHARACTERS} characters.`);
+  }
+  const { section, rest } = splitSection(text, schema);
+  if (rest === null) return { section, attribute: null, filter: null, sub: null };
+  const parts = PATH.exec(rest);
+  if (parts === null) {
+    throw new PatchRefusal("invalidPath", "Write the path as attribute[filter].subAttribute.");
+  }
+  const [, name = "", filter, subName] = parts;
+  const attribute = findPatchNode(section.attributes, name);
+  if (attribute === undefined) {
+    throw new PatchRefusal("invalidPath", `Use an attribute of the schema: "${name}" is unknown.`);
+  }
+  return {
+    section,
+    attribute,
+    filter: filter === undefined ? null : readFilter(filter, attribute),
+    sub: subName === undefined ? null : readSub(subName, attribute),
+  };
+}
+
+/** The schema in front of the attribute. A URN may contain dots and colons, so known URNs decide where it ends. */
+function splitSection(text: string, schema: PatchSchema): { section: PatchSection; rest: string | null } {
+  const small = text.toLowerCase();
+  for (const section of schema.sections) {
+    const urn = section.id.toLowerCase();
+    if (small === urn && !section.isCore) return { section, rest: null };
+    if (small.startsWith(`${urn}:`)) return { section, rest: text.slice(urn.length + 1) };
+  }
+  if (small.startsWith("urn:")) {
+    throw new PatchRefusal("invalidPath", "Use an attribute of a schema that /Schemas lists.");
+  }
+  return { section: schema.core, rest: text };
+}
+
+function readFilter(text: string, attribute: PatchNode): ScimFilter {
+  if (!attribute.isMulti) {
+    throw new PatchRefusal(
+      "invalidPath",
+      `Remove the brackets: "${attribute.name}" is not multi-valued.`,
+    );
+  }
+  const parsed = parseEntryFilter(text, (name) => entryNode(attribute, name)?.name ?? null);
+  if (!parsed.ok) {
+    throw new PatchRefusal(
+      "invalidFilter",
+      `Correct the filter of "${attribute.name}": ${parsed.problem}.`,
+    );
+  }
+  return parsed.filter;
+}
+
+function readSub(name: string, attribute: PatchNode): PatchNode {
+  const sub = findPatchNode(attribute.sub, name);
+  if (sub === undefined) {
+    throw new PatchRefusal(
+      "invalidPath",
+      `Use a sub-attribute of "${attribute.name}": "${name}" is unknown.`,
+    );
+  }
+  return sub;
+}
+
+/** A sub-attribute of an entry. An entry that is not complex is its own `value` (RFC 7643 §2.4). */
+export function entryNode(attribute: PatchNode, name: string): PatchNode | undefined {
+  if (attribute.type === "complex") return findPatchNode(attribute.sub, name);
+  return name.toLowerCase() === "value" ? { ...attribute, name: "value", isMulti: false } : undefined;
+}

@@ -1,0 +1,218 @@
+// Reads the definitions of custom extensions (RFC 7643 §3.3), in the form of /Schemas (RFC 7643 §7).
+
+import type { JsonObject, JsonValue } from "../../schema/resource.ts";
+import { property } from "../../schema/attributes.ts";
+import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import {
+  type AttributeDefinition,
+  DEFINED_TYPES,
+  type DefinedType,
+  MAX_ATTRIBUTE_NAME,
+  type SchemaDefinition,
+} from "./attribute_definition.ts";
+import type { CustomExtension } from "./target_schemas.ts";
+
+export type ParseExtensionsOutcome =
+  | { readonly ok: true; readonly extensions: readonly CustomExtension[] }
+  | { readonly ok: false; readonly problem: string };
+
+const MAX_EXTENSIONS = 20;
+/** Attributes and sub-attributes of one extension. */
+const MAX_EXTENSION_ATTRIBUTES = 100;
+const MAX_URN = 200;
+const MAX_DESCRIPTION = 500;
+const MAX_LISTED_VALUES = 100;
+const MAX_LISTED_TEXT = 200;
+
+/** RFC 8141 §2, without the components after it, and without a colon at the end. */
+const URN =
+  /^urn:[a-z0-9][a-z0-9-]{0,30}[a-z0-9]:[a-z0-9._~!$&'()*+,;=@/-]+(?::[a-z0-9._~!$&'()*+,;=@/-]+)*$/i;
+/** RFC 7643 §2.1, without `$`, which only `$ref` has. */
+const ATTRIBUTE_NAME = /^[a-z][a-z0-9_-]*$/i;
+const RESERVED_URN = "urn:ietf:params:scim:";
+
+/** Characteristics that a custom attribute cannot have, with the reason. */
+const UNSUPPORTED = [
+  {
+    key: "mutability",
+    value: "writeOnly",
+    why: "the other interface of the target would show it",
+  },
+  { key: "returned", value: "never", why: "the other interface of the target would show it" },
+  { key: "uniqueness", value: "server", why: "only names are unique" },
+  { key: "uniqueness", value: "global", why: "only names are unique" },
+] as const;
+
+/** Names that would become passwords or dangerous keys. */
+const RESERVED_NAMES = new Set(["password", "schemas", "constructor", "prototype"]);
+
+class DefinitionProblem extends Error {}
+
+/**
+ * Reads the custom extensions of a target: a list of schemas as /Schemas shows them, each with `resourceType` (`User` or
+ * `Group`) and, if every resource must have it, `"extensionRequired": true`.
+ *
+ * @returns the extensions, or the first problem as a sentence.
+ */
+export function parseExtensions(value: JsonValue): ParseExtensionsOutcome {
+  try {
+    if (!isJsonArray(value)) throw new DefinitionProblem("The extensions must be a list.");
+    if (value.length > MAX_EXTENSIONS) {
+      throw new DefinitionProblem(`A target has at most ${MAX_EXTENSIONS} extensions.`);
+    }
+    const extensions = value.map(readExtension);
+    checkUrns(extensions.map(({ schema }) => schema.id.toLowerCase()));
+    return { ok: true, extensions };
+  } catch (fault) {
+    if (fault instanceof DefinitionProblem) return { ok: false, problem: fault.message };
+    throw fault;
+  }
+}
+
+/** A URN that continues another one would make the names of attributes ambiguous. */
+function checkUrns(urns: readonly string[]): void {
+  for (const [at, urn] of urns.entries()) {
+    const other = urns.find((one, place) => place !== at && (one === urn || one.startsWith(`${urn}:`)));
+    if (other !== undefined) {
+      throw new DefinitionProblem(`${other} begins with the URN of another extension. Choose another URN.`);
+    }
+  }
+}
+
+function readExtension(value: JsonValue): CustomExtension {
+  if (!isJsonObject(value)) throw new DefinitionProblem("Each extension must be an object.");
+  const id = textOf(value, "id", MAX_URN);
+  if (!URN.test(id)) {
+    throw new DefinitionProblem("The id of an extension must be a URN such as urn:example:2.0:User.");
+  }
+  if (id.toLowerCase().startsWith(RESERVED_URN)) {
+    throw new DefinitionProblem(`The id of an extension must not begin with ${RESERVED_URN}.`);
+  }
+  const resourceType = property(value, "resourceType") ?? "User";
+  if (resourceType !== "User" && resourceType !== "Group") {
+    throw new DefinitionProblem(`resourceType of ${id} must be User or Group.`);
+  }
+  const schema: SchemaDefinition = {
+    id,
+    name: textOf(value, "name", MAX_ATTRIBUTE_NAME),
+    description: textOf(value, "description", MAX_DESCRIPTION, ""),
+    attributes: readDefinitions(property(value, "attributes"), { at: id, isSub: false }),
+  };
+  const count = schema.attributes.reduce((sum, { subAttributes = [] }) => sum + 1 + subAttributes.length, 0);
+  if (count > MAX_EXTENSION_ATTRIBUTES) {
+    throw new DefinitionProblem(`${id} has over ${MAX_EXTENSION_ATTRIBUTES} attributes.`);
+  }
+  const kind = resourceType === "User" ? "user" : "group";
+  return { kind, schema, required: flagOf(value, "extensionRequired", id) };
+}
+
+function readDefinitions(
+  value: JsonValue | undefined,
+  { at, isSub }: { at: string; isSub: boolean },
+): AttributeDefinition[] {
+  if (!isJsonArray(value) || value.length === 0 || value.length > MAX_EXTENSION_ATTRIBUTES) {
+    throw new DefinitionProblem(
+      `${at} must have a list of 1 to ${MAX_EXTENSION_ATTRIBUTES} ${isSub ? "subAttributes" : "attributes"}.`,
+    );
+  }
+  const definitions = value.map((one) => readDefinition(one, { at, isSub }));
+  const names = new Set(definitions.map(({ name }) => name.toLowerCase()));
+  if (names.size < definitions.length) {
+    throw new DefinitionProblem(`${at} has two attributes of the same name. Case does not count.`);
+  }
+  return definitions;
+}
+
+function readDefinition(
+  value: JsonValue,
+  { at, isSub }: { at: string; isSub: boolean },
+): AttributeDefinition {
+  if (!isJsonObject(value)) throw new DefinitionProblem(`Each attribute of ${at} must be an object.`);
+  const name = textOf(value, "name", MAX_ATTRIBUTE_NAME);
+  const isRef = isSub && name === "$ref";
+  if ((!ATTRIBUTE_NAME.test(name) && !isRef) || RESERVED_NAMES.has(name.toLowerCase())) {
+    throw new DefinitionProblem(`An attribute of ${at} has a name that is not allowed.`);
+  }
+  const place = `${at}:${name}`;
+  const type = choiceOf(value, "type", { among: DEFINED_TYPES, at: place }) ?? "string";
+  if (type === "complex" && isSub) {
+    throw new DefinitionProblem(`${place} must not be complex: it is a sub-attribute (RFC 7643 §2.3.8).`);
+  }
+  for (const { key, value: unsupported, why } of UNSUPPORTED) {
+    if (property(value, key) === unsupported) {
+      throw new DefinitionProblem(`${place} cannot have ${key} ${unsupported}: ${why}.`);
+    }
+  }
+  return {
+    name,
+    type,
+    multiValued: flagOf(value, "multiValued", place),
+    description: textOf(value, "description", MAX_DESCRIPTION, ""),
+    required: flagOf(value, "required", place),
+    // RFC 7643 §2.3.6, §2.3.7.
+    caseExact: type === "binary" || type === "reference" || flagOf(value, "caseExact", place),
+    mutability: choiceOf(value, "mutability", {
+      among: ["readWrite", "readOnly", "immutable"] as const,
+      at: place,
+    }) ?? "readWrite",
+    returned: choiceOf(value, "returned", { among: ["default", "always", "request"] as const, at: place }) ??
+      "default",
+    uniqueness: "none",
+    ...listsOf(value, type, place),
+    ref: "settings",
+  };
+}
+
+function listsOf(value: JsonObject, type: DefinedType, at: string) {
+  const canonicalValues = listOf(value, "canonicalValues", at);
+  const referenceTypes = type === "reference" ? listOf(value, "referenceTypes", at) ?? ["uri"] : undefined;
+  return {
+    ...(canonicalValues === undefined ? {} : { canonicalValues }),
+    ...(referenceTypes === undefined ? {} : { referenceTypes }),
+    ...(type === "complex"
+      ? { subAttributes: readDefinitions(property(value, "subAttributes"), { at, isSub: true }) }
+      : {}),
+  };
+}
+
+function textOf(value: JsonObject, key: string, max: number, otherwise?: string): string {
+  const text = property(value, key) ?? otherwise;
+  if (typeof text !== "string" || (text === "" && otherwise === undefined)) {
+    throw new DefinitionProblem(`An extension or one of its attributes needs the text ${key}.`);
+  }
+  if (text.length > max || !text.isWellFormed()) {
+    throw new DefinitionProblem(`The text ${key} of an extension must have at most ${max} characters.`);
+  }
+  return text;
+}
+
+function flagOf(value: JsonObject, key: string, at: string): boolean {
+  const flag = property(value, key) ?? false;
+  if (typeof flag !== "boolean") throw new DefinitionProblem(`${key} of ${at} must be true or false.`);
+  return flag;
+}
+
+function choiceOf<T extends string>(
+  value: JsonObject,
+  key: string,
+  { among, at }: { among: readonly T[]; at: string },
+): T | undefined {
+  const text = property(value, key) ?? undefined;
+  if (text === undefined) return undefined;
+  const found = among.find((one) => one === text);
+  if (found === undefined) throw new DefinitionProblem(`${key} of ${at} must be one of ${among.join(", ")}.`);
+  return found;
+}
+
+function listOf(value: JsonObject, key: string, at: string): string[] | undefined {
+  const list = property(value, key) ?? undefined;
+  if (list === undefined) return undefined;
+  const isValid = isJsonArray(list) && list.length <= MAX_LISTED_VALUES;
+  const texts = isValid ? list.filter((one) => typeof one === "string") : [];
+  if (!isValid || texts.length < list.length || texts.some((text) => text.length > MAX_LISTED_TEXT)) {
+    throw new DefinitionProblem(
+      `${key} of ${at} must be a list of at most ${MAX_LISTED_VALUES} short texts.`,
+    );
+  }
+  return texts;
+}

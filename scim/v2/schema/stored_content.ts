@@ -1,0 +1,263 @@
+// Converts resources between the stored content and the JSON of RFC 7643.
+
+import { canonicalName, isDeceptiveName } from "../../../platform/canonical_name.ts";
+import type { Content, JsonObject, JsonValue } from "../../schema/resource.ts";
+import { ENTERPRISE_SCHEMA } from "../../schema/attribute_table.ts";
+import { findAttribute, property, SCIM_ATTRIBUTES } from "../../schema/attributes.ts";
+import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import { withPersonName } from "../../schema/merge.ts";
+import { distinctNames, parseName } from "../../schema/resource_name.ts";
+import type { ResourceTypeDefinition, SchemaDefinition } from "./attribute_definition.ts";
+import type { BodyProblem } from "./read_value.ts";
+import {
+  renderStoredValue,
+  type StoredAttribute,
+  storedAttributes,
+  storedIn,
+  storeObject,
+} from "./stored_value.ts";
+
+/** What the record has besides the content. Absent parts are not rendered, so that the caller need not read them. */
+export interface ResourceParts {
+  readonly id?: string;
+  readonly externalId?: string;
+  readonly meta?: JsonObject;
+  /** Groups of a user. */
+  readonly groups?: readonly JsonObject[];
+  /** Members of a group. */
+  readonly members?: readonly JsonObject[];
+  /** Whether the response has the attribute or the extension (`Projection.includes`). Others are not rendered. Default: all. */
+  readonly includes?: (name: string) => boolean;
+}
+
+/** Attributes that are not stored with the others. */
+const APART_FROM_ATTRIBUTES = {
+  user: new Set(["userName", "active", "password", "groups"]),
+  group: new Set(["displayName", "members"]),
+} as const;
+
+const MAX_PASSWORD = 1024;
+
+/**
+ * A stored resource as RFC 7643 spells it, in the order of the schemas. Stored attributes that no schema of the type defines are left out.
+ */
+export function renderContent(
+  content: Content,
+  type: ResourceTypeDefinition,
+  parts: ResourceParts = {},
+): JsonObject {
+  const { includes = () => true } = parts;
+  const { core, extensions } = renderAttributes(content.attributes, type, includes);
+  const { id, externalId, meta, groups = [], members = [] } = parts;
+  const given: Readonly<Record<string, JsonValue | undefined>> = {
+    id,
+    externalId,
+    ...(content.kind === "user"
+      ? { userName: content.name, active: content.active }
+      : { displayName: content.name }),
+    ...core,
+    groups: groups.length === 0 ? undefined : groups,
+    members: members.length === 0 ? undefined : members,
+    ...extensions,
+    meta,
+  };
+  const present = Object.entries(given).filter((pair): pair is [string, JsonValue] => pair[1] !== undefined);
+  return { schemas: [type.schema.id, ...Object.keys(extensions)], ...Object.fromEntries(present) };
+}
+
+/** Attributes as RFC 7643 spells them. */
+function renderAttributes(
+  attributes: JsonObject,
+  type: ResourceTypeDefinition,
+  includes: (name: string) => boolean,
+): { core: JsonObject; extensions: JsonObject } {
+  const moved = withEnterpriseManager(attributes);
+  const wanted = coreAttributes(type).filter(({ definition }) => includes(definition.name));
+  const core = renderAll(withoutEmptyName(moved), wanted);
+  const extensions = type.extensions.flatMap(({ schema }): [string, JsonValue][] => {
+    const stored = includes(schema.id)
+      ? property(moved, extensionKey(moved, schema) ?? schema.id)
+      : undefined;
+    const read = isJsonObject(stored) ? renderAll(stored, extensionAttributes(type, schema)) : {};
+    return Object.keys(read).length === 0 ? [] : [[schema.id, read]];
+  });
+  return { core, extensions: Object.fromEntries(extensions) };
+}
+
+function renderAll(object: JsonObject, attributes: readonly StoredAttribute[]): JsonObject {
+  const read = attributes.flatMap((attribute): [string, JsonValue][] => {
+    const value = renderStoredValue(storedIn(object, attribute), attribute, "all");
+    return value === undefined ? [] : [[attribute.definition.name, value]];
+  });
+  return Object.fromEntries(read);
+}
+
+export interface ToStoredContentOptions {
+  /** The stored content. Absent: the resource is new. */
+  readonly previous?: Content;
+  /** The names of the members of a group, for the ids in the JSON. */
+  readonly members?: readonly string[];
+}
+
+export type ToStoredContentOutcome =
+  | {
+    readonly ok: true;
+    readonly content: Content;
+    readonly externalId: string | undefined;
+    /** In clear. */
+    readonly password: string | undefined;
+  }
+  | ({ readonly ok: false } & BodyProblem);
+
+/**
+ * The content that a resource has after a write. What the client did not change keeps its stored form, and stored attributes that no
+ * schema of the type defines stay.
+ *
+ * @param resource from `readBody`, or a rendered resource after a PATCH.
+ */
+export function toStoredContent(
+  resource: JsonObject,
+  type: ResourceTypeDefinition,
+  { previous, members = [] }: ToStoredContentOptions = {},
+): ToStoredContentOutcome {
+  const named = readNewName(resource, type, previous);
+  if (!named.ok) return named;
+  const password = property(resource, "password");
+  if (password !== undefined && !isPassword(password)) {
+    return invalidValue(`password must have 1 to ${MAX_PASSWORD} characters.`);
+  }
+  const attributes = storeAttributes(resource, type, previous?.attributes ?? {});
+  const externalId = property(resource, "externalId");
+  const { name } = named;
+  return {
+    ok: true,
+    content: type.kind === "group" ? { kind: "group", name, attributes, members: distinctNames(members) } : {
+      kind: "user",
+      name,
+      active: property(resource, "active") !== false,
+      attributes: withPersonName(attributes),
+    },
+    externalId: typeof externalId === "string" ? externalId : undefined,
+    password: typeof password === "string" ? password : undefined,
+  };
+}
+
+function isPassword(value: JsonValue): boolean {
+  return typeof value === "string" && value !== "" && value.length <= MAX_PASSWORD;
+}
+
+/** An existing name that looks like another name may stay. */
+function readNewName(
+  resource: JsonObject,
+  type: ResourceTypeDefinition,
+  previous: Content | undefined,
+): { ok: true; name: string } | ({ ok: false } & BodyProblem) {
+  const attribute = type.kind === "user" ? "userName" : "displayName";
+  const text = property(resource, attribute);
+  if (typeof text !== "string") return invalidValue(`${attribute} is required.`);
+  const read = parseName(text);
+  if (!read.ok) return invalidValue(`${attribute} cannot be a name: ${read.problem}.`);
+  const isNew = previous === undefined || canonicalName(previous.name) !== canonicalName(read.name);
+  return isNew && isDeceptiveName(read.name)
+    ? invalidValue(`${attribute} must not begin or end with a blank, or contain format characters.`)
+    : read;
+}
+
+function invalidValue(detail: string): { ok: false } & BodyProblem {
+  return { ok: false, scimType: "invalidValue", detail };
+}
+
+function storeAttributes(
+  resource: JsonObject,
+  type: ResourceTypeDefinition,
+  previous: JsonObject,
+): JsonObject {
+  const before = withEnterpriseManager(previous);
+  const core = storeObject(resource, coreAttributes(type), {
+    previous: withoutEmptyName(before),
+    readOnly: "keep",
+  });
+  const stored = new Map<string, JsonValue>(Object.entries(core));
+  for (const { schema } of type.extensions) {
+    const key = extensionKey(before, schema) ?? schema.id;
+    const given = property(resource, schema.id);
+    const held = property(before, key);
+    const next = storeObject(isJsonObject(given) ? given : {}, extensionAttributes(type, schema), {
+      previous: isJsonObject(held) ? held : {},
+      readOnly: "keep",
+    });
+    if (Object.keys(next).length > 0) stored.set(key, next);
+    else if (isJsonObject(held)) stored.delete(key);
+  }
+  const next = Object.fromEntries(stored);
+  return property(previous, "manager") === undefined ? next : withCoreManagerOf(next);
+}
+
+/** Core attributes that are stored with the others. */
+function coreAttributes(type: ResourceTypeDefinition): readonly StoredAttribute[] {
+  let found = coreOf.get(type.schema);
+  if (found === undefined) {
+    const apart: ReadonlySet<string> = APART_FROM_ATTRIBUTES[type.kind];
+    const definitions = type.schema.attributes.filter(({ name }) => !apart.has(name));
+    found = storedAttributes(definitions, SCIM_ATTRIBUTES[type.kind]);
+    coreOf.set(type.schema, found);
+  }
+  return found;
+}
+const coreOf = new WeakMap<SchemaDefinition, readonly StoredAttribute[]>();
+
+function extensionAttributes(
+  { kind }: ResourceTypeDefinition,
+  { id, attributes }: SchemaDefinition,
+): readonly StoredAttribute[] {
+  return storedAttributes(attributes, findAttribute(SCIM_ATTRIBUTES[kind], id)?.sub);
+}
+
+/** The key of an extension in stored attributes, compared without case. */
+function extensionKey(attributes: JsonObject, { id }: SchemaDefinition): string | undefined {
+  if (Object.hasOwn(attributes, id)) return id;
+  const lower = id.toLowerCase();
+  return Object.keys(attributes).find((key) => key.startsWith("urn:") && key.toLowerCase() === lower);
+}
+
+/** The interface specification has `manager` as a core attribute. If both places have one, the core attribute counts. */
+function withEnterpriseManager(attributes: JsonObject): JsonObject {
+  const { manager, ...rest } = attributes;
+  if (manager === undefined) return attributes;
+  const extension = property(rest, ENTERPRISE_SCHEMA);
+  return { ...rest, [ENTERPRISE_SCHEMA]: { ...isJsonObject(extension) ? extension : {}, manager } };
+}
+
+/** Moves the manager back to the core attributes. */
+function withCoreManagerOf(attributes: JsonObject): JsonObject {
+  const { [ENTERPRISE_SCHEMA]: extension, ...rest } = attributes;
+  if (!isJsonObject(extension)) return attributes;
+  const { manager, ...others } = extension;
+  if (manager === undefined) return attributes;
+  return { ...rest, manager, ...Object.keys(others).length === 0 ? {} : { [ENTERPRISE_SCHEMA]: others } };
+}
+
+/** The stored name always has a family name and a given name. Empty ones mean that it has none. */
+function withoutEmptyName(attributes: JsonObject): JsonObject {
+  const { name, ...rest } = attributes;
+  if (!isJsonObject(name)) return attributes;
+  const parts = Object.entries(name).filter(([part, text]) => text !== "" || !EMPTY_NAME_PARTS.has(part));
+  return parts.length === 0 ? rest : { name: Object.fromEntries(parts), ...rest };
+}
+const EMPTY_NAME_PARTS = new Set(["familyName", "givenName"]);
+
+/** The ids in `members`, each once. */
+export function memberIdsOf(
+  resource: JsonObject,
+): { ok: true; ids: readonly string[] } | ({ ok: false } & BodyProblem) {
+  const members = property(resource, "members") ?? [];
+  const ids = new Set<string>();
+  for (const member of isJsonArray(members) ? members : []) {
+    const value = isJsonObject(member) ? property(member, "value") : undefined;
+    if (typeof value !== "string" || value === "") {
+      return invalidValue("Each member must have a value: its id.");
+    }
+    ids.add(value);
+  }
+  return { ok: true, ids: [...ids] };
+}

@@ -1,0 +1,182 @@
+// Converts single values between the stored form and the form of RFC 7643. The stored form has the names of the interface
+// specification, such as postralCode, and may have parts that no schema defines.
+
+import type { JsonObject, JsonValue } from "../../schema/resource.ts";
+import { type AttributeSet, findAttribute, type KnownAttribute, property } from "../../schema/attributes.ts";
+import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import { type AttributeDefinition, findDefinition, subDefinitions } from "./attribute_definition.ts";
+import { isOfType, isUnassigned } from "./read_value.ts";
+
+/** An attribute as both interfaces know it. `known: null`: only the schema has it, such as an attribute of a custom extension. */
+export interface StoredAttribute {
+  readonly definition: AttributeDefinition;
+  readonly known: KnownAttribute | null;
+}
+
+/** `writable`: without read-only parts, as a body has it. */
+type RenderParts = "all" | "writable";
+
+const NO_SET: AttributeSet = new Map();
+
+/** A list of definitions belongs to one set, so it is the key. */
+const resolved = new WeakMap<readonly AttributeDefinition[], readonly StoredAttribute[]>();
+
+/** The attributes of a list of definitions, with their stored names. */
+export function storedAttributes(
+  definitions: readonly AttributeDefinition[],
+  set: AttributeSet = NO_SET,
+): readonly StoredAttribute[] {
+  let found = resolved.get(definitions);
+  if (found === undefined) {
+    found = definitions.map((definition) => ({
+      definition,
+      known: findAttribute(set, definition.name) ?? null,
+    }));
+    resolved.set(definitions, found);
+  }
+  return found;
+}
+
+function subAttributes({ definition, known }: StoredAttribute): readonly StoredAttribute[] {
+  return storedAttributes(subDefinitions(definition), known?.sub);
+}
+
+/** The key of an attribute in a stored object. `null`: it has none. Attributes without a row are stored as sent, so case does not count. */
+export function storedKey(object: JsonObject, { definition, known }: StoredAttribute): string | null {
+  const name = known?.name ?? definition.name;
+  if (Object.hasOwn(object, name)) return name;
+  if (known !== null) return null;
+  const lower = name.toLowerCase();
+  return Object.keys(object).find((key) => key.toLowerCase() === lower) ?? null;
+}
+
+/** The value of an attribute in a stored object. */
+export function storedIn(object: JsonObject, attribute: StoredAttribute): JsonValue | undefined {
+  const key = storedKey(object, attribute);
+  return key === null ? undefined : property(object, key);
+}
+
+/** A stored value as RFC 7643 spells it. Parts that no schema defines, and values of another type, are left out. */
+export function renderStoredValue(
+  value: JsonValue | undefined,
+  attribute: StoredAttribute,
+  parts: RenderParts,
+): JsonValue | undefined {
+  const { definition } = attribute;
+  if (value === undefined || isUnassigned(value) || definition.returned === "never") return undefined;
+  if (parts === "writable" && definition.mutability === "readOnly") return undefined;
+  if (!definition.multiValued) return renderOne(value, attribute, parts);
+  const entries = (isJsonArray(value) ? value : [value]).flatMap((one) => {
+    const entry = renderOne(one, attribute, parts);
+    return entry === undefined ? [] : [entry];
+  });
+  return entries.length === 0 ? undefined : entries;
+}
+
+function renderOne(
+  value: JsonValue,
+  attribute: StoredAttribute,
+  parts: RenderParts,
+): JsonValue | undefined {
+  const { type } = attribute.definition;
+  if (type === "complex") return renderObject(value, attribute, parts);
+  // The other interface does not check base64.
+  const isValid = type === "binary" ? typeof value === "string" : isOfType(type, value);
+  return isValid ? value : undefined;
+}
+
+function renderObject(
+  value: JsonValue,
+  attribute: StoredAttribute,
+  parts: RenderParts,
+): JsonObject | undefined {
+  if (!isJsonObject(value)) {
+    const plain = findDefinition(subDefinitions(attribute.definition), "value");
+    return plain !== undefined && typeof value === "string" ? { value } : undefined;
+  }
+  const read = subAttributes(attribute).flatMap((sub): [string, JsonValue][] => {
+    const inner = renderStoredValue(storedIn(value, sub), sub, parts);
+    return inner === undefined ? [] : [[sub.definition.name, inner]];
+  });
+  return read.length === 0 ? undefined : Object.fromEntries(read);
+}
+
+/**
+ * The stored form of a value of RFC 7643. What the client did not change keeps its stored form, also the parts that it cannot see.
+ *
+ * @param value `undefined`: unassigned.
+ * @param previous the stored value.
+ */
+export function toStoredValue(
+  value: JsonValue | undefined,
+  attribute: StoredAttribute,
+  previous: JsonValue | undefined,
+): JsonValue | undefined {
+  if (previous !== undefined && sameKey(renderStoredValue(previous, attribute, "writable"), value)) {
+    return previous;
+  }
+  if (value === undefined) return undefined;
+  if (attribute.definition.type !== "complex") return value;
+  if (isJsonArray(value)) return storeEntries(value, attribute, previous);
+  if (!isJsonObject(value)) return undefined;
+  const before = isJsonObject(previous) ? previous : {};
+  return storeObject(value, subAttributes(attribute), { previous: before, readOnly: "drop" });
+}
+
+function storeEntries(
+  entries: readonly JsonValue[],
+  attribute: StoredAttribute,
+  previous: JsonValue | undefined,
+): JsonValue[] {
+  const before = new Map<string, JsonValue[]>();
+  for (const one of isJsonArray(previous) ? previous : previous === undefined ? [] : [previous]) {
+    const rendered = renderOne(one, attribute, "writable");
+    if (rendered === undefined) continue;
+    const key = valueKey(rendered);
+    before.set(key, [...before.get(key) ?? [], one]);
+  }
+  const subs = subAttributes(attribute);
+  return entries.flatMap((entry): JsonValue[] => {
+    const same = before.get(valueKey(entry))?.shift();
+    if (same !== undefined) return [same];
+    return isJsonObject(entry) ? [storeObject(entry, subs, { previous: {}, readOnly: "drop" })] : [];
+  });
+}
+
+/**
+ * The stored form of an object: attributes of the schema from `value`, others from `previous`, in the order of `previous`.
+ *
+ * @param options `drop`: read-only parts describe the rest of the value, which changed.
+ */
+export function storeObject(
+  value: JsonObject,
+  attributes: readonly StoredAttribute[],
+  { previous, readOnly }: { readonly previous: JsonObject; readonly readOnly: "keep" | "drop" },
+): JsonObject {
+  const stored = new Map<string, JsonValue>(Object.entries(previous));
+  for (const attribute of attributes) {
+    const { definition, known } = attribute;
+    const key = storedKey(previous, attribute) ?? known?.name ?? definition.name;
+    if (definition.mutability === "readOnly") {
+      if (readOnly === "drop") stored.delete(key);
+      continue;
+    }
+    const inner = toStoredValue(property(value, definition.name), attribute, stored.get(key));
+    if (inner === undefined) stored.delete(key);
+    else stored.set(key, inner);
+  }
+  return Object.fromEntries(stored);
+}
+
+/** A text that is equal for equal values, whatever the order of the keys. The depth is that of the schemas. */
+function valueKey(value: JsonValue): string {
+  if (isJsonArray(value)) return `[${value.map(valueKey).join(",")}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  const names = Object.keys(value).sort();
+  return `{${names.map((name) => `${JSON.stringify(name)}:${valueKey(value[name] ?? null)}`).join(",")}}`;
+}
+
+function sameKey(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return valueKey(a) === valueKey(b);
+}

@@ -1,0 +1,278 @@
+// Bodies of POST and PUT (RFC 7643 §2, RFC 7644 §3.3 and §3.5.1).
+
+import { assert, assertEquals } from "@std/assert";
+import fc from "../../../packages/fast_check.ts";
+import type { JsonObject, JsonValue, ResourceKind } from "../../../../scim/schema/resource.ts";
+import { bodyOf, taken } from "../../schema/bodies.ts";
+import { ENTERPRISE_USER, GROUP, MINIMAL_USER } from "../../schema/rfc7643_examples.ts";
+import {
+  accepted,
+  BADGE_URN,
+  ENTERPRISE_URN,
+  GROUP_URN,
+  outcomeOf,
+  problemOf,
+  USER_URN,
+} from "./read_bodies.ts";
+
+const ada = { userName: "ada" };
+
+Deno.test("readBody() accepts the examples of RFC 7643 §8, without the attributes of the server", () => {
+  for (const [kind, text] of [["user", MINIMAL_USER], ["user", ENTERPRISE_USER], ["group", GROUP]] as const) {
+    const body = bodyOf(text);
+    const { schemas: _, id: _id, meta: _meta, groups: _groups, ...rest } = body;
+    const expected = JSON.parse(
+      JSON.stringify(
+        rest,
+        (key, value) =>
+          key === "display" || key === "displayName" && value === "John Smith" ? undefined : value,
+      ),
+    );
+    assertEquals(accepted(kind, body, { unknown: "refuse" }), expected, kind);
+  }
+});
+
+/** Accepted bodies: what a body says, the body, and the resource. */
+const ACCEPTED: readonly [string, JsonObject, JsonObject][] = [
+  ["names without case (§2.1)", { USERNAME: "ada", NickName: "a" }, { userName: "ada", nickName: "a" }],
+  ["sub-attributes without case", { ...ada, name: { FAMILYNAME: "L" } }, {
+    ...ada,
+    name: { familyName: "L" },
+  }],
+  ["names with the URN of the core schema", { [`${USER_URN}:userName`]: "ada" }, ada],
+  ["names with the URN of an extension", { ...ada, [`${ENTERPRISE_URN.toUpperCase()}:department`]: "R" }, {
+    ...ada,
+    [ENTERPRISE_URN]: { department: "R" },
+  }],
+  ["an extension in another case", { ...ada, [ENTERPRISE_URN.toLowerCase()]: { Division: "D" } }, {
+    ...ada,
+    [ENTERPRISE_URN]: { division: "D" },
+  }],
+  [
+    "null as unassigned (§2.5)",
+    { ...ada, title: null, emails: null, name: null, [ENTERPRISE_URN]: null },
+    ada,
+  ],
+  ["empty lists and objects as unassigned", { ...ada, emails: [], name: {}, [ENTERPRISE_URN]: {} }, ada],
+  ["objects of nulls as unassigned", { ...ada, name: { givenName: null }, emails: [{ value: null }] }, ada],
+  ["no value of a readOnly attribute, whatever its type", { ...ada, id: 5, meta: "x", groups: 7 }, ada],
+  ["no value of an unknown attribute", { ...ada, shoeSize: 43, name: { nick: "x" } }, ada],
+  [
+    "no value of dangerous names",
+    bodyOf('{"userName":"ada","__proto__":{"title":"x"},"constructor":"y"}'),
+    ada,
+  ],
+  ["values of all types", {
+    ...ada,
+    [BADGE_URN]: {
+      number: 5,
+      weight: 1.5,
+      issued: "2026-01-31T12:00:00.5+01:00",
+      isLost: false,
+      photo: "AA==",
+      doors: ["a"],
+    },
+  }, {
+    ...ada,
+    [BADGE_URN]: {
+      number: 5,
+      weight: 1.5,
+      issued: "2026-01-31T12:00:00.5+01:00",
+      isLost: false,
+      photo: "AA==",
+      doors: ["a"],
+    },
+  }],
+  ["a readOnly attribute of an extension is ignored", { ...ada, [BADGE_URN]: { lastSeen: "x" } }, ada],
+  ["other values than the canonical ones (§7)", { ...ada, emails: [{ value: "a", type: "fax" }] }, {
+    ...ada,
+    emails: [{ value: "a", type: "fax" }],
+  }],
+  ["several tolerated shapes together", {
+    ...ada,
+    [ENTERPRISE_URN]: { manager: ["m"] },
+    roles: '{"value":"a"}',
+  }, {
+    ...ada,
+    roles: [{ value: "a" }],
+    [ENTERPRISE_URN]: { manager: { value: "m" } },
+  }],
+  ["a falsy value is a value", { ...ada, active: false, title: "", [BADGE_URN]: { number: 0 } }, {
+    ...ada,
+    title: "",
+    active: false,
+    [BADGE_URN]: { number: 0 },
+  }],
+];
+
+for (const [name, body, expected] of ACCEPTED) {
+  Deno.test(`readBody() reads ${name}`, () => assertEquals(accepted("user", body), expected));
+}
+
+/** Refused bodies: the body, the scimType, and a part of the sentence. */
+const REFUSED: readonly [ResourceKind, JsonObject, string, string][] = [
+  ["user", {}, "invalidValue", "userName is required"],
+  ["user", { userName: "" }, "invalidValue", "userName is required"],
+  ["user", { userName: null }, "invalidValue", "userName is required"],
+  ["group", {}, "invalidValue", "displayName is required"],
+  ["user", { userName: 5 }, "invalidValue", "userName must be a string"],
+  ["user", { userName: "\ud800" }, "invalidValue", "userName must be a string"],
+  ["user", { ...ada, active: "yes" }, "invalidValue", "active must be true or false"],
+  ["user", { ...ada, active: 1 }, "invalidValue", "active must be true or false"],
+  ["user", { ...ada, title: ["x"] }, "invalidValue", "title must be a string"],
+  ["user", { ...ada, name: [1, 2] }, "invalidValue", "name must be an object"],
+  ["user", { ...ada, emails: [["x"]] }, "invalidValue", "emails must be an object"],
+  ["user", { ...ada, emails: [{ value: {}, type: 5 }] }, "invalidValue", "emails.type must be a string"],
+  ["user", { ...ada, emails: new Array(10_001).fill({ value: "a" }) }, "invalidValue", "at most 10000"],
+  [
+    "user",
+    { ...ada, emails: [{ value: "a", primary: true }, { value: "b", primary: "True" }] },
+    "invalidValue",
+    "at most one primary",
+  ],
+  ["user", { ...ada, x509Certificates: [{ value: "§" }] }, "invalidValue", "must be base64"],
+  ["user", { ...ada, [ENTERPRISE_URN]: "x" }, "invalidValue", "must be an object"],
+  ["user", { ...ada, [BADGE_URN]: { number: 1.5 } }, "invalidValue", "number must be a whole number"],
+  ["user", { ...ada, [BADGE_URN]: { number: "5" } }, "invalidValue", "number must be a whole number"],
+  ["user", { ...ada, [BADGE_URN]: { weight: "1" } }, "invalidValue", "weight must be a number"],
+  [
+    "user",
+    { ...ada, [BADGE_URN]: { issued: "2026-13-31T12:00:00Z" } },
+    "invalidValue",
+    "issued must be a date and time",
+  ],
+  [
+    "user",
+    { ...ada, [BADGE_URN]: { issued: "yesterday" } },
+    "invalidValue",
+    "issued must be a date and time",
+  ],
+  [
+    "user",
+    { ...ada, [BADGE_URN]: { floors: [{ primary: true }] } },
+    "invalidValue",
+    "floors.value is required",
+  ],
+  ["user", { userName: "ada", USERNAME: "eve" }, "invalidSyntax", "userName twice"],
+  ["user", { userName: "ada", [`${USER_URN}:userName`]: "eve" }, "invalidSyntax", "userName twice"],
+  ["user", { ...ada, name: { givenName: "a", GIVENNAME: "b" } }, "invalidSyntax", "givenName twice"],
+  [
+    "user",
+    { ...ada, [ENTERPRISE_URN]: { division: "a" }, [`${ENTERPRISE_URN}:division`]: "b" },
+    "invalidSyntax",
+    "division twice",
+  ],
+  ["user", { ...ada, schemas: USER_URN }, "invalidSyntax", "schemas must be a list"],
+  ["user", { ...ada, schemas: [5] }, "invalidSyntax", "schemas must be a list"],
+  ["user", { ...ada, schemas: [GROUP_URN] }, "invalidValue", `schemas must contain ${USER_URN}`],
+  ["user", { ...ada, SCHEMAS: [USER_URN] }, "invalidSyntax", "schemas twice"],
+];
+
+for (const [kind, body, scimType, part] of REFUSED) {
+  Deno.test(`readBody() refuses ${JSON.stringify(body).slice(0, 80)}: ${part}`, () => {
+    const [type, detail] = problemOf(kind, body);
+    assertEquals([type, detail?.includes(part)], [scimType, true], detail);
+  });
+}
+
+Deno.test("readBody() refuses unknown attributes if the caller wants that", () => {
+  const bodies: JsonObject[] = [
+    { shoeSize: 1 },
+    { name: { nick: "x" } },
+    { [ENTERPRISE_URN]: { x: 1 } },
+    { "urn:x:y": {} },
+  ];
+  for (const body of bodies) {
+    const [type, detail] = problemOf("user", { ...ada, ...body }, { unknown: "refuse" });
+    assertEquals([type, detail?.includes("no schema defines")], ["invalidSyntax", true], detail);
+  }
+});
+
+Deno.test("readBody() lists the core schema and the extensions that have values", () => {
+  const outcome = outcomeOf("user", {
+    ...ada,
+    [ENTERPRISE_URN]: { division: "D" },
+    [BADGE_URN]: { doors: [] },
+  });
+  assertEquals(taken(outcome).resource["schemas"], [USER_URN, ENTERPRISE_URN]);
+});
+
+Deno.test("readBody() keeps an immutable value, and refuses another one (RFC 7644 §3.5.1)", () => {
+  const previous = { ...ada, [BADGE_URN]: { serial: "A1", chip: { vendor: "V", key: "k" } } };
+  const badge = (value: JsonObject) => ({ ...ada, [BADGE_URN]: value });
+  const kept = { [BADGE_URN]: { serial: "A1", chip: { vendor: "V" } } };
+  assertEquals(accepted("user", ada, { previous }), { ...ada, [BADGE_URN]: { serial: "A1" } });
+  assertEquals(accepted("user", badge({ serial: "A1", chip: { vendor: "v" } }), { previous }), {
+    ...ada,
+    ...kept,
+  });
+  assertEquals(problemOf("user", badge({ serial: "a1" }), { previous })[0], "mutability");
+  assertEquals(problemOf("user", badge({ chip: { vendor: "W" } }), { previous })[0], "mutability");
+  assertEquals(accepted("user", badge({ serial: "B2" }), { previous: ada }), badge({ serial: "B2" }));
+});
+
+/** Names of attributes, so that generated bodies reach every branch. */
+const names = fc.constantFrom(
+  ...[
+    "userName",
+    "USERNAME",
+    "name",
+    "emails",
+    "roles",
+    "active",
+    "manager",
+    "schemas",
+    "id",
+    "__proto__",
+    "value",
+  ],
+  ...[
+    "primary",
+    "givenName",
+    "serial",
+    "number",
+    "issued",
+    "photo",
+    "floors",
+    "chip",
+    ENTERPRISE_URN,
+    BADGE_URN,
+  ],
+  ...[`${USER_URN}:title`, `${BADGE_URN}:weight`, `${ENTERPRISE_URN}:manager`],
+);
+const { body: bodies } = fc.letrec<{ value: JsonValue; body: JsonObject }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4, depthIdentifier: "json" },
+    fc.constantFrom<JsonValue>(
+      null,
+      true,
+      "True",
+      "x",
+      "",
+      5,
+      1.5,
+      -0,
+      [],
+      {},
+      '{"value":"a"}',
+      "2026-01-31T12:00:00Z",
+    ),
+    fc.array(tie("value"), { maxLength: 3, depthIdentifier: "json" }),
+    tie("body"),
+  ),
+  body: fc.dictionary(names, tie("value"), { maxKeys: 5, depthIdentifier: "json", noNullPrototype: true }),
+}));
+
+Deno.test("law: readBody() never throws, and reads its own result as the same resource", () => {
+  let read = 0;
+  fc.assert(
+    fc.property(bodies, fc.boolean(), (body, isNamed) => {
+      const outcome = outcomeOf("user", isNamed ? { ...body, userName: "ada" } : body);
+      if (!outcome.ok) return;
+      read++;
+      assertEquals(outcomeOf("user", outcome.resource, { unknown: "refuse" }), outcome);
+    }),
+    { numRuns: 500 },
+  );
+  assert(read > 10, `${read} bodies were accepted`);
+});

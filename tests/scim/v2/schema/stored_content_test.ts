@@ -1,0 +1,241 @@
+// Conversion between the stored content and the JSON of RFC 7643, in both directions.
+
+import { assertEquals } from "@std/assert";
+import fc from "../../../packages/fast_check.ts";
+import type { Content, JsonObject, UserContent } from "../../../../scim/schema/resource.ts";
+import { memberIdsOf, renderContent, toStoredContent } from "../../../../scim/v2/schema/stored_content.ts";
+import { bodyOf, contentOf, refused, taken } from "../../schema/bodies.ts";
+import { ENTERPRISE_USER } from "../../schema/rfc7643_examples.ts";
+import { accepted, BADGE_URN, ENTERPRISE_URN, outcomeOf, typeOf, USER_URN } from "./read_bodies.ts";
+
+const USER = typeOf("user");
+const GROUP = typeOf("group");
+
+/** What a GET shows of a stored user. */
+const shown = (attributes: JsonObject) => {
+  const content: UserContent = { kind: "user", name: "ada", active: true, attributes };
+  const { schemas: _, userName: _name, active: _active, ...rest } = renderContent(content, USER);
+  return rest;
+};
+
+/** The stored attributes after a PUT of `resource`. */
+const storedAfter = (resource: JsonObject, attributes: JsonObject) => {
+  const previous: UserContent = { kind: "user", name: "ada", active: true, attributes };
+  return taken(toStoredContent({ userName: "ada", ...resource }, USER, { previous })).content.attributes;
+};
+
+const NO_NAME = { name: { familyName: "", givenName: "" } };
+
+Deno.test("toStoredContent() and renderContent() keep the example of RFC 7643 §8.2 and §8.3", () => {
+  const { resource } = taken(outcomeOf("user", bodyOf(ENTERPRISE_USER)));
+  const { content, externalId, password } = taken(toStoredContent(resource, USER));
+  assertEquals([externalId, password], ["701984", "t1meMa$heen"]);
+  const { password: _, ...expected } = resource;
+  assertEquals(renderContent(content, USER, { externalId: "701984" }), expected);
+});
+
+/** Stored attributes of the other interface, and what this one shows. */
+const STORED: readonly [string, JsonObject, JsonObject][] = [
+  ["an empty name", NO_NAME, {}],
+  ["a name with empty parts", { name: { familyName: "", givenName: "A" } }, { name: { givenName: "A" } }],
+  ["imgs", { imgs: [{ value: "a" }] }, { ims: [{ value: "a" }] }],
+  ["postralCode", { addresses: [{ postralCode: "1", x: 2 }] }, { addresses: [{ postalCode: "1" }] }],
+  ["a core manager", { manager: { value: "m", displayName: "M" } }, {
+    [ENTERPRISE_URN]: { manager: { value: "m", displayName: "M" } },
+  }],
+  ["an attribute without a schema", { shoeSize: 43, externalId: "x" }, {}],
+  ["an attribute of a custom extension in another case", {
+    [BADGE_URN.toUpperCase().replace("URN", "urn")]: { NUMBER: 5 },
+  }, {
+    [BADGE_URN]: { number: 5 },
+  }],
+  ["a value of another type", { [BADGE_URN]: { number: "5", doors: "a", issued: "x" } }, {
+    [BADGE_URN]: { doors: ["a"] },
+  }],
+  ["an extension without a schema", { "urn:x:y:z": { a: 1 } }, {}],
+];
+
+for (const [name, stored, expected] of STORED) {
+  Deno.test(`renderContent() shows ${name} as RFC 7643 spells it, and a PUT of that changes nothing`, () => {
+    assertEquals(shown(stored), expected);
+    assertEquals(storedAfter(accepted("user", { userName: "ada", ...expected }), stored), {
+      ...NO_NAME,
+      ...stored,
+    });
+  });
+}
+
+/** Stored attributes, the resource of a PUT, and the attributes that are stored then. */
+const CHANGED: readonly [string, JsonObject, JsonObject, JsonObject][] = [
+  ["a new list", {}, { ims: [{ value: "a" }] }, { imgs: [{ value: "a" }] }],
+  ["one changed address", { addresses: [{ postralCode: "1", x: 2 }, { postralCode: "3", y: 4 }] }, {
+    addresses: [{ postalCode: "9" }, { postalCode: "3" }],
+  }, { addresses: [{ postralCode: "9" }, { postralCode: "3", y: 4 }] }],
+  ["another core manager, without the name of the previous one", {
+    manager: { value: "m", displayName: "M" },
+  }, {
+    [ENTERPRISE_URN]: { manager: { value: "n" }, division: "D" },
+  }, { manager: { value: "n" }, [ENTERPRISE_URN]: { division: "D" } }],
+  ["no manager", { manager: { value: "m" } }, {}, {}],
+  ["a first manager", {}, { [ENTERPRISE_URN]: { manager: { value: "n" } } }, {
+    [ENTERPRISE_URN]: { manager: { value: "n" } },
+  }],
+  ["no title beside an attribute without a schema", { title: "T", shoeSize: 43 }, {}, { shoeSize: 43 }],
+  ["a value that was of another type", { [BADGE_URN]: { number: "5" } }, { [BADGE_URN]: { number: 6 } }, {
+    [BADGE_URN]: { number: 6 },
+  }],
+  [
+    "an extension without values beside a readOnly one",
+    { [BADGE_URN]: { number: 5, lastSeen: "2026-01-31T12:00:00Z" } },
+    {},
+    {
+      [BADGE_URN]: { lastSeen: "2026-01-31T12:00:00Z" },
+    },
+  ],
+];
+
+for (const [name, before, resource, expected] of CHANGED) {
+  Deno.test(`toStoredContent() stores ${name}`, () => {
+    assertEquals(storedAfter(resource, before), { ...NO_NAME, ...expected });
+  });
+}
+
+Deno.test("toStoredContent() reads activity, the members that the caller gives, and no members of a user", () => {
+  assertEquals(taken(toStoredContent({ userName: "ada", active: false }, USER)).content, {
+    kind: "user",
+    name: "ada",
+    active: false,
+    attributes: NO_NAME,
+  });
+  assertEquals(
+    taken(toStoredContent({ displayName: "G" }, GROUP, { members: ["Ada", "ada", "eve"] })).content,
+    {
+      kind: "group",
+      name: "G",
+      attributes: {},
+      members: ["Ada", "eve"],
+    },
+  );
+});
+
+Deno.test("toStoredContent() refuses names and passwords that cannot be stored", () => {
+  const previous: UserContent = { kind: "user", name: " ada", active: true, attributes: {} };
+  for (const userName of ["a/b", "", "a\u0000b", ".search", " ada", "a\u200bb", "x".repeat(257)]) {
+    assertEquals(refused(toStoredContent({ userName }, USER)).scimType, "invalidValue", userName);
+  }
+  for (const password of ["", "x".repeat(1025)]) {
+    assertEquals(refused(toStoredContent({ userName: "ada", password }, USER)).scimType, "invalidValue");
+  }
+  // A name that exists may stay.
+  assertEquals(taken(toStoredContent({ userName: " Ada" }, USER, { previous })).content.name, " Ada");
+  assertEquals(refused(toStoredContent({ userName: "ada " }, USER, { previous })).scimType, "invalidValue");
+});
+
+Deno.test("memberIdsOf() lists each id once, and refuses a member without one", () => {
+  assertEquals(memberIdsOf({ members: [{ value: "a" }, { value: "b", type: "User" }, { value: "a" }] }), {
+    ok: true,
+    ids: ["a", "b"],
+  });
+  assertEquals(memberIdsOf({}), { ok: true, ids: [] });
+  assertEquals(memberIdsOf({ members: [{ $ref: "x" }] }).ok, false);
+});
+
+Deno.test("renderContent() renders the parts that the caller gives, and no password", () => {
+  const content = contentOf("group", { displayName: "G", members: [{ value: "ada" }], password: "x" });
+  assertEquals(renderContent(content, GROUP), { schemas: [GROUP.schema.id], displayName: "G" });
+  const parts = { id: "1", externalId: "e", members: [{ value: "2" }], meta: { resourceType: "Group" } };
+  assertEquals(Object.keys(renderContent(content, GROUP, parts)), [
+    "schemas",
+    "id",
+    "externalId",
+    "displayName",
+    "members",
+    "meta",
+  ]);
+  const secret = { kind: "user", name: "a", active: true, attributes: { password: "x" } } as const;
+  assertEquals(renderContent(secret, USER), { schemas: [USER_URN], userName: "a", active: true });
+});
+
+const word = fc.string({ minLength: 1, maxLength: 6, unit: "grapheme" });
+const some = (keys: readonly string[]) =>
+  fc.record(Object.fromEntries(keys.map((key) => [key, word])), { requiredKeys: [] });
+const entries = (keys: readonly string[]) =>
+  fc.array(
+    fc.tuple(word, some(keys)).map(([value, rest]) => ({ value, ...rest })),
+    { minLength: 1, maxLength: 4 },
+  );
+
+/** As it is after a request. */
+const asJson = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
+
+/** Resources as a client sends them, with one value of each kind. */
+const resources = fc.record({
+  externalId: word,
+  name: some(["formatted", "familyName", "givenName", "middleName", "honorificPrefix", "honorificSuffix"]),
+  displayName: word,
+  title: word,
+  active: fc.boolean(),
+  emails: entries(["display", "type"]),
+  ims: entries(["type"]),
+  roles: entries(["display"]),
+  addresses: fc.array(some(["formatted", "postalCode", "locality", "type"]), { maxLength: 3 }),
+  [ENTERPRISE_URN]: fc.record({
+    division: word,
+    manager: fc.record({ value: word, $ref: word }, { requiredKeys: ["value"] }),
+  }, { requiredKeys: [] }),
+  [BADGE_URN]: fc.record({
+    number: fc.maxSafeInteger(),
+    weight: fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0),
+    isLost: fc.boolean(),
+    doors: fc.array(word, { maxLength: 3 }),
+    chip: some(["vendor", "key"]),
+  }, { requiredKeys: [] }),
+}, { requiredKeys: [] }).map(asJson);
+
+/** The JSON of a resource after a GET, without what the server adds. */
+const afterGet = (content: Content, externalId: string | undefined) =>
+  renderContent(content, USER, externalId === undefined ? {} : { externalId });
+
+Deno.test("law: a resource that was stored is read again as it was sent", () => {
+  fc.assert(fc.property(resources, (body) => {
+    const { resource } = taken(outcomeOf("user", { userName: "ada", active: true, ...body }));
+    const { content, externalId } = taken(toStoredContent(resource, USER));
+    assertEquals(afterGet(content, externalId), resource);
+  }));
+});
+
+/** Attributes as the other interface stores them, with parts that no schema defines. */
+const storedUsers = fc.record({
+  manager: fc.record({ value: word, displayName: word, x: word }, { requiredKeys: [] }),
+  imgs: entries(["x"]),
+  emails: entries(["type", "x"]),
+  addresses: fc.array(some(["postralCode", "x"]), { minLength: 1, maxLength: 3 }),
+  shoeSize: fc.oneof(word, fc.integer()),
+  [ENTERPRISE_URN]: fc.record({ division: word, x: word }, { requiredKeys: [] }),
+  [BADGE_URN]: fc.record({ number: fc.oneof(word, fc.integer()), x: fc.integer() }, { requiredKeys: [] }),
+}, { requiredKeys: [] }).map(asJson);
+
+Deno.test("law: a PUT of what a GET showed changes nothing that is stored", () => {
+  fc.assert(fc.property(storedUsers, (attributes) => {
+    const previous = contentOf("user", { userName: "ada", ...attributes });
+    const { resource } = taken(outcomeOf("user", renderContent(previous, USER)));
+    assertEquals(taken(toStoredContent(resource, USER, { previous })).content, previous);
+  }));
+});
+
+Deno.test("law: after a PUT, a GET shows what was sent, whatever was stored", () => {
+  fc.assert(fc.property(resources, storedUsers, (body, attributes) => {
+    const previous = contentOf("user", { userName: "ada", ...attributes });
+    const { resource } = taken(outcomeOf("user", { userName: "ada", active: true, ...body }));
+    const { content, externalId } = taken(toStoredContent(resource, USER, { previous }));
+    const { manager: _sent, ...sent } = enterpriseOf(resource);
+    const { manager: _read, ...read } = enterpriseOf(afterGet(content, externalId));
+    assertEquals({ ...afterGet(content, externalId), [ENTERPRISE_URN]: read, schemas: [] }, {
+      ...resource,
+      [ENTERPRISE_URN]: sent,
+      schemas: [],
+    });
+  }));
+});
+
+const enterpriseOf = (resource: JsonObject) => (resource[ENTERPRISE_URN] ?? {}) as JsonObject;
