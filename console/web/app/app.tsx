@@ -108,6 +108,9 @@ function FrameKeys({ models }: { models: Models }) {
   return Open === null ? null : <Open models={models} />;
 }
 
+/** As the input of the palette has. */
+const MAX_PALETTE_TEXT = 100;
+
 /** Runs the shortcuts and opens the palette with Ctrl+K. Returns a function that ends both. */
 export function listenForFrameKeys(
   document: Document,
@@ -123,7 +126,7 @@ export function listenForFrameKeys(
     if (event.key === "Escape") overlay.value = null;
     if (event.ctrlKey || event.metaKey || event.altKey || event.key.length !== 1) return;
     event.preventDefault();
-    typedAhead.value += event.key;
+    typedAhead.value = (typedAhead.peek() + event.key).slice(0, MAX_PALETTE_TEXT);
   }, { signal: end.signal });
   listenForShortcuts(document, {
     may: session.hasRole,
