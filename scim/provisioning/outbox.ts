@@ -58,12 +58,7 @@ export class Outbox {
   constructor(deps: OutboxDeps) {
     this.#deps = deps;
     this.#pending = new Map(deps.backends.map((backend) => {
-      // Dead letters first, because they need an operator.
-      const entries = async function* (this: Outbox) {
-        yield* this.dead(backend);
-        yield* this.live(backend);
-      };
-      return [backend, new PendingWriteList(() => entries.call(this))];
+      return [backend, new PendingWriteList(() => this.all(backend))];
     }));
     this.#follow();
   }
@@ -166,6 +161,12 @@ export class Outbox {
 
   dead(backend: string): AsyncIterable<StoredEntry> {
     return this.#list(backend, { isDead: true });
+  }
+
+  /** All entries of a backend. Dead letters first, because they need an operator. */
+  async *all(backend: string): AsyncGenerator<StoredEntry> {
+    yield* this.dead(backend);
+    yield* this.live(backend);
   }
 
   /** Reads the entries for {@link pendingWrites}. */

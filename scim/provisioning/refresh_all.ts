@@ -59,7 +59,7 @@ export async function refreshAll(
     if (backend === undefined) continue;
     for (const kind of ["user", "group"] as const) {
       if (kind === "group" && !backend.holds.groups) continue;
-      const meanwhile = watchChanges(deps, kind);
+      const meanwhile = await watchChanges(deps, { backend: backend.name, kind });
       const pass: Pass = { backend, kind, startedMs: deps.clock.nowMs(), counts, meanwhile };
       const met = await refreshKind(deps, pass, { onProgress }).finally(() => meanwhile.stop());
       faults.push(...met.map((fault) => ({ backend: name, ...fault })));

@@ -126,7 +126,7 @@ export async function refreshWrite(
 }
 
 export interface ChangeWatch {
-  /** Whether a resource was changed or deleted since the watch began, so that the list may show an older version. */
+  /** Whether a resource was changed, deleted or delivered since the watch began, so that the list may show an older version. */
   isNewer(name: string, stored: Stored | null): boolean;
   /** Whether another node may have written the resource since the watch began. Its clock may differ, so times do not tell it. */
   isChangedElsewhere(name: string): boolean;
@@ -136,13 +136,18 @@ export interface ChangeWatch {
 /** Beyond this number, every missing resource counts as deleted in the meantime. */
 const MAX_NAMES = 100_000;
 
-export function watchChanges(
-  { directory, clock }: { directory: TargetDirectory; clock: Clock },
-  kind: ResourceKind,
-): ChangeWatch {
+/**
+ * Starts before the backend is listed. A write that is pending at the start can be delivered after the backend read the resource for its list.
+ * The list is then older than the store, although nothing changes in the store any more.
+ */
+export async function watchChanges(
+  { directory, clock, outbox }: Pick<RefreshDeps, "directory" | "clock" | "outbox">,
+  { backend, kind }: { backend: string; kind: ResourceKind },
+): Promise<ChangeWatch> {
   const startedMs = clock.nowMs();
   const deleted = new Set<string>();
   const elsewhere = new Set<string>();
+  const pending = new Set<string>();
   /** Removing a user changes its groups without a notification. */
   let isUserChanged = false;
   const stop = directory.observe((change) => {
@@ -153,10 +158,20 @@ export function watchChanges(
   });
   const isChangedElsewhere = (name: string) =>
     elsewhere.size >= MAX_NAMES || elsewhere.has(canonicalName(name));
+  try {
+    for await (const { entry } of outbox.all(backend)) {
+      if (entry.kind === kind) pending.add(canonicalName(entry.name));
+      if (pending.size >= MAX_NAMES) break;
+    }
+  } catch (fault) {
+    stop();
+    throw fault;
+  }
+  const wasPending = (name: string) => pending.size >= MAX_NAMES || pending.has(canonicalName(name));
   return {
     isChangedElsewhere,
     isNewer(name, stored) {
-      if (isChangedElsewhere(name)) return true;
+      if (isChangedElsewhere(name) || wasPending(name)) return true;
       if (stored === null) return deleted.size >= MAX_NAMES || deleted.has(canonicalName(name));
       return stored.modifiedMs >= startedMs || (kind === "group" && isUserChanged);
     },

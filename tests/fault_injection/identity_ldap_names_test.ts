@@ -3,7 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { testNeeding } from "../support/skip_unless.ts";
 import { textsAt } from "../scim/rows/document_tables.ts";
-import { startIdentityWorld, userBody } from "./identity_world.ts";
+import { eventuallyPasses, startIdentityWorld, userBody } from "./identity_world.ts";
 
 const NEEDS = { peers: ["slapd"] } as const;
 const pathOf = (collection: string, name: string) => `${collection}/${encodeURIComponent(name)}`;
@@ -101,29 +101,40 @@ for (const [first, second] of ALIKE) {
   );
 }
 
-testNeeding(
-  NEEDS,
-  "a deactivated user is in no group of any backend, and stays out after a reactivation",
-  async () => {
-    await using world = await startIdentityWorld("sync");
-    const { scim, ldap } = world;
-    for (const name of ["stays", "rests"]) await scim.post("/Users", userBody(name, "x"));
-    await scim.post("/Groups", {
-      displayName: "team",
-      members: ["stays", "rests"].map((display) => ({ display })),
-    });
-    assertEquals((await scim.put("/Users/rests", { ...userBody("rests", "x"), active: false })).status, 200);
-    const shown = async () => textsAt((await scim.get("/Groups/team")).json, "members[].display");
-    assertEquals(await shown(), ["stays"]);
-    await scim.get("/Groups/team?refresh=true");
-    await scim.get("/Users?refresh=true");
-    assertEquals(await shown(), ["stays"]);
-    assertEquals((await scim.put("/Users/rests", userBody("rests", "x"))).json.active, true);
-    await scim.get("/Groups?refresh=true");
-    assertEquals([await shown(), (await scim.get("/Users/rests")).json.groups], [["stays"], undefined]);
-    assertEquals((await ldap.entry(world.groupDn("team")))?.member, [world.userDn("stays")]);
-  },
-);
+for (const delayMs of [0, 300]) {
+  testNeeding(
+    NEEDS,
+    `a deactivated user is in no group of any backend, and stays out after a reactivation: slapd gets the group ${delayMs} ms later`,
+    async () => {
+      await using world = await startIdentityWorld("sync");
+      const { scim, ldap, wire } = world;
+      for (const name of ["stays", "rests"]) await scim.post("/Users", userBody(name, "x"));
+      await scim.post("/Groups", {
+        displayName: "team",
+        members: ["stays", "rests"].map((display) => ({ display })),
+      });
+      wire.decide(async ({ dn }) => {
+        if (dn === world.groupDn("team")) await new Promise((resolve) => setTimeout(resolve, delayMs));
+        return "pass" as const;
+      });
+      const off = await scim.put("/Users/rests", { ...userBody("rests", "x"), active: false });
+      assertEquals(off.status, 200);
+      const shown = async () => textsAt((await scim.get("/Groups/team")).json, "members[].display");
+      assertEquals(await shown(), ["stays"]);
+      await scim.get("/Groups/team?refresh=true");
+      await scim.get("/Users?refresh=true");
+      assertEquals(await shown(), ["stays"]);
+      assertEquals((await scim.put("/Users/rests", userBody("rests", "x"))).json.active, true);
+      await scim.get("/Groups?refresh=true");
+      assertEquals([await shown(), (await scim.get("/Users/rests")).json.groups], [["stays"], undefined]);
+      await eventuallyPasses("slapd has the group without the user", async () => {
+        assertEquals((await ldap.entry(world.groupDn("team")))?.member, [world.userDn("stays")]);
+      });
+      await scim.get("/Groups?refresh=true");
+      assertEquals([await shown(), (await scim.get("/Users/rests")).json.groups], [["stays"], undefined]);
+    },
+  );
+}
 
 testNeeding(NEEDS, "another spelling of a name is the same entry: replaced, a member, deleted", async () => {
   await using world = await startIdentityWorld("sync");

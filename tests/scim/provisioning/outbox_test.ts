@@ -4,7 +4,6 @@ import { settle } from "../../support/settle.ts";
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import type { MemoryCall } from "../../fakes/memory_backend.ts";
 import { ACTOR, group, openStage, refusalOf, type Stage, user } from "./stage.ts";
-import { createSmallDirectory } from "./small_directory.ts";
 
 const SHAPE = { local: "store", cloud: "async" } as const;
 
@@ -195,24 +194,6 @@ Deno.test("a password waits encrypted, is delivered to the backend, and is then 
   await stage.becomes("the outbox is empty", isIdle(stage));
   assertEquals(cloud.passwords.get("anna"), "correct horse");
   assertEquals(cloud.users.get("anna")?.content, user("anna", { title: "Dr" }));
-});
-
-Deno.test("two nodes over one store: each write is delivered by one of them, and a dead node's lease ends", async () => {
-  await using stage = await openStage({
-    shape: SHAPE,
-    openDirectory: (deps) => Promise.resolve(createSmallDirectory(deps)),
-  });
-  const one = await stage.start();
-  const two = await stage.start();
-  for (let n = 0; n < 20; n++) {
-    await (n % 2 === 0 ? one : two).target.create(user(`u${n}`), { actor: ACTOR });
-  }
-  await stage.becomes("the outbox is empty", isIdle(stage));
-  assertEquals(writesOf(stage).length, 20);
-  one.kill();
-  await two.target.create(user("late"), { actor: ACTOR });
-  await stage.becomes("the other node delivers", () => stage.backend("cloud").users.has("late"));
-  assertEquals(writesOf(stage).length, 21);
 });
 
 Deno.test("a long outbox is listed up to a limit, and delivered completely", async () => {
