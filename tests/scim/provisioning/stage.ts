@@ -9,7 +9,7 @@ import { NO_CHANGE } from "../../../platform/write_batch.ts";
 import { createSystemRandom, type Random } from "../../../platform/runtime.ts";
 import { createDirectory } from "../../../scim/directory/directory.ts";
 import { ScimRefusal } from "../../../scim/http/refusals.ts";
-import type { Actor, Target, TargetDirectory, Targets } from "../../../scim/ports.ts";
+import type { Actor, Target, Targets } from "../../../scim/ports.ts";
 import type { Backend } from "../../../scim/backend_port.ts";
 import type { GroupContent, JsonObject, UserContent } from "../../../scim/schema/resource.ts";
 import { createTargets } from "../../../scim/provisioning/target_set.ts";
@@ -28,10 +28,6 @@ export interface StageOptions {
   readonly shape: Shape;
   readonly maxDropPercent?: number;
   readonly random?: Random;
-  /** Replaces the real one. */
-  readonly openDirectory?: (
-    deps: { store: Store; clock: ManualClock; target: string },
-  ) => Promise<TargetDirectory>;
   /** The features of the backends. */
   readonly covers?: ReadonlySet<string> | null;
   /** Read-only attributes of the backends, by their names. */
@@ -138,7 +134,7 @@ function backendOf(backends: ReadonlyMap<string, MemoryBackend>, name: string): 
 
 /** Starts processes over one store. */
 function createStarter(
-  { shape, maxDropPercent = 10, random = createSystemRandom(), openDirectory }: StageOptions,
+  { shape, maxDropPercent = 10, random = createSystemRandom() }: StageOptions,
   { clock, kv, backend }: { clock: ManualClock; kv: Deno.Kv; backend: (name: string) => MemoryBackend },
 ): (dieAt: number) => Promise<Process> {
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
@@ -163,8 +159,7 @@ function createStarter(
       hashPassword: ({ length }) =>
         Promise.resolve({ algorithm: "scrypt", costLog2: 1, salt: "salt", hash: `hash of ${length}` }),
       openDirectory: (target) =>
-        openDirectory?.({ store, clock, target }) ??
-          createDirectory({ store, clock, random, log, target, prepareOffboarding: () => NO_CHANGE }),
+        createDirectory({ store, clock, random, log, target, prepareOffboarding: () => NO_CHANGE }),
       openBackend: (_target, { name }) => ofProcess(backend(name), mortal),
       orderedId: createOrderedIds(clock, random),
     });
