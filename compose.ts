@@ -12,6 +12,7 @@ import {
 import type { LiveSettings } from "./platform/config/live_settings.ts";
 import { AdminStore } from "./console/api/auth/admin_store.ts";
 import type { Dist } from "./console/assets.ts";
+import { createAccountRenames } from "./console/api/account/account_renames.ts";
 import { createHttpApp } from "./console/app.ts";
 import { readinessOf } from "./console/api/health/readiness.ts";
 import { createNodeDescription } from "./console/api/nodes/node_description.ts";
@@ -30,10 +31,12 @@ import { createRadius, type Radius } from "./radius/radius.ts";
 import { type LastSignIns, startLastSignIns } from "./radius/factors/last_sign_ins.ts";
 import { matchTotp, totpAt } from "./radius/factors/totp.ts";
 import type { Clock, Random } from "./platform/runtime.ts";
+import { type PrepareRename, prepareRenames } from "./platform/write_batch.ts";
 import { createTransfer } from "./scim/transfer/import_export.ts";
 import { findUserRecordIn } from "./scim/directory/directory.ts";
-import { openApiText } from "./scim/http/openapi.ts";
+import { rememberOpenApi } from "./scim/v2/openapi/openapi_document.ts";
 import { type DirectoryFollower, followDirectories } from "./scim/follow_directories.ts";
+import type { FindUserRecord } from "./platform/user_record.ts";
 import { createScim, type Scim } from "./scim/scim.ts";
 import { ldapAttributeNames } from "./scim/backends/ldap/ldap_schemas.ts";
 import { parseResource } from "./scim/schema/parse_resource.ts";
@@ -94,6 +97,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
     prepareOffboarding: (name) => radius.prepareOffboarding(name),
     preparePasswordChange: (name) => radius.policies.remembered.prepareForget(name),
     prepareGroupCleanup: (name) => radius.replies.prepareForget(name),
+    prepareRename: (rename) => prepareRename(rename),
   });
   const findUserRecord = findUserRecordIn(identity.logins, store);
   const services = await createServices({
@@ -123,10 +127,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
   settings.onChange(() => services.applySettings());
   // Settings that other nodes changed meanwhile.
   services.applySettings();
-  syncPhonePairings({ ...services.embeddedService, radius, findUserRecord, log });
-  identity.observeLogins(({ kind, name }) => {
-    if (kind === "user") radius.forgetPassword(canonicalName(name));
-  });
+  followUsers(deps, { services, radius, identity, findUserRecord });
   const { prepareDirectory } = radius;
   const directories = followDirectories({ settings, store, clock, log, identity, prepareDirectory });
   const admins = new AdminStore({
@@ -136,6 +137,7 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
     onSetUp: () => removeSetUpLink(config),
   });
   const { geoIp, lastSignIns } = startReportSources(deps, { identity, radius });
+  const prepareRename = composeRenames(deps, [lastSignIns, services.embeddedService, radius]);
   const parts = { cluster, radius, identity, services, admins };
   const app = createApp(deps, { ...parts, identityClient, directories, geoIp, lastSignIns });
   return {
@@ -153,6 +155,27 @@ export async function compose(deps: CompositionDeps): Promise<Composition> {
       await cluster.close();
     },
   };
+}
+
+/** Phones follow the users of the directory, and a checked password does not count after a change of the user. */
+function followUsers(
+  { log }: CompositionDeps,
+  { services, radius, identity, findUserRecord }: Pick<Composition, "services" | "radius" | "identity"> & {
+    readonly findUserRecord: FindUserRecord;
+  },
+): void {
+  syncPhonePairings({ ...services.embeddedService, radius, findUserRecord, log });
+  identity.observeLogins(({ kind, name }) => {
+    if (kind === "user") radius.forgetPassword(canonicalName(name));
+  });
+}
+
+/** What parts store by the name of a user or group. From the last part on, no login of the user is recorded before the commit. */
+function composeRenames(
+  { dataDir: { store }, clock }: CompositionDeps,
+  parts: readonly { readonly prepareRename: PrepareRename }[],
+): PrepareRename {
+  return prepareRenames([{ prepareRename: createAccountRenames({ store, clock }) }, ...parts]);
 }
 
 /** Where addresses are, and when users signed in last. */
@@ -242,6 +265,7 @@ function createApp(
       signingClients: radius.signingClients,
       targets: identity.targets,
       credentials: identity.credentials,
+      connections: identity.connections.administration,
       config,
       listening: { radius: deps.radiusListeners, http: socketAddressText(config.http.listen) },
       secondFactor: services.secondFactor,
@@ -258,19 +282,9 @@ function createApp(
     },
     ready: () => readinessOf(deps, { store, clock, cluster }),
     dist,
-    scim: identity.app,
+    scim: identity.apps,
     openApi: rememberOpenApi(config.http),
   });
-}
-
-/** The text is made once for each public URL, because anyone can ask for it. */
-function rememberOpenApi(http: { readonly publicUrl: string }): () => string {
-  let known = { publicUrl: "", text: "" };
-  return () => {
-    const { publicUrl } = http;
-    if (known.publicUrl !== publicUrl) known = { publicUrl, text: openApiText(publicUrl) };
-    return known.text;
-  };
 }
 
 /** The directory in the form that the RADIUS gateway needs. */

@@ -1,6 +1,6 @@
 // The server: settings → store → listeners → services → shutdown. `compose.ts` builds the services.
 
-import { printFaults, replyAttributeProblem } from "./cli/check_config.ts";
+import { printFaults, VALUE_CHECKS } from "./cli/check_config.ts";
 import { compose, type Composition, followRanges, VERSION } from "./compose.ts";
 import { LiveSettings } from "./platform/config/live_settings.ts";
 import { socketAddressText } from "./platform/addresses.ts";
@@ -43,7 +43,7 @@ const loaded = loadConfig({
   readTextFile: Deno.readTextFileSync,
   fileMode: (path) => Deno.statSync(path).mode,
   cwd: Deno.cwd(),
-  checkReplyAttribute: replyAttributeProblem,
+  ...VALUE_CHECKS,
 });
 if (!loaded.ok) fail(printFaults(loaded.faults));
 const { config: startConfig, settingsFile } = loaded;

@@ -10,6 +10,7 @@ import type {
 } from "../platform/config/config.ts";
 import { loadConfig } from "../platform/config/load.ts";
 import { socketAddressText } from "../platform/addresses.ts";
+import { extensionsProblem } from "../scim/v2/schema/extension_setting.ts";
 import { encodeReplyAttribute } from "../radius/protocol/attributes.ts";
 import { escapeControlCharacters } from "../platform/control_characters.ts";
 import type { StoredCheck } from "./check_stored_settings.ts";
@@ -48,6 +49,12 @@ export function replyAttributeProblem(name: string, value: string | number): str
   const encoded = encodeReplyAttribute(name, value);
   return encoded.ok ? null : encoded.problem;
 }
+
+/** The checks of values that only other areas understand. */
+export const VALUE_CHECKS = {
+  checkReplyAttribute: replyAttributeProblem,
+  checkExtensions: extensionsProblem,
+} as const satisfies Partial<ConfigSources>;
 
 function clientsText({ radius }: Config): string {
   if (radius.clients.length === 0) {
@@ -186,7 +193,7 @@ if (import.meta.main) {
     readTextFile: Deno.readTextFileSync,
     fileMode: (path) => Deno.statSync(path).mode,
     cwd: Deno.cwd(),
-    checkReplyAttribute: replyAttributeProblem,
+    ...VALUE_CHECKS,
   });
   const encoder = new TextEncoder();
   Deno.stdout.writeSync(encoder.encode(out));

@@ -83,7 +83,7 @@ export function pairingTable(pairings: readonly ListedPairing[]): string {
     pairing.kind,
     pairing.name ?? "",
     DETAILS[pairing.kind](pairing),
-    timeText(pairing.createdMs),
+    utcTimeText(pairing.createdMs),
   ]);
   return table([["ID", "user", "kind", "name", "details", "created"], ...rows]);
 }
@@ -101,7 +101,7 @@ export function lockTable(
         ? "an administrator unlocks the user"
         : lockedUntilMs === 0
         ? "never locked"
-        : timeText(lockedUntilMs),
+        : utcTimeText(lockedUntilMs),
     ],
     ["push requests allowed", pushesBlockedUntilMs === null ? "yes" : "not now"],
     ["texts and calls allowed", sendsBlockedUntilMs === null ? "yes" : "not now"],
@@ -111,7 +111,7 @@ export function lockTable(
 export function invitationText({ link, deadlineMs }: { link: string; deadlineMs: number }): string {
   // The code suits dark terminals. A light terminal inverts it, which phones read as well.
   const code = renderUnicodeCompact(link, { border: 2 });
-  return `${printable(link)}\n\n${code}\n\nThe link expires at ${timeText(deadlineMs)}.\n`;
+  return `${printable(link)}\n\n${code}\n\nThe link expires at ${utcTimeText(deadlineMs)}.\n`;
 }
 
 export function credentialTable(credentials: readonly ListedCredential[]): string {
@@ -119,7 +119,7 @@ export function credentialTable(credentials: readonly ListedCredential[]): strin
     name,
     access,
     targets.join(", "),
-    createdMs === null ? `the ${from}` : timeText(createdMs),
+    createdMs === null ? `the ${from}` : utcTimeText(createdMs),
   ]);
   return table([["name", "access", "targets", "created"], ...rows]);
 }
@@ -137,9 +137,9 @@ export function pendingWritesTable(writes: OneTarget["owed"]): string {
     backend,
     `${operation} ${kind}`,
     name,
-    timeText(sinceMs),
+    utcTimeText(sinceMs),
     String(attempts),
-    nextMs === null ? "failed" : timeText(nextMs),
+    nextMs === null ? "failed" : utcTimeText(nextMs),
     why ?? "",
   ]);
   return table([["backend", "write", "name", "since", "attempts", "next attempt", "error"], ...rows]);
@@ -154,6 +154,7 @@ export function table(rows: readonly (readonly string[])[]): string {
     .join("");
 }
 
-function timeText(atMs: number): string {
+/** A moment (milliseconds since the epoch), to the minute. */
+export function utcTimeText(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }

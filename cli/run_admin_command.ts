@@ -11,7 +11,7 @@ import {
   apiValue,
   openAdminConnection,
 } from "./admin_connection.ts";
-import { printFaults, replyAttributeProblem } from "./check_config.ts";
+import { printFaults, VALUE_CHECKS } from "./check_config.ts";
 import { type CommandOutcome, firstOf, printable, quoted } from "./format_result.ts";
 import { BackupFault } from "../platform/backup/octets.ts";
 import { StoreFault } from "../platform/open_kv.ts";
@@ -105,7 +105,7 @@ export async function runWithSettings(
     env: Deno.env.get,
     readTextFile: Deno.readTextFileSync,
     cwd: Deno.cwd(),
-    checkReplyAttribute: replyAttributeProblem,
+    ...VALUE_CHECKS,
   });
   if (!loaded.ok) return refusal(`${printFaults(loaded.faults)}${ENVIRONMENT}`);
   try {

@@ -82,8 +82,8 @@ export interface HttpAppDeps {
   readonly installation: Installation;
   readonly ready: () => Readiness;
   readonly dist: Dist;
-  /** The SCIM routes. Absent: the console runs without them. */
-  readonly scim?: ScimApp;
+  /** The SCIM interfaces. Absent: the console runs without them. */
+  readonly scim?: readonly ScimApp[];
   /** The OpenAPI description of SCIM, as JSON; served at /openapi.json without authentication. */
   readonly openApi?: () => string;
   readonly residentOctets?: () => number;
@@ -211,7 +211,7 @@ function createSite(
   deps: HttpAppDeps,
   { consoleApi, streams, checks }: { consoleApi: ConsoleRoutes; streams: Streams; checks: Checks },
 ): Hono<HttpEnv> {
-  const { clock, dist, phone, scim, openApi } = deps;
+  const { clock, dist, phone, scim = [], openApi } = deps;
   const app = new Hono<HttpEnv>();
   app.onError((fault) => errorResponse(fault, deps));
   app.notFound((c) => {
@@ -222,10 +222,10 @@ function createSite(
       : refusalResponse(new Refusal("not_found"));
   });
   app.use(securityHeaders);
-  if (scim !== undefined) {
+  for (const { prefix, routes, onError } of scim) {
     // The checks are below its error handler, so that their refusals have its format.
-    const checked = new Hono<ScimEnv>().onError(scim.onError).use(checks.limit, checks.gate);
-    app.route(scim.prefix, checked.route("/", scim.routes));
+    const checked = new Hono<ScimEnv>().onError(onError).use(checks.limit, checks.gate);
+    app.route(prefix, checked.route("/", routes));
   }
   app.use(checks.gate);
   // Monitoring has no limit: its requests have no body and are fast.

@@ -157,7 +157,8 @@ and is stored with the data. These keys are read only from the settings file, at
 
 - The settings file wins over the console, key by key. A target of the file is locked as a whole. The file must be valid without
   the console's values.
-- \`env:\` and \`file:\` work only in the settings file. \`ca_cert\` of a connector of the console is the text of a PEM file.
+- \`env:\` and \`file:\` work only in the settings file. In the console, \`ca_cert\` of a connector is the text of a PEM file, and
+  \`extensions\` of a directory is the JSON itself.
 - A stored value that is not valid any more is not used: the default applies. The log, the console and
   \`deno task settings list\` name the key and the reason. If the setting protects
   sign-ins or is a directory, the gateway does not start without it: the default could be weaker. \`deno task check-config\` shows this before a restart.
@@ -209,6 +210,10 @@ A target is a directory of users and groups.
 - If backends differ, the one that comes first in the file takes precedence.
 - \`mapping.user\` and \`mapping.group\` contain differences from the table of the interface: a SCIM attribute (\`title\`,
   \`name.familyName\`, \`emails[].value\`, or an attribute with the URN of its schema) and its front-end attribute.
+- \`extensions\` adds schemas to \`/scim/v2\`: a JSON list in the form of \`/Schemas\` (RFC 7643 §7), each with \`resourceType\`
+  (\`User\` or \`Group\`) and, if every resource must have it, \`"extensionRequired": true\`. A target has at most 20 of them, each with at
+  most 100 attributes. A file is read at the start. The values of a removed extension are hidden, and return with it. Example:
+  \`[{ "id": "urn:example:badge:2.0:User", "name": "Badge", "attributes": [{ "name": "number", "type": "integer" }] }]\`
 - \`read_only\` of an LDAP or SCIM backend lists SCIM attributes of users that Countersign reads there and never writes. A
   different value in such an attribute is not a sync error.
 - \`attributes\` of an LDAP backend maps front-end attributes to LDAP attributes, where they differ from the table of its schema.

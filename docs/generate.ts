@@ -3,6 +3,7 @@
 import { clientGuidesPage } from "./client_guides_page.ts";
 import { configurationPage } from "./configuration_page.ts";
 import { conversationPage } from "./conversation_page.ts";
+import { identityProvidersPage } from "./identity_providers_page.ts";
 import { scimPage } from "./scim_page.ts";
 import en from "../console/web/i18n/en.json" with { type: "json" };
 import { AUDIT_ACTIONS, type AuditObjectKind } from "../platform/audit_actions.ts";
@@ -110,6 +111,7 @@ export const PAGES: Readonly<Record<string, () => string>> = {
   "configuration.md": configurationPage,
   "conversation.md": conversationPage,
   "drops.md": dropsPage,
+  "identity-providers.md": identityProvidersPage,
   "scim.md": scimPage,
 };
 

@@ -10,7 +10,13 @@ const PUBLIC_URL = "http://127.0.0.1:8080";
 const TARGET = "default";
 const AT_MS = Date.UTC(2026, 0, 2, 9, 30);
 
-const COMMON = { backends: {}, createdMs: AT_MS, modifiedMs: AT_MS, version: "4f1d" };
+const COMMON = {
+  id: "019b7d9f-2c40-8000-8000-000000000000",
+  backends: {},
+  createdMs: AT_MS,
+  modifiedMs: AT_MS,
+  version: "4f1d",
+};
 const STORED: Readonly<Record<ResourceKind, Stored>> = {
   user: {
     ...COMMON,

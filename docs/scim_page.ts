@@ -1,7 +1,7 @@
 // Writes docs/scim.md from the tables of the SCIM interface: every operation with an example, its parameters, refusals and the mapping.
 
 import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../scim/schema/mapping.ts";
-import { type RefusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "../scim/http/refusals.ts";
+import { refusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "../scim/http/refusals.ts";
 import { QUERY_PARAMETERS, type RouteRow, SCIM_ROUTES } from "../scim/http/routes.ts";
 import { COMMON_HEADERS, RECEIPT_HEADER, receiptText } from "../scim/http/responses.ts";
 import { HANDLER_FACTS } from "../scim/http/openapi.ts";
@@ -15,8 +15,8 @@ const INTRODUCTION = `<!-- deno-fmt-ignore-file -->
 
 Generated from the tables of the interface by \`deno task docs\`; do not edit.
 
-**Do not use this interface with identity providers such as Okta or Entra ID.** They send \`filter=\`, which this interface ignores. The response would contain
-all users, and the provider would change the wrong one.
+**Do not use this interface with identity providers such as Okta or Entra ID**: [\`/scim/v2\`](identity-providers.md) is for them. They send \`filter=\`, which
+this interface ignores. The response would contain all users, and the provider would change the wrong one.
 
 Programs read, create, replace and delete the users and groups of a target with HTTP and JSON, in the style of SCIM 2.0 (RFC 7643, RFC 7644). A
 target is a directory in the settings (\`[targets.<name>]\`); without settings there is one target, \`default\`. A running server provides an OpenAPI
@@ -203,7 +203,7 @@ function outcomesTable(): string {
 function refusalsTable(): string {
   const codes = Object.keys(SCIM_REFUSALS) as ScimRefusalCode[];
   const rows = codes.map((code) => {
-    const { status, scimType, detail, ref }: RefusalRow = SCIM_REFUSALS[code];
+    const { status, scimType, detail, ref } = refusalRow(code);
     return [code, String(status), scimType === undefined ? "" : `\`${scimType}\``, detail, ref];
   });
   return `## Errors

@@ -9,6 +9,7 @@ export type AuditObjectKind =
   | "approval"
   | "audit"
   | "client"
+  | "connection"
   | "credential"
   | "first-step"
   | "group"
@@ -55,6 +56,14 @@ export const AUDIT_ACTIONS = {
   "client.forget": { about: "client", formerly: ["client.forgotten"] },
   "client.remove": { about: "client" },
   "client.rotate": { about: "client" },
+  "connection.change": { about: "connection" },
+  "connection.create": { about: "connection" },
+  "connection.deletions_stopped": { about: "connection" },
+  "connection.match_accept": { about: "connection" },
+  "connection.match_refuse": { about: "connection" },
+  "connection.remove": { about: "connection" },
+  "connection.secret_add": { about: "connection" },
+  "connection.secret_revoke": { about: "connection" },
   "factor.confirm": { about: "user" },
   "filter.remove": { about: "administrator" },
   "filter.save": { about: "administrator" },
@@ -65,6 +74,7 @@ export const AUDIT_ACTIONS = {
   "group.export": { about: "group" },
   "group.members_changed": { about: "group" },
   "group.refreshed": { about: "group" },
+  "group.renamed": { about: "group" },
   "group.replaced": { about: "group" },
   "group.replies": { about: "group" },
   "invitation.make": { about: "user", formerly: ["invitation.made"] },
@@ -119,6 +129,7 @@ export const AUDIT_ACTIONS = {
   "user.refresh": { about: "user" },
   "user.refreshed": { about: "user" },
   "user.replaced": { about: "user" },
+  "user.renamed": { about: "user" },
   "user.restored": { about: "user" },
   "user.retry": { about: "user" },
   "user.reset_limits": { about: "user" },
@@ -151,6 +162,7 @@ export const AUDIT_DETAILS = {
   factor: "code",
   failures: "count",
   faults: "text",
+  from: "text",
   groups: "text",
   hard: "yes",
   how: "code",
@@ -164,6 +176,7 @@ export const AUDIT_DETAILS = {
   revision: "identifier",
   row: "row",
   sources: "text",
+  to: "text",
   tookMs: "count",
   unchanged: "count",
   unconfirmed: "text",

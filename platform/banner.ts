@@ -51,6 +51,9 @@ export function bannerText(
       }`],
     `  Console  ${config.http.publicUrl}   (listening on ${scheme} ${socketAddressText(http)})`,
     `  Users    ${config.http.publicUrl}/idm/scim/${targetNames(config)}   (SCIM; docs/scim.md)`,
+    `           ${config.http.publicUrl}/scim/v2/${
+      targetNames(config)
+    }   (Okta, Entra ID; docs/identity-providers.md)`,
     `  Phones   ${
       config.secondFactor.url === ""
         ? `${config.http.publicUrl}/device   (embedded second-factor service)`

@@ -107,7 +107,7 @@ export function createStore(
       return entry as StoreEntry<T>;
     },
     async *list<T>(prefix: Deno.KvKey, options: { limit?: number; reverse?: boolean } = {}) {
-      yield* kv.list<T>({ prefix }, { ...options, batchSize: 500 });
+      yield* kv.list<T>({ prefix }, { ...options, batchSize: Math.min(options.limit ?? 500, 500) });
     },
     async load(prefix, apply) {
       for await (const entry of kv.list({ prefix }, { batchSize: 500 })) followers.tryApply(entry, apply);

@@ -42,6 +42,47 @@ export function departureKey(target: string, canonical: string): Deno.KvKey {
   return [...departurePrefix(target), canonical];
 }
 
+/** The name that a renamed resource has now, under its earlier canonical name. Without a name, the prefix of all. */
+export function renamedKey(
+  target: string,
+  { kind, canonical }: { kind: "user" | "group"; canonical?: string },
+): Deno.KvKey {
+  return ["renamed", target, kind, ...canonical === undefined ? [] : [canonical]];
+}
+
+/** The value under {@link renamedKey}. A later resource with the name removes it. */
+export interface RenamedEntry {
+  /** Canonical. */
+  readonly to: string;
+  readonly atMs: number;
+}
+
+/** Names that a resource had one after the other. */
+const MAX_NAMES = 20;
+
+/**
+ * The canonical name that a resource with an earlier name got last. `null`: it was not renamed, or a later resource has the name.
+ *
+ * @param options.sinceMs renames before this time do not count
+ */
+export async function findRenamed(
+  store: Pick<Store, "get">,
+  { target, kind, canonical }: {
+    readonly target: string;
+    readonly kind: "user" | "group";
+    readonly canonical: string;
+  },
+  { sinceMs = 0 }: { sinceMs?: number } = {},
+): Promise<string | null> {
+  let name = canonical;
+  for (let hops = 0; hops < MAX_NAMES; hops++) {
+    const { value } = await store.get<RenamedEntry>(renamedKey(target, { kind, canonical: name }));
+    if (value === null || value.atMs < sinceMs) break;
+    name = value.to;
+  }
+  return name === canonical ? null : name;
+}
+
 /** Records the removal of a user. Add it to the commit that deletes or deactivates the user; `id` is new each time. */
 export function departureMutation(
   { target, user, id }: { target: string; user: string; id: string },

@@ -11,6 +11,57 @@ export interface PreparedChange {
   undo(): void;
 }
 
+/** A resource that gets another name. */
+export interface Rename {
+  readonly kind: "user" | "group";
+  /** The canonical names. */
+  readonly from: string;
+  readonly to: string;
+  /** The new name as given. */
+  readonly name: string;
+  /** A user who is deactivated in the same commit. */
+  readonly isLeaving: boolean;
+}
+
+/** What another part adds to the commit of a rename. Exactly one of the two functions runs. It does not throw or wait. */
+export interface PreparedRename {
+  readonly mutations: readonly Mutation[];
+  /** If one fails, nothing is written, and the rename is prepared again. */
+  readonly checks?: readonly Check[];
+  /** Called with the versionstamp of the commit when it is durable. */
+  done(versionstamp: string): void;
+  undo(): void;
+}
+
+/** Prepares the move of the data that a part stores by the name of a user or group. */
+export type PrepareRename = (rename: Rename) => Promise<PreparedRename>;
+
+/** All changes as one. `undo` runs in reverse order. */
+export function joinRenames(parts: readonly PreparedRename[]): PreparedRename {
+  return {
+    mutations: parts.flatMap(({ mutations }) => mutations),
+    checks: parts.flatMap(({ checks = [] }) => checks),
+    done: (versionstamp) => parts.forEach((part) => part.done(versionstamp)),
+    undo: () => parts.toReversed().forEach((part) => part.undo()),
+  };
+}
+
+/** Prepares all parts in order. The last ones are those after which nothing may wait. */
+export function prepareRenames(
+  parts: readonly { readonly prepareRename: PrepareRename }[],
+): PrepareRename {
+  return async (rename) => {
+    const prepared: PreparedRename[] = [];
+    try {
+      for (const { prepareRename } of parts) prepared.push(await prepareRename(rename));
+      return joinRenames(prepared);
+    } catch (fault) {
+      joinRenames(prepared).undo();
+      throw fault;
+    }
+  };
+}
+
 export const NO_CHANGE: PreparedChange = { mutations: [], done: () => undefined, undo: () => undefined };
 
 type Task = () => void;

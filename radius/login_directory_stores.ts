@@ -53,6 +53,7 @@ const RECOVERY_CODES: PublicMembers<RecoveryCodeStore> = {
   confirm: "method",
   create: "method",
   removeUser: "method",
+  prepareRename: "method",
   load: "method",
 };
 const REMEMBERED_DEVICES: PublicMembers<RememberedDevices> = {
@@ -61,6 +62,7 @@ const REMEMBERED_DEVICES: PublicMembers<RememberedDevices> = {
   count: "method",
   prepareRemember: "method",
   prepareForget: "method",
+  prepareRename: "method",
 };
 const OFFBOARDING: PublicMembers<Offboarding> = {
   load: "method",
@@ -68,6 +70,7 @@ const OFFBOARDING: PublicMembers<Offboarding> = {
   hasLeft: "method",
   mayRecord: "method",
   prepare: "method",
+  prepareRename: "method",
   onRevoked: "method",
 };
 

@@ -6,7 +6,7 @@ import type { Log } from "../platform/log.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
 import type { Store } from "../platform/store.ts";
 import type { Vault } from "../platform/vault.ts";
-import type { PreparedChange } from "../platform/write_batch.ts";
+import type { PreparedChange, PrepareRename } from "../platform/write_batch.ts";
 import { createAccountingHandler } from "./accounting/accounting_handler.ts";
 import type { AccountingSessionList } from "./accounting/session_table.ts";
 import { createEventBus } from "./conversation/event_bus.ts";
@@ -17,11 +17,13 @@ import { menuOfLogin } from "./conversation/login_policy.ts";
 import { createNotMeReports, type NotMeReport } from "./conversation/report_not_me.ts";
 import { RequestHandler } from "./conversation/request_handler.ts";
 import type { PeerNodes } from "./conversation/peers.ts";
-import { AcceptAttributes, ReplyAttributeRegistry } from "./factors/reply_attributes.ts";
+import { AcceptAttributes } from "./factors/reply_attributes.ts";
+import { ReplyAttributeRegistry } from "./factors/reply_attribute_registry.ts";
 import { PolicyFirstFactor } from "./factors/first_factor.ts";
 import type { Limits } from "./factors/limits.ts";
 import type { Offboarding, OnPhoneRevoked } from "./factors/offboarding.ts";
 import type { Pairings } from "./factors/pairings.ts";
+import { createGatewayRenames } from "./factors/user_rename.ts";
 import { RadiusAuthClient } from "./factors/radius_auth_client.ts";
 import type { RecoveryCodeStore } from "./factors/recovery_codes.ts";
 import { PolicyPreview } from "./policy/policy_preview.ts";
@@ -90,6 +92,8 @@ export interface Radius {
   probeFirstFactor(server: FirstFactorServer): Promise<FirstFactorVerdict>;
   /** Prepares the removal or deactivation of a user: from now on, logins do not find their pairings. The caller commits the mutations. */
   prepareOffboarding(canonicalName: string): PreparedChange;
+  /** Prepares the rename of a user or group of the login target: factors, limits and policies follow. */
+  readonly prepareRename: PrepareRename;
   /** Prepares the report that a login was not the user's. The caller commits the mutations. */
   prepareNotMeReport(canonicalName: string): NotMeReport;
   /** Listens for device pairings that end with their user. Returns a function that removes the listener. */
@@ -162,6 +166,7 @@ export async function createRadius(deps: RadiusDeps): Promise<Radius> {
     loginDryRun: createLoginDryRun(dryRunDeps, () => clients.all),
     prepareNotMeReport: createNotMeReports({ ...ending, limits, remembered }),
     prepareOffboarding: (user) => offboarding.prepare(user),
+    prepareRename: createGatewayRenames({ ...deps, ...state, target, remembered, offboarding, replies }),
     onRevoked: (notify) => stores.onRevoked(offboarding, notify),
     async prepareDirectory(name) {
       const change = await stores.prepare(name);

@@ -66,6 +66,11 @@ export interface Backend {
   /** Makes the backend store `desired` as far as it can: creates or replaces the resource. */
   put(desired: DesiredResource, hint?: RemoteHint): Promise<BackendOutcome<PutResult>>;
   remove(kind: ResourceKind, name: string, hint?: RemoteHint): Promise<BackendOutcome<null>>;
+  /**
+   * Gives the resource `from` the name of `desired`, and makes the backend store `desired`. References of groups follow. It can be repeated: without
+   * a resource `from`, it is a `put`. Absent: the backend cannot rename.
+   */
+  rename?(from: string, desired: DesiredResource, hint?: RemoteHint): Promise<BackendOutcome<PutResult>>;
   /** All resources of one kind, in pages. */
   list(kind: ResourceKind): AsyncIterable<readonly RemoteResource[]>;
   /** Checks a user's password by a bind. Only LDAP has it. */

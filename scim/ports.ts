@@ -6,7 +6,8 @@
 import type { PasswordHash } from "../platform/password_hasher.ts";
 import type { PreparedChange } from "../platform/write_batch.ts";
 import type { Mutation } from "../platform/store.ts";
-import type { BackendFault } from "./backend_port.ts";
+import type { PendingWrite, RefreshProgress, RefreshReport } from "./pending_port.ts";
+import type { ResourceIndexes } from "./index_port.ts";
 import type { Deletion, UserTrash } from "./trash_port.ts";
 import type {
   BackendStates,
@@ -24,8 +25,8 @@ export interface Page {
   readonly resources: readonly Stored[];
 }
 
+/** `page` counts from 1. */
 export interface PageOptions {
-  /** From 1. */
   readonly page: number;
   readonly size: number;
   /** The last name first. A search ignores this. */
@@ -69,7 +70,18 @@ export interface DirectoryWrite {
   /** The version that the writer read. `null`: the resource must not exist. */
   readonly expected: string | null;
   /** `null` deletes the resource, with its memberships, its password and its pairings. A tombstone remains. */
-  readonly next: { readonly content: Content; readonly backends: BackendStates } | null;
+  readonly next:
+    | {
+      readonly content: Content;
+      readonly backends: BackendStates;
+      /** `null` removes it. Absent: the stored one stays. */
+      readonly externalId?: string | null;
+      /** The connection that provisions the resource from now on. Absent: the stored one stays. */
+      readonly managedBy?: string;
+      /** Responses to providers have no `active` from now on. Absent: they have it. */
+      readonly activeUnassigned?: boolean;
+    }
+    | null;
   /** {@link Stored.recorded} as the writer read it. Absent: the new backend states do not depend on the states that were read. */
   readonly recorded?: number | undefined;
   /** Only the backend states change. The content, the version and the times stay. */
@@ -85,14 +97,25 @@ export interface DirectoryWrite {
 }
 
 /** `changed`: another request wrote the resource after `expected` was read, so this write did nothing. */
-export type WriteResult =
-  | {
-    readonly ok: true;
-    readonly stored: Stored | null;
-    /** The id of the deleted user in the trash. */
-    readonly trashed?: string;
-  }
-  | { readonly ok: false; readonly reason: "changed" };
+export type WriteResult = Done | { readonly ok: false; readonly reason: "changed" };
+
+interface Done {
+  readonly ok: true;
+  readonly stored: Stored | null;
+  /** The id of the deleted user in the trash. */
+  readonly trashed?: string;
+}
+
+/** One resource that gets another name, with its new content. A change of spelling only is a {@link DirectoryWrite}. */
+export interface DirectoryRename extends Pick<DirectoryWrite, "kind" | "recorded" | "password" | "also"> {
+  /** The name until now. The new one is that of the content. */
+  readonly from: string;
+  readonly expected: string;
+  readonly next: NonNullable<DirectoryWrite["next"]>;
+}
+
+/** `taken`: another resource has the new name. */
+export type RenameResult = Done | { readonly ok: false; readonly reason: "changed" | "taken" };
 
 /** Called when a user is deleted or deactivated. The changes for pairings and conversations join the commit. */
 export type PrepareOffboarding = (canonicalName: string) => PreparedChange;
@@ -108,6 +131,10 @@ export interface ResourceChange {
   readonly kind: ResourceKind;
   readonly name: string;
   readonly deleted: boolean;
+  /** The name that the resource had until now. */
+  readonly renamedFrom?: string;
+  /** The name that the resource has from now on. The change says that the earlier name is deleted. */
+  readonly renamedTo?: string;
   /** Another node wrote it. */
   readonly isRemote?: true;
 }
@@ -116,7 +143,14 @@ export interface ResourceChange {
 export interface TargetDirectory {
   readonly target: string;
   readonly trash: UserTrash;
+  readonly indexes: ResourceIndexes;
   read(kind: ResourceKind, canonical: string): Promise<Stored | null>;
+  /** The resource with an id. @throws IdsIncomplete if the id is unknown while the ids of earlier versions are being stored */
+  readById(kind: ResourceKind, id: string): Promise<Stored | null>;
+  /** As `readById`. A group has no members here, and its version does not count them, so the cost does not depend on their number. */
+  readHeadById(kind: ResourceKind, id: string): Promise<Stored | null>;
+  /** The ids of resources, in the order of the names. `null`: no resource has the name. */
+  readIds(kind: ResourceKind, names: readonly string[]): Promise<(string | null)[]>;
   readPassword(canonical: string): Promise<PasswordHash | null>;
   page(kind: ResourceKind, options: PageOptions): Promise<Page>;
   /** `q` is the query parameter of the interface: an RFC 7644 filter if it parses as one, otherwise words. */
@@ -126,14 +160,21 @@ export interface TargetDirectory {
   all(kind: ResourceKind): AsyncIterable<Stored>;
   /** Writes one resource, all or nothing. The write is durable when the promise resolves. Rejects only if the store fails. */
   write(write: DirectoryWrite): Promise<WriteResult>;
+  /** Gives a resource another name. It keeps its id, its memberships, its password, and what other modules store for it. */
+  rename(rename: DirectoryRename): Promise<RenameResult>;
+  /** The canonical name that a resource with an earlier name got last; `null` if it was not renamed, or a later resource has the name. */
+  renamedTo(kind: ResourceKind, canonical: string): Promise<string | null>;
   /** Many writes, in order and in as few commits as possible. Each write is all or nothing. */
   writeMany(writes: readonly DirectoryWrite[]): Promise<WriteResult[]>;
   /** Adds and removes members of a group. The cost does not depend on the size of the group. `changed` if the group does not exist. */
   changeMembers(
     change: {
       readonly group: string;
+      readonly id?: string | undefined;
       readonly add: readonly string[];
       readonly remove: readonly string[];
+      /** The users whose names the change has. If one of them has another name since, the change is refused. */
+      readonly users?: readonly { readonly id: string; readonly name: string }[] | undefined;
       readonly also?: (added: readonly string[], removed: readonly string[]) => readonly Mutation[];
     },
   ): Promise<WriteResult>;
@@ -185,8 +226,16 @@ export interface WriteOptions {
   readonly backends?: readonly string[];
   /** In clear, if the body has one. */
   readonly password?: string;
+  /** `null` removes it. Absent: the stored one stays. */
+  readonly externalId?: string | null;
+  /** The connection that provisions the resource from now on. Absent: the stored one stays. */
+  readonly managedBy?: string;
+  /** Responses to providers have no `active` from now on. Absent: they have it. */
+  readonly activeUnassigned?: boolean;
   /** The operation runs only if the resource has this version (If-Match). Otherwise it throws the refusal `precondition`. */
   readonly ifVersion?: string;
+  /** The operation runs only if the name still belongs to this resource. Otherwise it throws the refusal `changed`. */
+  readonly ifId?: string;
 }
 
 export interface BackendInfo {
@@ -211,6 +260,12 @@ export interface Target {
   create(content: Content, options: WriteOptions): Promise<Written>;
   /** `content.name` names the resource. Its spelling may change, but its canonical form may not. */
   replace(content: Content, options: WriteOptions): Promise<Written>;
+  /**
+   * Replaces the resource `from` by `content`, which has another name, in one step. It keeps its id. All backends that have it follow.
+   *
+   * @throws ScimRefusal `taken` if the new name exists, here or at a backend, `unsupported` if a backend cannot rename
+   */
+  rename(kind: ResourceKind, from: string, content: Content, options: WriteOptions): Promise<Written>;
   remove(kind: ResourceKind, name: string, options: WriteOptions): Promise<Written>;
   /** Creates a user of the trash again, in the backends that had it. @throws ScimRefusal `not_found`, `taken` or that of a backend */
   restoreUser(id: string, options: { readonly actor: Actor }): Promise<RestoredUser>;
@@ -218,7 +273,7 @@ export interface Target {
   purgeUser(id: string, actor: Actor): Promise<boolean>;
   changeMembers(
     group: string,
-    change: { readonly add: readonly string[]; readonly remove: readonly string[] },
+    change: Pick<Parameters<TargetDirectory["changeMembers"]>[0], "add" | "remove" | "users">,
     options: WriteOptions,
   ): Promise<Written>;
   /** Reads one resource from every backend and updates the store. Resolves with the resource that GET then returns. */
@@ -234,42 +289,6 @@ export interface Target {
   pendingWrites(limit: number): readonly PendingWrite[];
   /** Retries dead letters. Returns their number. */
   retryDeadLetters(options: { readonly backend?: string }): Promise<number>;
-}
-
-export interface RefreshProgress {
-  readonly backend: string;
-  readonly kind: ResourceKind;
-  readonly read: number;
-}
-
-export interface RefreshReport {
-  readonly created: number;
-  readonly updated: number;
-  readonly unchanged: number;
-  readonly vanished: number;
-  readonly deleted: number;
-  /** A backend that could not be read, or where the deletion limit stopped the removals, with the reason. The others are up to date. */
-  readonly faults: readonly {
-    readonly backend: string;
-    readonly detail: string;
-    /** Absent: the backend could not be reached. `left_out`: some entries cannot be resources here; all others are up to date. */
-    readonly kind?: BackendFault["kind"] | "deletion_limit" | "left_out";
-  }[];
-  readonly tookMs: number;
-}
-
-/** One entry of the outbox, for display. */
-export interface PendingWrite {
-  readonly id: string;
-  readonly backend: string;
-  readonly kind: ResourceKind;
-  readonly name: string;
-  readonly operation: "put" | "remove";
-  readonly attempts: number;
-  readonly sinceMs: number;
-  /** `null` for a dead letter. */
-  readonly nextMs: number | null;
-  readonly why: string | null;
 }
 
 /** All targets of the settings. */

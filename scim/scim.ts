@@ -10,7 +10,7 @@ import type { Cluster } from "../platform/cluster/cluster.ts";
 import type { Log } from "../platform/log.ts";
 import { HasherBusy, type PasswordHasher } from "../platform/password_hasher.ts";
 import type { Fetch } from "../platform/fetch_with_deadline.ts";
-import { NO_CHANGE } from "../platform/write_batch.ts";
+import { NO_CHANGE, type PrepareRename } from "../platform/write_batch.ts";
 import type { Clock, Random } from "../platform/runtime.ts";
 import type { Store } from "../platform/store.ts";
 import type { Vault } from "../platform/vault.ts";
@@ -30,9 +30,13 @@ import type {
 import { LoginTarget } from "./login_target.ts";
 import type { Backend, BackendFault, BackendOutcome } from "./backend_port.ts";
 import { BackendListError } from "./backends/backend_error.ts";
+import { createScimV2App } from "./v2/http/v2_app.ts";
+import { followExtensions } from "./v2/schema/extension_setting.ts";
 import { createMapping, toFrontEnd } from "./schema/mapping.ts";
 import type { Mapping } from "./schema/resource.ts";
 import { createTargets, type LiveTargets } from "./provisioning/target_set.ts";
+import { Connections } from "./v2/connections/connections.ts";
+import { createTokenApp } from "./v2/connections/token_app.ts";
 
 export interface ScimDeps {
   readonly config: Pick<Config, "targets" | "scim" | "http" | "radius">;
@@ -54,6 +58,8 @@ export interface ScimDeps {
   readonly preparePasswordChange: PreparePasswordChange;
   /** Deletes what the gateway stores for a group of the login target. */
   readonly prepareGroupCleanup: PrepareGroupCleanup;
+  /** Moves what other parts store by the name of a user or group of the login target. */
+  readonly prepareRename: PrepareRename;
 }
 
 /** The result of a password check. `unchecked`: the user has no password, or the given one is not UTF-8. */
@@ -74,7 +80,10 @@ export interface BackendTrial {
 export interface Scim {
   readonly targets: LiveTargets;
   readonly credentials: Credentials;
-  readonly app: ScimApp;
+  /** The identity providers of /scim/v2. */
+  readonly connections: Connections;
+  /** The specified interface, the full SCIM 2.0 interface, and the OAuth token endpoint. */
+  readonly apps: readonly ScimApp[];
   /** The login target: the target whose users log in. */
   readonly logins: Pick<Target, "name" | "directory">;
   /** Calls the observer after each change of a resource of {@link logins}. */
@@ -122,6 +131,7 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
         prepareOffboarding: (user) => isLogin() ? deps.prepareOffboarding(user) : NO_CHANGE,
         preparePasswordChange: (user) => isLogin() ? deps.preparePasswordChange(user) : NO_CHANGE,
         prepareGroupCleanup: (group) => isLogin() ? deps.prepareGroupCleanup(group) : NO_CHANGE,
+        prepareRename: async (rename) => isLogin() ? await deps.prepareRename(rename) : NO_CHANGE,
       });
       directory.observe((change) => logins.notify(target, change));
       return directory;
@@ -141,20 +151,34 @@ export async function createScim(deps: ScimDeps): Promise<Scim> {
     log,
     settings: config.scim.credentials,
   });
+  const connections = await Connections.open({ store, vault, clock, random, log, credentials, targets });
   return {
     targets,
     credentials,
+    connections,
     applySettings: () => targets.apply(config.targets),
     changeLogins: (name) => logins.change(name),
     logins: logins.target,
     observeLogins: (observer) => logins.observe(observer),
-    app: createScimApp({ targets, credentials, http: config.http, store, clock, log, random }),
+    apps: [
+      createScimApp({ targets, credentials, http: config.http, store, clock, log, random }),
+      createScimV2App({
+        ...{ targets, http: config.http, store, clock, log, random },
+        access: connections,
+        vault,
+        schemasOf: followExtensions(config),
+      }),
+      createTokenApp({ connections, log, random }),
+    ],
     ...passwordChecks({ logins: logins.target, hasher: deps.createHasher(), backends }),
     backendHealth: (target, backend) => backends.get(`${target} ${backend}`)?.health() ?? null,
     tryBackend: (target, backend) => tryBackend(deps, target, backend),
     probeBackend: async (target, backend) =>
       await backends.get(`${target} ${backend}`)?.backend.probe() ?? null,
-    close: () => targets.close(),
+    async close() {
+      await connections.close();
+      await targets.close();
+    },
   };
 }
 

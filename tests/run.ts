@@ -6,10 +6,11 @@ import { installPeers } from "./support/peers.ts";
 import { runSuite, type SuiteName, SUITES } from "./support/suites.ts";
 import { runProgram } from "./support/child.ts";
 import { buildDenokv } from "./support/denokv_build.ts";
+import { installScimPeers } from "./support/scim_peers.ts";
 
 const HELP =
-  `Runs every test. On Debian, as root, it first installs the programs that it plays against. Where cargo is installed,
-it builds denokv while other tests run, and keeps it for the next run.
+  `Runs every test. On Debian, as root, it first installs the programs that it plays against. It installs SCIM clients in
+Python, and where cargo is installed, it builds denokv while other tests run. Both are kept for the next run.
 
   deno task test [--only <filter>] [--fast]
 
@@ -71,7 +72,10 @@ async function main(args: string[]): Promise<number> {
   const fast = values.fast === true;
   if (!fast) await installPeers();
   const building = fast ? null : buildDenokv().catch((fault: unknown) => console.log(`denokv: ${fault}`));
-  const tallies = [await buildPages(), ...await runStages(fast ? FAST : ALL, values.only)];
+  const scimPeers = fast ? null : installScimPeers();
+  const built = await buildPages();
+  await scimPeers;
+  const tallies = [built, ...await runStages(fast ? FAST : ALL, values.only)];
   if (building !== null) {
     await building;
     tallies.push(...await runStages(AFTER_BUILD, values.only));

@@ -1,4 +1,4 @@
-// The error codes about RADIUS clients, reply attributes, directories and credentials, as rows of error_codes.ts.
+// The error codes about RADIUS clients, reply attributes, directories, credentials and connections, as rows of error_codes.ts.
 
 export interface ErrorRow {
   readonly status: number;
@@ -67,6 +67,29 @@ export const CONNECTION_ERRORS = {
     status: 409,
     message: "This credential is defined in the settings file. Change it there, and restart the server.",
   },
-  credential_taken: { status: 409, message: "A credential with this name already exists." },
+  credential_taken: { status: 409, message: "A credential or a connection with this name already exists." },
+  bad_connection_name: {
+    status: 400,
+    message:
+      "The name of a connection begins with a letter and has at most 40 characters: letters a to z, digits and hyphens.",
+  },
+  unknown_connection: { status: 404, message: "No connection has this name." },
+  connection_taken: {
+    status: 409,
+    message: "A connection or a provisioning token with this name already exists.",
+  },
+  connection_name_reserved: {
+    status: 409,
+    message: "A connection with this name was removed in the last 30 days. Choose another name.",
+  },
+  too_many_connections: { status: 409, message: "There are already 200 connections. Remove one first." },
+  unknown_connection_secret: {
+    status: 404,
+    message: "The connection has no such secret, or it was already revoked.",
+  },
+  too_many_connection_secrets: {
+    status: 409,
+    message: "A connection can have at most 20 secrets. Revoke one first.",
+  },
   unknown_part: { status: 404, message: "This component can't be tested." },
 } as const satisfies Readonly<Record<string, ErrorRow>>;

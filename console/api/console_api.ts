@@ -8,6 +8,7 @@ import { createLiveRoutes, type LiveRouteDeps } from "./conversations/live_route
 import { type ChartRouteDeps, createChartRoutes } from "./charts/chart_routes.ts";
 import { type ClientRouteDeps, createClientRoutes } from "./clients/client_routes.ts";
 import { type ConnectedRouteDeps, createConnectedRoutes } from "./accounting_sessions/session_routes.ts";
+import { type ConnectionRouteDeps, createConnectionRoutes } from "./connections/connection_routes.ts";
 import { createCredentialRoutes, type CredentialRouteDeps } from "./credentials/credential_routes.ts";
 import { createFactorRoutes, type FactorRouteDeps } from "./auth/factor_routes.ts";
 import { createHealthRoutes, type HealthRouteDeps } from "./health/health.ts";
@@ -81,6 +82,7 @@ export type ConsoleApiDeps =
   & TargetRouteDeps
   & TargetSettingDeps
   & CredentialRouteDeps
+  & ConnectionRouteDeps
   & HealthRouteDeps
   & NodeRouteDeps
   & GroupRouteDeps
@@ -128,6 +130,7 @@ export function createConsoleApi(deps: ConsoleApiDeps) {
     .route("/targets", createTargetRoutes(deps))
     .route("/target-settings", createTargetSettingRoutes(deps))
     .route("/credentials", createCredentialRoutes(deps))
+    .route("/connections", createConnectionRoutes(deps))
     .route("/health", createHealthRoutes(deps))
     .route("/nodes", createNodeRoutes(deps))
     .route("/groups", createGroupRoutes(deps).route("/", createGroupReplyRoutes(deps)))

@@ -16,6 +16,7 @@ import type { FirstFactorVerdict, SecondFactorService } from "../../radius/ports
 import type { BackendTrial } from "../../scim/scim.ts";
 import type { BackendHealth } from "../../scim/backends/guarded_backend.ts";
 import type { Credentials } from "../../scim/http/credentials.ts";
+import type { ConnectionAdministration } from "../../scim/v2/connections/connection_administration.ts";
 import type { Target, Targets } from "../../scim/ports.ts";
 import type { BackendOutcome } from "../../scim/backend_port.ts";
 import type {
@@ -50,6 +51,7 @@ export interface Connect {
   readonly signingClients: Pick<SigningClients, "names" | "forgetMutations" | "forget">;
   readonly targets: Pick<Targets, "get" | "names">;
   readonly credentials: Pick<Credentials, "list" | "add" | "revoke">;
+  readonly connections: ConnectionAdministration;
   readonly config: Pick<Config, "targets" | "http" | "radius" | "secondFactor" | "telephony">;
   /** The bound addresses. */
   readonly listening: { readonly radius: readonly string[]; readonly http: string };

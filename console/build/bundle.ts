@@ -134,7 +134,7 @@ export function baseName(path: string): string {
 }
 
 /** A module that this many lazy modules import is shared, although some pages then load code that they do not use. */
-const MIN_USERS = 7;
+const MIN_USERS = 9;
 /** A module with two importers is shared up to this size, because a request costs more. */
 const SMALL_OCTETS = 1500;
 const NAME = "shared-modules";

@@ -59,6 +59,12 @@ const afterTrash: ExpiryRule = ({ key }) => {
   const deletedMs = Number.parseInt(String(key[2]), 36) / 1024;
   return Number.isFinite(deletedMs) ? deletedMs + DELETED_USER_DAYS * DAY_MS : null;
 };
+/** An accepted match does not expire. Others expire 90 days after the latest request, or after the decision. */
+const afterProposal: ExpiryRule = ({ value }) => {
+  if (memberOf(value, "state") === "accepted") return null;
+  const [lastMs, decidedMs] = ["lastMs", "decidedMs"].map((name) => Number(memberOf(value, name) ?? 0));
+  return Math.max(lastMs ?? 0, decidedMs ?? 0) + 90 * DAY_MS;
+};
 /** A conversation contains its deadline, which the gateway checks. */
 const afterLogin: ExpiryRule = (_entry, { nowMs, settings }) =>
   nowMs + settings.conversationTtlMs + MINUTE_MS;
@@ -103,6 +109,12 @@ const RULES: ReadonlyMap<string, ExpiryRule> = new Map<string, ExpiryRule>([
   ["me_totp", atMost(15 * MINUTE_MS)],
   ["report_enrolment", field("atMs", 7 * DAY_MS)],
   ["request_used", atMost(DAY_MS)],
+  ["scim_adoption", afterProposal],
+  ["scim_connection_removed", field("untilMs")],
+  ["scim_deletion", ({ key }) => (Number(key[2]) + 25) * HOUR_MS],
+  ["scim_request", atMost(30 * DAY_MS)],
+  // A secret without an end does not expire.
+  ["scim_secret", field("expiresMs", 30 * DAY_MS)],
   ["shared_tuple", field("untilMs")],
   ["trash", field("deletedMs", DELETED_USER_DAYS * DAY_MS)],
   ["trash_joins", field("atMs", DAY_MS)],

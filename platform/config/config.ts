@@ -126,6 +126,8 @@ export interface TargetSettings {
   };
   /** In the order of the file. The first one wins a conflict. At least one. */
   readonly backends: readonly BackendSettings[];
+  /** Schema extensions in JSON (RFC 7643 §3.3); absent: none. */
+  readonly extensions?: string;
 }
 
 export interface ScimCredentialSettings {
@@ -224,7 +226,7 @@ export interface ConfigFault extends Problem {
 /** A value that is allowed but needs attention. */
 export type ConfigWarning = ConfigFault;
 
-/** Where settings come from, and the check of reply attributes against the RADIUS dictionary. */
+/** Where settings come from, and the checks of values that other areas understand. */
 export interface ConfigSources {
   readonly env: (name: string) => string | undefined;
   /** Throws as `Deno.readTextFileSync` does. */
@@ -235,4 +237,6 @@ export interface ConfigSources {
   readonly cwd: string;
   /** The problem of a reply attribute, or `null`. */
   readonly checkReplyAttribute?: (name: string, value: string | number) => string | null;
+  /** The problem of schema extensions in JSON, or `null`. */
+  readonly checkExtensions?: (json: string) => string | null;
 }

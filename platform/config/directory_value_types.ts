@@ -18,6 +18,21 @@ export const certificates = textType(
   },
 );
 
+/** The store accepts values of 64 KiB, and a text of other alphabets takes two octets per character. */
+const MAX_EXTENSIONS_CHARACTERS = 24_000;
+
+/** Whether a text is the JSON of extensions, not the path of its file. */
+export const isExtensionsJson = (text: string) => /^\s*[[{]/.test(text);
+
+/** Schema extensions: the path of a JSON file, or its content. Empty: none. */
+export const extensions = textType(
+  meaning("means_extensions", { max: MAX_EXTENSIONS_CHARACTERS }),
+  (text) => {
+    const isJson = isExtensionsJson(text) && text.length <= MAX_EXTENSIONS_CHARACTERS;
+    return isJson || (isLine(text, 0, 1024) && !isExtensionsJson(text)) ? text : null;
+  },
+);
+
 const LDAP_PORTS: Readonly<Record<string, number>> = { ldap: 389, ldaps: 636 };
 
 /** An LDAP server; the default port is that of the scheme. Empty: not set. */

@@ -13,7 +13,7 @@ import {
   resolveReferences,
 } from "./parse_settings.ts";
 import { KV_TOKEN_VARIABLE } from "../open_kv.ts";
-import { isCertificatePem } from "./directory_value_types.ts";
+import { isCertificatePem, isExtensionsJson } from "./directory_value_types.ts";
 import type { SettingRows, ValuesOf } from "./value_types.ts";
 
 /** The key of a table in a list, counted from 0: `radius.client[0].`. */
@@ -125,6 +125,28 @@ const PRIVATE_KEY: PemFile = {
 export function readCertificates(key: string, path: string, reading: ParseContext): string {
   if (isCertificatePem(path)) return path;
   return readPem({ ...CERTIFICATE, key }, path, reading);
+}
+
+/** The JSON of schema extensions, by the path of its file or as it is; "" and a fault if they cannot be used. */
+export function readExtensions(key: string, setting: string, { sources, faults }: ParseContext): string {
+  const refuse = (problem: Problem): string => {
+    faults.push({ key, ...problem });
+    return "";
+  };
+  let json = setting;
+  if (!isExtensionsJson(setting)) {
+    try {
+      json = sources.readTextFile(resolve(sources.cwd, setting));
+    } catch (failure) {
+      return refuse({
+        problem: `the file ${quoteValue(setting)} ${
+          readFailure(failure)
+        }; it must hold schema extensions in JSON`,
+      });
+    }
+  }
+  const reason = sources.checkExtensions?.(json) ?? null;
+  return reason === null ? json : refuse(problemOf("extensions_unfit", { reason }));
 }
 
 function readPem({ key, holds, begins }: PemFile, path: string, { sources, faults }: ParseContext): string {

@@ -7,7 +7,7 @@ import { ALL_SETTINGS, type SettingValue, type SettingView } from "./list_settin
 import { type Problem, problemOf } from "../setting_problems.ts";
 import { isTable, type TomlTable } from "./parse_toml.ts";
 import { isBackendSecret } from "./setting_records.ts";
-import { isCertificatePem } from "./directory_value_types.ts";
+import { isCertificatePem, isExtensionsJson } from "./directory_value_types.ts";
 
 /** Values by key; `null` restores the default. */
 export type SettingChanges = Readonly<Record<string, SettingValue | null>>;
@@ -102,6 +102,9 @@ export function targetReferenceFaults(path: string, table: TomlTable): ConfigFau
     if (key === "ca_cert" && typeof value === "string" && value !== "" && !isCertificatePem(value)) {
       return [{ key: at, ...problemOf("certificate_content") }];
     }
+    if (key === "extensions" && typeof value === "string" && value !== "" && !isExtensionsJson(value)) {
+      return [{ key: at, ...problemOf("extensions_content") }];
+    }
     if (isTable(value)) return targetReferenceFaults(at, value);
     return hasReference(value) ? [{ key: at, ...problemOf("reference") }] : [];
   });
@@ -137,6 +140,24 @@ export function auditValues(
 /** Lists and tables as text, because the audit log shows texts. */
 function auditText(value: SettingValue | null): unknown {
   return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
+}
+
+const MAX_AUDIT_CHARACTERS = 4000;
+
+/** The values of a change of a target for the audit log. A record has no room for long ones, such as certificates. */
+export function targetAuditValues(
+  diff: readonly Omit<SettingDiff, "isSecret">[],
+): { before: AuditValues; after: AuditValues } {
+  const text = (value: SettingValue | null): unknown => {
+    const whole = auditText(value);
+    return typeof whole === "string" && whole.length > MAX_AUDIT_CHARACTERS
+      ? `${whole.slice(0, MAX_AUDIT_CHARACTERS).toWellFormed()}… (${whole.length} characters)`
+      : whole;
+  };
+  return {
+    before: Object.fromEntries(diff.map(({ key, before }) => [key, text(before)])),
+    after: Object.fromEntries(diff.map(({ key, after }) => [key, text(after)])),
+  };
 }
 
 /** The rows of a table of a target, by path. Of secrets, it has whether they are set. */

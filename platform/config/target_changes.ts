@@ -7,7 +7,13 @@ import { targetPath, unusedText } from "./effective_settings.ts";
 import type { SettingChange, SettingValue } from "./list_settings.ts";
 import type { SettingsFile } from "./load.ts";
 import { isTable, type TomlTable } from "./parse_toml.ts";
-import { flattenTarget, isSameValue, type SettingsSave, targetReferenceFaults } from "./setting_changes.ts";
+import {
+  flattenTarget,
+  isSameValue,
+  type SettingsSave,
+  targetAuditValues,
+  targetReferenceFaults,
+} from "./setting_changes.ts";
 import { isBackendSecret, mapSecrets, type SettingRecords } from "./setting_records.ts";
 import { isPlainName, NAME_MEANS } from "./directory_value_types.ts";
 import { BACKEND_ROWS, TARGET_ROWS } from "./target_settings.ts";
@@ -149,7 +155,7 @@ export class TargetChanges {
     }
     const action = this.find(name) === null ? "target.create" : "target.change";
     const targets = { [name]: this.#withStoredSecrets(name, table) };
-    const audit = { action, object: `target:${name}`, ...auditOf(diff) } as const;
+    const audit = { action, object: `target:${name}`, ...targetAuditValues(diff) } as const;
     return await this.#deps.writer.save({ changes: {}, targets, audit }, options);
   }
 
@@ -162,7 +168,7 @@ export class TargetChanges {
     if (faults.length > 0) return { ok: false, reason: "faults", faults };
     const nowMs = this.#deps.nowMs();
     const dataUntilMs = deletesData ? nowMs : nowMs + REMOVED_DATA_MS;
-    const audit = { action: "target.remove", object: `target:${name}`, ...auditOf(diff) } as const;
+    const audit = { action: "target.remove", object: `target:${name}`, ...targetAuditValues(diff) } as const;
     return await this.#deps.writer.save(
       { changes: {}, targets: { [name]: null }, dataUntilMs, audit },
       options,
@@ -285,15 +291,4 @@ function diffOf(before: TomlTable | null, after: TomlTable | null): TargetDiff[]
   return orderBefore === orderAfter || before === null || after === null
     ? rows
     : [...rows, { key: "backends", before: orderBefore, after: orderAfter }];
-}
-
-function auditOf(
-  diff: readonly TargetDiff[],
-): { before: Record<string, unknown>; after: Record<string, unknown> } {
-  const text = (value: SettingValue | null) =>
-    typeof value === "object" && value !== null ? JSON.stringify(value) : value;
-  return {
-    before: Object.fromEntries(diff.map(({ key, before }) => [key, text(before)])),
-    after: Object.fromEntries(diff.map(({ key, after }) => [key, text(after)])),
-  };
 }

@@ -13,6 +13,10 @@ export const TARGET_ROWS = {
     doc:
       "a refresh that would take away more of the target's users or groups than this changes nothing and says so",
   }),
+  "extensions": settingRow(directory.extensions, "", {
+    doc:
+      "path of a JSON file with the schema extensions that /scim/v2 has for users and groups, or the content of such a file",
+  }),
 } satisfies SettingRows;
 
 const MODE = settingRow(value.choice(["sync", "async"]), "sync", {

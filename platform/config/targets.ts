@@ -10,7 +10,7 @@ import {
   type ResolvedValue,
   resolveReferences,
 } from "./parse_settings.ts";
-import { parseTableList, readCertificates } from "./parse_tables.ts";
+import { parseTableList, readCertificates, readExtensions } from "./parse_tables.ts";
 import {
   BACKEND_ROWS,
   CREDENTIAL_ROWS,
@@ -74,6 +74,9 @@ function parseTarget(
     faults: reading.faults,
   });
   const rows = parseRows(TARGET_ROWS, reading, { found: values, keyPrefix: `${key}.` });
+  const extensions = rows.extensions === ""
+    ? ""
+    : readExtensions(`${key}.extensions`, rows.extensions, reading);
   const mapping = (kind: "user" | "group") =>
     parseMapping(maps.get(`mapping.${kind}`) ?? {}, { path: `${key}.mapping.${kind}`, kind, reading });
   const backends: BackendSettings[] = [];
@@ -91,6 +94,7 @@ function parseTarget(
     maxDropPercent: rows.max_drop_percent,
     mapping: { user: mapping("user"), group: mapping("group") },
     backends: backends.length === 0 ? [LOCAL] : backends,
+    ...(extensions === "" ? {} : { extensions }),
   };
 }
 

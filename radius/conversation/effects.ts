@@ -20,7 +20,7 @@ import type { LoginAttempt } from "../server/request.ts";
 import { ANY_ADDRESS_CLIENT } from "../server/clients.ts";
 import type { Conversation } from "./conversation.ts";
 import { passcodeDigest } from "./flow_context.ts";
-import { NOT_SENT_REASONS, type NotSentReason, whyNotSent } from "../factors/limits.ts";
+import { NOT_SENT_REASONS, type NotSentReason, whyNotSent } from "../factors/send_reasons.ts";
 import { spokenName } from "../factors/spoken_name.ts";
 import type { DevicePairing, Fault, Outcome } from "../ports.ts";
 

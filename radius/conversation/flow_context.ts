@@ -5,7 +5,8 @@ import { type Appended, readCode, rejectsUnknownUsers } from "../protocol/login_
 import { isCountryAllowed, reducePhoneNumber } from "../../platform/phone_number.ts";
 import type { LoginAttempt } from "../server/request.ts";
 import type { Conversation } from "./conversation.ts";
-import { type Limits, whyNotSent } from "../factors/limits.ts";
+import type { Limits } from "../factors/limits.ts";
+import { whyNotSent } from "../factors/send_reasons.ts";
 import { readRecoveryCode, type RecoveryCodeStore } from "../factors/recovery_codes.ts";
 import type { Pairings } from "../factors/pairings.ts";
 import type { Pairing, TotpPairingRow } from "../factors/pairing.ts";

@@ -6,6 +6,8 @@ import { type Clock, withTimeout } from "../../platform/runtime.ts";
 import type { AcceptedLogin, GatewayMonitor } from "../ports.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
+import { findRenamed, type RenamedEntry } from "../../platform/user_record.ts";
+import { NO_CHANGE, type PrepareRename } from "../../platform/write_batch.ts";
 import {
   decodeLoginRecord,
   HISTORY_RETENTION_MS,
@@ -72,6 +74,42 @@ export class LastSignIns {
 
   constructor(deps: LastSignInsDeps) {
     this.#deps = deps;
+    // Another node renamed a user.
+    deps.store.follow(["renamed"], ({ key: [, target, kind, from], value }) => {
+      const { to } = (value ?? {}) as Partial<RenamedEntry>;
+      if (kind === "user" && to !== undefined) this.#moveWaiting(String(target), { from: String(from), to });
+    });
+  }
+
+  /** Prepares the move of the last sign-in of a user of the directory whose users log in. */
+  readonly prepareRename: PrepareRename = async ({ kind, from, to }) => {
+    if (kind === "group") return NO_CHANGE;
+    const { store, clock } = this.#deps;
+    const target = this.#deps.target();
+    // A write in progress could store it under the earlier name again.
+    await this.#flushing.catch(() => undefined);
+    const { key, value } = await store.get<unknown>(storeKey({ target, user: from }));
+    const last = readLastSignIn(value);
+    const moved = storeKey({ target, user: to });
+    const expireInMs = Math.max(1, (last?.atMs ?? 0) + LAST_SIGN_IN_MS - clock.nowMs());
+    return {
+      mutations: [
+        { type: "delete", key },
+        last === undefined
+          ? { type: "delete", key: moved }
+          : { type: "set", key: moved, value: last, expireInMs },
+      ],
+      done: () => this.#moveWaiting(target, { from, to }),
+      undo: () => undefined,
+    };
+  };
+
+  #moveWaiting(target: string, { from, to }: { from: string; to: string }): void {
+    const waiting = this.#waiting.get(userKey(target, from));
+    this.#waiting.delete(userKey(target, to));
+    if (waiting === undefined) return;
+    this.#waiting.delete(userKey(target, from));
+    this.#waiting.set(userKey(target, to), { ...waiting, user: to });
   }
 
   /** Reads what is missing from the history, and writes every half minute. */
@@ -184,11 +222,11 @@ export class LastSignIns {
         start = `${String(key[1])}\0`;
         const login = decodeLoginRecord(value);
         if (login?.outcome !== "accepted") continue;
-        const { factor, endedMs, target } = login;
-        this.note({
-          ...{ user: canonicalName(login.user), factor, updatedMs: endedMs },
-          ...(target === undefined ? {} : { target }),
-        });
+        const { factor, endedMs, target = this.#deps.target() } = login;
+        const canonical = canonicalName(login.user);
+        // The user may have been renamed since.
+        const now = await findRenamed(store, { target, kind: "user", canonical }, { sinceMs: endedMs });
+        this.note({ user: now ?? canonical, factor, updatedMs: endedMs, target });
         noted++;
       }
       await this.flush();

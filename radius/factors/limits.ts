@@ -7,7 +7,7 @@ import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import { HourlyLimits, type HourlySendLimit, type LimitAlarm, type LimitFigures } from "./hourly_limits.ts";
 import { type Failures, Lockout, SweptMap } from "./lockout.ts";
-import { isCountryAllowed } from "../../platform/phone_number.ts";
+import { joinRenames, type PreparedRename } from "../../platform/write_batch.ts";
 
 /** Times in one record: a value of the store has at most 64 KiB. */
 const MAX_RECORDED = 5000;
@@ -189,6 +189,38 @@ export class Limits {
     };
   }
 
+  /** Prepares the move of what is counted for a user to another name. The counts of the new name belong to another person. */
+  prepareRename(from: string, to: string): PreparedRename {
+    const parts = (["push", "user_send"] as const).map((kind): PreparedRename => {
+      const times = this.#times[kind];
+      const [own, others] = [times.get(from), times.get(to)];
+      const put = (user: string, value: number[] | undefined) =>
+        void (value === undefined ? times.delete(user) : times.set(user, value));
+      put(from, undefined);
+      put(to, own);
+      return {
+        mutations: [
+          this.#timesMutation(kind, from, undefined),
+          this.#timesMutation(kind, to, own),
+        ],
+        done: () => undefined,
+        undo: () => {
+          put(from, own);
+          put(to, others);
+        },
+      };
+    });
+    return joinRenames([this.#lockout.prepareRename(from, to), ...parts]);
+  }
+
+  #timesMutation(kind: Kind, subject: string, times: readonly number[] | undefined): Mutation {
+    const key = ["limit", kind, subject];
+    const basis = this.#versions.overwriteOf(key);
+    if (times === undefined) return { type: "delete", key, basis };
+    const value = times.slice(-MAX_RECORDED);
+    return { type: "set", key, value, expireInMs: this.#windowMs(kind), basis };
+  }
+
   figures(): LimitFigures {
     return this.#hourly.figures();
   }
@@ -261,28 +293,4 @@ const NO_TIMES: number[] = [];
 
 function isTimes(value: unknown): value is number[] {
   return Array.isArray(value) && value.every((one) => typeof one === "number");
-}
-
-/** The reasons why no message is sent, with the sentence for the log. The user sees the same text in every case. */
-export const NOT_SENT_REASONS = {
-  not_a_number: "the answer is not a phone number",
-  number_not_allowed: "factors.phone_numbers does not allow this number for this user",
-  country_not_allowed:
-    "factors.country_codes does not allow the number; without a list, satellite and premium-rate numbers are not allowed",
-  user_limit: "the limit of factors.sends.per_user is reached",
-  number_limit: "the limit of factors.sends.per_number is reached",
-  client_limit: "the limit of factors.sends.per_client_per_hour is reached",
-  total_limit: "the limit of factors.sends.total_per_hour is reached",
-} as const;
-
-export type NotSentReason = keyof typeof NOT_SENT_REASONS;
-
-/** @param send.allowed whether the number is one of the user's, or any number is allowed. */
-export function whyNotSent(
-  { settings, limits }: { settings: Pick<FactorSettings, "countryCodes">; limits: Limits },
-  send: Send & { readonly allowed: boolean },
-): NotSentReason | null {
-  if (!send.allowed) return "number_not_allowed";
-  if (!isCountryAllowed(send.number, settings.countryCodes)) return "country_not_allowed";
-  return limits.limitOf(send);
 }

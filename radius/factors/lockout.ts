@@ -6,6 +6,7 @@ import type { Clock } from "../../platform/runtime.ts";
 import type { RecordVersions } from "../../platform/cluster/record_versions.ts";
 import type { KvMutation } from "../../platform/commit_batch.ts";
 import type { Mutation } from "../../platform/store.ts";
+import type { PreparedRename } from "../../platform/write_batch.ts";
 
 /** Failures of one user since the last success. */
 export interface Failures {
@@ -132,6 +133,35 @@ export class Lockout {
       hardLocked: before.hardLocked || since.hardLocked,
       lastMs: this.#deps.clock.nowMs(),
     });
+  }
+
+  /** Prepares the move of the failures to another name. Those of the new name belong to another person. */
+  prepareRename(from: string, to: string): PreparedRename {
+    const before = [from, to].map((user) => [user, this.#users.get(user)] as const);
+    const known = this.#users.get(from);
+    const { versions } = this.#deps;
+    const deletion = (user: string): KvMutation => {
+      const key = failureKey(user);
+      return { type: "delete", key, basis: versions.overwriteOf(key) };
+    };
+    const move = () => {
+      for (const user of [from, to]) this.#users.delete(user);
+      if (known !== undefined) this.#set(to, known);
+    };
+    move();
+    const kept = known === undefined
+      ? deletion(to)
+      : { ...failureMutation(to, known), basis: versions.overwriteOf(failureKey(to)) };
+    return {
+      mutations: [deletion(from), kept],
+      done: () => undefined,
+      undo: () => {
+        for (const [user, failures] of before) {
+          if (failures === undefined) this.#users.delete(user);
+          else this.#users.set(user, failures);
+        }
+      },
+    };
   }
 
   /** Takes over a stored record; `null`: it was deleted. A record of version 0.1.0 has no date. */

@@ -8,7 +8,13 @@ import type { Log } from "../../platform/log.ts";
 import { RecordVersions } from "../../platform/cluster/record_versions.ts";
 import type { KvMutation } from "../../platform/commit_batch.ts";
 import type { Check, Mutation, Store } from "../../platform/store.ts";
-import { departureKey, departureMutation, departurePrefix } from "../../platform/user_record.ts";
+import {
+  departureKey,
+  departureMutation,
+  departurePrefix,
+  type RenamedEntry,
+  renamedKey,
+} from "../../platform/user_record.ts";
 import { type Conversation, isOfOneProcess, orderedIdMs } from "../conversation/conversation.ts";
 import type { ConversationStore } from "../conversation/conversation_store.ts";
 import { recordEndedLogins } from "../conversation/login_history.ts";
@@ -54,9 +60,13 @@ interface Departure {
 
 /** The row that ends a conversation whose user was removed. */
 export const USER_LEFT = "user_left";
+/** The row that ends a conversation whose user got another name. */
+const USER_RENAMED = "user_renamed";
 
 /** Logins that end in the commit of the removal. The size of a commit is limited, and an attacker can begin thousands of logins for one name. */
 const MAX_ENDS = 20;
+/** Stands for the id of a moment of another node: times decide. */
+const NO_PROCESS = "------";
 const NO_CHECKS: readonly Check[] = [];
 /** Removed users whose older conversations are refused. */
 const MAX_LEFT = 100_000;
@@ -83,6 +93,13 @@ export class Offboarding {
       if (!isKnown && typeof value === "string" && this.#isRecent(value)) {
         this.#addLeft(String(key[2]), value);
       }
+    });
+    // Logins that began with the new name of a renamed user belong to another person.
+    deps.store.follow(renamedKey(deps.target, { kind: "user" }), ({ key, value, versionstamp }) => {
+      const isKnown = versionstamp === this.#departures.known(key);
+      this.#departures.apply(key, versionstamp);
+      const { to } = (value ?? {}) as Partial<RenamedEntry>;
+      if (!isKnown && to !== undefined) this.#addLeft(to, NO_PROCESS);
     });
   }
 
@@ -151,6 +168,37 @@ export class Offboarding {
     };
   }
 
+  /**
+   * Prepares the rename of a user: logins in progress of both names end, those of the new name because they belong to another person.
+   *
+   * @param rename.departure the id of the user's last removal, which moves to the new name. `undefined`: the user is removed in the same commit
+   */
+  prepareRename(
+    { from, to, departure }: { from: string; to: string; departure: string | null | undefined },
+  ): PreparedChange {
+    const { conversations, orderedId, target } = this.#deps;
+    const names = [from, to];
+    for (const user of names) this.#leaving.set(user, (this.#leaving.get(user) ?? 0) + 1);
+    const ends = names.flatMap((user) => conversations.liveOf(user).slice(0, MAX_ENDS))
+      .map((conversation) => conversations.endMutation(conversation, USER_RENAMED));
+    const key = departureKey(target, to);
+    const basis = this.#departures.overwriteOf(key);
+    const moved: KvMutation = departure === null
+      ? { type: "delete", key, basis }
+      : { type: "set", key, value: departure ?? orderedId(), basis };
+    return {
+      mutations: [this.#departureOf(from), moved, ...ends],
+      done: () => {
+        for (const user of names) {
+          this.#endLeaving(user);
+          this.#addLeft(user, orderedId());
+          this.#endConversations(user, USER_RENAMED);
+        }
+      },
+      undo: () => names.forEach((user) => this.#endLeaving(user)),
+    };
+  }
+
   /** Returns a function that removes the listener. */
   onRevoked(notify: OnPhoneRevoked): () => void {
     this.#listeners.add(notify);
@@ -189,24 +237,24 @@ export class Offboarding {
   }
 
   /** Ends the live conversations in memory, including those that began while the commit was in progress. */
-  #endConversations(user: string): void {
+  #endConversations(user: string, row = USER_LEFT): void {
     const { conversations, counters, secondFactor, changed } = this.#deps;
     const ended = conversations.liveOf(user);
     for (const conversation of ended) {
-      conversations.end(conversation, "cancelled", USER_LEFT);
+      conversations.end(conversation, "cancelled", row);
       counters.count("ended_by_leaving");
       if (conversation.requestId !== null) void secondFactor.cancel(conversation.requestId);
       changed(conversation);
     }
-    this.#recordEnds(ended.slice(MAX_ENDS));
+    this.#recordEnds(ended.slice(MAX_ENDS), row);
     recordEndedLogins({ ...this.#deps, target: () => this.#deps.target }, ended);
   }
 
   /** Records the ends that did not fit into the first commit. If this fails, the conversations are still refused. */
-  #recordEnds(rest: readonly Conversation[]): void {
+  #recordEnds(rest: readonly Conversation[], row: string): void {
     const { store, log, conversations } = this.#deps;
     for (let at = 0; at < rest.length; at += MAX_ENDS) {
-      const mutations = rest.slice(at, at + MAX_ENDS).map((one) => conversations.endMutation(one, USER_LEFT));
+      const mutations = rest.slice(at, at + MAX_ENDS).map((one) => conversations.endMutation(one, row));
       store.commit({ mutations }).catch((fault: unknown) =>
         log.error("the end of a removed user's conversations could not be recorded", { fault: String(fault) })
       );

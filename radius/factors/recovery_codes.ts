@@ -2,6 +2,7 @@
 // memory, so that a login does not read the store.
 
 import type { Check, Mutation, StoreEntry } from "../../platform/store.ts";
+import type { PreparedRename } from "../../platform/write_batch.ts";
 import type { AddingPhone, FactorStoreDeps } from "./pairing.ts";
 
 export interface RecoveryCodeStatus {
@@ -34,6 +35,7 @@ interface CodeSet {
   readonly id: string;
   readonly createdMs: number;
   readonly addedBy?: AddingPhone;
+  readonly digestUser?: string;
   readonly versionstamp: string;
   /** Versionstamps of the records, by digest. */
   readonly codes: Map<string, string>;
@@ -43,6 +45,8 @@ interface SetRecord {
   readonly id: string;
   readonly createdMs: number;
   readonly addedBy?: AddingPhone;
+  /** The name that the digests of the codes contain. Absent: that of the user. */
+  readonly digestUser?: string;
 }
 
 const CODES = 10;
@@ -70,7 +74,7 @@ export class RecoveryCodeStore {
     const set = this.#sets.get(user);
     const plain = set === undefined ? null : readRecoveryCode(typed);
     if (set === undefined || plain === null) return null;
-    const digest = this.#digestOf(user, plain);
+    const digest = this.#digestOf(set.digestUser ?? user, plain);
     return set.codes.has(digest) ? digest : null;
   }
 
@@ -152,6 +156,34 @@ export class RecoveryCodeStore {
     return {
       mutations: [{ type: "delete", key: this.#setKey(user) }, ...this.#removals(user, set)],
       restore: () => void this.#sets.set(user, set),
+    };
+  }
+
+  /** Prepares the move of the codes to another name. Codes of the new name belong to a person outside the directory, and end. */
+  prepareRename(from: string, to: string): PreparedRename {
+    const set = this.#sets.get(from);
+    const removed = [this.removeUser(from), this.removeUser(to)];
+    const undo = () => removed.toReversed().forEach(({ restore }) => restore());
+    const removals = removed.flatMap(({ mutations }) => mutations);
+    if (set === undefined) return { mutations: removals, done: () => undefined, undo };
+    const { versionstamp: _before, codes, ...record } = set;
+    const moved: SetRecord = { ...record, digestUser: record.digestUser ?? from };
+    const digests = [...codes.keys()];
+    return {
+      mutations: [
+        ...removals,
+        { type: "set", key: this.#setKey(to), value: moved },
+        ...digests.map((digest): Mutation => ({
+          type: "set",
+          key: this.#codeKey(to, moved.id, digest),
+          value: true,
+        })),
+      ],
+      done: (versionstamp) => {
+        const codes = new Map(digests.map((digest) => [digest, versionstamp]));
+        this.#sets.set(to, { ...moved, versionstamp, codes });
+      },
+      undo,
     };
   }
 

@@ -1,8 +1,11 @@
 // The stored policies: one record with the ordered list, so that a new order applies at once and every node sees all of a change or nothing.
 
+import { auditEntry } from "../../platform/audit.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
+import { NO_CHANGE, type PreparedRename, type Rename } from "../../platform/write_batch.ts";
 import { NO_POLICIES, PolicyEvaluator } from "./evaluator.ts";
-import type { Policy, PolicyList, PolicyListChange } from "./policy.ts";
+import type { Policy, PolicyConditions, PolicyList, PolicyListChange } from "./policy.ts";
 import { readPolicies } from "./read_policy.ts";
 
 export type PolicyChangeResult =
@@ -77,6 +80,31 @@ export class PolicyRegistry {
     return { ok: true, list: this.#list };
   }
 
+  /** Prepares the change of the policies that name a renamed user or group. @throws RangeError if the list becomes too large */
+  async prepareRename({ kind, from, name }: Rename): Promise<PreparedRename> {
+    const isNamed = this.#list.policies.some((policy) => renamedIn(policy, { kind, from, name }) !== policy);
+    if (!isNamed) return NO_CHANGE;
+    const { key, value, versionstamp } = await this.#store.get<unknown>(KEY);
+    const stored = readList(value);
+    if (stored === null) throw new TypeError("Cannot rename in the policies: they cannot be read");
+    const policies = stored.policies.map((policy) => renamedIn(policy, { kind, from, name }));
+    const changed = policies.filter((policy, at) => policy !== stored.policies[at]);
+    const list: PolicyList = { ...stored, version: stored.version + 1, policies };
+    const encoded = utf8.encode(JSON.stringify(list));
+    if (encoded.length > MAX_OCTETS) {
+      throw new RangeError("Cannot rename in the policies: they become too large");
+    }
+    const records = changed.map((policy) =>
+      auditEntry({ actor: "radius", action: "policy.change", object: `policy:${policy.name}`, to: name })
+    );
+    return {
+      checks: [{ key, versionstamp }],
+      mutations: [{ type: "set", key, value: encoded }, ...records],
+      done: () => this.#use(list),
+      undo: () => undefined,
+    };
+  }
+
   /** If the record cannot be read, the policies in memory stay. */
   #apply({ value }: StoreEntry<unknown>): void {
     const list = value === null ? EMPTY : readList(value);
@@ -90,6 +118,27 @@ export class PolicyRegistry {
     this.#list = list;
     this.#evaluator = new PolicyEvaluator(list.policies);
   }
+}
+
+/** The lists of a policy that name resources of a kind. */
+const NAMED_IN = {
+  user: ["users", "exceptUsers"],
+  group: ["groups", "exceptGroups"],
+} as const satisfies Record<Rename["kind"], readonly (keyof PolicyConditions)[]>;
+
+/** The policy with the new name; the same policy if it does not have the earlier name. */
+function renamedIn(policy: Policy, { kind, from, name }: Pick<Rename, "kind" | "from" | "name">): Policy {
+  let { conditions } = policy;
+  for (const list of NAMED_IN[kind]) {
+    const names = conditions[list];
+    if (names === undefined || !names.some((one) => canonicalName(one) === from)) continue;
+    const others = names.filter((one) => canonicalName(one) !== canonicalName(name));
+    conditions = {
+      ...conditions,
+      [list]: others.map((one) => canonicalName(one) === from ? name : one),
+    };
+  }
+  return conditions === policy.conditions ? policy : { ...policy, conditions };
 }
 
 function readList(value: unknown): PolicyList | null {

@@ -1,7 +1,7 @@
 // Remembered devices: after a second factor, logins of the same user, client and Calling-Station-Id need none for a limited time. The three
 // are stored as one keyed hash. A device counts only while the user has the same factors and nothing made the gateway forget it.
 
-import { NO_CHANGE, type PreparedChange } from "../../platform/write_batch.ts";
+import { NO_CHANGE, type PreparedChange, type PreparedRename } from "../../platform/write_batch.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Mutation, Store, StoreEntry } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
@@ -41,6 +41,8 @@ interface DeviceRecord {
   readonly factors: string;
   /** The user's epoch at that time. */
   readonly epoch: string;
+  /** The name that the digest contains. Absent: that of the user. */
+  readonly digestUser?: string;
   /** The factor of the login; absent in devices of earlier versions, which do not replace a factor any more. */
   readonly used?: RememberedFactor;
 }
@@ -96,7 +98,7 @@ export class RememberedDevices {
     } = {},
   ): boolean {
     const devices = isPlace(device.place) ? this.#devices.get(device.user) : undefined;
-    const record = devices?.get(this.#digestOf(device));
+    const record = devices === undefined ? undefined : this.#find(devices, device);
     if (record === undefined || (rules !== undefined && !isAllowed(record.used, rules))) return false;
     const nowMs = this.#deps.clock.nowMs();
     return this.#isValid(device.user, record, nowMs) && nowMs < record.atMs + hours * HOUR_MS;
@@ -146,16 +148,72 @@ export class RememberedDevices {
     const before = this.#epochs.get(user);
     const epoch = this.#deps.random.bytes(8).toHex();
     this.#epochs.set(user, epoch);
-    const value: EpochRecord = { epoch };
-    const key = ["remembered_epoch", this.#deps.target, user];
     return {
-      mutations: [{ type: "set", key, value, expireInMs: EPOCH_STORED_MS }],
+      mutations: [this.#epochMutation(user, epoch)],
       done: () => void this.#devices.delete(user),
       undo: () => {
         if (before === undefined) this.#epochs.delete(user);
         else this.#epochs.set(user, before);
       },
     };
+  }
+
+  /** Prepares the move of the devices to another name. Devices of the new name belong to a person outside the directory, and end. */
+  prepareRename(from: string, to: string): PreparedRename {
+    const devices = new Map(this.#devices.get(from));
+    const others = new Map(this.#devices.get(to));
+    const epochs = { from: this.#epochs.get(from), to: this.#epochs.get(to) };
+    if (devices.size === 0 && others.size === 0 && !this.#deps.isUsed()) return NO_CHANGE;
+    // A login in progress with either name cannot add a device: it ends.
+    const epoch = this.#deps.random.bytes(8).toHex();
+    const nowMs = this.#deps.clock.nowMs();
+    const moved = new Map<string, DeviceRecord>();
+    for (const [digest, device] of devices) {
+      if (nowMs >= device.untilMs || device.epoch !== this.#epochOf(from)) continue;
+      moved.set(digest, { ...device, epoch, digestUser: device.digestUser ?? from });
+    }
+    const deletions = ([user, of]: readonly [string, ReadonlyMap<string, DeviceRecord>]) =>
+      [...of.keys()].map((digest): Mutation => ({ type: "delete", key: this.#keyOf(user, digest) }));
+    this.#devices.delete(from);
+    this.#devices.delete(to);
+    return {
+      mutations: [
+        ...[[from, devices] as const, [to, others] as const].flatMap(deletions),
+        ...[from, to].map((user) => this.#epochMutation(user, epoch)),
+        ...[...moved].map(([digest, value]): Mutation => ({
+          ...{ type: "set", key: this.#keyOf(to, digest), value },
+          expireInMs: value.untilMs - nowMs,
+        })),
+      ],
+      done: () => {
+        for (const user of [from, to]) this.#epochs.set(user, epoch);
+        if (moved.size > 0) this.#devices.set(to, moved);
+      },
+      undo: () => {
+        for (const [user, of] of [[from, devices], [to, others]] as const) {
+          if (of.size > 0) this.#devices.set(user, of);
+        }
+        if (epochs.from !== undefined) this.#epochs.set(from, epochs.from);
+        if (epochs.to !== undefined) this.#epochs.set(to, epochs.to);
+      },
+    };
+  }
+
+  /** The record of a device, which may have been remembered under an earlier name of its user. */
+  #find(devices: ReadonlyMap<string, DeviceRecord>, device: LoginDevice): DeviceRecord | undefined {
+    const users = new Set([device.user]);
+    for (const { digestUser } of devices.values()) if (digestUser !== undefined) users.add(digestUser);
+    for (const user of users) {
+      const record = devices.get(this.#digestOf({ ...device, user }));
+      if (record !== undefined && (record.digestUser ?? device.user) === user) return record;
+    }
+    return undefined;
+  }
+
+  #epochMutation(user: string, epoch: string): Mutation {
+    const value: EpochRecord = { epoch };
+    const key = ["remembered_epoch", this.#deps.target, user];
+    return { type: "set", key, value, expireInMs: EPOCH_STORED_MS };
   }
 
   #isValid(user: string, { untilMs, factors, epoch }: DeviceRecord, nowMs: number): boolean {

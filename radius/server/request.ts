@@ -9,7 +9,7 @@ import type { DuplicateSlot } from "./duplicate_cache.ts";
 import type { UserName } from "./user_names.ts";
 import type { Denial } from "../conversation/login_record.ts";
 import type { Facts } from "../flow/context.ts";
-import type { NotSentReason } from "../factors/limits.ts";
+import type { NotSentReason } from "../factors/send_reasons.ts";
 import type { TotpPairingRow } from "../factors/pairing.ts";
 import type { LoginPolicy } from "../conversation/login_policy.ts";
 

@@ -73,7 +73,7 @@ export function guardBackend(
     onHealth: noteHealth,
   });
 
-  const { verify } = inner;
+  const { verify, rename } = inner;
   const backend: Backend = {
     name: inner.name,
     kind: inner.kind,
@@ -84,6 +84,9 @@ export function guardBackend(
     read: (kind, name, hint) => caller.call(() => inner.read(kind, name, hint), OPERATION),
     put: (desired, hint) => caller.call(() => inner.put(desired, hint), OPERATION),
     remove: (kind, name, hint) => caller.call(() => inner.remove(kind, name, hint), OPERATION),
+    ...rename !== undefined && {
+      rename: (from, desired, hint) => caller.call(() => rename.call(inner, from, desired, hint), OPERATION),
+    },
     async *list(kind) {
       const pages = inner.list(kind)[Symbol.asyncIterator]();
       try {

@@ -4,11 +4,25 @@ import type { Check, Mutation, Transaction } from "../../platform/store.ts";
 import type { ResourceKind } from "../schema/resource.ts";
 import type { IndexDraft } from "./index_draft.ts";
 import type { Indexes } from "./indexes.ts";
+import { hasSameWords, indexedWords, type ResourceRecord } from "./records.ts";
+import { hasSameValues, indexedValues } from "./value_index.ts";
 
 /** The approximate size of a small value in the store, with its key. */
 export const SMALL_VALUE_OCTETS = 100;
 /** A later merge writes a value for each changed entry, so a commit may not have too many of them. */
 const LOG_OCTETS_PER_MUTATION = 1000;
+
+/** Where a record is. */
+export interface RecordName {
+  readonly kind: ResourceKind;
+  readonly canonical: string;
+}
+
+/** A record before and after a write. `null`: it does not exist. */
+interface RecordChange {
+  readonly before: ResourceRecord | null;
+  readonly after: ResourceRecord | null;
+}
 
 /** Later changes of a key replace earlier ones. */
 export class BatchMutations {
@@ -16,6 +30,8 @@ export class BatchMutations {
   readonly names: Readonly<Record<ResourceKind, IndexDraft>>;
   /** Changes of search words, by kind of resource. */
   readonly words: Readonly<Record<ResourceKind, IndexDraft>>;
+  /** Changes of values, by kind of resource. */
+  readonly values: Readonly<Record<ResourceKind, IndexDraft>>;
   /** Changes of tombstones. */
   readonly tombstones: IndexDraft;
   readonly #drafts: readonly IndexDraft[];
@@ -24,11 +40,15 @@ export class BatchMutations {
   readonly #checks = new Map<string, Check>();
   #octets = 0;
 
-  constructor({ names, words, tombstones }: Indexes) {
+  constructor({ names, words, values, tombstones }: Indexes) {
     this.names = { user: names.user.draft(), group: names.group.draft() };
     this.words = { user: words.user.draft(), group: words.group.draft() };
+    this.values = { user: values.user.draft(), group: values.group.draft() };
     this.tombstones = tombstones.draft();
-    this.#drafts = [this.names.user, this.names.group, this.words.user, this.words.group, this.tombstones];
+    this.#drafts = [
+      ...[this.names.user, this.names.group, this.words.user, this.words.group],
+      ...[this.values.user, this.values.group, this.tombstones],
+    ];
   }
 
   set(key: Deno.KvKey, value: unknown, sizeOctets = SMALL_VALUE_OCTETS): void {
@@ -45,6 +65,20 @@ export class BatchMutations {
   also(mutations: readonly Mutation[]): void {
     this.#foreign.push(...mutations);
     this.#octets += mutations.reduce((sum, mutation) => sum + estimateOctets(mutation), 0);
+  }
+
+  /** Keeps the search words of a record current. */
+  changeWords({ kind, canonical }: RecordName, { before, after }: RecordChange): void {
+    if (hasSameWords(before, after)) return;
+    const entries = { before: indexedWords(kind, before), after: indexedWords(kind, after) };
+    draftEntries({ draft: this.words[kind], canonical }, entries);
+  }
+
+  /** Keeps the indexed values of a record current. */
+  changeValues({ kind, canonical }: RecordName, { before, after }: RecordChange): void {
+    if (hasSameValues(before, after)) return;
+    const entries = { before: indexedValues(kind, before), after: indexedValues(kind, after) };
+    draftEntries({ draft: this.values[kind], canonical }, entries);
   }
 
   check(check: Check): void {
@@ -100,4 +134,17 @@ function sizeOf(value: unknown, depth: number): number {
     (sum, [name, item]) => sum + name.length * 2 + sizeOf(item, depth - 1),
     16,
   );
+}
+
+/** Changes the entries of a resource in an index of words or values. The maps have the depth of each. */
+function draftEntries(
+  { draft, canonical }: { draft: IndexDraft; canonical: string },
+  { before, after }: { before: ReadonlyMap<string, number>; after: ReadonlyMap<string, number> },
+): void {
+  for (const [entry, depth] of before) {
+    if (after.get(entry) !== depth) draft.remove(`${entry}\0${canonical}`, depth);
+  }
+  for (const [entry, depth] of after) {
+    if (before.get(entry) !== depth) draft.add(`${entry}\0${canonical}`, depth);
+  }
 }

@@ -3,7 +3,7 @@
 
 import type { PasswordHash } from "../../platform/password_hasher.ts";
 import type { Log } from "../../platform/log.ts";
-import { NO_CHANGE } from "../../platform/write_batch.ts";
+import { NO_CHANGE, type PrepareRename } from "../../platform/write_batch.ts";
 import type { Clock, Random } from "../../platform/runtime.ts";
 import type { Store } from "../../platform/store.ts";
 import type {
@@ -15,21 +15,29 @@ import type {
   TargetDirectory,
 } from "../ports.ts";
 import type { Mapping, ResourceKind, Stored } from "../schema/resource.ts";
-import { createMapping } from "../schema/mapping.ts";
 import { LargeGroupUpdate } from "./large_group_update.ts";
 import { DirectoryBatch } from "./directory_batch.ts";
-import { openNameIndexes, withWordIndexes } from "./indexes.ts";
+import { completeNewIds, IdTask } from "./id_task.ts";
+import { type Indexes, openNameIndexes, withWordIndexes } from "./indexes.ts";
 import type { IndexMergeOptions } from "./index_merge.ts";
 import { createDirectoryKeys, type DirectoryKeys } from "./keys.ts";
+import { readHeadById, readIds } from "./record_by_id.ts";
 import { createLoginView, type LoginUserView, ResourceReader } from "./reader.ts";
-import { createMemberSets } from "./member_sets.ts";
+import { createMemberSets, type MemberSets } from "./member_sets.ts";
+import { followRenames, type PendingRenames } from "./pending_renames.ts";
 import type { ResourceRecord } from "./records.ts";
-import { DirectorySearch } from "./search.ts";
+import { IdIssuer } from "./resource_ids.ts";
+import { createResourceIndexes } from "./resource_indexes.ts";
+import { DirectorySearch, followMapping } from "./search.ts";
 import { SOLE_WRITER, type TargetLease } from "./target_lease.ts";
+import { RENAMES_NOTHING, RenameWriter } from "./rename_writer.ts";
 import { DirectoryTrash } from "./trash.ts";
-import { WriteQueue } from "./write_queue.ts";
+import { followValueProgress, type ValueProgress } from "./value_progress.ts";
+import { openValueTask, type ValueTask } from "./value_task.ts";
+import { WriteQueue, type WriteQueueDeps } from "./write_queue.ts";
 import {
   createUserRecordFinder,
+  findRenamed,
   type FindUserRecord,
   type RecordDirectory,
 } from "../../platform/user_record.ts";
@@ -46,6 +54,8 @@ export interface DirectoryDeps {
   readonly preparePasswordChange?: PreparePasswordChange;
   /** Absent: other modules store nothing for groups. */
   readonly prepareGroupCleanup?: PrepareGroupCleanup;
+  /** Absent: other modules store nothing by name. */
+  readonly prepareRename?: PrepareRename;
   /** For filters on mapped attributes, as it is now. Default: the default mapping. */
   readonly mapping?: () => Mapping;
   /** The maximum number of tombstones of deleted users. The oldest are deleted first. */
@@ -56,6 +66,8 @@ export interface DirectoryDeps {
   readonly lease?: TargetLease;
   /** When the index logs are merged. Default: the limits of indexes.ts. */
   readonly merge?: Partial<IndexMergeOptions>;
+  /** How many records of earlier versions get their ids in one commit. Default: the limit of id_task.ts. */
+  readonly idsPerCommit?: number;
 }
 
 const MAX_TOMBSTONES = 1_000_000;
@@ -63,8 +75,11 @@ const MAX_TOMBSTONES = 1_000_000;
 /** The parts that need the word indexes. */
 interface WritesAndSearch {
   readonly writes: WriteQueue;
+  readonly renames: RenameWriter;
   /** With the mapping of now. */
   readonly search: () => DirectorySearch;
+  readonly indexes: Indexes;
+  readonly values: ValueTask;
 }
 
 /**
@@ -83,11 +98,15 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   store.followGroups(keys.allMembers, keys.allMembers.length + 1, ([, , setId]) => {
     memberSets.forget(String(setId));
   });
+  if (!isShared) await completeNewIds({ store, keys });
   const names = await openNameIndexes(place);
-  const view = createLoginView({ store, keys, indexes: names, isShared });
-  const reader = new ResourceReader({ store, keys, indexes: names, memberSets });
+  const pendingRenames = await followRenames({ store, keys });
+  const view = createLoginView({ store, keys, indexes: names, isShared, pendingRenames });
+  const reader = new ResourceReader({ store, keys, indexes: names, memberSets, pendingRenames });
   const { notify, observe } = createObservers(log);
-  followRecords({ store, keys, view, notify });
+  const valueProgress = followValueProgress({ store, keys });
+  let idTask: IdTask | null = null;
+  followRecords({ store, keys, view, notify, onHead: (...head) => idTask?.follow(...head) });
 
   let lastNumber = 0;
   const nextNumber = (): number => lastNumber = Math.max(lastNumber + 1, clock.nowMs() * 1024);
@@ -96,36 +115,25 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
 
   const openWritesAndSearch = async (): Promise<WritesAndSearch> => {
     const indexes = await withWordIndexes(names, { ...place, merge: deps.merge });
-    const newPartsName = () => isShared ? `${nextNumber()}-${store.node}` : `${nextNumber()}`;
-    const batchDeps = { store, keys, indexes, memberSets, nextNumber, newPartsName, onUser: view.update };
-    const newBatch = () => new DirectoryBatch(batchDeps);
-    const prepareGroupCleanup = deps.prepareGroupCleanup ?? (() => NO_CHANGE);
-    const writes = new WriteQueue({
-      ...{ keys, clock, log, indexes, nextNumber, newSetId, newBatch, trash },
-      prepareOffboarding: deps.prepareOffboarding,
-      preparePasswordChange: deps.preparePasswordChange ?? (() => NO_CHANGE),
-      prepareGroupCleanup,
-      largeGroups: new LargeGroupUpdate({ ...batchDeps, newBatch, newSetId, prepareGroupCleanup }),
-      maxTombstones: deps.maxTombstones ?? MAX_TOMBSTONES,
-      onChange: notify,
-    });
+    const common = { store, keys, clock, log, nextNumber, newSetId, valueProgress };
+    const state = { isShared, indexes, memberSets, trash, view, notify, pendingRenames };
+    const { writes, renames, ...parts } = createWriteQueue(deps, { ...common, ...state });
     const search = followMapping(
-      deps,
+      deps.mapping,
       (mapping) => new DirectorySearch({ store, keys, indexes, memberSets, reader, mapping }),
     );
+    const recordsPerCommit = deps.idsPerCommit;
+    const values = await openValueTask({ ...common, ...parts, indexes, recordsPerCommit });
     if (!isShared) await writes.recover();
-    return { writes, search };
+    idTask = new IdTask({ ...common, ...parts, lease, writes, values, recordsPerCommit });
+    return { writes, renames, search, indexes, values };
   };
   const work = openWritesAndSearch();
   lease.require(work);
-  lease.onAcquired(async () => await (await work).writes.recover());
-  // The callers that wait for it receive the error, too.
-  work.catch((fault: unknown) =>
-    log.error("the directory is read-only: its word indexes could not be loaded", {
-      target,
-      fault: String(fault),
-    })
-  );
+  lease.onAcquired(async () => await resumeWrites(await work));
+  // The lease is not taken before the indexes are loaded.
+  work.then(() => idTask?.start(), () => undefined);
+  reportFailure(deps, work);
   // A login must not see half of an interrupted update.
   if (!isShared && await hasRecoveryTasks(store, target)) await work;
 
@@ -133,7 +141,15 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   return {
     target,
     trash,
+    indexes: createResourceIndexes({
+      ...{ store, keys, reader, names: names.names },
+      indexes: async () => (await work).indexes,
+      isReady: () => valueProgress.isComplete,
+    }),
     read: (kind, canonical) => reader.read(kind, canonical),
+    readById: (kind, id) => reader.readById(kind, id),
+    readHeadById: (kind, id) => readHeadById({ store, keys, reader }, { kind, id }),
+    readIds: (kind, names) => readIds({ store, keys, reader }, { kind, names }),
     async readPassword(canonical) {
       return (await store.get<PasswordHash>(keys.password(canonical))).value;
     },
@@ -142,6 +158,8 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
     count: (kind) => names.names[kind].total,
     all: (kind): AsyncIterable<Stored> => reader.all(kind),
     write,
+    rename: async (asked) => await (await work).renames.rename(asked),
+    renamedTo: (kind, canonical) => findRenamed(store, { target, kind, canonical }),
     writeMany: (writes) => Promise.all(writes.map(write)),
     changeMembers: async (change) => await (await work).writes.changeMembers(change),
     login: view.login,
@@ -150,18 +168,54 @@ export async function createDirectory(deps: DirectoryDeps): Promise<TargetDirect
   };
 }
 
-/** The search with the mapping of now. */
-function followMapping(
-  { mapping: mappingOf }: Pick<DirectoryDeps, "mapping">,
-  create: (mapping: Mapping) => DirectorySearch,
-): () => DirectorySearch {
-  const preset = createMapping({ user: {}, group: {} });
-  let known: { readonly mapping: Mapping; readonly search: DirectorySearch } | null = null;
-  return () => {
-    const mapping = mappingOf?.() ?? preset;
-    if (known?.mapping !== mapping) known = { mapping, search: create(mapping) };
-    return known.search;
+/** Reads what other nodes did, and finishes what they left. */
+async function resumeWrites({ writes, values }: WritesAndSearch): Promise<void> {
+  await values.load();
+  await writes.recover();
+}
+
+/** The callers that wait for it receive the error, too. */
+function reportFailure({ log, target }: DirectoryDeps, work: Promise<unknown>): void {
+  work.catch((fault: unknown) =>
+    log.error("the directory is read-only: its word indexes could not be loaded", {
+      target,
+      fault: String(fault),
+    })
+  );
+}
+
+interface WriteQueueParts extends Pick<WriteQueueDeps, "keys" | "clock" | "log" | "indexes" | "trash"> {
+  readonly valueProgress: ValueProgress;
+  readonly store: Store;
+  readonly isShared: boolean;
+  readonly memberSets: MemberSets;
+  readonly pendingRenames: PendingRenames;
+  readonly nextNumber: () => number;
+  readonly newSetId: () => string;
+  readonly view: LoginUserView;
+  readonly notify: Observer;
+}
+
+function createWriteQueue(
+  deps: DirectoryDeps,
+  { isShared, view, notify, ...parts }: WriteQueueParts,
+): Pick<WritesAndSearch, "writes" | "renames"> & Pick<WriteQueueDeps, "newBatch" | "largeGroups"> {
+  const { store, nextNumber } = parts;
+  const newPartsName = () => isShared ? `${nextNumber()}-${store.node}` : `${nextNumber()}`;
+  const ids = new IdIssuer();
+  const batchDeps = { ...parts, ids, newPartsName, onUser: view.update };
+  const newBatch = () => new DirectoryBatch(batchDeps);
+  const prepareGroupCleanup = deps.prepareGroupCleanup ?? (() => NO_CHANGE);
+  const largeGroups = new LargeGroupUpdate({ ...batchDeps, newBatch, prepareGroupCleanup });
+  const shared = {
+    ...{ ...parts, ids, newBatch, prepareGroupCleanup, largeGroups, onChange: notify },
+    prepareOffboarding: deps.prepareOffboarding,
+    preparePasswordChange: deps.preparePasswordChange ?? (() => NO_CHANGE),
   };
+  const writes = new WriteQueue({ ...shared, maxTombstones: deps.maxTombstones ?? MAX_TOMBSTONES });
+  const prepareRename = deps.prepareRename ?? RENAMES_NOTHING;
+  const renames = new RenameWriter({ ...shared, writes, prepareRename });
+  return { writes, renames, newBatch, largeGroups };
 }
 
 type Observer = Parameters<TargetDirectory["observe"]>[0];
@@ -187,17 +241,19 @@ function createObservers(log: Log): { notify: Observer } & Pick<TargetDirectory,
 }
 
 /** Updates the login view by the writes of other nodes, and reports them to the observers. */
-function followRecords({ store, keys, view, notify }: {
+function followRecords({ store, keys, view, notify, onHead }: {
   readonly store: Pick<Store, "follow">;
   readonly keys: DirectoryKeys;
   readonly view: LoginUserView;
   readonly notify: Observer;
+  readonly onHead: IdTask["follow"];
 }): void {
   for (const kind of ["user", "group"] as const) {
     store.follow(keys.records(kind), ({ key, value }) => {
       const canonical = String(key[2]);
       const head = value as ResourceRecord | null;
       if (kind === "user") view.follow(canonical, head);
+      onHead(kind, canonical, head);
       notify({ kind, name: head?.name ?? canonical, deleted: head === null, isRemote: true });
     });
   }

@@ -2,16 +2,27 @@
 // is durable.
 
 import type { CommitOutcome } from "../../platform/commit_queue.ts";
-import { type PreparedChange, WriteBatch } from "../../platform/write_batch.ts";
+import { type PreparedChange, type PreparedRename, WriteBatch } from "../../platform/write_batch.ts";
 import type { Mutation } from "../../platform/store.ts";
 import type { ResourceKind } from "../schema/resource.ts";
-import { BatchMutations, SMALL_VALUE_OCTETS } from "./batch_mutations.ts";
+import { BatchMutations, type RecordName, SMALL_VALUE_OCTETS } from "./batch_mutations.ts";
 import { type BatchReadDeps, BatchReads, type Tombstone } from "./batch_reads.ts";
-import { type MemberChange, type MemberSet, type MemberSets, withChanges } from "./member_sets.ts";
-import { encodeRecord, hasSameWords, indexedWords, type ResourceRecord, textSizeOctets } from "./records.ts";
+import {
+  encodeMember,
+  findMember,
+  type MemberChange,
+  type MemberSet,
+  type MemberSets,
+  withChanges,
+} from "./member_sets.ts";
+import { encodeRecord, idOf, type ResourceRecord, textSizeOctets } from "./records.ts";
+import type { IdEntry, IdIssuer } from "./resource_ids.ts";
+import type { ValueProgress } from "./value_progress.ts";
 
 export interface DirectoryBatchDeps extends BatchReadDeps {
   readonly memberSets: MemberSets;
+  readonly ids: Pick<IdIssuer, "retire">;
+  readonly valueProgress: Pick<ValueProgress, "covers">;
   /** Returns a larger number with each call. */
   readonly nextNumber: () => number;
   /** A name that no parts of a record have had. */
@@ -30,6 +41,7 @@ export class DirectoryBatch {
   readonly #memberships = new Map<string, Map<string, string | null>>();
   readonly #tombstones = new Map<string, Tombstone | null>();
   readonly #batch = new WriteBatch();
+  #versionstamp = "";
 
   constructor(deps: DirectoryBatchDeps) {
     this.#deps = deps;
@@ -50,22 +62,25 @@ export class DirectoryBatch {
 
   /** Replaces a record (`null` deletes it) and updates the indexes. @throws RangeError if it is too large. */
   async putRecord(
-    place: { kind: ResourceKind; canonical: string },
+    place: RecordName,
     next: ResourceRecord | null,
   ): Promise<void> {
     const { kind, canonical } = place;
     const before = await this.record(kind, canonical);
-    const key = this.#deps.keys.record(kind, canonical);
-    const encoded = next === null ? null : encodeRecord(next, this.#deps.newPartsName);
+    const { keys, valueProgress, newPartsName } = this.#deps;
+    const id = this.#idAfter(place, { before, next });
+    const identified = next === null || id === null ? null : { ...next, id };
+    const encoded = identified === null ? null : encodeRecord(identified, newPartsName);
     this.#writeParts(place, { before, parts: encoded?.parts ?? [], name: encoded?.head.parts ?? "" });
-    if (encoded === null) this.#changes.remove(key);
-    else this.#changes.set(key, encoded.head, encoded.sizeOctets);
+    if (encoded === null) this.#changes.remove(keys.record(kind, canonical));
+    else this.#changes.set(keys.record(kind, canonical), encoded.head, encoded.sizeOctets);
     if (before === null && next !== null) this.#changes.names[kind].add(canonical);
     if (before !== null && next === null) this.#changes.names[kind].remove(canonical);
-    if (!hasSameWords(before, next)) this.#changeWords(place, { before, next });
-    const whole = next === null || encoded === null
-      ? null
-      : { ...next, parts: encoded.head.parts, partCount: encoded.head.partCount };
+    this.#changes.changeWords(place, { before, after: next });
+    if (valueProgress.covers(kind, canonical)) this.#changes.changeValues(place, { before, after: next });
+    this.#indexId(place, { before, next: identified });
+    const { parts = "", partCount = 0 } = encoded?.head ?? {};
+    const whole = identified === null ? null : { ...identified, parts, partCount };
     this.#records.set(`${kind}\0${canonical}`, whole);
     if (kind === "user") this.#batch.whenCommitted(() => this.#deps.onUser(canonical, whole));
   }
@@ -91,21 +106,44 @@ export class DirectoryBatch {
   ): Promise<void> {
     const { keys, memberSets } = this.#deps;
     const before = this.#sets.get(setId) ?? await memberSets.load(setId);
-    for (const { canonical, name } of changes) {
+    const identified: MemberChange[] = [];
+    for (const { canonical, name, id: given } of changes) {
+      const id = name === null ? null : given ?? await this.#userId(canonical);
+      identified.push({ canonical, name, id });
       if (name === null) {
         this.remove(keys.member(setId, canonical));
         this.remove(keys.memberOf(canonical, setId));
       } else {
-        this.set(keys.member(setId, canonical), name, textOctets(name));
+        this.set(keys.member(setId, canonical), encodeMember(name, id), textOctets(name));
         this.set(keys.memberOf(canonical, setId), group, textOctets(group));
       }
       const ofUser = this.#memberships.get(canonical) ?? new Map<string, string | null>();
       ofUser.set(setId, name === null ? null : group);
       this.#memberships.set(canonical, ofUser);
     }
-    const after = withChanges(before, changes);
+    const after = withChanges(before, identified);
     this.#sets.set(setId, after);
     this.#batch.whenCommitted(() => memberSets.keep(setId, after));
+  }
+
+  /** Gives the ids of users to their member entries, at most `limit` entries. Returns whether more remain. */
+  async linkMembers(users: ReadonlyMap<string, string>, limit: number): Promise<boolean> {
+    const bySet = new Map<string, { readonly group: string; readonly changes: MemberChange[] }>();
+    let left = limit;
+    for (const [canonical, id] of users) {
+      for (const [setId, group] of await this.memberships(canonical)) {
+        const { canonicals, names, ids } = await this.members(setId);
+        const at = findMember({ canonicals }, canonical);
+        if (at < 0 || ids[at] === id) continue;
+        if (left-- > 0) {
+          const ofSet = bySet.get(setId) ?? { group, changes: [] };
+          ofSet.changes.push({ canonical, name: names[at] ?? canonical, id });
+          bySet.set(setId, ofSet);
+        }
+      }
+    }
+    for (const [setId, { group, changes }] of bySet) await this.changeMembers({ setId, group }, changes);
+    return left < 0;
   }
 
   /** The member sets of a user, with the canonical name of the group of each. */
@@ -130,6 +168,7 @@ export class DirectoryBatch {
       if (before === null) this.#changes.tombstones.add(canonical);
     } else if (before !== null) {
       this.remove(keys.gone(canonical));
+      this.remove(keys.renamed("user", canonical));
       this.#changes.tombstones.remove(canonical);
     }
     this.#tombstones.set(canonical, value);
@@ -143,7 +182,7 @@ export class DirectoryBatch {
     this.#changes.remove(key);
   }
 
-  /** Adds changes of the caller unchanged. */
+  /** Adds changes unchanged. */
   also(mutations: readonly Mutation[]): void {
     this.#changes.also(mutations);
   }
@@ -152,6 +191,14 @@ export class DirectoryBatch {
   include(change: PreparedChange): void {
     this.also(change.mutations);
     this.#batch.whenCommitted(() => change.done());
+    this.#batch.whenFailed(() => change.undo());
+  }
+
+  /** Adds what other modules store by the name of a renamed resource. */
+  includeRename({ mutations, checks = [], ...change }: PreparedRename): void {
+    this.also(mutations);
+    for (const check of checks) this.#changes.check(check);
+    this.#batch.whenCommitted(() => change.done(this.#versionstamp));
     this.#batch.whenFailed(() => change.undo());
   }
 
@@ -176,6 +223,7 @@ export class DirectoryBatch {
   async commit(): Promise<CommitOutcome> {
     try {
       const outcome = await this.#deps.store.commit(this.#changes.toTransaction());
+      if (outcome.ok) this.#versionstamp = outcome.versionstamp;
       if (outcome.ok) this.#batch.committed();
       else this.#batch.rollBack();
       return outcome;
@@ -190,23 +238,43 @@ export class DirectoryBatch {
     this.#batch.rollBack();
   }
 
-  #changeWords(
-    { kind, canonical }: { kind: ResourceKind; canonical: string },
-    records: { before: ResourceRecord | null; next: ResourceRecord | null },
+  /** The id after a write. It never changes. */
+  #idAfter(
+    { kind }: { kind: ResourceKind },
+    { before, next }: { before: ResourceRecord | null; next: ResourceRecord | null },
+  ): string | null {
+    if (next === null) return null;
+    return next.id ?? idOf({ kind, target: this.#deps.keys.target }, before ?? next);
+  }
+
+  /** Keeps the index of ids equal to the record. A record of an earlier version has no entry. */
+  #indexId(
+    { kind, canonical }: RecordName,
+    { before, next }: { before: ResourceRecord | null; next: ResourceRecord | null },
   ): void {
-    const before = indexedWords(kind, records.before);
-    const after = indexedWords(kind, records.next);
-    const draft = this.#changes.words[kind];
-    for (const [word, depth] of before) {
-      if (after.get(word) !== depth) draft.remove(`${word}\0${canonical}`, depth);
+    const { keys, ids } = this.#deps;
+    if (before !== null && next === null) {
+      const id = idOf({ kind, target: keys.target }, before);
+      ids.retire(id);
+      this.remove(keys.resourceId(id));
     }
-    for (const [word, depth] of after) {
-      if (before.get(word) !== depth) draft.add(`${word}\0${canonical}`, depth);
-    }
+    if (next?.id === undefined || next.id === before?.id) return;
+    const entry: IdEntry = { kind, canonical, createdMs: next.createdMs };
+    this.set(keys.resourceId(next.id), entry, textOctets(canonical));
+  }
+
+  async #userId(canonical: string): Promise<string | null> {
+    const record = await this.record("user", canonical);
+    return record === null ? null : idOf({ kind: "user", target: this.#deps.keys.target }, record);
+  }
+
+  /** Adds the values of a record of an earlier version to the index. */
+  addValues(place: RecordName, record: ResourceRecord): void {
+    this.#changes.changeValues(place, { before: null, after: record });
   }
 
   #writeParts(
-    { kind, canonical }: { kind: ResourceKind; canonical: string },
+    { kind, canonical }: RecordName,
     { before, parts, name }: { before: ResourceRecord | null; parts: readonly string[]; name: string },
   ): void {
     const { keys } = this.#deps;

@@ -1,4 +1,4 @@
-// The counted indexes of one target: names, tombstones and search words.
+// The counted indexes of one target: names, tombstones, search words and values.
 
 import type { Store } from "../../platform/store.ts";
 import type { ResourceKind } from "../schema/resource.ts";
@@ -7,6 +7,7 @@ import { openCountedIndex } from "./index_follower.ts";
 import { DEPTHS, type IndexEntry } from "./index_bucket.ts";
 import { IndexMerge, type IndexMergeOptions } from "./index_merge.ts";
 import { compareText, type DirectoryKeys, LAST_CHARACTER } from "./keys.ts";
+import { openValueIndex } from "./value_index.ts";
 
 /** To find the first key of a page, at most this many keys are skipped. */
 const MAX_NAMES_PER_BUCKET = 128;
@@ -25,6 +26,7 @@ export interface NameIndexes {
 /** The additional indexes for writes and searches. */
 export interface Indexes extends NameIndexes {
   readonly words: Readonly<Record<ResourceKind, CountedIndex>>;
+  readonly values: Readonly<Record<ResourceKind, CountedIndex>>;
   /** Merges a part of the index logs, and splits buckets. Call it when no write is in progress. */
   maintain(): Promise<void>;
 }
@@ -46,21 +48,29 @@ export async function openNameIndexes(place: IndexStore): Promise<NameIndexes> {
   return { names: { user, group }, tombstones };
 }
 
-/** Loads the counts of words: several times as many values as for names. */
+/** Loads the counts of words and values: several times as many values as for names. */
 export async function withWordIndexes(
   names: NameIndexes,
   { merge = {}, ...place }: IndexStore & { readonly merge?: Partial<IndexMergeOptions> | undefined },
 ): Promise<Indexes> {
-  const [user, group] = await Promise.all([openWords(place, "user"), openWords(place, "group")]);
+  const [user, group, userValues, groupValues] = await Promise.all([
+    openWords(place, "user"),
+    openWords(place, "group"),
+    openValueIndex(place, "user"),
+    openValueIndex(place, "group"),
+  ]);
   const merges = [
     ...[names.names.user, names.names.group, names.tombstones].map((index) =>
       new IndexMerge(index, { maxUnmerged: MAX_UNMERGED_NAMES, ...merge })
     ),
-    ...[user, group].map((index) => new IndexMerge(index, { maxUnmerged: MAX_UNMERGED_WORDS, ...merge })),
+    ...[user, group, userValues, groupValues].map((index) =>
+      new IndexMerge(index, { maxUnmerged: MAX_UNMERGED_WORDS, ...merge })
+    ),
   ];
   return {
     ...names,
     words: { user, group },
+    values: { user: userValues, group: groupValues },
     async maintain() {
       for (const one of merges) await one.run();
     },

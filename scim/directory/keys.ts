@@ -1,10 +1,12 @@
 // The keys of the directory in the store.
 
+import { renamedKey } from "../../platform/user_record.ts";
 import type { ResourceKind } from "../schema/resource.ts";
 
 /** The keys of one target. */
 export function createDirectoryKeys(target: string) {
   return {
+    target,
     record: (kind: ResourceKind, canonical: string): Deno.KvKey => [kind, target, canonical],
     records: (kind: ResourceKind): Deno.KvKey => [kind, target],
     recordsEnd: (kind: ResourceKind): Deno.KvKey => [kind, target, LAST_CHARACTER],
@@ -14,6 +16,12 @@ export function createDirectoryKeys(target: string) {
       at: PartPlace,
     ): Deno.KvKey => ["part", target, kind, canonical, at.parts, at.number],
     gone: (canonical: string): Deno.KvKey => ["gone", target, canonical],
+    /** The name of the resource with an id. */
+    resourceId: (id: string): Deno.KvKey => ["resource_id", target, id],
+    /** The name that a renamed resource has now, under its earlier name. */
+    renamed: (kind: ResourceKind, canonical: string): Deno.KvKey => renamedKey(target, { kind, canonical }),
+    /** The progress of the task that stores ids in records of earlier versions. */
+    idTask: ["resource_id_task", target] as Deno.KvKey,
     goneAll: ["gone", target] as Deno.KvKey,
     goneEnd: ["gone", target, LAST_CHARACTER] as Deno.KvKey,
     /** Tombstones in order of time. */
@@ -31,6 +39,14 @@ export function createDirectoryKeys(target: string) {
       kind: ResourceKind,
       place: string,
     ): Deno.KvKey => ["word", target, kind, ...place.split("\0")],
+    /** A place in the value index: parts of `attribute`, value and name, with U+0000 between them. */
+    valuePlace: (
+      kind: ResourceKind,
+      place: string,
+    ): Deno.KvKey => ["value", target, kind, ...place.split("\0")],
+    /** The progress of the task that stores the values of records of earlier versions. */
+    valueTask: ["value_task", target, "progress"] as Deno.KvKey,
+    valueTasks: ["value_task", target] as Deno.KvKey,
     /** The log of a counted index. A number follows. */
     indexLog: (index: string): Deno.KvKey => ["index_log", target, index],
     buckets: (index: string): Deno.KvKey => ["fence", target, index],

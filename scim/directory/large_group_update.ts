@@ -3,10 +3,12 @@
 
 import type { Mutation } from "../../platform/store.ts";
 import type { PrepareGroupCleanup, WriteResult } from "../ports.ts";
-import { type MemberChange, NO_MEMBERS } from "./member_sets.ts";
+import { encodeMember, type MemberChange, type MemberSet, NO_MEMBERS } from "./member_sets.ts";
 import type { DirectoryBatch, DirectoryBatchDeps } from "./directory_batch.ts";
 import { cleanUpGroup, type GroupUpdate, updateUserGroups } from "./write_plan.ts";
-import { readRecord, toStored } from "./records.ts";
+import type { PendingRenames, RenameTask } from "./pending_renames.ts";
+import { finishRename, renameGroupOf } from "./rename_steps.ts";
+import { idOf, readRecord, toStored } from "./records.ts";
 
 /** The value under ["chore", target, id]. */
 export type RecoveryTask =
@@ -21,12 +23,16 @@ export type RecoveryTask =
     readonly to: string;
   }
   /** A deleted or deactivated user is still a member of groups. */
-  | { readonly kind: "leave"; readonly user: string };
+  | { readonly kind: "leave"; readonly user: string }
+  /** Groups name a new user without its id. */
+  | { readonly kind: "link"; readonly user: string }
+  | RenameTask;
 
 export interface LargeGroupUpdateDeps extends DirectoryBatchDeps {
   readonly newBatch: () => DirectoryBatch;
   readonly newSetId: () => string;
   readonly prepareGroupCleanup: PrepareGroupCleanup;
+  readonly pendingRenames: PendingRenames;
 }
 
 const MAX_MEMBERS_PER_COMMIT = 200;
@@ -42,15 +48,26 @@ export class LargeGroupUpdate {
     this.#deps = deps;
   }
 
-  /** Replaces the members of a group: all or nothing for readers, complete when it resolves. */
-  async changeGroup(change: GroupUpdate, also: readonly Mutation[]): Promise<WriteResult> {
+  /**
+   * Replaces the members of a group: all or nothing for readers, complete when it resolves.
+   *
+   * @param options.prepareFlip fills the commit that switches to the new members
+   */
+  async changeGroup(
+    change: GroupUpdate,
+    { also, prepareFlip = () => Promise.resolve() }: {
+      also: readonly Mutation[];
+      prepareFlip?: (batch: DirectoryBatch) => Promise<void>;
+    },
+  ): Promise<WriteResult> {
     const { store, keys, newSetId, nextNumber } = this.#deps;
     const to = change.after === null ? "" : newSetId();
+    let { membersAfter } = change;
     const sweepKey = keys.chore(`sweep ${to}`);
     const sweep: RecoveryTask = { kind: "sweep", setId: to };
     if (to !== "") {
       await store.commit({ mutations: [{ type: "set", key: sweepKey, value: sweep }] });
-      await this.#writeSet(to, change);
+      membersAfter = await this.#writeSet(to, change);
     }
     const after = change.after === null ? null : { ...change.after, setId: to };
     const flipKey = keys.chore(`flip ${nextNumber()}`);
@@ -61,14 +78,22 @@ export class LargeGroupUpdate {
       from: change.before?.setId ?? "",
       to,
     } as const satisfies RecoveryTask;
-    const batch = await this.#flipBatch(change, { after, also, sweepKey, flipKey, flip });
+    const batch = await this.#flipBatch({ ...change, membersAfter }, {
+      after,
+      also,
+      sweepKey,
+      flipKey,
+      flip,
+    });
+    await fill(batch, prepareFlip);
     if (!(await batch.commit()).ok) {
       await this.#run(sweepKey, sweep);
       return { ok: false, reason: "changed" };
     }
     await this.#finishFlip(flip, change.changes);
     await store.commit({ mutations: [{ type: "delete", key: flipKey }] });
-    return { ok: true, stored: after === null ? null : toStored("group", after, change.membersAfter) };
+    const place = { kind: "group", target: keys.target } as const;
+    return { ok: true, stored: after === null ? null : toStored(place, after, membersAfter) };
   }
 
   /** Removes a user from all groups. */
@@ -83,6 +108,21 @@ export class LargeGroupUpdate {
       }
       isMore = memberships.length > MAX_MEMBERSHIPS_PER_COMMIT;
       if (!isMore) batch.remove(keys.chore(`leave ${user}`));
+      await batch.commit();
+    }
+  }
+
+  /** Gives the id of a user to all groups that name it. */
+  async linkGroups(user: string): Promise<void> {
+    const { newBatch, keys } = this.#deps;
+    for (let isMore = true; isMore;) {
+      const batch = newBatch();
+      const record = await batch.record("user", user);
+      const users = new Map(
+        record === null ? [] : [[user, idOf({ kind: "user", target: keys.target }, record)]],
+      );
+      isMore = await batch.linkMembers(users, MAX_MEMBERSHIPS_PER_COMMIT);
+      if (!isMore) batch.remove(keys.chore(`link ${user}`));
       await batch.commit();
     }
   }
@@ -123,32 +163,48 @@ export class LargeGroupUpdate {
       flip: RecoveryTask & { kind: "flip" };
     },
   ): Promise<DirectoryBatch> {
-    const { newBatch, memberSets, prepareGroupCleanup } = this.#deps;
+    const { newBatch, memberSets } = this.#deps;
     const { canonical, membersAfter } = change;
     const batch = newBatch();
     await batch.checkUnchanged("group", canonical);
     await batch.putRecord({ kind: "group", canonical }, after);
     batch.remove(sweepKey);
     batch.set(flipKey, flip, 2000);
-    cleanUpGroup(prepareGroupCleanup, batch, change);
+    cleanUpGroup(this.#deps, batch, change);
     batch.also(also);
     if (flip.to !== "") batch.whenCommitted(() => memberSets.keep(flip.to, membersAfter));
     return batch;
   }
 
-  async #writeSet(setId: string, change: GroupUpdate): Promise<void> {
+  /** Returns the set with the ids of its users. */
+  async #writeSet(setId: string, change: GroupUpdate): Promise<MemberSet> {
     const { store, keys } = this.#deps;
     const { canonicals, names } = change.membersAfter;
+    const ids: (string | null)[] = [];
     for (let at = 0; at < canonicals.length; at += MAX_MEMBERS_PER_COMMIT) {
       const mutations: Mutation[] = [];
       let sizeOctets = 0;
-      for (const [i, user] of canonicals.slice(at, at + MAX_MEMBERS_PER_COMMIT).entries()) {
-        mutations.push({ type: "set", key: keys.member(setId, user), value: names[at + i] ?? user });
+      const users = canonicals.slice(at, at + MAX_MEMBERS_PER_COMMIT);
+      ids.push(...await this.#userIds(users));
+      for (const [i, user] of users.entries()) {
+        const value = encodeMember(names[at + i] ?? user, ids[at + i] ?? null);
+        mutations.push({ type: "set", key: keys.member(setId, user), value });
         mutations.push({ type: "set", key: keys.memberOf(user, setId), value: change.canonical });
-        sizeOctets += 8 * user.length + 2 * change.canonical.length + 200;
+        sizeOctets += 8 * user.length + 2 * change.canonical.length + 240;
       }
       await store.commit({ mutations, sizeOctets });
     }
+    return { ...change.membersAfter, ids };
+  }
+
+  async #userIds(users: readonly string[]): Promise<(string | null)[]> {
+    const { newBatch, keys: { target } } = this.#deps;
+    const batch = newBatch();
+    for (const user of users) batch.prefetch("user", user);
+    return await Promise.all(users.map(async (user) => {
+      const record = await batch.record("user", user);
+      return record === null ? null : idOf({ kind: "user", target }, record);
+    }));
   }
 
   async #deleteSet(setId: string): Promise<void> {
@@ -192,8 +248,8 @@ export class LargeGroupUpdate {
         at < end && batch.mutationCount < MAX_MUTATIONS_PER_COMMIT && batch.sizeOctets < MAX_OCTETS_PER_COMMIT
       ) {
         const user = users[at++] ?? "";
-        const stays = isMember.get(user) === true;
-        await updateUserGroups(batch, user, { name: stays ? names.after : names.before, isMember: stays });
+        if (isMember.get(user) === true) await renameGroupOf(batch, user, names);
+        else await updateUserGroups(batch, user, { name: names.before, isMember: false });
       }
       if (batch.mutationCount > 0) await batch.commit();
       await this.#deps.indexes.maintain();
@@ -212,8 +268,21 @@ export class LargeGroupUpdate {
 
   async #run(key: Deno.KvKey, task: RecoveryTask): Promise<void> {
     if (task.kind === "leave") return await this.leaveGroups(task.user);
+    if (task.kind === "link") return await this.linkGroups(task.user);
+    if (task.kind === "rename_user" || task.kind === "rename_group") {
+      return await finishRename(this.#deps, task);
+    }
     if (task.kind === "sweep") await this.#deleteSet(task.setId);
     else await this.#finishFlip(task, null);
     await this.#deps.store.commit({ mutations: [{ type: "delete", key }] });
+  }
+}
+
+async function fill(batch: DirectoryBatch, prepare: (batch: DirectoryBatch) => Promise<void>): Promise<void> {
+  try {
+    await prepare(batch);
+  } catch (fault) {
+    batch.rollBack();
+    throw fault;
   }
 }

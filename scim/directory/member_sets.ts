@@ -10,17 +10,21 @@ import { nameHash } from "./name_hashes.ts";
 /** A change of a group's members, as the directory's port has it. */
 export interface MembersUpdate {
   readonly group: string;
+  readonly id?: string | undefined;
   readonly add: readonly string[];
   readonly remove: readonly string[];
+  readonly users?: readonly { readonly id: string; readonly name: string }[] | undefined;
   /** Gets the new members and the removed members. */
   readonly also?: (added: readonly string[], removed: readonly string[]) => readonly Mutation[];
 }
 
-/** In order of canonical name; both lists have the same length. */
+/** In order of canonical name; all lists have the same length. */
 export interface MemberSet {
   readonly canonicals: readonly string[];
   /** As given. */
   readonly names: readonly string[];
+  /** The ids of the members. `null`: no user has the name. */
+  readonly ids: readonly (string | null)[];
   /** The sum of the names' hashes, modulo 2^32. It differs if the members differ. */
   readonly digest: number;
 }
@@ -29,9 +33,18 @@ export interface MemberChange {
   readonly canonical: string;
   /** As given. `null` removes the member. */
   readonly name: string | null;
+  /** Absent: the entry keeps its id. */
+  readonly id?: string | null;
 }
 
-export const NO_MEMBERS: MemberSet = { canonicals: [], names: [], digest: 0 };
+/** The value under ["member", target, set, user]: the name as given, with the id of the user if there is one. */
+export type StoredMember = string | readonly [name: string, id: string];
+
+export function encodeMember(name: string, id: string | null): StoredMember {
+  return id === null ? name : [name, id];
+}
+
+export const NO_MEMBERS: MemberSet = { canonicals: [], names: [], ids: [], digest: 0 };
 
 /** From names as sent. If two have the same canonical form, the first counts. */
 export function toMemberSet(names: readonly string[]): MemberSet {
@@ -41,17 +54,18 @@ export function toMemberSet(names: readonly string[]): MemberSet {
     if (!byCanonical.has(canonical)) byCanonical.set(canonical, name);
   }
   const canonicals = [...byCanonical.keys()].sort(compareText);
-  return sealed(canonicals, canonicals.map((canonical) => byCanonical.get(canonical) ?? canonical));
+  const given = canonicals.map((canonical) => byCanonical.get(canonical) ?? canonical);
+  return sealed({ canonicals, names: given, ids: canonicals.map(() => null) });
 }
 
-function sealed(canonicals: readonly string[], names: readonly string[]): MemberSet {
+function sealed({ canonicals, names, ids }: Omit<MemberSet, "digest">): MemberSet {
   let digest = 0;
   for (const name of names) digest = (digest + nameHash(name)) >>> 0;
-  return { canonicals, names, digest };
+  return { canonicals, names, ids, digest };
 }
 
 /** @returns the index of the member, or `-1 - index` of the place where it belongs. */
-export function findMember({ canonicals }: MemberSet, canonical: string): number {
+export function findMember({ canonicals }: Pick<MemberSet, "canonicals">, canonical: string): number {
   let low = 0;
   let high = canonicals.length;
   while (low < high) {
@@ -67,21 +81,24 @@ export function withChanges(set: MemberSet, changes: readonly MemberChange[]): M
   if (changes.length === 0) return set;
   const canonicals = [...set.canonicals];
   const names = [...set.names];
+  const ids = [...set.ids];
   let digest = set.digest;
-  for (const { canonical, name } of changes) {
-    const at = findMember({ canonicals, names, digest }, canonical);
+  for (const { canonical, name, id } of changes) {
+    const at = findMember({ canonicals }, canonical);
     if (at >= 0) digest = digest - nameHash(names[at] ?? "");
     if (name !== null) digest = digest + nameHash(name);
     if (name === null && at >= 0) {
       canonicals.splice(at, 1);
       names.splice(at, 1);
+      ids.splice(at, 1);
     } else if (name !== null) {
       const place = at >= 0 ? at : -1 - at;
       canonicals.splice(place, at >= 0 ? 1 : 0, canonical);
       names.splice(place, at >= 0 ? 1 : 0, name);
+      ids.splice(place, at >= 0 ? 1 : 0, id === undefined ? ids[at] ?? null : id);
     }
   }
-  return { canonicals, names, digest: digest >>> 0 };
+  return { canonicals, names, ids, digest: digest >>> 0 };
 }
 
 /** The changes that turn `from` into `to`, in order of name. */
@@ -163,13 +180,15 @@ export function createMemberSets(
   const read = async (setId: string): Promise<MemberSet> => {
     const canonicals: string[] = [];
     const given: string[] = [];
-    for await (const { key, value } of store.list<string>(keys.members(setId))) {
+    const ids: (string | null)[] = [];
+    for await (const { key, value } of store.list<StoredMember>(keys.members(setId))) {
       const canonical = key[3];
       if (typeof canonical !== "string" || value === null) continue;
       canonicals.push(canonical);
-      given.push(value);
+      given.push(typeof value === "string" ? value : value[0]);
+      ids.push(typeof value === "string" ? null : value[1]);
     }
-    return sealed(canonicals, given);
+    return sealed({ canonicals, names: given, ids });
   };
 
   return {

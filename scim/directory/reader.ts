@@ -6,17 +6,21 @@ import type { JsonObject, JsonValue, ResourceKind, Stored } from "../schema/reso
 import type { NameIndexes } from "./indexes.ts";
 import type { DirectoryKeys } from "./keys.ts";
 import { type MemberSets, NO_MEMBERS } from "./member_sets.ts";
+import type { PendingRenames } from "./pending_renames.ts";
 import { joinParts, readRecord, type ResourceRecord, toStored } from "./records.ts";
 import type { Tombstone } from "./batch_reads.ts";
+import { findRecordById } from "./record_by_id.ts";
 
 export interface ResourceReaderDeps {
   readonly store: Store;
   readonly keys: DirectoryKeys;
   readonly indexes: NameIndexes;
   readonly memberSets: MemberSets;
+  readonly pendingRenames: PendingRenames;
 }
 
-interface NamedRecord {
+/** A record as stored, which may have parts, or as read. */
+export interface NamedRecord {
   readonly canonical: string;
   readonly record: ResourceRecord;
 }
@@ -37,10 +41,22 @@ export class ResourceReader {
     return record === null ? null : await this.#complete(kind, { canonical, record });
   }
 
+  /** Reads the resource with an id. @throws IdsIncomplete if the id is unknown while the ids of earlier versions are being stored */
+  async readById(kind: ResourceKind, id: string): Promise<Stored | null> {
+    const found = await findRecordById({ ...this.#deps, reader: this }, { kind, id });
+    return found === null ? null : await this.#complete(kind, found);
+  }
+
   /** Reads several resources, in this order. Resources that do not exist are left out. */
   async readMany(kind: ResourceKind, canonicals: readonly string[]): Promise<Stored[]> {
     const found = await Promise.all(canonicals.map((canonical) => this.read(kind, canonical)));
     return found.filter((stored) => stored !== null);
+  }
+
+  /** The resource of a record that was just read. `null` if it was deleted in the meantime. */
+  async complete(kind: ResourceKind, head: NamedRecord): Promise<Stored | null> {
+    const found = await this.#join(kind, head);
+    return found === null ? null : await this.#complete(kind, found);
   }
 
   async record(kind: ResourceKind, canonical: string): Promise<ResourceRecord | null> {
@@ -85,16 +101,17 @@ export class ResourceReader {
 
   /** Adds the members of a group. `null` if the group was deleted in the meantime. */
   async #complete(kind: ResourceKind, found: NamedRecord): Promise<Stored | null> {
-    if (kind === "user") return toStored(kind, found.record, NO_MEMBERS);
-    const { memberSets } = this.#deps;
+    const { memberSets, keys, pendingRenames: renames } = this.#deps;
+    const place = { kind, target: keys.target };
+    if (kind === "user") return toStored(place, renames.inRecord(found.record), NO_MEMBERS);
     let current: ResourceRecord | null = found.record;
     for (let attempt = 0; attempt < MAX_ATTEMPTS && current !== null; attempt++) {
       const { setId }: ResourceRecord = current;
       const members = await memberSets.load(setId);
-      if (memberSets.has(setId)) return toStored(kind, current, members);
+      if (memberSets.has(setId)) return toStored(place, current, renames.inMembers(members));
       // The set came from the store. If the group has another set now, this one may be partly deleted.
       current = await this.record(kind, found.canonical);
-      if (current?.setId === setId) return toStored(kind, current, members);
+      if (current?.setId === setId) return toStored(place, current, renames.inMembers(members));
     }
     if (current === null) return null;
     throw new Error(`Cannot read the group "${found.canonical}": it changed at every attempt`);
@@ -113,13 +130,15 @@ export class ResourceReader {
       if (at++ < skip || value === null) continue;
       heads.push({ canonical: String(key[2]), record: value });
     }
-    const whole = await Promise.all(heads.map(async ({ canonical, record: head }) => {
-      const record = head.parts === ""
-        ? head
-        : await joinParts(this.#deps, { kind, canonical, head }) ?? await this.record(kind, canonical);
-      return record === null ? [] : [{ canonical, record }];
-    }));
-    return whole.flat();
+    const whole = await Promise.all(heads.map((head) => this.#join(kind, head)));
+    return whole.filter((found) => found !== null);
+  }
+
+  async #join(kind: ResourceKind, { canonical, record: head }: NamedRecord): Promise<NamedRecord | null> {
+    const record = head.parts === ""
+      ? head
+      : await joinParts(this.#deps, { kind, canonical, head }) ?? await this.record(kind, canonical);
+    return record === null ? null : { canonical, record };
   }
 }
 
@@ -141,10 +160,11 @@ export interface LoginViewDeps {
   readonly isShared?: boolean;
   /** The minimum number of cached users. The maximum is twice as many. */
   readonly maxUsers?: number;
+  readonly pendingRenames: Pick<PendingRenames, "inRecord">;
 }
 
 export function createLoginView(
-  { store, keys, indexes, isShared = false, maxUsers = 25_000 }: LoginViewDeps,
+  { store, keys, indexes, isShared = false, maxUsers = 25_000, pendingRenames }: LoginViewDeps,
 ): LoginUserView {
   const users = new LoginUserCache(maxUsers);
   const loading = new Map<string, { isStale: boolean; done: Promise<void> }>();
@@ -187,7 +207,7 @@ export function createLoginView(
   return {
     login(canonical) {
       const known = users.find(canonical) ?? users.findOutdated(canonical);
-      if (known !== undefined) return known;
+      if (known !== undefined) return pendingRenames.inRecord(known);
       if (isUnknown(canonical)) return unknownUser(canonical);
       // The result "unknown" could admit a user who was deleted.
       throw new Error("Cannot find the user of a login: prepare() was not called");

@@ -2,6 +2,7 @@
 // resource is stored in parts.
 
 import type { Store } from "../../platform/store.ts";
+import { canonicalName } from "../../platform/canonical_name.ts";
 import type {
   BackendStates,
   Content,
@@ -14,6 +15,7 @@ import type {
 import type { DirectoryKeys } from "./keys.ts";
 import { type MemberSet, NO_MEMBERS } from "./member_sets.ts";
 import { nameHash } from "./name_hashes.ts";
+import { deriveId } from "./resource_ids.ts";
 import { groupWords, indexWords, userWords } from "../filter/search_terms.ts";
 
 /** The value under ["user" or "group", target, canonical]. */
@@ -33,6 +35,14 @@ export interface ResourceRecord {
   readonly revision: number;
   /** Counts the backend states that were recorded since that write. Absent: 0. */
   readonly recorded?: number;
+  /** Absent in a record of an earlier version: {@link idOf} derives it. */
+  readonly id?: string;
+  /** The `externalId` of a client (RFC 7643 §3.1). Absent: none. */
+  readonly externalId?: string;
+  /** The connection of an identity provider that created or adopted the resource. Absent: none. */
+  readonly managedBy?: string;
+  /** A client removed `active` (RFC 7643 §2.5): the user stays as it is, and its responses have no `active`. Absent: not. */
+  readonly activeUnassigned?: true;
   /** The name of the parts that contain `text` and `groups`, which are then empty here. "": no parts. */
   readonly parts: string;
   readonly partCount: number;
@@ -60,7 +70,8 @@ export interface EncodedRecord {
 export function encodeRecord(record: ResourceRecord, partsName: () => string): EncodedRecord {
   const bare = { ...record, parts: "", partCount: 0 };
   const whole = `${JSON.stringify(record.groups)}\n${record.text}`;
-  const sizeOctets = textSizeOctets(whole) + 800;
+  const headOctets = 800 + ((record.externalId?.length ?? 0) + (record.managedBy?.length ?? 0)) * 2;
+  const sizeOctets = textSizeOctets(whole) + headOctets;
   if (whole.length <= MAX_INLINE_CHARACTERS) return { head: bare, parts: [], sizeOctets };
   if (sizeOctets > MAX_RECORD_OCTETS) {
     throw new RangeError(
@@ -72,7 +83,7 @@ export function encodeRecord(record: ResourceRecord, partsName: () => string): E
     parts.push(whole.slice(at, at + PART_CHARACTERS));
   }
   const head = { ...bare, text: "", groups: [], parts: partsName(), partCount: parts.length };
-  return { head, parts, sizeOctets: 1000 };
+  return { head, parts, sizeOctets: headOctets + 200 };
 }
 
 /** The size of a text in the store: one octet per character, or two if any character needs two. */
@@ -134,16 +145,36 @@ export function isRevision(version: string, revision: number): boolean {
   return version.split(".", 1)[0] === revisionText(revision);
 }
 
+/** The id of a resource. A record of an earlier version has none, and its id is derived. */
+export function idOf(
+  { kind, target }: RecordPlace,
+  { id, name, createdMs }: Pick<ResourceRecord, "id" | "name" | "createdMs">,
+): string {
+  return id ?? deriveId({ target, kind, canonical: canonicalName(name), createdMs });
+}
+
+/** The table of a record. */
+export interface RecordPlace {
+  readonly kind: ResourceKind;
+  readonly target: string;
+}
+
 /** A record for the rest of the program. Attributes are parsed on first use. */
 export function toStored(
-  kind: ResourceKind,
+  place: RecordPlace,
   record: ResourceRecord,
   members: MemberSet = NO_MEMBERS,
 ): Stored {
+  const { kind } = place;
   const { groups, backends, createdMs, modifiedMs, revision, text } = record;
   let digest = members.digest;
   if (kind === "user") { for (const name of groups) digest = (digest + nameHash(name)) >>> 0; }
   return {
+    id: idOf(place, record),
+    ...(record.externalId === undefined ? {} : { externalId: record.externalId }),
+    ...(record.managedBy === undefined ? {} : { managedBy: record.managedBy }),
+    ...(record.activeUnassigned === undefined ? {} : { activeUnassigned: record.activeUnassigned }),
+    ...(kind === "group" ? { memberIds: members.ids } : {}),
     content: kind === "user" ? userContent(record) : groupContent(record, members),
     attributesText: text,
     groups,
@@ -188,9 +219,31 @@ function groupContent({ name, text }: ResourceRecord, { names }: MemberSet): Gro
 /** The record of a resource after a write. The caller provides the memberships. */
 export function toRecord(
   content: Content,
-  { backends, groups, setId, createdMs, modifiedMs, revision, recorded }: Pick<
+  {
+    backends,
+    groups,
+    setId,
+    createdMs,
+    modifiedMs,
+    revision,
+    recorded,
+    id,
+    externalId,
+    managedBy,
+    activeUnassigned,
+  }: Pick<
     ResourceRecord,
-    "backends" | "groups" | "setId" | "createdMs" | "modifiedMs" | "revision" | "recorded"
+    | "backends"
+    | "groups"
+    | "setId"
+    | "createdMs"
+    | "modifiedMs"
+    | "revision"
+    | "recorded"
+    | "id"
+    | "externalId"
+    | "managedBy"
+    | "activeUnassigned"
   >,
 ): ResourceRecord {
   return {
@@ -204,6 +257,10 @@ export function toRecord(
     modifiedMs,
     revision,
     ...(recorded === undefined ? {} : { recorded }),
+    ...(id === undefined ? {} : { id }),
+    ...(externalId === undefined ? {} : { externalId }),
+    ...(managedBy === undefined ? {} : { managedBy }),
+    ...(activeUnassigned === undefined ? {} : { activeUnassigned }),
     parts: "",
     partCount: 0,
   };

@@ -2,7 +2,8 @@
 // beginning of a word of the resource.
 
 import type { PageOptions, SearchOutcome } from "../ports.ts";
-import type { ResourceKind } from "../schema/resource.ts";
+import { createMapping } from "../schema/mapping.ts";
+import type { Mapping, ResourceKind } from "../schema/resource.ts";
 import { parseFilter } from "../filter/filter.ts";
 import { filterProblem, type ScimFilter } from "../filter/filter_tree.ts";
 import { cutWord, hasPrefix, MAX_WORD_CHARACTERS, queryWords } from "../filter/search_terms.ts";
@@ -134,4 +135,18 @@ export class DirectorySearch {
     }
     return unchecked.length === 0 ? names : await this.#withWords(kind, { names, words: unchecked });
   }
+}
+
+/** The search with the mapping of now. @param mappingOf absent: the default mapping */
+export function followMapping(
+  mappingOf: (() => Mapping) | undefined,
+  create: (mapping: Mapping) => DirectorySearch,
+): () => DirectorySearch {
+  const preset = createMapping({ user: {}, group: {} });
+  let known: { readonly mapping: Mapping; readonly search: DirectorySearch } | null = null;
+  return () => {
+    const mapping = mappingOf?.() ?? preset;
+    if (known?.mapping !== mapping) known = { mapping, search: create(mapping) };
+    return known.search;
+  };
 }

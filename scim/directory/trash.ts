@@ -1,6 +1,7 @@
 // The trash of one target: deleted users, so that an administrator can restore them. An entry is written in the commit that deletes the
 // user. It expires after 30 days. If there are too many entries, the oldest are removed first.
 
+import type { ResourceIdentity } from "./next_record.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { PasswordHash } from "../../platform/password_hasher.ts";
 import type { Clock } from "../../platform/runtime.ts";
@@ -10,7 +11,7 @@ import type { JsonObject } from "../schema/resource.ts";
 import type { Deletion, TrashedUser, TrashEntry, UserTrash } from "../trash_port.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
 import type { DirectoryKeys } from "./keys.ts";
-import { type ResourceRecord, textSizeOctets } from "./records.ts";
+import { idOf, type ResourceRecord, textSizeOctets } from "./records.ts";
 
 const RETENTION_MS = DELETED_USER_DAYS * 24 * 3600_000;
 const DEFAULT_MAX_ENTRIES = 10_000;
@@ -27,6 +28,8 @@ const MAX_DISPLAY_NAME_CHARACTERS = 200;
 
 /** The value under ["trash", target, id]. The content is in parts, so that a list of the trash reads little. */
 interface TrashRecord extends Omit<TrashEntry, "id"> {
+  /** The id, the external id and the connection of the user. Entries of earlier versions have none. */
+  readonly identity?: ResourceIdentity;
   readonly partCount: number;
 }
 
@@ -87,6 +90,11 @@ export class DirectoryTrash implements UserTrash {
     return record === null ? null : this.#removalOf(id, record);
   }
 
+  /** What a restore keeps of the user of an entry. Empty for an entry of an earlier version. */
+  async identity(id: string): Promise<ResourceIdentity> {
+    return (await this.#record(id))?.identity ?? {};
+  }
+
   /** Adds an entry for a deleted user to the batch. @returns its id; `null` if the user is too large. */
   async add(
     batch: DirectoryBatch,
@@ -115,6 +123,11 @@ export class DirectoryTrash implements UserTrash {
       source: deletion?.actor.source ?? "",
       cause: deletion?.cause ?? "deleted",
       hasPassword: password !== null,
+      identity: {
+        id: idOf({ kind: "user", target: keys.target }, before),
+        ...(before.externalId === undefined ? {} : { externalId: before.externalId }),
+        ...(before.managedBy === undefined ? {} : { managedBy: before.managedBy }),
+      },
       partCount: parts.length,
     };
     const expireInMs = RETENTION_MS;
@@ -174,7 +187,7 @@ export class DirectoryTrash implements UserTrash {
   }
 }
 
-function entryOf(id: string, { partCount: _parts, ...entry }: TrashRecord): TrashEntry {
+function entryOf(id: string, { partCount: _parts, identity: _identity, ...entry }: TrashRecord): TrashEntry {
   return { id, ...entry };
 }
 

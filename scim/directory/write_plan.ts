@@ -1,7 +1,6 @@
 // Plans a write: the checks and the mutations of its commit. A plan fills a batch and writes nothing itself.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation } from "../../platform/store.ts";
 import type {
   DirectoryWrite,
@@ -10,7 +9,6 @@ import type {
   PreparePasswordChange,
 } from "../ports.ts";
 import type { Content, GroupContent, Stored } from "../schema/resource.ts";
-import type { DirectoryKeys } from "./keys.ts";
 import {
   diffMembers,
   findFewChanges,
@@ -24,38 +22,37 @@ import {
   withGroup,
 } from "./member_sets.ts";
 import type { DirectoryBatch } from "./directory_batch.ts";
+import { haveNames } from "./named_users.ts";
 import { type DirectoryTrash, rejoinGroups } from "./trash.ts";
-import { isRevision, type ResourceRecord, toRecord, toStored } from "./records.ts";
+import { nextIdentity, type NextRecordDeps, nextTimes } from "./next_record.ts";
+import { idOf, isRevision, type ResourceRecord, toRecord, toStored } from "./records.ts";
 
-export interface WritePlanDeps {
-  readonly keys: DirectoryKeys;
-  readonly clock: Clock;
+export interface WritePlanDeps extends NextRecordDeps {
   readonly prepareOffboarding: PrepareOffboarding;
   readonly preparePasswordChange: PreparePasswordChange;
   readonly prepareGroupCleanup: PrepareGroupCleanup;
-  /** Returns a larger number with each call. */
-  readonly nextNumber: () => number;
   readonly newSetId: () => string;
-  readonly trash: Pick<DirectoryTrash, "add" | "removal">;
+  readonly trash: Pick<DirectoryTrash, "add" | "removal" | "identity">;
 }
 
 /**
- * `changed`: the writer read an older version. `alone`: too large for one commit; the batch is unchanged.
- * `leavesMoreGroups`: a user who must be removed from more groups after the commit.
+ * `changed`: the writer read an older version. `alone`: too large for one commit; the batch is unchanged. `leavesMoreGroups`: a user who must be
+ * removed from more groups after the commit. `linksMoreGroups`: a new user whose id must be stored in more groups.
  */
 export type PlannedWrite =
   | {
     readonly kind: "planned";
     readonly stored: () => Stored | null;
     readonly leavesMoreGroups: string | null;
+    readonly linksMoreGroups: string | null;
     /** The id of a deleted user in the trash. */
     readonly trashed: string | null;
   }
   | { readonly kind: "changed" }
   | { readonly kind: "alone" };
 
-/** If a user leaves more groups than this, the others follow after the commit. */
-const MAX_GROUPS_LEFT_AT_ONCE = 50;
+/** If a user leaves more groups than this, or more groups name a new user, the others follow after the commit. */
+const MAX_GROUPS_AT_ONCE = 50;
 /** Each changed member takes two mutations for the membership, and one for the user's record. A commit accepts 1,000 mutations. */
 const MAX_MEMBER_CHANGES = 200;
 
@@ -91,8 +88,11 @@ export async function planUser(
   if (write.next !== null) {
     await rejoinGroups(batch, write.next.content.name, write.restores?.groups ?? []);
     const groups = isLeaving ? [] : before?.groups ?? await groupsOf(batch, canonical);
+    const times = nextTimes(deps, before, write);
+    const restored = write.restores === undefined ? {} : await deps.trash.identity(write.restores.id);
     after = toRecord(write.next.content, {
-      ...nextTimes(deps, before, write),
+      ...times,
+      ...nextIdentity(deps, write, { canonical, before, restored, ...times }),
       backends: write.next.backends,
       groups,
       setId: "",
@@ -101,40 +101,28 @@ export async function planUser(
   // This can throw, so it comes first. Otherwise the batch would contain a part of the write.
   await batch.putRecord(place, after);
   let leavesMoreGroups: string | null = null;
+  let linksMoreGroups: string | null = null;
   if (isLeaving && await leaveGroups(deps, batch, canonical)) leavesMoreGroups = canonical;
   let trashed: string | null = null;
   if (after === null) {
     if (before !== null) trashed = await deps.trash.add(batch, { before, deletion: write.deletion });
     batch.remove(deps.keys.password(canonical));
     await batch.setTombstone(canonical, { name: before?.name ?? canonical, order: deps.nextNumber() });
-  } else if (before === null) await batch.setTombstone(canonical, null);
+  } else if (before === null) {
+    await batch.setTombstone(canonical, null);
+    if (await linkGroups(deps, batch, { canonical, record: after })) linksMoreGroups = canonical;
+  }
   if (write.password !== undefined && after !== null) {
     batch.set(deps.keys.password(canonical), write.password, 400);
     if (before !== null && !isLeaving) batch.include(deps.preparePasswordChange(canonical));
   }
   batch.also([...removal, ...write.also ?? []]);
-  const stored = () => after === null ? null : toStored("user", after);
-  return { kind: "planned", stored, leavesMoreGroups, trashed };
+  const stored = () => after === null ? null : toStored({ kind: "user", target: deps.keys.target }, after);
+  return { kind: "planned", stored, leavesMoreGroups, linksMoreGroups, trashed };
 }
 
 function isActive(content: Content): boolean {
   return content.kind === "group" || content.active;
-}
-
-/** If only backend states change, the revision stays. So a client that read the resource before can still write it. */
-function nextTimes(
-  { clock, nextNumber }: WritePlanDeps,
-  before: ResourceRecord | null,
-  { statesOnly = false }: Pick<DirectoryWrite, "statesOnly"> = {},
-): Pick<ResourceRecord, "createdMs" | "modifiedMs" | "revision" | "recorded"> {
-  if (statesOnly && before !== null) {
-    const { createdMs, modifiedMs, revision, recorded = 0 } = before;
-    return { createdMs, modifiedMs, revision, recorded: recorded + 1 };
-  }
-  const nowMs = clock.nowMs();
-  // The clock of the node that wrote the resource before may be ahead of this one's.
-  const revision = Math.max(nextNumber(), (before?.revision ?? 0) + 1);
-  return { createdMs: before?.createdMs ?? nowMs, modifiedMs: nowMs, revision };
 }
 
 /** The names of the groups that already have a member with that name. */
@@ -151,11 +139,23 @@ async function groupsOf(batch: DirectoryBatch, canonical: string): Promise<reado
 async function leaveGroups(deps: WritePlanDeps, batch: DirectoryBatch, canonical: string): Promise<boolean> {
   batch.include(deps.prepareOffboarding(canonical));
   const memberships = [...await batch.memberships(canonical)];
-  for (const [setId, group] of memberships.slice(0, MAX_GROUPS_LEFT_AT_ONCE)) {
+  for (const [setId, group] of memberships.slice(0, MAX_GROUPS_AT_ONCE)) {
     await batch.changeMembers({ setId, group }, [{ canonical, name: null }]);
   }
-  if (memberships.length <= MAX_GROUPS_LEFT_AT_ONCE) return false;
+  if (memberships.length <= MAX_GROUPS_AT_ONCE) return false;
   batch.set(deps.keys.chore(`leave ${canonical}`), { kind: "leave", user: canonical });
+  return true;
+}
+
+/** Gives the id of a new user to the groups that name it already. @returns whether more groups remain. */
+async function linkGroups(
+  { keys }: Pick<WritePlanDeps, "keys">,
+  batch: DirectoryBatch,
+  { canonical, record }: { canonical: string; record: ResourceRecord },
+): Promise<boolean> {
+  const id = idOf({ kind: "user", target: keys.target }, record);
+  if (!await batch.linkMembers(new Map([[canonical, id]]), MAX_GROUPS_AT_ONCE)) return false;
+  batch.set(keys.chore(`link ${canonical}`), { kind: "link", user: canonical });
   return true;
 }
 
@@ -183,8 +183,10 @@ export async function readGroupUpdate(
   const members = content === undefined ? [] : membersOf(content);
   const few = findFewChanges(membersBefore, members);
   const membersAfter = few === null ? toMemberSet(members) : withChanges(membersBefore, few);
+  const times = nextTimes(deps, before, write);
   const after = write.next === null ? null : toRecord(write.next.content, {
-    ...nextTimes(deps, before, write),
+    ...times,
+    ...nextIdentity(deps, write, { canonical, before, restored: {}, ...times }),
     backends: write.next.backends,
     groups: [],
     setId: before?.setId ?? deps.newSetId(),
@@ -202,7 +204,7 @@ function membersOf(content: Content): readonly string[] {
   return members;
 }
 
-/** Reads the effect of a change of members. `null` if the group does not exist. */
+/** Reads the effect of a change of members. `null` if the group does not exist, or the name belongs to another one now. */
 export async function readMembersUpdate(
   deps: WritePlanDeps,
   batch: DirectoryBatch,
@@ -211,6 +213,8 @@ export async function readMembersUpdate(
   const canonical = canonicalName(change.group);
   const before = await batch.record("group", canonical);
   if (before === null) return null;
+  const id = idOf({ kind: "group", target: deps.keys.target }, before);
+  if ((change.id ?? id) !== id || !await haveNames(deps, batch, change.users ?? [])) return null;
   const membersBefore = await batch.members(before.setId);
   const asked = [
     ...toMemberSet(change.remove).canonicals.map((name) => ({ canonical: name, name: null })),
@@ -219,14 +223,8 @@ export async function readMembersUpdate(
   const membersAfter = withChanges(membersBefore, asked);
   const { recorded: _former, ...rest } = before;
   const after = { ...rest, ...nextTimes(deps, before) };
-  return {
-    canonical,
-    before,
-    after,
-    membersBefore,
-    membersAfter,
-    changes: diffMembers(membersBefore, membersAfter),
-  };
+  const changes = diffMembers(membersBefore, membersAfter);
+  return { canonical, before, after, membersBefore, membersAfter, changes };
 }
 
 /** The mutations for changed members. A member with another spelling is not a change. */
@@ -251,11 +249,11 @@ export function fitsOneCommit({ changes }: Pick<GroupUpdate, "changes">): boolea
 
 /** Puts a change of a group that fits into one commit into the batch. */
 export async function planGroup(
-  { prepareGroupCleanup }: Pick<WritePlanDeps, "prepareGroupCleanup">,
+  deps: Pick<WritePlanDeps, "prepareGroupCleanup" | "keys">,
   batch: DirectoryBatch,
   { also, ...change }: GroupUpdate & { also: readonly Mutation[] },
 ): Promise<PlannedWrite> {
-  const { canonical, before, after, membersAfter, changes } = change;
+  const { canonical, before, after, changes } = change;
   const setId = after?.setId ?? before?.setId ?? "";
   for (const { canonical: user } of changes) batch.prefetch("user", user);
   await batch.checkUnchanged("group", canonical);
@@ -265,23 +263,27 @@ export async function planGroup(
     const group = name === null ? before?.name : after?.name;
     await updateUserGroups(batch, user, { name: group ?? canonical, isMember: name !== null });
   }
-  cleanUpGroup(prepareGroupCleanup, batch, change);
+  cleanUpGroup(deps, batch, change);
   batch.also(also);
+  const members = await batch.members(setId);
+  const place = { kind: "group", target: deps.keys.target } as const;
   return {
     kind: "planned",
-    stored: () => after === null ? null : toStored("group", after, membersAfter),
+    stored: () => after === null ? null : toStored(place, after, members),
     leavesMoreGroups: null,
+    linksMoreGroups: null,
     trashed: null,
   };
 }
 
 /** Removes other data under the name of a new or deleted group, so that a later group does not inherit it. */
 export function cleanUpGroup(
-  prepare: PrepareGroupCleanup,
+  { prepareGroupCleanup, keys }: Pick<WritePlanDeps, "prepareGroupCleanup" | "keys">,
   batch: DirectoryBatch,
   { canonical, before, after }: Pick<GroupUpdate, "canonical" | "before" | "after">,
 ): void {
-  if (before === null || after === null) batch.include(prepare(canonical));
+  if (before === null) batch.remove(keys.renamed("group", canonical));
+  if (before === null || after === null) batch.include(prepareGroupCleanup(canonical));
 }
 
 /** Updates the groups in a user's record. Does nothing if the user does not exist. */
@@ -291,7 +293,7 @@ export async function updateUserGroups(
   group: { name: string; isMember: boolean },
 ): Promise<void> {
   const record = await batch.record("user", canonical);
-  if (record === null) return;
-  const groups = withGroup(record.groups, group);
-  if (groups !== record.groups) await batch.putRecord({ kind: "user", canonical }, { ...record, groups });
+  const groups = record === null ? [] : withGroup(record.groups, group);
+  if (record === null || groups === record.groups) return;
+  await batch.putRecord({ kind: "user", canonical }, { ...record, groups });
 }

@@ -33,6 +33,9 @@ export interface WriteQueueDeps extends WritePlanDeps {
 
 type WriteCall = { readonly write: DirectoryWrite } | { readonly members: MembersUpdate };
 
+/** Work between two commits. It never rejects. */
+type QueuedWork = () => Promise<void>;
+
 interface QueuedWrite {
   readonly call: WriteCall;
   readonly resolve: (result: WriteResult) => void;
@@ -60,6 +63,7 @@ const MAX_PREFETCHED = 32;
 export class WriteQueue {
   readonly #deps: WriteQueueDeps;
   #queue: QueuedWrite[] = [];
+  readonly #work: QueuedWork[] = [];
   #isRunning = false;
   #needsRecovery = false;
 
@@ -75,6 +79,23 @@ export class WriteQueue {
     return this.#enqueue({ members });
   }
 
+  /** Runs `work` after the writes that are queued now, while no write is in progress. */
+  runBetweenWrites<T>(work: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#work.push(() => work().then(resolve, reject));
+      this.#start();
+    });
+  }
+
+  /** Like {@link runBetweenWrites}. What an error interrupts is finished before the next write. */
+  runRecoverable<T>(work: () => Promise<T>): Promise<T> {
+    const noted = (fault: unknown): never => {
+      this.#needsRecovery = true;
+      throw fault;
+    };
+    return this.runBetweenWrites(() => this.#maintain().then(work).catch(noted));
+  }
+
   /** Finishes what a crash interrupted. */
   async recover(): Promise<void> {
     this.#deps.trash.forgetCount();
@@ -85,15 +106,21 @@ export class WriteQueue {
   #enqueue(call: WriteCall): Promise<WriteResult> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ call, resolve, reject, isAlone: false });
-      if (this.#isRunning) return;
-      this.#isRunning = true;
-      // Writes of the same turn of the event loop share a commit.
-      queueMicrotask(() => void this.#run());
+      this.#start();
     });
   }
 
+  #start(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    // Writes of the same turn of the event loop share a commit.
+    queueMicrotask(() => void this.#run());
+  }
+
   async #run(): Promise<void> {
-    while (this.#queue.length > 0) {
+    while (this.#queue.length > 0 || this.#work.length > 0) {
+      await this.#work.shift()?.();
+      if (this.#queue.length === 0) continue;
       try {
         await this.#maintain();
       } catch (fault) {
@@ -214,7 +241,7 @@ export class WriteQueue {
       const change = await this.#readGroupUpdate(this.#deps.newBatch(), write.call);
       const result = change === null
         ? { ok: false, reason: "changed" } as const
-        : await this.#deps.largeGroups.changeGroup(change, extraMutations(write.call, change));
+        : await this.#deps.largeGroups.changeGroup(change, { also: extraMutations(write.call, change) });
       this.#resolve(write, result);
     } catch (fault) {
       this.#needsRecovery = true;
@@ -232,10 +259,9 @@ export class WriteQueue {
   async #finish({ write, planned }: BatchedWrite): Promise<void> {
     if (planned.kind !== "planned") return;
     try {
-      if (planned.leavesMoreGroups !== null) {
-        await this.#deps.largeGroups.leaveGroups(planned.leavesMoreGroups);
-      }
-      const { trashed } = planned;
+      const { trashed, leavesMoreGroups, linksMoreGroups } = planned;
+      if (leavesMoreGroups !== null) await this.#deps.largeGroups.leaveGroups(leavesMoreGroups);
+      if (linksMoreGroups !== null) await this.#deps.largeGroups.linkGroups(linksMoreGroups);
       this.#resolve(write, { ok: true, stored: planned.stored(), ...(trashed === null ? {} : { trashed }) });
     } catch (fault) {
       this.#needsRecovery = true;

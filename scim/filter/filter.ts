@@ -10,6 +10,7 @@ import {
   readSubPath,
   type ScimFilter,
 } from "./filter_tree.ts";
+import { type FilterToken, readTokens } from "./filter_tokens.ts";
 
 export { type FilterPath, isKnownPath, pathText } from "./filter_tree.ts";
 export { filterProblem } from "./filter_tree.ts";
@@ -66,18 +67,36 @@ export function parseFilter(text: string): FilterOutcome {
 export function parseEntryFilter(text: string, subAttribute: (name: string) => string | null): FilterOutcome {
   const read = readTokens(text);
   if (!read.ok) return read;
-  const readSub: SubPathReader = (name) => {
+  const sub = (name: string): FilterPath | null => {
     const attribute = subAttribute(name);
     return attribute === null ? null : { schema: null, attribute, sub: null };
   };
-  const strict = new FilterParser(read.tokens, { bareValues: false, readSub }).parse(ENTRY);
+  const names = { ...TABLE_NAMES, sub };
+  const strict = new FilterParser(read.tokens, { bareValues: false, names }).parse(ENTRY);
   if (strict.ok) return strict;
-  const lenient = new FilterParser(read.tokens, { bareValues: true, readSub }).parse(ENTRY);
+  const lenient = new FilterParser(read.tokens, { bareValues: true, names }).parse(ENTRY);
   return lenient.ok ? lenient : strict;
 }
 
-/** Reads the name of a sub-attribute inside of the brackets of an attribute. */
-type SubPathReader = (name: string, parent: FilterPath) => FilterPath | null;
+/** The names that a filter may have. */
+export interface FilterNames {
+  /** `null`: the text is not the name of an attribute. */
+  readonly top: (text: string) => FilterPath | null;
+  /** Inside of the brackets of an attribute. */
+  readonly sub: (text: string, parent: FilterPath) => FilterPath | null;
+}
+
+const TABLE_NAMES: FilterNames = { top: readFilterPath, sub: readSubPath };
+
+/** Parses a filter with other names than those of the attribute table, with the limits of {@link parseFilter}. A value may have no quotes. */
+export function parseFilterWith(text: string, names: FilterNames): FilterOutcome {
+  const read = readTokens(text);
+  if (!read.ok) return read;
+  const strict = new FilterParser(read.tokens, { bareValues: false, names }).parse();
+  if (strict.ok) return strict;
+  const lenient = new FilterParser(read.tokens, { bareValues: true, names }).parse();
+  return lenient.ok ? lenient : strict;
+}
 
 /** The parent of a filter that is only the part inside of the brackets. */
 const ENTRY: FilterPath = { schema: null, attribute: "", sub: null };
@@ -90,7 +109,7 @@ class NoFilter extends Error {
 class FilterParser {
   readonly #tokens: readonly FilterToken[];
   readonly #bareValues: boolean;
-  readonly #readSub: SubPathReader;
+  readonly #names: FilterNames;
   #at = 0;
   #levels = 0;
   #comparisons = 0;
@@ -98,11 +117,11 @@ class FilterParser {
   /** @param options.bareValues whether a value may have no quotes. */
   constructor(
     tokens: readonly FilterToken[],
-    { bareValues, readSub = readSubPath }: { bareValues: boolean; readSub?: SubPathReader },
+    { bareValues, names = TABLE_NAMES }: { bareValues: boolean; names?: FilterNames },
   ) {
     this.#tokens = tokens;
     this.#bareValues = bareValues;
-    this.#readSub = readSub;
+    this.#names = names;
   }
 
   /** @param parent the attribute whose entries the whole filter is about. */
@@ -149,7 +168,7 @@ class FilterParser {
   #expression(parent: FilterPath | null): ScimFilter {
     if (++this.#comparisons > MAX_COMPARISONS) fail(`a filter has at most ${MAX_COMPARISONS} comparisons`);
     const word = this.#wordAt(this.#at++) ?? fail("an attribute is missing");
-    const path = (parent === null ? readFilterPath(word) : this.#readSub(word, parent)) ??
+    const path = (parent === null ? this.#names.top(word) : this.#names.sub(word, parent)) ??
       fail("the name of an attribute is not valid");
     return parent === null && path.sub === null && this.#take("[") ? this.#each(path) : this.#operation(path);
   }
@@ -161,7 +180,8 @@ class FilterParser {
       return { kind: "each", path, filter };
     }
     this.#at++;
-    const sub = readSubPath(token.text.slice(1), path) ?? fail("the name of a sub-attribute is not valid");
+    const sub = this.#names.sub(token.text.slice(1), path) ??
+      fail("the name of a sub-attribute is not valid");
     return { kind: "each", path, filter: { kind: "and", filters: [filter, this.#operation(sub)] } };
   }
 
@@ -204,81 +224,4 @@ class FilterParser {
 
 function fail(problem: string): never {
   throw new NoFilter(problem);
-}
-
-export type FilterToken =
-  | { readonly kind: "(" | ")" | "[" | "]" }
-  /** `tight`: there is no blank before it. */
-  | { readonly kind: "word"; readonly text: string; readonly tight: boolean }
-  /** A JSON text, decoded. */
-  | { readonly kind: "text"; readonly text: string };
-
-export type TokensOutcome =
-  | { readonly ok: true; readonly tokens: readonly FilterToken[] }
-  | { readonly ok: false; readonly problem: string };
-
-const MAX_CHARACTERS = 2048;
-const BLANKS = " \t";
-const BRACKETS = "()[]";
-const QUOTE = '"';
-
-/** Splits a text into tokens in one pass. */
-export function readTokens(text: string): TokensOutcome {
-  if (text.length > MAX_CHARACTERS) {
-    return { ok: false, problem: `a filter has at most ${MAX_CHARACTERS} characters` };
-  }
-  const tokens: FilterToken[] = [];
-  let at = 0;
-  while (at < text.length) {
-    const character = text.charAt(at);
-    if (BLANKS.includes(character)) at++;
-    else if (isBracket(character)) {
-      tokens.push({ kind: character });
-      at++;
-    } else {
-      const end = character === QUOTE ? endOfText(text, at) : endOfWord(text, at);
-      const token = character === QUOTE ? decodeText(text.slice(at, end)) : {
-        kind: "word",
-        text: text.slice(at, end),
-        tight: at > 0 && !BLANKS.includes(text.charAt(at - 1)),
-      } as const;
-      if (token === null) return { ok: false, problem: "a quoted value is not a JSON text" };
-      tokens.push(token);
-      at = end;
-    }
-  }
-  return { ok: true, tokens };
-}
-
-function isBracket(character: string): character is "(" | ")" | "[" | "]" {
-  return BRACKETS.includes(character);
-}
-
-/** The position after the closing quote, or the end of the filter. */
-function endOfText(text: string, from: number): number {
-  for (let at = from + 1; at < text.length; at++) {
-    if (text.charAt(at) === "\\") at++;
-    else if (text.charAt(at) === QUOTE) return at + 1;
-  }
-  return text.length;
-}
-
-function endOfWord(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && !BLANKS.includes(text.charAt(at)) && !isEnd(text.charAt(at))) at++;
-  return at;
-}
-
-function isEnd(character: string): boolean {
-  return character === QUOTE || isBracket(character);
-}
-
-function decodeText(json: string): FilterToken | null {
-  try {
-    const text: unknown = JSON.parse(json);
-    return typeof text === "string" ? { kind: "text", text } : null;
-  } catch (fault) {
-    if (fault instanceof SyntaxError) return null;
-    throw fault;
-  }
 }

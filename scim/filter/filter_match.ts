@@ -42,7 +42,23 @@ export function filterView(stored: Stored, mapping: Mapping): JsonObject {
  * @param view the result of {@link filterView}.
  */
 export function matchesFilter(filter: ScimFilter, view: JsonObject): boolean {
-  return matchesIn(filter, view, findAttributeAt);
+  return matchesIn(filter, view, TABLE_ACCESS);
+}
+
+/** How the values and types of a filter's paths are found, and the order of texts. */
+export interface FilterAccess {
+  readonly find: (path: FilterPath) => ComparedAttribute | undefined;
+  /** The entries of a multi-valued attribute, or its one value. */
+  readonly entries: (path: FilterPath, view: JsonObject) => JsonValue[];
+  /** Default: by code units. */
+  readonly order?: (a: string, b: string) => number;
+}
+
+const TABLE_ACCESS: FilterAccess = { find: findAttributeAt, entries: entriesAt };
+
+/** Whether a view matches a filter of `parseFilterWith`, by the rules of {@link matchesFilter}. */
+export function matchesFilterBy(access: FilterAccess, filter: ScimFilter, view: JsonObject): boolean {
+  return matchesIn(filter, view, access);
 }
 
 /**
@@ -55,7 +71,7 @@ export function matchesEntryFilter(
   entry: JsonObject,
   find: (subAttribute: string) => ComparedAttribute | undefined,
 ): boolean {
-  return matchesIn(filter, entry, ({ attribute }) => find(attribute));
+  return matchesIn(filter, entry, { ...TABLE_ACCESS, find: ({ attribute }) => find(attribute) });
 }
 
 /** What a comparison depends on. */
@@ -63,38 +79,36 @@ export type ComparedAttribute =
   & Pick<KnownAttribute, "type" | "caseExact">
   & Partial<Pick<KnownAttribute, "plain" | "sub">>;
 
-/** @param find the type of a path of the filter. */
-function matchesIn(
-  filter: ScimFilter,
-  view: JsonObject,
-  find: (path: FilterPath) => ComparedAttribute | undefined,
-): boolean {
+function matchesIn(filter: ScimFilter, view: JsonObject, access: FilterAccess): boolean {
   switch (filter.kind) {
     case "and":
-      return filter.filters.every((one) => matchesIn(one, view, find));
+      return filter.filters.every((one) => matchesIn(one, view, access));
     case "or":
-      return filter.filters.some((one) => matchesIn(one, view, find));
+      return filter.filters.some((one) => matchesIn(one, view, access));
     case "not":
-      return !matchesIn(filter.filter, view, find);
+      return !matchesIn(filter.filter, view, access);
     case "present":
-      return valuesAt(filter.path, view).some(isFilled);
-    case "each":
-      return entriesAt(filter.path, view).some((entry) =>
-        isJsonObject(entry) &&
-        matchesIn(
-          filter.filter,
-          entry,
-          ({ attribute }) => findAttributeAt({ ...filter.path, sub: attribute }),
-        )
+      return valuesAt(filter.path, view, access).some(isFilled);
+    case "each": {
+      const inside = {
+        ...access,
+        find: ({ attribute }: FilterPath) => access.find({ ...filter.path, sub: attribute }),
+      };
+      return access.entries(filter.path, view).some((entry) =>
+        isJsonObject(entry) && matchesIn(filter.filter, entry, inside)
       );
+    }
     case "compare":
-      return compare(valuesAt(filter.path, view), filter, find(filter.path));
+      return compare(valuesAt(filter.path, view, access), filter, {
+        known: access.find(filter.path),
+        order: access.order,
+      });
   }
 }
 
 /** The values at a path, of all entries. */
-function valuesAt(path: FilterPath, view: JsonObject): JsonValue[] {
-  const entries = entriesAt(path, view);
+function valuesAt(path: FilterPath, view: JsonObject, access: FilterAccess): JsonValue[] {
+  const entries = access.entries(path, view);
   const { sub } = path;
   if (sub === null) return entries;
   return entries.flatMap((entry) => {
@@ -131,7 +145,7 @@ function isFilled(value: JsonValue): boolean {
 function compare(
   found: readonly JsonValue[],
   { operator, value }: { operator: CompareOperator; value: FilterValue },
-  known: ComparedAttribute | undefined,
+  { known, order }: { known: ComparedAttribute | undefined; order: FilterAccess["order"] },
 ): boolean {
   if (value === null) {
     const isThere = found.some(isFilled);
@@ -147,7 +161,7 @@ function compare(
   const test = TESTS[operator];
   return scalars.some((one) => {
     const actual = prepare(one, about);
-    return actual === null ? operator === "ne" : test(actual, wanted);
+    return actual === null ? operator === "ne" : test(actual, wanted, order);
   });
 }
 
@@ -175,14 +189,15 @@ function asBoolean(text: string): boolean | string {
   return small === "true" || small === "false" ? small === "true" : text;
 }
 
-type Test = (actual: Comparable, wanted: Comparable) => boolean;
+type Test = (actual: Comparable, wanted: Comparable, order?: (a: string, b: string) => number) => boolean;
 
 const onTexts = (test: (actual: string, wanted: string) => boolean): Test => (actual, wanted) =>
   typeof actual === "string" && typeof wanted === "string" && test(actual, wanted);
 
 /** Texts have an order, and numbers and dates have one. A text and a number have none. */
-const onOrder = (test: (order: number) => boolean): Test => (actual, wanted) => {
+const onOrder = (test: (order: number) => boolean): Test => (actual, wanted, order) => {
   if (typeof actual !== typeof wanted || typeof actual === "boolean") return false;
+  if (order !== undefined && typeof actual === "string") return test(order(actual, String(wanted)));
   return test(actual < wanted ? -1 : actual > wanted ? 1 : actual === wanted ? 0 : NaN);
 };
 

@@ -86,7 +86,7 @@ function createRoutes(deps: ScimAppDeps): Hono<ScimEnv> {
 const STORE_TIMEOUT_MS = 5000;
 
 /** Waits until memory contains the writes of other nodes. @throws ScimRefusal `busy` if the store does not answer */
-async function waitForStore(
+export async function waitForStore(
   caughtUp: Promise<void>,
   { clock, log }: Pick<ScimAppDeps, "clock" | "log">,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 // The OpenAPI 3.1 description of the SCIM interface, generated from the table of routes.
 
-import { type RefusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "./refusals.ts";
+import { refusalRow, SCIM_REFUSALS, type ScimRefusalCode } from "./refusals.ts";
 import {
   QUERY_PARAMETERS,
   type QueryName,
@@ -207,17 +207,18 @@ const RECEIPT =
   'The outcome at each backend (a List, RFC 9651 §3.1): `"local";outcome=done`. A backend that did not store members of a group adds ' +
   'their count and the first names, percent-encoded and separated by spaces: `"corp";outcome=done;not-stored=2;names="bob eve"`.';
 
-function refusalsOf(codes: readonly ScimRefusalCode[]): Record<string, JsonValue> {
+/** The responses of refusals, by status. @param schema of the error. */
+export function refusalsOf(codes: readonly ScimRefusalCode[], schema = "Error"): Record<string, JsonValue> {
   const byStatus = new Map<number, string[]>();
   for (const code of codes) {
-    const { status, detail }: RefusalRow = SCIM_REFUSALS[code];
+    const { status, detail } = refusalRow(code);
     byStatus.set(status, [...byStatus.get(status) ?? [], detail]);
   }
   const entries = [...byStatus].map(([status, details]) =>
     [status, {
       description: [...new Set(details)].join(" "),
       headers: { ...answerHeaders(), ...REFUSAL_HEADERS[status] },
-      content: contentOf("Error"),
+      content: contentOf(schema),
     }] as const
   );
   return Object.fromEntries(entries);
@@ -236,7 +237,7 @@ const REFUSAL_HEADERS: Readonly<Record<number, JsonObject>> = {
 };
 
 /** Headers of every response. OpenAPI describes Content-Type by the media type of the content. */
-function answerHeaders(): JsonObject {
+export function answerHeaders(): JsonObject {
   const names = Object.entries(COMMON_HEADERS).filter(([name]) => name !== "content-type");
   return Object.fromEntries(names.map(([name, value]) => [name, { schema: { const: value } }]));
 }

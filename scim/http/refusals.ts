@@ -1,4 +1,4 @@
-// The refusals of the SCIM interface, one row each: status, scimType and text (RFC 7644 §3.12).
+// The refusals of the SCIM interfaces, one row each: status, scimType and text (RFC 7644 §3.12).
 
 import { HttpError } from "../../platform/http_error.ts";
 import type { Receipt } from "../ports.ts";
@@ -13,12 +13,17 @@ export interface RefusalRow {
     | "mutability"
     | "invalidSyntax"
     | "invalidValue"
+    | "invalidPath"
+    | "noTarget"
+    | "invalidCursor"
+    | "expiredCursor"
     | "sensitive";
   /** The default sentence. */
   readonly detail: string;
   readonly ref: string;
 }
 
+/** Refusals of both interfaces. */
 export const SCIM_REFUSALS = {
   invalid_syntax: {
     status: 400,
@@ -127,7 +132,81 @@ export const SCIM_REFUSALS = {
   busy: { status: 503, detail: "Too much is asked at once. Try again in a moment.", ref: "RFC 9110 §15.6.4" },
 } as const satisfies Record<string, RefusalRow>;
 
-export type ScimRefusalCode = keyof typeof SCIM_REFUSALS;
+/** Refusals that only the full interface has. */
+export const V2_REFUSALS = {
+  invalid_path: {
+    status: 400,
+    scimType: "invalidPath",
+    detail: "The path names what no resource has.",
+    ref: "RFC 7644 §3.12",
+  },
+  no_target: {
+    status: 400,
+    scimType: "noTarget",
+    detail: "The filter of the path matches nothing.",
+    ref: "RFC 7644 §3.12",
+  },
+  immutable: {
+    status: 400,
+    scimType: "mutability",
+    detail: "That attribute cannot be changed.",
+    ref: "RFC 7644 §3.12",
+  },
+  invalid_cursor: {
+    status: 400,
+    scimType: "invalidCursor",
+    detail: "This server did not give out that cursor. Begin with the first page.",
+    ref: "RFC 9865 §2.1",
+  },
+  expired_cursor: {
+    status: 400,
+    scimType: "expiredCursor",
+    detail: "The cursor has expired. Begin with the first page.",
+    ref: "RFC 9865 §2.1",
+  },
+  no_token: {
+    status: 401,
+    detail: "Send a valid token of a connection: Authorization: Bearer <token>.",
+    ref: "RFC 6750 §3",
+  },
+  no_me: {
+    status: 501,
+    detail: "This connection stands for no user. Name one in its settings.",
+    ref: "RFC 7644 §3.11",
+  },
+  deletion_limit: {
+    status: 409,
+    detail:
+      "This connection deleted or deactivated as many users in 24 hours as its limit allows. Check the identity provider. To continue, raise the deletion limit of the connection in the console.",
+    ref: "RFC 9110 §15.5.10",
+  },
+  adoption_needed: {
+    status: 409,
+    detail:
+      "This connection did not create the resource. Accept the resource in the console, in the tab Existing users of the connection. Then send the request again.",
+    ref: "RFC 9110 §15.5.10",
+  },
+  rate_limited: {
+    status: 429,
+    detail:
+      "This connection sends more requests per minute than its limit allows. Wait as long as Retry-After says, or raise the limit in the console.",
+    ref: "RFC 6585 §4",
+  },
+  paused: {
+    status: 503,
+    detail: "An administrator paused this connection. Resume it in the console, or try again later.",
+    ref: "RFC 9110 §15.6.4",
+  },
+} as const satisfies Record<string, RefusalRow>;
+
+const REFUSALS = { ...SCIM_REFUSALS, ...V2_REFUSALS };
+
+export type ScimRefusalCode = keyof typeof REFUSALS;
+
+/** The row of a refusal. */
+export function refusalRow(code: ScimRefusalCode): RefusalRow {
+  return REFUSALS[code];
+}
 
 /** Thrown for an HTTP caller whose request is refused. The error handler renders the body of the standard. */
 export class ScimRefusal extends HttpError {
@@ -145,7 +224,7 @@ export class ScimRefusal extends HttpError {
       cause?: unknown;
     } = {},
   ) {
-    const row = SCIM_REFUSALS[code];
+    const row = refusalRow(code);
     super(detail ?? row.detail, { status: row.status, headers, cause });
     this.name = "ScimRefusal";
     this.code = code;

@@ -2,7 +2,7 @@
 
 import type { Log } from "../../platform/log.ts";
 import type { Random } from "../../platform/runtime.ts";
-import { type RefusalRow, SCIM_REFUSALS, ScimRefusal } from "./refusals.ts";
+import { type RefusalRow, refusalRow, SCIM_REFUSALS, ScimRefusal } from "./refusals.ts";
 import type { Receipt, ReceiptEntry } from "../ports.ts";
 import { renderError } from "../schema/render_resource.ts";
 
@@ -79,7 +79,7 @@ export function receiptHeaders(receipt: Receipt | null): Record<string, string> 
 
 /** The response for a refusal. */
 export function scimRefusalResponse(refusal: ScimRefusal): Response {
-  const { scimType }: RefusalRow = SCIM_REFUSALS[refusal.code];
+  const { scimType } = refusalRow(refusal.code);
   return errorResponse({
     status: refusal.status,
     scimType,

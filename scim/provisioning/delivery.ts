@@ -15,7 +15,8 @@ import {
 } from "../backend_port.ts";
 import type { BackendState, Content, Stored } from "../schema/resource.ts";
 import type { BackendCopies } from "./backend_status.ts";
-import type { KeyedLocks } from "./keyed_locks.ts";
+import type { KeyedLocks, Release } from "./keyed_locks.ts";
+import { deliverRename } from "./deliver_rename.ts";
 import type { Outbox, OutboxEntry, StoredEntry } from "./outbox.ts";
 import { holdsAlready } from "./reconcile.ts";
 
@@ -53,7 +54,7 @@ export async function deliver(
   { backend, known }: { backend: Backend; known: StoredEntry },
 ): Promise<DeliveryOutcome> {
   const { kind, name } = known.entry;
-  const release = await deps.deliveryLocks.hold(deliveryKey(backend.name, known.entry));
+  const release = await holdNames(deps, known);
   let started: StoredEntry | null;
   let outcome: BackendOutcome<Partial<PutResult>>;
   try {
@@ -73,6 +74,21 @@ export async function deliver(
       ? await recordDone(deps, { known: now, put: outcome.value })
       : await recordFault(deps, { known: now, fault: outcome.fault });
   });
+}
+
+/** Locks the name at the backend, and the names that the resource may have there. */
+async function holdNames({ deliveryLocks }: DeliveryDeps, { backend, entry }: StoredEntry): Promise<Release> {
+  const { kind, name, from = [] } = entry;
+  const keys = [...from, name].map((one) => deliveryKey(backend, { kind, name: one })).sort();
+  const releases: Release[] = [];
+  const release = () => releases.forEach((one) => one());
+  try {
+    for (const key of keys) releases.push(await deliveryLocks.hold(key));
+    return release;
+  } catch (fault) {
+    release();
+    throw fault;
+  }
 }
 
 async function markStarted({ store, outbox }: DeliveryDeps, known: StoredEntry): Promise<StoredEntry | null> {
@@ -106,10 +122,14 @@ async function attempt(
 ): Promise<BackendOutcome<Partial<PutResult>>> {
   const { kind, name, operation, remoteId } = known.entry;
   const hint = remoteId === undefined ? {} : { remoteId };
-  const content = operation === "put" ? await contentToDeliver(deps, known) : null;
+  const content = operation === "remove" ? null : await contentToDeliver(deps, known);
   // The resource no longer exists, so there is nothing to deliver.
-  if (operation === "put" && content === null) return { ok: true, value: {} };
+  if (operation !== "remove" && content === null) return { ok: true, value: {} };
   const password = deps.outbox.openPassword(known);
+  if (known.entry.from !== undefined) {
+    const desired = content === null ? null : { content, ...(password === undefined ? {} : { password }) };
+    return await deliverRename(backend, { known, desired, hint });
+  }
   if (isInDoubt) {
     const found = await backend.read(kind, name, hint);
     if (!found.ok) return found;

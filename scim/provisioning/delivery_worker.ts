@@ -6,7 +6,7 @@ import { type Clock, withTimeout } from "../../platform/runtime.ts";
 import type { Backend } from "../backend_port.ts";
 import type { TargetLease } from "../directory/target_lease.ts";
 import { deliver, type DeliveryDeps, isUnavailable, lockKey, retryDelayMs } from "./delivery.ts";
-import type { StoredEntry } from "./outbox.ts";
+import type { OutboxEntry, StoredEntry } from "./outbox.ts";
 
 export interface DeliveryWorkerDeps extends DeliveryDeps {
   readonly backend: Backend;
@@ -75,9 +75,12 @@ export class DeliveryWorker {
     this.#nextDueMs = Number.POSITIVE_INFINITY;
     // Each added write wakes the worker. While the backend is unavailable, that must not read the outbox each time.
     if (this.#isPaused) return this.#dueAt(this.#pausedUntilMs);
+    const earlier = new EarlierRenames();
     for await (const known of outbox.live(backend.name)) {
       const key = lockKey(known.entry.kind, known.entry.name);
-      if (this.#active.has(key)) continue;
+      const mustWait = earlier.mustWait(known.entry);
+      earlier.add(known.entry);
+      if (mustWait || this.#active.has(key)) continue;
       if (known.entry.nextMs > clock.nowMs()) {
         this.#dueAt(known.entry.nextMs);
         continue;
@@ -111,6 +114,8 @@ export class DeliveryWorker {
     if (outcome !== "done") this.#signal.wake();
     if (!("fault" in ended)) {
       if (outcome === "done") this.#failures = 0;
+      // Entries that came later may wait for it.
+      if (known.entry.from !== undefined) this.#signal.wake();
       return;
     }
     const { fault, nextMs } = ended;
@@ -152,6 +157,22 @@ export class DeliveryWorker {
       backend: backend.name,
       error: fault instanceof Error ? fault.message : "unknown",
     });
+  }
+}
+
+/** The renames among the entries that were read before. Each frees names at the backend, and groups name users as they are called afterwards. */
+class EarlierRenames {
+  readonly #names = new Set<string>();
+  #hasUser = false;
+
+  mustWait({ kind, name, from = [] }: OutboxEntry): boolean {
+    return [name, ...from].some((one) => this.#names.has(lockKey(kind, one))) ||
+      (kind === "group" && this.#hasUser);
+  }
+
+  add({ kind, from = [] }: OutboxEntry): void {
+    for (const name of from) this.#names.add(lockKey(kind, name));
+    this.#hasUser ||= kind === "user" && from.length > 0;
   }
 }
 

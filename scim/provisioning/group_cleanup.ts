@@ -29,7 +29,7 @@ export interface GroupCleanup {
 const NONE: GroupCleanup = { names: [], changes: [], release: () => undefined };
 
 /**
- * Queues the groups that a user leaves for the backends. Holds the locks of the groups until `release`. A write of a group never waits for the
+ * Queues the groups that a user leaves for the backends, and again those of a renamed user that are pending. Holds the locks of the groups until `release`. A write of a group never waits for the
  * lock of a user, so there is no deadlock.
  */
 export async function queueGroupCleanup(
@@ -37,7 +37,11 @@ export async function queueGroupCleanup(
   { stored, next }: { stored: Stored | null; next: Content | null },
 ): Promise<GroupCleanup> {
   const holders = holdersOf(deps);
-  if (stored === null || holders.length === 0 || !isLeaving(stored.content, next)) return NONE;
+  if (stored === null || stored.content.kind === "group" || holders.length === 0) return NONE;
+  const isGone = isLeaving(stored.content, next);
+  // A backend renames the members of its groups. A group that is being delivered may contain the earlier name.
+  const isRenamed = next !== null && canonicalName(next.name) !== canonicalName(stored.content.name);
+  if (!isGone && !isRenamed) return NONE;
   const releases: Release[] = [];
   const release = () => releases.forEach((one) => one());
   try {
@@ -45,7 +49,8 @@ export async function queueGroupCleanup(
     for (const name of stored.groups.toSorted(byLock)) {
       releases.push(await deps.locks.hold(lockKey("group", name)));
       const group = await deps.directory.read("group", canonicalName(name));
-      if (group !== null) changes.push(...await queueGroup(deps, { group, holders }));
+      if (group === null) continue;
+      changes.push(...await queueGroup(deps, { group, holders, isPending: !isGone }));
     }
     return { names: [], changes, release };
   } catch (fault) {
@@ -97,7 +102,12 @@ function isLeaving(before: Content, next: Content | null): boolean {
 
 async function queueGroup(
   { outbox }: GroupCleanupDeps,
-  { group, holders }: { group: Stored; holders: readonly Backend[] },
+  { group, holders, isPending = false }: {
+    group: Stored;
+    holders: readonly Backend[];
+    /** Only where a write of the group is pending. */
+    isPending?: boolean;
+  },
 ): Promise<OutboxChange[]> {
   const changes: OutboxChange[] = [];
   const { name } = group.content;
@@ -106,6 +116,7 @@ async function queueGroup(
     // A group that differs belongs to that backend. A pending write already delivers the current group.
     if (!hasResource(state) || state?.differs !== undefined) continue;
     const known = await outbox.find(backend, "group", name);
+    if (isPending && known === null) continue;
     const entry = { backend, kind: "group", name, operation: "put" } as const;
     changes.push(outbox.add({ ...entry, remoteId: state?.remoteId }, known));
   }

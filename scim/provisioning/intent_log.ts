@@ -23,6 +23,8 @@ import { holdsAlready } from "./reconcile.ts";
 interface IntentRecord {
   readonly kind: ResourceKind;
   readonly name: string;
+  /** The new name of a rename. */
+  readonly to?: string;
   readonly operation: string;
   readonly atMs: number;
   /** In the order of the calls. `parts`: the number of parts of the former content. 0: the backend did not have the resource. */
@@ -38,6 +40,7 @@ export interface Intent {
 interface NewIntent {
   readonly kind: ResourceKind;
   readonly name: string;
+  readonly to?: string;
   readonly operation: string;
   /** The former content at each backend, in the order of the calls; `null`: none. */
   readonly former: ReadonlyMap<string, Content | null>;
@@ -64,7 +67,7 @@ export class IntentLog {
   }
 
   /** Records an intent. It is durable when the promise resolves. */
-  async begin({ kind, name, operation, former }: NewIntent): Promise<Intent> {
+  async begin({ kind, name, to, operation, former }: NewIntent): Promise<Intent> {
     const { store, clock, orderedId } = this.#deps;
     const id = orderedId();
     const texts = [...former].map(([backend, content]) => ({
@@ -74,6 +77,7 @@ export class IntentLog {
     const record: IntentRecord = {
       kind,
       name,
+      ...(to === undefined ? {} : { to }),
       operation,
       atMs: clock.nowMs(),
       backends: texts.map(({ name, written }) => ({ name, parts: written.length })),
@@ -144,7 +148,7 @@ export class IntentLog {
     return [{ type: "delete", key: this.#key(id) }, ...parts];
   }
 
-  async #queueAll(id: string, { kind, name, backends }: IntentRecord): Promise<OutboxChange[]> {
+  async #queueAll(id: string, { kind, name, to, backends }: IntentRecord): Promise<OutboxChange[]> {
     const changes: OutboxChange[] = [];
     for (const { name: backendName, parts } of backends.toReversed()) {
       const backend = this.#deps.remotes.get(backendName);
@@ -155,7 +159,7 @@ export class IntentLog {
       const former = text === null ? null : parseContent(text.text);
       // A former content that cannot be read must not become a removal.
       if (parts > 0 && former === null) continue;
-      changes.push(await queueCompensation(this.#deps, { backend, kind, name, former }));
+      changes.push(await queueCompensation(this.#deps, { backend, kind, name, to, former }));
     }
     return changes;
   }
@@ -184,6 +188,8 @@ export interface Compensation {
   readonly backend: Backend;
   readonly kind: ResourceKind;
   readonly name: string;
+  /** The name that a rename gave the resource at the backend. */
+  readonly to?: string | undefined;
   /** What the backend held before the write; `null`: it did not have the resource. */
   readonly former: Content | null;
 }
@@ -191,9 +197,14 @@ export interface Compensation {
 /** Queues a write that restores `former`. A write that is already pending stays, because it is newer than `former`. */
 export async function queueCompensation(
   { directory, outbox, copies }: CompensationDeps,
-  { backend, kind, name, former }: Compensation,
+  { backend, kind, name, to, former }: Compensation,
 ): Promise<OutboxChange> {
-  const place = { backend: backend.name, kind, name };
+  const from = to === undefined ? [] : [to];
+  if (to !== undefined && former === null) {
+    const made = await outbox.find(backend.name, kind, to);
+    return outbox.add({ backend: backend.name, kind, name: to, operation: "remove", started: true }, made);
+  }
+  const place = { backend: backend.name, kind, name, from };
   const known = await outbox.find(backend.name, kind, name);
   if (known !== null) {
     const { operation, restores } = known.entry;

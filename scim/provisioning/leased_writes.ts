@@ -29,6 +29,7 @@ export function leasedDirectory(directory: TargetDirectory, lease: TargetLease):
   return {
     ...directory,
     write: (write) => underLease(lease, () => directory.write(write)),
+    rename: (rename) => underLease(lease, () => directory.rename(rename)),
     writeMany: (writes) => underLease(lease, () => directory.writeMany(writes)),
     changeMembers: (change) => underLease(lease, () => directory.changeMembers(change)),
   };

@@ -5,7 +5,7 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Clock } from "../../platform/runtime.ts";
 import type { Mutation, Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
-import type { PendingWrite } from "../ports.ts";
+import type { PendingWrite } from "../pending_port.ts";
 import type { ResourceKind } from "../schema/resource.ts";
 import {
   byId,
@@ -28,6 +28,9 @@ export interface NewEntry {
   readonly password?: string | undefined;
   readonly started?: boolean;
   readonly restores?: true;
+  /** See {@link OutboxEntry.from}. */
+  readonly from?: readonly string[];
+  readonly clears?: boolean;
 }
 
 /** Mutations for a commit. Call `committed` after the commit. */
@@ -88,20 +91,24 @@ export class Outbox {
 
   /** @param known the entry that `find` returned. The new entry keeps its place, its age and its password. */
   add(
-    { backend, kind, name, operation, password, remoteId, restores, started = false }: NewEntry,
+    { backend, kind, name, password, remoteId, restores, started = false, ...asked }: NewEntry,
     known: StoredEntry | null,
   ): OutboxChange {
     const { vault, clock, orderedId } = this.#deps;
     const place = { backend, sequence: known?.sequence ?? orderedId(), isDead: false };
     const nowMs = clock.nowMs();
+    const { from, clears } = earlierNames(asked, { name, known });
+    const operation = asked.operation === "remove" ? "remove" : from === undefined ? "put" : "rename";
     const sealed = password === undefined
-      ? (operation === "put" ? known?.entry.password : undefined)
+      ? (operation !== "remove" ? known?.entry.password : undefined)
       : vault.seal(this.#key(place), new TextEncoder().encode(password));
     const hint = remoteId ?? known?.entry.remoteId;
     const entry: OutboxEntry = {
       kind,
       name,
       operation,
+      ...(from === undefined ? {} : { from }),
+      ...(clears ? { clears } : {}),
       sinceMs: known?.entry.sinceMs ?? nowMs,
       attempts: 0,
       nextMs: nowMs,
@@ -118,6 +125,41 @@ export class Outbox {
       committed: () => {
         change.committed();
         this.#notify(backend);
+      },
+    };
+  }
+
+  /**
+   * Adds the rename of a resource. It replaces the entries of both names.
+   *
+   * @param asked.isNew the backend never had the resource, unless an attempt was made
+   * @param pending.known the pending write of the earlier name
+   * @param pending.occupied that of the new name, which an earlier resource had
+   */
+  addRename(
+    { earlier, isNew, ...asked }: NewEntry & { readonly earlier: string; readonly isNew: boolean },
+    { known, occupied }: { readonly known: StoredEntry | null; readonly occupied: StoredEntry | null },
+  ): OutboxChange {
+    const { from = [], started = false } = known?.entry ?? {};
+    // If no attempt was made since the creation or the last rename, the backend does not have the earlier name.
+    const isKnown = started || (from.length === 0 && !isNew);
+    const names = isKnown ? [...from, earlier] : from;
+    const clears = occupied !== null || known?.entry.clears === true;
+    const dropped = occupied === null ? null : this.drop(occupied);
+    const added = this.add({ ...asked, from: names, clears }, known);
+    const pointer: Mutation[] = known === null ? [] : [
+      { type: "delete", key: this.#pointerKey(known.backend, known.entry) },
+      {
+        type: "set",
+        key: this.#pointerKey(known.backend, asked),
+        value: { sequence: known.sequence, isDead: false } satisfies Pointer,
+      },
+    ];
+    return {
+      mutations: [...dropped?.mutations ?? [], ...added.mutations, ...pointer],
+      committed() {
+        dropped?.committed();
+        added.committed();
       },
     };
   }
@@ -217,6 +259,23 @@ export class Outbox {
       committed: () => this.#pending.get(backend)?.put(place, entry),
     };
   }
+}
+
+/** Beyond this number, the oldest names are kept: a resource has them at a backend that was not called for long. */
+const MAX_NAMES = 20;
+
+/** What a new entry says about the names at the backend. It keeps what the pending one says. */
+function earlierNames(
+  { from = [], clears = false }: Pick<NewEntry, "from" | "clears">,
+  { name, known }: { name: string; known: StoredEntry | null },
+): { from: readonly string[] | undefined; clears: true | false } {
+  const canonicals = [...known?.entry.from ?? [], ...from].map(canonicalName);
+  const names = [...new Set(canonicals)].filter((one) => one !== canonicalName(name)).slice(0, MAX_NAMES);
+  const isRenamed = names.length > 0;
+  return {
+    from: isRenamed ? names : undefined,
+    clears: isRenamed && (clears || known?.entry.clears === true),
+  };
 }
 
 function prefixOf(isDead: boolean): string {

@@ -1,6 +1,6 @@
 // The entries of the outbox, and the oldest of them in memory, for display.
 
-import type { PendingWrite } from "../ports.ts";
+import type { PendingWrite } from "../pending_port.ts";
 import type { ResourceKind } from "../schema/resource.ts";
 import type { BackendOperation } from "./plan_write.ts";
 
@@ -8,6 +8,10 @@ export interface OutboxEntry {
   readonly kind: ResourceKind;
   readonly name: string;
   readonly operation: BackendOperation;
+  /** The names that the resource may have at the backend until the entry is delivered, the oldest first. */
+  readonly from?: readonly string[];
+  /** The backend may still have an earlier resource with the name, which was deleted here. */
+  readonly clears?: true;
   readonly sinceMs: number;
   readonly attempts: number;
   readonly nextMs: number;

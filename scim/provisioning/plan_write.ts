@@ -12,8 +12,8 @@ import {
 } from "./backend_status.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 
-export type WriteOperation = "create" | "replace" | "remove";
-export type BackendOperation = "put" | "remove";
+export type WriteOperation = "create" | "replace" | "remove" | "rename";
+export type BackendOperation = "put" | "remove" | "rename";
 
 export interface WritePlanInput {
   readonly operation: WriteOperation;
@@ -58,7 +58,9 @@ function isOrphan({ before, backends }: WritePlanInput): boolean {
   return before.content !== null && !backends.some(({ name }) => before.backends[name] !== undefined);
 }
 
-function planPut({ content, before, backends, named, nowMs }: WritePlanInput): WritePlanOutcome {
+function planPut(
+  { operation, content, before, backends, named, nowMs }: WritePlanInput,
+): WritePlanOutcome {
   if (content === null) throw new TypeError("Cannot plan a put without content");
   let after: ResourceStatus = { ...before, content };
   const calls: BackendCall[] = [];
@@ -69,11 +71,12 @@ function planPut({ content, before, backends, named, nowMs }: WritePlanInput): W
       after = keepingOwn(after, { backend: name, before });
       continue;
     }
-    const call: BackendCall = { backend: name, operation: "put" };
+    const isRenamed = operation === "rename" && hasResource(before.backends[name]);
+    const call: BackendCall = { backend: name, operation: isRenamed ? "rename" : "put" };
     const isQueued = isAsynchronous(backend);
     if (isQueued) queued.push(call);
     else if (backend.kind !== "store") calls.push(call);
-    after = withState(after, name, stateAfterPut(before.backends[name], { isQueued, nowMs }));
+    after = withState(after, name, stateAfterPut(before.backends[name], { isQueued, isRenamed, nowMs }));
   }
   return { ok: true, after, calls, queued };
 }
@@ -90,14 +93,16 @@ function keepingOwn(
 
 function stateAfterPut(
   before: BackendState | undefined,
-  { isQueued, nowMs }: { isQueued: boolean; nowMs: number },
+  { isQueued, isRenamed, nowMs }: { isQueued: boolean; isRenamed: boolean; nowMs: number },
 ): BackendState {
   const own = {
     ...(before?.remoteId === undefined ? {} : { remoteId: before.remoteId }),
     ...(before?.kept === undefined ? {} : { kept: before.kept }),
   };
   if (isQueued) return { state: "pending", operation: "put", sinceMs: nowMs, ...own };
-  return { state: "present", sinceMs: before?.state === "present" ? before.sinceMs : nowMs, ...own };
+  // A list of the backend that began earlier does not have the new name.
+  const isSince = before?.state === "present" && !isRenamed;
+  return { state: "present", sinceMs: isSince ? before.sinceMs : nowMs, ...own };
 }
 
 function planRemoval({ before, backends, named, nowMs }: WritePlanInput): WritePlanOutcome {

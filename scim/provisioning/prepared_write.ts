@@ -1,5 +1,6 @@
 // Prepares one write of one resource: reads the stored resource, plans the write, and reads the backends before they are called.
 
+import type { GroupMemberChange } from "./member_change.ts";
 import type { Mutation } from "../../platform/store.ts";
 import { canonicalName } from "../../platform/canonical_name.ts";
 import { HasherBusy, type PasswordHash } from "../../platform/password_hasher.ts";
@@ -9,7 +10,7 @@ import { ScimRefusal } from "../http/refusals.ts";
 import type { TargetDirectory, WriteOptions } from "../ports.ts";
 import { type ReadOnlyAttributes, withReadOnly } from "../schema/read_only_attributes.ts";
 import type { Content, ResourceKind, Stored } from "../schema/resource.ts";
-import { type BackendCopies, readStatus, type ResourceStatus } from "./backend_status.ts";
+import { type BackendCopies, hasResource, readStatus, type ResourceStatus } from "./backend_status.ts";
 import {
   type BackendSelection,
   planWrite,
@@ -48,8 +49,12 @@ export interface WriteJob {
   readonly auditAs?: "members" | "restore";
   /** The user of the trash that this write creates again. */
   readonly restores?: RestoreJob;
+  /** The members that the write adds and removes. Synchronous backends keep their other members. */
+  readonly members?: GroupMemberChange;
   readonly kind: ResourceKind;
   readonly name: string;
+  /** The new name of a `rename`, with another canonical form. */
+  readonly to?: string;
   /** Creates the new content from the stored one. `null` only for `remove`. */
   content(stored: Stored | null): Content | null;
 }
@@ -65,6 +70,8 @@ export interface PreparedWrite {
   readonly password: PasswordHash | undefined;
   /** Writes that are already pending at the named backends. */
   readonly pending: ReadonlyMap<string, StoredEntry>;
+  /** Those of the new name of a `rename`. */
+  readonly pendingTo: ReadonlyMap<string, StoredEntry>;
 }
 
 /**
@@ -94,13 +101,65 @@ export async function prepareWrite(
     nowMs: deps.clock.nowMs(),
   });
   if (!plan.ok) throw new ScimRefusal(plan.code);
+  if (job.to !== undefined) await checkRename(deps, { job, to: job.to, named, before });
   const pending = await readPending(deps, { kind, name, named });
+  const pendingTo = job.to === undefined
+    ? new Map<string, StoredEntry>()
+    : await readPending(deps, { kind, name: job.to, named });
+  if (job.to !== undefined) await checkCycle(deps, { kind, to: job.to, pending });
   const { password: known = null } = job.restores ?? {};
   const password = await passwordHash(deps, { kind, named, password: options.password, known });
-  return { job, options, stored, named, before, plan, password, pending };
+  return { job, options, stored, named, before, plan, password, pending, pendingTo };
 }
 
-function checkVersion(stored: Stored | null, { ifVersion }: WriteOptions): void {
+/** @throws ScimRefusal if a backend still has each of two resources with the new name of the other one */
+async function checkCycle(
+  { directory }: PrepareWriteDeps,
+  { kind, to, pending }: { kind: ResourceKind; to: string; pending: ReadonlyMap<string, StoredEntry> },
+): Promise<void> {
+  const now = await directory.renamedTo(kind, canonicalName(to));
+  if (now === null) return;
+  for (const [backend, { entry }] of pending) {
+    if (entry.from?.includes(now)) {
+      throw new ScimRefusal("busy", {
+        detail:
+          `Earlier renames are still pending at the connector "${backend}". Try again when they are done.`,
+        headers: { "Retry-After": "30" },
+      });
+    }
+  }
+}
+
+/** @throws ScimRefusal if the name is taken, or a backend that has the resource cannot rename it or was left out */
+async function checkRename(
+  { directory, remotes }: PrepareWriteDeps,
+  { job: { kind }, to, named, before }: {
+    job: WriteJob;
+    to: string;
+    named: readonly string[];
+    before: ResourceStatus;
+  },
+): Promise<void> {
+  if (await directory.read(kind, canonicalName(to)) !== null) throw new ScimRefusal("taken");
+  for (const [name, state] of Object.entries(before.backends)) {
+    if (!hasResource(state)) continue;
+    if (!named.includes(name)) {
+      throw new ScimRefusal("unsupported", {
+        detail:
+          `All connectors have the same names. Rename without the parameter \`backends\`, or name "${name}" too.`,
+      });
+    }
+    const remote = remotes.get(name);
+    if (remote !== undefined && remote.rename === undefined) {
+      throw new ScimRefusal("unsupported", {
+        detail: `The connector "${name}" cannot rename a ${kind}. Create the new one and delete the old one.`,
+      });
+    }
+  }
+}
+
+function checkVersion(stored: Stored | null, { ifVersion, ifId }: WriteOptions): void {
+  if (ifId !== undefined && stored?.id !== ifId) throw new ScimRefusal("changed");
   if (ifVersion === undefined || stored === null || stored.version === ifVersion) return;
   throw new ScimRefusal("precondition");
 }
@@ -137,17 +196,28 @@ async function passwordHash(
   }
 }
 
+/** The backend may have the resource with another name. */
+function renameUndone(backend: string): ScimRefusal {
+  return new ScimRefusal("busy", {
+    detail: `The connector "${backend}" still rolls back the name of this resource. Try again in a moment.`,
+    headers: { "Retry-After": "5" },
+  });
+}
+
+const NOTHING = { ok: true, value: null } as const;
+
 /**
  * Reads the content at the backends, so that it can be restored. A new resource must not overwrite one that the store does not know.
  * @throws ScimRefusal if a backend cannot be read, or has an unknown resource with this name
  */
 export async function readBefore(
   deps: Pick<PrepareWriteDeps, "remotes">,
-  { job, named, plan, before, pending }: PreparedWrite,
+  { job, named, plan, before, pending, pendingTo }: PreparedWrite,
 ): Promise<SyncCall[]> {
-  const { kind, name, operation } = job;
+  const { kind, name, operation, to } = job;
   const untried = { entries: named.map((backend) => ({ backend, outcome: "untried" }) as const) };
   const found = await Promise.all(plan.calls.map(async ({ backend: backendName, operation }) => {
+    if (pending.get(backendName)?.entry.from !== undefined) throw renameUndone(backendName);
     const backend = deps.remotes.get(backendName);
     if (backend === undefined) {
       throw new Error(`Cannot call the backend "${backendName}": it has no connection`);
@@ -157,11 +227,14 @@ export async function readBefore(
       backend,
       operation,
       read: await backend.read(kind, name, remoteId === undefined ? {} : { remoteId }),
+      other: to === undefined ? NOTHING : await backend.read(kind, to),
     };
   }));
-  return found.map(({ backend, operation: call, read }) => {
+  return found.map(({ backend, operation: call, read, other }) => {
     if (!read.ok) throw backendRefusal(backend.name, { fault: read.fault, receipt: untried });
-    if (operation === "create" && read.value !== null && !pending.has(backend.name)) {
+    if (!other.ok) throw backendRefusal(backend.name, { fault: other.fault, receipt: untried });
+    const isOther = other.value !== null && !pendingTo.has(backend.name);
+    if (isOther || (operation === "create" && read.value !== null && !pending.has(backend.name))) {
       throw new ScimRefusal("taken", {
         detail:
           `The connector "${backend.name}" already has a resource with that name. Send a GET with refresh=true to see it.`,

@@ -3,7 +3,8 @@
 import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Log } from "../../platform/log.ts";
 import type { Random } from "../../platform/runtime.ts";
-import type { Actor, DirectoryWrite, RefreshProgress, RefreshReport } from "../ports.ts";
+import type { Actor, DirectoryWrite } from "../ports.ts";
+import type { RefreshProgress, RefreshReport } from "../pending_port.ts";
 import type { Backend, RemoteResource } from "../backend_port.ts";
 import type { ResourceKind, Stored } from "../schema/resource.ts";
 import { BackendListError } from "../backends/backend_error.ts";
@@ -12,7 +13,14 @@ import { readStatus } from "./backend_status.ts";
 import { lockKey } from "./delivery.ts";
 import type { Release } from "./keyed_locks.ts";
 import { underLease } from "./leased_writes.ts";
-import { type ChangeWatch, type RefreshDeps, refreshWrite, toReading, watchChanges } from "./refresh_one.ts";
+import {
+  type ChangeWatch,
+  isEarlierName,
+  type RefreshDeps,
+  refreshWrite,
+  toReading,
+  watchChanges,
+} from "./refresh_one.ts";
 import { applyReading } from "./reconcile.ts";
 import { NameHashSet } from "../directory/name_hashes.ts";
 
@@ -195,6 +203,7 @@ async function decide(
   const isNewer = (state !== undefined && state.sinceMs >= startedMs) || meanwhile.isChangedElsewhere(name);
   const isPending = await deps.outbox.find(backend.name, kind, name) !== null;
   if (isPending || (isNewer && listed === null)) return null;
+  if (stored === null && await isEarlierName(deps, { backend: backend.name, kind, name })) return null;
   let remote = listed;
   if (listed !== null && meanwhile.isNewer(name, stored)) {
     const now = await backend.read(kind, name, { remoteId: listed.remoteId });

@@ -70,12 +70,24 @@ async function readAll(
     const remote = deps.remotes.get(backend);
     if (remote === undefined || (kind === "group" && !remote.holds.groups)) return [];
     if (await deps.outbox.find(backend, kind, name) !== null) return [];
+    if (status.content === null && await isEarlierName(deps, { backend, kind, name })) return [];
     const remoteId = status.backends[backend]?.remoteId;
     const read = await remote.read(kind, name, remoteId === undefined ? {} : { remoteId });
     if (!read.ok) throw backendRefusal(backend, { fault: read.fault });
     return [toReading(deps, { backend: remote, remote: read.value })];
   }));
   return found.flat();
+}
+
+/** Whether a backend still has this name because the rename of its resource is pending. It is no new resource. */
+export async function isEarlierName(
+  { directory, outbox }: Pick<RefreshDeps, "directory" | "outbox">,
+  { backend, kind, name }: { backend: string; kind: ResourceKind; name: string },
+): Promise<boolean> {
+  const canonical = canonicalName(name);
+  const now = await directory.renamedTo(kind, canonical);
+  const pending = now === null ? null : await outbox.find(backend, kind, now);
+  return pending?.entry.from?.includes(canonical) === true;
 }
 
 export function toReading(

@@ -2,9 +2,11 @@
 
 import { LeaseUnavailable, type WriteLease } from "../../platform/cluster/lease.ts";
 import type { Receipt, ReceiptEntry } from "../ports.ts";
-import type { Backend, BackendFault, PutResult, RemoteResource } from "../backend_port.ts";
+import type { Backend, BackendFault, BackendOutcome, PutResult, RemoteResource } from "../backend_port.ts";
+import { type GroupMemberChange, withMemberChange } from "./member_change.ts";
 import type { Content, ResourceKind } from "../schema/resource.ts";
 import { ScimRefusal } from "../http/refusals.ts";
+import { renameAt } from "./deliver_rename.ts";
 import { isUnavailable } from "./delivery.ts";
 import type { BackendOperation } from "./plan_write.ts";
 
@@ -18,8 +20,12 @@ export interface SyncCall {
 export interface SyncWork {
   readonly kind: ResourceKind;
   readonly name: string;
+  /** The new name of a rename. */
+  readonly to?: string | undefined;
   readonly content: Content | null;
   readonly password: string | undefined;
+  /** A change of members only. */
+  readonly members?: GroupMemberChange | undefined;
   readonly calls: readonly SyncCall[];
 }
 
@@ -54,29 +60,47 @@ export async function makeCalls(work: SyncWork, lease: Pick<WriteLease, "isHeld"
 }
 
 async function makeCall(
-  { kind, name, content, password }: SyncWork,
+  { kind, name, content, password, members }: SyncWork,
   { backend, operation, before }: SyncCall,
 ) {
   const hint = before === null ? {} : { remoteId: before.remoteId };
   if (operation === "remove" || content === null) return await backend.remove(kind, name, hint);
-  return await backend.put({ content, ...(password === undefined ? {} : { password }) }, hint);
+  const wanted = withOwnMembers(content, { members, before });
+  const desired = { content: wanted, ...(password === undefined ? {} : { password }) };
+  if (operation === "rename") return await renameAt(backend, { from: name, desired, hint });
+  return await backend.put(desired, hint);
+}
+
+/** After a change of members, the backend has its own other members: another client may have added some there. */
+function withOwnMembers(
+  content: Content,
+  { members, before }: { members: GroupMemberChange | undefined; before: RemoteResource | null },
+): Content {
+  const held = before?.content;
+  if (members === undefined || content.kind === "user" || held?.kind !== "group") return content;
+  return { ...content, members: withMemberChange(held, { ...members, add: content.members }).members };
 }
 
 /** Undoes calls, the last one first, and returns those that could not be undone. */
 export async function undoCalls(
-  { kind, name }: SyncWork,
+  work: SyncWork,
   touched: readonly SyncCall[],
 ): Promise<SyncCall[]> {
   const left: SyncCall[] = [];
   for (const call of touched.toReversed()) {
-    const { backend, before } = call;
-    const undone = before === null
-      ? await backend.remove(kind, name)
-      // Without a hint, because a resource that is created again has another id.
-      : await backend.put({ content: before.content });
-    if (!undone.ok) left.push(call);
+    if (!(await undoCall(work, call)).ok) left.push(call);
   }
   return left;
+}
+
+function undoCall(
+  { kind, name, to }: SyncWork,
+  { backend, before }: SyncCall,
+): Promise<BackendOutcome<PutResult | null>> {
+  if (before === null) return backend.remove(kind, to ?? name);
+  const desired = { content: before.content };
+  // Without a hint, because a resource that is created again has another id.
+  return to === undefined ? backend.put(desired) : renameAt(backend, { from: to, desired, hint: {} });
 }
 
 /** The outcome at each named backend after `failed` stopped the write. */

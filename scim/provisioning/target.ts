@@ -12,7 +12,8 @@ import type { Clock, Random } from "../../platform/runtime.ts";
 import { createSingleFlight } from "../../platform/semaphore.ts";
 import type { Store } from "../../platform/store.ts";
 import type { Vault } from "../../platform/vault.ts";
-import type { BackendInfo, RefreshReport, Target, TargetDirectory, WriteOptions } from "../ports.ts";
+import type { BackendInfo, Target, TargetDirectory, WriteOptions } from "../ports.ts";
+import type { RefreshReport } from "../pending_port.ts";
 import type { Backend } from "../backend_port.ts";
 import type { TargetLease } from "../directory/target_lease.ts";
 import type { Content } from "../schema/resource.ts";
@@ -167,6 +168,14 @@ function targetOperations(
     directory: leasedDirectory(directory, lease),
     create: put("create"),
     replace: put("replace"),
+    rename: (kind, name, content, options) => {
+      const job = { kind, name, content: () => content };
+      const isSame = canonicalName(name) === canonicalName(content.name);
+      return coordinator.write(
+        isSame ? { ...job, operation: "replace" } : { ...job, operation: "rename", to: content.name },
+        options,
+      );
+    },
     remove: (kind, name, options) =>
       coordinator.write({ operation: "remove", kind, name, content: () => null }, options),
     ...trashOperations({ ...parts, coordinator, changeMembers }),

@@ -95,7 +95,8 @@ class TargetSet implements LiveTargets {
       await slot.remove();
     }
     const slots = new Map<string, TargetSlot>();
-    for (const settings of wanted) {
+    // The interface itself follows the extensions.
+    for (const { extensions: _, ...settings } of wanted) {
       if (this.#isClosed) return;
       const { name } = settings;
       const slot = this.#slots.get(name) ?? new TargetSlot(this.#deps, await this.#leaseOf(name));
@@ -283,6 +284,7 @@ class TargetSlot {
       },
       create: (...given) => this.#run((target) => target.create(...given)),
       replace: (...given) => this.#run((target) => target.replace(...given)),
+      rename: (...given) => this.#run((target) => target.rename(...given)),
       remove: (...given) => this.#run((target) => target.remove(...given)),
       changeMembers: (...given) => this.#run((target) => target.changeMembers(...given)),
       restoreUser: (...given) => this.#run((target) => target.restoreUser(...given)),

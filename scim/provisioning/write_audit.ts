@@ -26,6 +26,7 @@ const ACTIONS = {
   create: "created",
   replace: "replaced",
   remove: "deleted",
+  rename: "renamed",
   members: "members_changed",
 } as const;
 
@@ -46,6 +47,8 @@ export interface ContentChange {
   readonly action: AuditAction;
   readonly kind: ResourceKind;
   readonly name: string;
+  /** The name before a rename. */
+  readonly from?: string;
   readonly before: Content | null;
   readonly after: Content | null;
   /** Whether the password was set. */
@@ -63,12 +66,14 @@ export interface AuditScope {
 
 /** The entry of a change with the values before and after, and one entry for each phone number that was added or removed as a factor. */
 export function contentAuditEntries(scope: AuditScope, change: ContentChange): Mutation[] {
-  const { actor, action, kind, name, setsPassword = false, backends, groups = [] } = change;
+  const { actor, action, kind, name, from, setsPassword = false, backends, groups = [] } = change;
   const { before, after } = changedValues(change);
   const entry = targetAuditEntry(scope.name, {
     actor,
     action,
     object: `${kind}:${name}`,
+    // The timelines of both names have it.
+    ...(from === undefined ? {} : { objects: [`${kind}:${name}`, `${kind}:${from}`], from, to: name }),
     ...(Object.keys(before).length === 0 ? {} : { before }),
     ...(Object.keys(after).length === 0 && !setsPassword
       ? {}

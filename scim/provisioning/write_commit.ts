@@ -4,7 +4,7 @@ import { canonicalName } from "../../platform/canonical_name.ts";
 import type { Mutation } from "../../platform/store.ts";
 import { type PutResult, withMembersNotStored } from "../backend_port.ts";
 import { ScimRefusal } from "../http/refusals.ts";
-import type { ReceiptEntry, Written } from "../ports.ts";
+import type { ReceiptEntry, RenameResult, WriteOptions, Written } from "../ports.ts";
 import type { BackendStates } from "../schema/resource.ts";
 import { contentAuditEntries, writeAction } from "./write_audit.ts";
 import { type BackendCopies, copyChanges } from "./backend_status.ts";
@@ -56,7 +56,8 @@ async function record(
   prepared: PreparedWrite,
   called: CalledBackends & { groups: GroupCleanup },
 ): Promise<Written> {
-  const { job: { kind, name, restores }, stored, plan: { after }, password, named, options } = prepared;
+  const { job, stored, plan: { after }, password, named, options } = prepared;
+  const { kind, name, restores } = job;
   const { groups } = called;
   const outboxes = [...outboxChanges(deps, prepared), ...groups.changes];
   const also: Mutation[] = [
@@ -68,26 +69,49 @@ async function record(
   ];
   const content = after.content;
   const backends = withPuts(after.backends, called.puts ?? new Map());
-  const written = await deps.directory.write({
+  const { directory } = deps;
+  const common = {
     kind,
-    name: content?.name ?? stored?.content.name ?? name,
-    expected: stored?.version ?? null,
     recorded: stored?.recorded ?? 0,
-    next: content === null ? null : { content, backends },
     ...(password === undefined ? {} : { password }),
-    deletion: { actor: options.actor, cause: "deleted" },
-    ...(restores === undefined ? {} : { restores: { id: restores.id, groups: groups.names } }),
     also,
-  }).catch((fault) => {
+  };
+  const writing: Promise<RenameResult> = job.to !== undefined && stored !== null && content !== null
+    ? directory.rename({
+      ...common,
+      from: stored.content.name,
+      expected: stored.version,
+      next: { content, backends, ...identityOf(options) },
+    })
+    : directory.write({
+      ...common,
+      name: content?.name ?? stored?.content.name ?? name,
+      expected: stored?.version ?? null,
+      next: content === null ? null : { content, backends, ...identityOf(options) },
+      deletion: { actor: options.actor, cause: "deleted" },
+      ...(restores === undefined ? {} : { restores: { id: restores.id, groups: groups.names } }),
+    });
+  const written = await writing.catch((fault) => {
     if (!(fault instanceof RangeError)) throw fault;
     throw new ScimRefusal("too_large", { detail: "The resource is too large to be stored.", cause: fault });
   });
-  if (!written.ok) throw new ScimRefusal("changed");
+  if (!written.ok) throw new ScimRefusal(written.reason);
   for (const change of outboxes) change.committed();
   return {
     stored: written.stored,
     receipt: { entries: named.map((backend) => entryOf(prepared, { backend, puts: called.puts })) },
     ...(written.trashed === undefined ? {} : { trashed: written.trashed }),
+  };
+}
+
+/** What the writer sets besides the content. */
+function identityOf(
+  { externalId, managedBy, activeUnassigned }: WriteOptions,
+): Pick<WriteOptions, "externalId" | "managedBy" | "activeUnassigned"> {
+  return {
+    ...(externalId === undefined ? {} : { externalId }),
+    ...(managedBy === undefined ? {} : { managedBy }),
+    ...(activeUnassigned === undefined ? {} : { activeUnassigned }),
   };
 }
 
@@ -101,14 +125,19 @@ function entryOf(
 }
 
 async function copyMutations({ copies }: CommitDeps, prepared: PreparedWrite): Promise<Mutation[]> {
-  const { job: { kind, name }, before, plan: { after }, pending } = prepared;
+  const { job: { kind, name, to }, before, plan: { after }, pending } = prepared;
   const canonical = canonicalName(name);
+  const isRenamed = to !== undefined;
   const mutations = await copyChanges(copies, {
     kind,
     canonical,
     before: before.copies,
-    after: after.copies,
+    after: isRenamed ? new Map() : after.copies,
   });
+  if (isRenamed) {
+    const moved = { kind, canonical: canonicalName(to), before: new Map(), after: after.copies };
+    mutations.push(...await copyChanges(copies, moved));
+  }
   for (const [backend, { entry }] of pending) {
     if (entry.restores === true && !before.copies.has(backend) && !after.copies.has(backend)) {
       mutations.push(...await copies.drop({ backend, kind, canonical }));
@@ -119,18 +148,18 @@ async function copyMutations({ copies }: CommitDeps, prepared: PreparedWrite): P
 
 /** Adds outbox entries for asynchronous backends, and removes the entries of backends that this write has reached. */
 function outboxChanges({ outbox }: CommitDeps, prepared: PreparedWrite): OutboxChange[] {
-  const { job: { kind }, options: { password }, plan, before, pending, stored, job } = prepared;
+  const { job: { kind }, options: { password }, plan, before, pending, pendingTo, stored, job } = prepared;
   const name = plan.after.content?.name ?? stored?.content.name ?? job.name;
-  const added = plan.queued.map(({ backend, operation }) =>
-    outbox.add({
-      backend,
-      kind,
-      name,
-      operation,
-      remoteId: before.backends[backend]?.remoteId,
-      password: operation === "put" ? password : undefined,
-    }, pending.get(backend) ?? null)
-  );
+  const added = plan.queued.map(({ backend, operation }) => {
+    const remoteId = before.backends[backend]?.remoteId;
+    const entry = { backend, kind, name, operation, remoteId };
+    const sets = operation === "remove" ? {} : { password };
+    const known = pending.get(backend) ?? null;
+    if (job.to === undefined) return outbox.add({ ...entry, ...sets }, known);
+    const occupied = pendingTo.get(backend) ?? null;
+    const isNew = before.backends[backend]?.remoteId === undefined;
+    return outbox.addRename({ ...entry, ...sets, earlier: job.name, isNew }, { known, occupied });
+  });
   const dropped = plan.calls.flatMap(({ backend }) => {
     const known = pending.get(backend);
     return known === undefined ? [] : [outbox.drop(known)];
@@ -153,12 +182,13 @@ function auditOf(
   prepared: PreparedWrite,
   { names: groups }: GroupCleanup,
 ): Mutation[] {
-  const { job: { kind, operation, auditAs, name }, options, stored, plan, named, password } = prepared;
+  const { job: { kind, operation, auditAs, name, to }, options, stored, plan, named, password } = prepared;
   return contentAuditEntries({ name: target, isLoginTarget }, {
     actor: options.actor,
     action: writeAction(kind, auditAs ?? operation),
     kind,
     name: plan.after.content?.name ?? stored?.content.name ?? name,
+    ...(to === undefined ? {} : { from: stored?.content.name ?? name }),
     before: stored?.content ?? null,
     after: plan.after.content,
     setsPassword: options.password !== undefined || (auditAs === "restore" && password !== undefined),

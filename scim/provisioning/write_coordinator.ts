@@ -6,9 +6,10 @@ import type { Log } from "../../platform/log.ts";
 import type { TargetLease } from "../directory/target_lease.ts";
 import { ScimRefusal } from "../http/refusals.ts";
 import type { BackendInfo, Target, TargetDirectory, WriteOptions, Written } from "../ports.ts";
-import type { Content, GroupContent, Stored } from "../schema/resource.ts";
+import type { Content, Stored } from "../schema/resource.ts";
 import { deliveryKey, lockKey } from "./delivery.ts";
 import { type Intent, type IntentLog, queueCompensation } from "./intent_log.ts";
+import { type GroupMemberChange, withMemberChange } from "./member_change.ts";
 import type { KeyedLocks, Release } from "./keyed_locks.ts";
 import { underLease } from "./leased_writes.ts";
 import type { OutboxChange } from "./outbox.ts";
@@ -55,29 +56,22 @@ export class WriteCoordinator {
   /** @throws ScimRefusal */
   write(job: WriteJob, options: WriteOptions): Promise<Written> {
     const { lease, locks } = this.#deps;
-    return underLease(
-      lease,
-      () => locks.run(lockKey(job.kind, job.name), () => this.#perform(job, options)),
-    );
+    return underLease(lease, () => runLocked(locks, keysOf(job), () => this.#perform(job, options)));
   }
 
   async #perform(job: WriteJob, options: WriteOptions): Promise<Written> {
-    const key = lockKey(job.kind, job.name);
-    await this.#finishIntent(key);
+    for (const key of keysOf(job)) await this.#finishIntent(key);
     const prepared = await prepareWrite(this.#deps, job, options);
-    if (prepared.plan.calls.length === 0) return await commitWrite(this.#deps, prepared, {});
-    const releases: Release[] = [];
-    try {
-      for (const { backend } of prepared.plan.calls) {
-        releases.push(await this.#deps.deliveryLocks.hold(deliveryKey(backend, job)));
-      }
-      return await this.#performSync(prepared, key);
-    } finally {
-      for (const release of releases) release();
-    }
+    const { calls } = prepared.plan;
+    if (calls.length === 0) return await commitWrite(this.#deps, prepared, {});
+    const names = job.to === undefined ? [job.name] : [job.name, job.to];
+    const keys = calls.flatMap(({ backend }) =>
+      names.map((name) => deliveryKey(backend, { ...job, name })).sort()
+    );
+    return await runLocked(this.#deps.deliveryLocks, keys, () => this.#performSync(prepared));
   }
 
-  async #performSync(prepared: PreparedWrite, key: string): Promise<Written> {
+  async #performSync(prepared: PreparedWrite): Promise<Written> {
     const { job, plan, options } = prepared;
     const calls = await readBefore(this.#deps, prepared);
     const work: SyncWork = { ...job, content: plan.after.content, password: options.password, calls };
@@ -85,22 +79,28 @@ export class WriteCoordinator {
       ...job,
       former: new Map(calls.map(({ backend, before }) => [backend.name, before?.content ?? null])),
     });
-    this.#unfinished.set(key, intent.id);
+    const finished = this.#begin(keysOf(job), intent);
     const outcome = await makeCalls(work, this.#deps.lease);
     if (!outcome.ok) {
       const left = await this.#undo({ work, touched: outcome.touched, intent });
-      this.#unfinished.delete(key);
+      finished();
       throw this.#refuse(prepared, { ...outcome, left });
     }
     try {
       const written = await commitWrite(this.#deps, prepared, { intent, puts: outcome.puts });
-      this.#unfinished.delete(key);
+      finished();
       return written;
     } catch (fault) {
       if (!(fault instanceof LeaseUnavailable)) await this.#undo({ work, touched: calls, intent });
-      this.#unfinished.delete(key);
+      finished();
       throw fault;
     }
+  }
+
+  /** Until the returned function is called, the intent counts as unfinished. */
+  #begin(keys: readonly string[], { id }: Intent): () => void {
+    for (const key of keys) this.#unfinished.set(key, id);
+    return () => keys.forEach((key) => this.#unfinished.delete(key));
   }
 
   /** Logs the failure of a backend, and returns the refusal. */
@@ -153,6 +153,26 @@ export class WriteCoordinator {
   }
 }
 
+/** The lock keys of a write, in a fixed order. A rename has two. */
+function keysOf({ kind, name, to }: WriteJob): string[] {
+  return to === undefined ? [lockKey(kind, name)] : [lockKey(kind, name), lockKey(kind, to)].sort();
+}
+
+/** Runs `task` under several locks. */
+async function runLocked<T>(
+  locks: KeyedLocks,
+  keys: readonly string[],
+  task: () => Promise<T>,
+): Promise<T> {
+  const releases: Release[] = [];
+  try {
+    for (const key of keys) releases.push(await locks.hold(key));
+    return await task();
+  } finally {
+    for (const release of releases) release();
+  }
+}
+
 export interface MemberChangesDeps {
   readonly directory: TargetDirectory;
   readonly backends: readonly BackendInfo[];
@@ -160,11 +180,6 @@ export interface MemberChangesDeps {
   readonly locks: KeyedLocks;
   readonly target: string;
   readonly coordinator: WriteCoordinator;
-}
-
-interface MemberChange {
-  readonly add: readonly string[];
-  readonly remove: readonly string[];
 }
 
 /** Adds and removes members of a group: directly if the embedded store is the only backend, otherwise by a replacement of the group. */
@@ -181,21 +196,23 @@ export function createMemberChanges(deps: MemberChangesDeps): Target["changeMemb
     }
     const content = (stored: Stored | null): Content | null =>
       stored?.content.kind === "group" ? withMemberChange(stored.content, change) : null;
-    const job = { operation: "replace", auditAs: "members", kind: "group", name: group, content } as const;
-    return coordinator.write(job, options);
+    const job = { operation: "replace", auditAs: "members", members: change, kind: "group" } as const;
+    return coordinator.write({ ...job, name: group, content }, options);
   };
 }
 
 async function changeInStore(
   { directory, backends, target }: MemberChangesDeps,
-  { group, change, options }: { group: string; change: MemberChange; options: WriteOptions },
+  { group, change, options }: { group: string; change: GroupMemberChange; options: WriteOptions },
 ): Promise<Written> {
   const selection = { backends, holdsGroups: () => true };
   const named = selectBackends(selection, { kind: "group", named: options.backends });
   const written = await directory.changeMembers({
     group: canonicalName(group),
+    id: options.ifId,
     add: change.add,
     remove: change.remove,
+    users: change.users,
     also: (added, removed) => [
       targetAuditEntry(target, {
         actor: options.actor,
@@ -206,22 +223,9 @@ async function changeInStore(
       }),
     ],
   });
-  if (!written.ok) throw new ScimRefusal("not_found");
+  if (!written.ok) throw new ScimRefusal(options.ifId === undefined ? "not_found" : "changed");
   return {
     stored: written.stored,
     receipt: { entries: named.map((backend) => ({ backend, outcome: "done" })) },
   };
-}
-
-/** Removes members, then adds members. Names are compared without case, and each name is listed once. */
-export function withMemberChange(group: GroupContent, { add, remove }: MemberChange): GroupContent {
-  const removed = new Set(remove.map(canonicalName));
-  const members = new Map<string, string>();
-  for (const name of group.members) {
-    if (!removed.has(canonicalName(name))) members.set(canonicalName(name), name);
-  }
-  for (const name of add) {
-    if (!members.has(canonicalName(name))) members.set(canonicalName(name), name);
-  }
-  return { ...group, members: [...members.values()] };
 }

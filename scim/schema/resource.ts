@@ -64,9 +64,19 @@ export type BackendStates = Readonly<Record<string, BackendState>>;
 
 /** A resource as stored and as GET returns it. */
 export interface Stored<C extends Content = Content> {
+  /** A UUID. It never changes, and is never reused (RFC 7643 §3.1). */
+  readonly id: string;
+  /** The identifier that a client gave to the resource (RFC 7643 §3.1). Absent: none. */
+  readonly externalId?: string;
+  /** The connection of an identity provider that created or adopted the resource. Absent: none. */
+  readonly managedBy?: string;
+  /** A client removed `active` (RFC 7643 §2.5): the user stays as it is, and its responses have no `active`. Absent: not. */
+  readonly activeUnassigned?: true;
   readonly content: C;
   /** The JSON text of `content.attributes`, if known. Responses insert it instead of serialising the attributes. */
   readonly attributesText?: string;
+  /** The ids of `content.members`, in the same order. `null`: no user has the name. Absent for a user. */
+  readonly memberIds?: readonly (string | null)[];
   /** Names of the groups that a user is a member of, in order of name; empty for a group. */
   readonly groups: readonly string[];
   readonly backends: BackendStates;

@@ -54,7 +54,7 @@ export function* resourceLines(
 }
 
 function* partsOf(stored: Stored): Generator<Stored> {
-  const { content, attributesText: _, ...rest } = stored;
+  const { content, attributesText: _text, memberIds: _ids, ...rest } = stored;
   if (content.kind === "user" || content.members.length <= MAX_LINE_MEMBERS) {
     yield stored;
     return;

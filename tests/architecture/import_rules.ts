@@ -29,6 +29,8 @@ const PURE_RADIUS = [
 ];
 /** What runs in a browser: the tables of the flow and of the protocol, and names. */
 const BROWSER = ["radius/protocol/", "radius/flow/", "radius/policy/policy.ts", "platform/device_label.ts"];
+/** Defaults, bounds and states of connections, as data. */
+const CONNECTION_SETTINGS = "scim/v2/connections/connection_settings.ts";
 const EVERYTHING = [""];
 
 /** `""` stands for every room of the program, never for tests. */
@@ -53,6 +55,7 @@ export const ROOMS: readonly RoomRow[] = [
     code: [
       ...BROWSER,
       "scim/schema/contact_values.ts",
+      CONNECTION_SETTINGS,
       "platform/audit_actions.ts",
       "platform/client_guides.ts",
       "platform/client_settings.ts",
@@ -82,6 +85,7 @@ export const ROOMS: readonly RoomRow[] = [
       ...PURE_RADIUS,
       "scim/schema/",
       "scim/filter/",
+      CONNECTION_SETTINGS,
       "platform/",
     ],
     except: ["platform/config/", "platform/data_dir.ts", "platform/control_listener.ts"],
@@ -109,7 +113,9 @@ export const ROOMS: readonly RoomRow[] = [
       "console/assets.ts",
       ...RADIUS_FACTS,
       "scim/schema/",
+      "scim/v2/schema/",
       "scim/http/routes.ts",
+      CONNECTION_SETTINGS,
       "scim/transfer/",
       "platform/",
     ],

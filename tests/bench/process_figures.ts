@@ -1,17 +1,6 @@
 // Figures of Linux about a process and about a UDP port.
 
-export { residentMb } from "../support/process_memory.ts";
-
-/** `USER_HZ`: the unit of times in /proc/<pid>/stat, 100 on every Linux on which Deno runs. */
-const TICKS_PER_SECOND = 100;
-
-/** CPU time of a process until now, user and system, all threads, in seconds. */
-export async function cpuSeconds(pid: number): Promise<number> {
-  const stat = await Deno.readTextFile(`/proc/${pid}/stat`);
-  // The second field is the program's name in brackets and may contain spaces; the fields are counted after it.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-}
+export { cpuSeconds, residentMb } from "../support/process_memory.ts";
 
 /** Datagrams that the kernel dropped for sockets bound to `port` because their buffer was full. */
 export async function bufferDrops(port: number): Promise<number> {

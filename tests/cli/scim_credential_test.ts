@@ -57,7 +57,7 @@ Deno.test("deno task scim-credential creates, lists and revokes a credential wit
   assertEquals([again.code, again.stdout], [1, ""]);
   assertStringIncludes(
     again.stderr,
-    'Cannot create the credential "saas": A credential with this name already exists.',
+    'Cannot create the credential "saas": A credential or a connection with this name already exists.',
   );
 
   const revoked = await operator.run("scim_credential", "revoke", "saas");

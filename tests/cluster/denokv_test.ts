@@ -35,7 +35,7 @@ testNeeding(
     const server = await startDenokv();
     const kv = await server.open();
     await kv.set(["a"], 1);
-    server.freeze();
+    await server.freeze();
     const order: string[] = [];
     const pending = kv.get(["a"]).then(() => order.push("answered"));
     // The connection is open, so the call is neither answered nor refused.
@@ -44,7 +44,7 @@ testNeeding(
     await pending;
     assertEquals(order, ["silent", "answered"]);
     kv.close();
-    server.freeze();
+    await server.freeze();
     await server.dispose();
     assertEquals(server.pid, 0);
   },

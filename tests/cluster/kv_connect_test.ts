@@ -133,7 +133,7 @@ testNeeding(
 testNeeding(NEEDS, "close() ends calls in progress, also while the server is frozen", async () => {
   await using server = await startDenokv();
   const own = await connect(server);
-  server.freeze();
+  await server.freeze();
   const ended = [
     assertRejects(() => own.get(["a"]), StoreUnavailable),
     assertRejects(() => own.set(["a"], 1), StoreUnavailable),

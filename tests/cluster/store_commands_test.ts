@@ -220,7 +220,7 @@ testNeeding(
     // A server that does not answer keeps each command in the middle of its work.
     const frozenWhen = (server: Denokv, isTime: () => Promise<void>) => async () => {
       await isTime();
-      server.freeze();
+      await server.freeze();
     };
     const begun = () => eventually("the file", async () => (await filesOf(origin)).length > 1);
     const broken = await origin.interrupt(frozenWhen(source, begun), "backup", backup);

@@ -56,7 +56,7 @@ testNeeding({ peers: [], denokv: true }, "a gateway stops although the store doe
   const node = cluster.node(0);
   using client = node.client();
   assertEquals((await client.ask(login(1))).code, CHALLENGE);
-  cluster.store.freeze();
+  await cluster.store.freeze();
   // Its commit is in progress when the gateway stops.
   await assertRejects(() => client.ask(login(2), { timeoutMs: 500, tries: 1 }), Error, "No reply");
   Deno.kill(node.pid, "SIGTERM");

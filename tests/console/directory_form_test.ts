@@ -12,6 +12,7 @@ import {
   connectorsOf,
   type ConnectorTable,
   type DirectoryTable,
+  extensionNames,
   fieldProblem,
   fieldsOf,
   freeName,
@@ -200,7 +201,10 @@ Deno.test("toDirectory() keeps secrets out of the table, and knows which ones ar
       page_size: 50,
       backends: { b: { ...LDAP, bind_password: true }, c: { kind: "scim", token: false } },
     },
-    impact: { users: 0, groups: 0, pendingWrites: 0, credentials: [], clients: [], isLogin: false },
+    impact: {
+      ...{ users: 0, groups: 0, pendingWrites: 0, isLogin: false },
+      ...{ credentials: [], connections: [], clients: [] },
+    },
   } as const;
   const directory = toDirectory(view, { version: "3", file: null });
   assertEquals(directory.secrets, ["b.bind_password"]);
@@ -277,3 +281,19 @@ Deno.test("mappingToml() prints what differs from the settings file", () => {
     '[targets.corp.mapping.user]\n"title" = "jobTitle"\n\n[targets.corp.backends.b]\nread_only = ["manager.displayName"]',
   );
 });
+
+const EXTENSION_NAMES: readonly (readonly [extensions: string | undefined, names: readonly string[]])[] = [
+  [undefined, []],
+  [" ", []],
+  ["[]", []],
+  ['[{ "id": "urn:example:a" }, { "id": "urn:example:b" }]', ["urn:example:a", "urn:example:b"]],
+  ["/etc/badge.json", ["/etc/badge.json"]],
+  ['{ "id": "urn:example:a" }', ['{ "id": "urn:example:a" }']],
+  ['[5, null, {}, { "id": 7 }]', ["?", "?", "?", "7"]],
+];
+
+for (const [extensions, names] of EXTENSION_NAMES) {
+  Deno.test(`extensionNames() of ${extensions} lists ${names.join(" and ")}`, () => {
+    assertEquals(extensionNames(extensions === undefined ? {} : { extensions }), names);
+  });
+}

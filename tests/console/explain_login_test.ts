@@ -27,6 +27,7 @@ Deno.test("ROW_REASONS has a reason for every row that rejects, and no unknown r
     "expired",
     "superseded",
     "user_left",
+    "user_renamed",
     "not_me",
   ]);
   assertEquals(Object.keys(ROW_REASONS).filter((row) => !known.has(row)), []);

@@ -202,7 +202,7 @@ Deno.test("createHttpApp() passes everything below the SCIM prefix to SCIM, with
   await using site = await startConsole({
     change: (deps) => ({
       ...deps,
-      scim: {
+      scim: [{
         prefix: "/idm/scim",
         routes: new Hono<ScimEnv>().all("*", async (c) => {
           const text = new TextDecoder().decode(await c.var.body.read());
@@ -210,7 +210,7 @@ Deno.test("createHttpApp() passes everything below the SCIM prefix to SCIM, with
           return c.text("found", 200, { "cache-control": "private" });
         }),
         onError: () => Response.json({}, { status: 500 }),
-      },
+      }],
     }),
   });
   const put = await site.call("/idm/scim/a/Users/b", { method: "PUT", json: { a: 1 } });

@@ -5,7 +5,7 @@ import { evaluateSettings } from "../../platform/config/load.ts";
 import { type Meaning, PROBLEM_TEXTS, problemOf } from "../../platform/setting_problems.ts";
 import { changeFaults } from "../../platform/config/setting_changes.ts";
 import { listSettings } from "../../platform/config/list_settings.ts";
-import { replyAttributeProblem } from "../../cli/check_config.ts";
+import { VALUE_CHECKS } from "../../cli/check_config.ts";
 import { settingsFileOf } from "../platform/config/samples.ts";
 import de from "../../console/web/i18n/de.json" with { type: "json" };
 import en from "../../console/web/i18n/en.json" with { type: "json" };
@@ -37,7 +37,7 @@ type Values = Readonly<Record<string, unknown>>;
 
 /** The problems of values that an administrator enters, by key, as the server finds them. */
 function problemsOfValues(values: Values, targets: Values = {}) {
-  const file = settingsFileOf("", { checkReplyAttribute: replyAttributeProblem });
+  const file = settingsFileOf("", VALUE_CHECKS);
   const { faults, warnings } = evaluateSettings(file, {
     values: new Map(Object.entries(values)),
     targets: new Map(Object.entries(targets)) as ReadonlyMap<string, Readonly<Record<string, unknown>>>,
@@ -107,6 +107,24 @@ const ROWS: readonly {
     key: "targets.corp.backends.ad.bind_password",
     en: "The bind password is missing; the bind DN is given, and needs it.",
     de: "Das Bind-Passwort fehlt; die Bind-DN ist angegeben und braucht es.",
+  },
+  {
+    targets: { corp: { extensions: "[{}]" } },
+    key: "targets.corp.extensions",
+    en: "An extension or one of its attributes needs the text id.",
+    de:
+      "Die Erweiterungen können so nicht verwendet werden (Meldung des Servers: an extension or one of its " +
+      "attributes needs the text id).",
+  },
+  {
+    targets: { corp: { extensions: 5 } },
+    key: "targets.corp.extensions",
+    en:
+      "5 is not allowed; it must be the path of a JSON file with a list of schema extensions, or that list of " +
+      "at most 24000 characters.",
+    de:
+      "5 ist nicht erlaubt; erlaubt ist: der Pfad einer JSON-Datei mit einer Liste von Schema-Erweiterungen " +
+      "oder diese Liste mit höchstens 24.000 Zeichen.",
   },
   {
     values: { "factors.enabled": [] },

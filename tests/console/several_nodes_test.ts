@@ -11,7 +11,8 @@ import { AdminStore } from "../../console/api/auth/admin_store.ts";
 import { Sessions } from "../../console/api/auth/sessions.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
 import { createVault } from "../../platform/vault.ts";
-import type { RefreshReport, Target } from "../../scim/ports.ts";
+import type { Target } from "../../scim/ports.ts";
+import type { RefreshReport } from "../../scim/pending_port.ts";
 
 const SESSION = "/console/api/session";
 

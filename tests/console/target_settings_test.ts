@@ -1,6 +1,6 @@
 // Directories that are created, changed and removed in the console, on a running gateway.
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertNotStrictEquals, assertStrictEquals } from "@std/assert";
 import type { Target } from "../../scim/ports.ts";
 import { openComposition, type TestComposition } from "../fakes/composition.ts";
 
@@ -131,6 +131,21 @@ const FAULTS: readonly { what: string; name?: string; table: unknown; keys: read
     keys: ["targets.corp.backends.x.ca_cert"],
   },
   {
+    what: "a path of schema extensions",
+    table: { extensions: "/etc/passwd" },
+    keys: ["targets.corp.extensions"],
+  },
+  {
+    what: "schema extensions that cannot be used",
+    table: { extensions: '[{"id":"urn:ietf:params:scim:x","name":"A"}]' },
+    keys: ["targets.corp.extensions"],
+  },
+  {
+    what: "schema extensions that are too long for the store",
+    table: { extensions: `[${" ".repeat(24_000)}]` },
+    keys: ["targets.corp.extensions"],
+  },
+  {
     what: "two attributes with one front-end attribute",
     table: { mapping: { user: { title: "x", nickName: "x" } } },
     keys: ['targets.corp.mapping.user."nickName"'],
@@ -145,6 +160,39 @@ for (const { what, name = "corp", table, keys } of FAULTS) {
   });
 }
 
+/** Schema extensions of the greatest length. The store keeps each character in two octets, because of one letter. */
+function longExtensions(letter: "ж" | "я"): string {
+  const schema = { id: "urn:example:a", name: letter, attributes: [{ name: "x" }] };
+  return JSON.stringify([schema]).padEnd(24_000);
+}
+
+Deno.test("PUT /target-settings saves, audits and undoes the longest schema extensions", async () => {
+  await using site = await openComposition();
+  const [first, second] = [longExtensions("ж"), longExtensions("я")];
+  assertEquals((await put(site, "corp", { extensions: first, page_size: 7 })).status, 200);
+  const { status, body } = await put(site, "corp", { extensions: second, page_size: 7 });
+  assertEquals(status, 200);
+  const record = (await site.audits()).find(({ action }) => action === "target.change");
+  const beginning = (text: string) => `${text.slice(0, 4000)}… (24000 characters)`;
+  assertEquals([record?.before, record?.after], [{ extensions: beginning(first) }, {
+    extensions: beginning(second),
+  }]);
+  const extensions = () => site.config.targets.find(({ name }) => name === "corp")?.extensions;
+  assertEquals(extensions(), second);
+  assertEquals((await site.ask("POST", "/settings/undo", { auditId: body.auditId })).status, 200);
+  assertEquals(extensions(), first);
+});
+
+Deno.test("PUT /target-settings with other schema extensions leaves the connectors open", async () => {
+  await using site = await openComposition();
+  await put(site, "corp", { backends: { store: STORE } });
+  const { backends } = targetOf(site, "corp");
+  assertEquals((await put(site, "corp", { backends: { store: STORE }, extensions: "[]" })).status, 200);
+  assertStrictEquals(targetOf(site, "corp").backends, backends);
+  await put(site, "corp", { backends: { store: STORE }, extensions: "[]", page_size: 7 });
+  assertNotStrictEquals(targetOf(site, "corp").backends, backends);
+});
+
 Deno.test("PUT /target-settings of two administrators: the second one gets a conflict", async () => {
   await using site = await openComposition();
   assertEquals((await put(site, "corp", { page_size: 1 }, "0")).status, 200);
@@ -157,8 +205,13 @@ Deno.test("DELETE /target-settings keeps data and pending writes; undo brings th
   await using site = await openComposition();
   await put(site, "corp", { backends: { store: STORE, ldap: LDAP } });
   await addUser(site, "corp", "ada");
+  for (const [name, target] of [["okta", "corp"], ["entra", "default"]]) {
+    const made = await site.ask("POST", "/connections", { name, kind: "okta", target });
+    assertEquals(made.code, null, made.text);
+  }
   const { impact } = (await ask(site, "GET", "/corp")).body.item as { impact: Record<string, unknown> };
   assertEquals([impact.users, impact.pendingWrites, impact.isLogin], [1, 1, false]);
+  assertEquals(impact.connections, ["okta"]);
   const { status, body } = await ask(site, "DELETE", "/corp", { version: "99" });
   assertEquals(status, 200);
   assertEquals(site.identity.targets.names, ["default"]);

@@ -3,7 +3,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import type { UserChange, UserView } from "../../console/api/users/user_types.ts";
 import { CONSOLE_ROUTES } from "../fakes/console_routes.ts";
-import { startPeopleConsole } from "../fakes/console_people.ts";
+import { SCIM_ACTOR, startPeopleConsole } from "../fakes/console_people.ts";
 import { apiCaller, whenDelivered } from "../fakes/console_caller.ts";
 
 const USERS = "/console/api/users";
@@ -79,4 +79,18 @@ Deno.test("users: attributes that are read-only in every backend are ignored in 
     undefined,
     "Ada L",
   ]);
+});
+
+Deno.test("users: a name before a rename leads to the user", async () => {
+  await using site = await startPeopleConsole();
+  await site.put("Ada");
+  const cookie = await site.signIn("viewer");
+  const read = (name: string) => apiCaller(site, cookie)<UserView>(`${USERS}/${name}`);
+  const content = (await site.target.directory.read("user", "ada"))?.content;
+  if (content === undefined) throw new Error("The user is absent");
+  await site.target.rename("user", "Ada", { ...content, name: "Augusta" }, { actor: SCIM_ACTOR });
+  const old = await read("ada");
+  assertEquals([old.record, old.renamedTo], [null, "Augusta"]);
+  assertEquals((await read("augusta")).renamedTo, null);
+  assertEquals((await read("nobody")).renamedTo, null);
 });

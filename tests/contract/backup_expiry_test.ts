@@ -52,3 +52,18 @@ Deno.test("expiryOf() takes the time of audit records and their index from their
     assertEquals(expiryOf({ key, value: true }, now), atMs + 90 * DAY_MS);
   }
 });
+
+/** Proposals of a connection, and when they expire. */
+const PROPOSALS = [
+  [{ state: "waiting", lastMs: DAY_MS, decidedMs: null }, 91 * DAY_MS],
+  [{ state: "refused", lastMs: DAY_MS, decidedMs: 5 * DAY_MS }, 95 * DAY_MS],
+  [{ state: "refused", lastMs: 9 * DAY_MS, decidedMs: 5 * DAY_MS }, 99 * DAY_MS],
+  [{ state: "accepted", lastMs: DAY_MS, decidedMs: 5 * DAY_MS }, null],
+] as const;
+
+for (const [value, expiresMs] of PROPOSALS) {
+  Deno.test(`expiryOf() of a ${value.state} match of day ${value.lastMs / DAY_MS} is ${expiresMs}`, () => {
+    const key = ["scim_adoption", "okta", "user", "1"];
+    assertEquals(expiryOf({ key, value }, { nowMs: 0, settings }), expiresMs);
+  });
+}

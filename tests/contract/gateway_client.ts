@@ -23,6 +23,8 @@ export interface ContractGateway extends AsyncDisposable {
   readonly clock: ManualClock;
   readonly radiusClient: RadiusClient;
   readonly store: Awaited<ReturnType<typeof openComposition>>["store"];
+  readonly connections: Composition["identity"]["connections"];
+  readonly targets: Composition["identity"]["targets"];
   /** The operator of this machine, through the control socket. */
   readonly operator: Browser;
   browser(headers?: Readonly<Record<string, string>>): Browser;
@@ -62,6 +64,8 @@ secret = "${SECRET}"
     clock,
     radiusClient,
     store,
+    connections: composition.identity.connections,
+    targets: composition.identity.targets,
     operator: {
       async send<T>(method: string, path: string, json?: unknown) {
         const answered = await composition.ask(method, path, json);

@@ -4,12 +4,16 @@
 export type ScenarioNames = Readonly<Record<string, readonly string[]>>;
 
 /** The kind of a name. */
-type NameKinds = ReadonlyMap<string, string>;
+export type NameKinds = ReadonlyMap<string, string>;
 
-function keyPattern([root, ...parts]: Deno.KvKey, kinds: NameKinds): string {
+/** A key with its variable parts replaced by their kinds. */
+export function keyPattern([root, ...parts]: Deno.KvKey, kinds: NameKinds): string {
   const shown = parts.map((part, at) => {
     // The words of the search index come from names and texts of the resources.
     if (root === "word" && at === 2) return "<word>";
+    // The value index has the values of resources.
+    const isOfValues = root === "value" || (root === "fence" && String(parts[1]).endsWith(" values"));
+    if (isOfValues && at === 3) return "<value>";
     return typeof part === "string" ? textPattern(part, kinds) : `<${typeof part}>`;
   });
   return [String(root), ...shown].join(" / ");
@@ -46,13 +50,18 @@ function textPattern(text: string, kinds: NameKinds): string {
   return `${textPattern(scope, kinds)}${separator}${textPattern(name, kinds)}`;
 }
 
+/** The kind of each name. */
+export function nameKinds(names: ScenarioNames): NameKinds {
+  return new Map(Object.entries(names).flatMap(([kind, all]) => all.map((name) => [name, kind])));
+}
+
 /** Collects the keys and values of a store; `render()` has one line for each layout. */
 export class LayoutCollector {
   readonly #layouts = new Map<string, Set<string>>();
   readonly #kinds: NameKinds;
 
   constructor(names: ScenarioNames = {}) {
-    this.#kinds = new Map(Object.entries(names).flatMap(([kind, all]) => all.map((name) => [name, kind])));
+    this.#kinds = nameKinds(names);
   }
 
   add({ key, value }: { key: Deno.KvKey; value: unknown }): void {

@@ -22,14 +22,15 @@ export const SCENARIO_NAMES = {
   user: [
     ...MANY_MEMBERS,
     ...["anna", "bert", "carl", "dora", "emil", "fred", "gerd", "hans", "ines", "lars"],
-    ...["walt", "rosa", "olga"],
+    ...["walt", "rosa", "olga", "laurids"],
   ],
-  group: ["staff", "crew", "team"],
+  group: ["staff", "crew", "team", "workforce"],
   target: ["default", "crm", "partner"],
   backend: ["local", "archive", "remote"],
   client: ["vpn", "branch", "wifi"],
   administrator: ["owner", "invited"],
   credential: ["hr"],
+  connection: ["okta", "entra"],
   token: ["backup"],
 };
 
@@ -82,6 +83,9 @@ token = "a-token-of-the-contract"
 
 /** A SCIM server without resources. Below `/busy` it refuses one user and is too busy for all others. */
 async function answerAsBackend(request: Request): Promise<Response> {
+  if (/\/(Users|Groups)\/[^/]+$/.test(request.url) && request.method === "GET") {
+    return Response.json({ status: "404" }, { status: 404 });
+  }
   if (request.method === "GET") return Response.json({ totalResults: 0, Resources: [] });
   const body = await request.text();
   if (request.url.includes("/accepts/")) {

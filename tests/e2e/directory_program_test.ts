@@ -113,8 +113,20 @@ async function changeAndRemove(page: Page, program: ConsoleProgram): Promise<voi
   await settings.getByRole("button", { name: "Save settings" }).click();
   await settings.getByText("Enter a whole number from 1 to 100.").waitFor();
   await settings.getByLabel("Deletion limit in percent").fill("50");
+  const extensions = settings.getByLabel("Schema extensions");
+  await extensions.fill("/etc/passwd");
+  await settings.getByRole("button", { name: "Save settings" }).click();
+  await settings.getByText("Enter the JSON itself: the console cannot read files.").waitFor();
+  assertEquals(await findAccessibilityProblems(page), []);
+  await extensions.fill('[{ "id": "badge" }]');
+  await settings.getByRole("button", { name: "Save settings" }).click();
+  await settings.getByText("The id of an extension must be a URN").waitFor();
+  await extensions.fill(
+    '[{ "id": "urn:example:badge", "name": "Badge",\n"attributes": [{ "name": "number" }] }]',
+  );
   await settings.getByRole("button", { name: "Save settings" }).click();
   await page.getByText("Settings saved.").waitFor();
+  await page.getByText("urn:example:badge").waitFor();
 
   // The sign-ins use this connector.
   await page.getByRole("button", { name: "Remove ldap" }).click();

@@ -97,6 +97,21 @@ const FORMS: Readonly<Record<string, FormRow>> = {
     press: "Add token",
     done: "Password of payroll",
   },
+  "an identity provider is connected": {
+    page: "connections",
+    open: [["button", "Connect another"]],
+    typed: { "Name": "hr-system" },
+    press: "Connect",
+    done: "Set up hr-system",
+  },
+  "the settings of an identity provider are changed": {
+    page: "connection, settings",
+    open: [],
+    typed: { "Requests per minute": "600", "User of /Me": "ada" },
+    before: [["button", "Review changes"]],
+    press: "Save",
+    done: "okta was changed.",
+  },
   "an administrator is invited": {
     page: "access",
     open: [["button", "Invite administrator"]],

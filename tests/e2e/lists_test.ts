@@ -20,6 +20,8 @@ const LISTS: readonly (readonly [path: string, heading: string, name: string])[]
   ["/clients", "RADIUS clients", "Name"],
   ["/targets", "Directories", "Name"],
   ["/credentials", "Provisioning tokens", "Name"],
+  ["/connections", "Identity providers", "Name"],
+  ["/connections/okta#users", "okta", "Name"],
   ["/access", "Administrators", "Name"],
   ["/access#tokens", "Administrators", "Name"],
   ["/access#sessions", "Administrators", "IP address"],

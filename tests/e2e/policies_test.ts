@@ -157,10 +157,10 @@ test("policies: one is turned off, changed and removed", async ({ page, site, op
   await editor.getByText("At wifi, only the client checks the password.").waitFor();
   await editor.getByLabel("Session attributes").fill("Filter-Id = office\nClass = staff");
   await editor.getByRole("button", { name: "Save policy" }).click();
+  await editor.waitFor({ state: "detached" });
   await page.getByText("accept without a second factor, 2 session attributes").waitFor();
   assertEquals(stored(site)[1]?.outcome, {
-    kind: "bypass",
-    clientChecksPassword: true,
+    ...{ kind: "bypass", clientChecksPassword: true },
     attributes: { "Filter-Id": "office", "Class": "staff" },
   });
   await page.getByRole("button", { name: "Remove AAAA" }).click();

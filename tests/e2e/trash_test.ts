@@ -97,6 +97,8 @@ test("deleted users: a user manager finds and restores by keyboard, and cannot d
   await page.keyboard.type("THE AD");
   await page.getByRole("row", { name: /bob/ }).waitFor({ state: "detached" });
   await page.keyboard.press("Escape");
+  // The list is read again, without the search.
+  await page.getByRole("row", { name: /bob/ }).waitFor();
   await page.getByRole("checkbox", { name: "Select ada" }).focus();
   await page.keyboard.press("Space");
   const purge = page.getByRole("button", { name: "Delete permanently" });

@@ -9,7 +9,7 @@ import type { Config } from "../../platform/config/config.ts";
 import { CONSOLE_API_PATH, type ConsoleApi } from "../../console/api/console_api.ts";
 import { NO_DIST } from "../../console/assets.ts";
 import { SharedLog } from "../../platform/cluster/shared_log.ts";
-import { replyAttributeProblem } from "../../cli/check_config.ts";
+import { VALUE_CHECKS } from "../../cli/check_config.ts";
 import { createLog } from "../../platform/log.ts";
 import { Pairings } from "../../radius/factors/pairings.ts";
 import { createSystemRandom } from "../../platform/runtime.ts";
@@ -41,7 +41,7 @@ export interface TestComposition extends Omit<Composition, "close">, AsyncDispos
   audits(): Promise<Record<string, unknown>[]>;
   /** The pairings as a new process reads them. */
   reload(): Promise<Pairings>;
-  /** All text in the store, except the counts for charts, which are written in the background. */
+  /** All text in the store, except what the program writes without a request: the counts for charts, and the progress of the ids and of the index of values. */
   dump(): Promise<string>;
 }
 
@@ -73,7 +73,7 @@ export async function openComposition(
   const vault = createVault(new Uint8Array(32).fill(7), random);
   const log = createLog({ format: "text", level: "error", clock, write: () => undefined });
   const settings = new LiveSettings({
-    file: settingsFileOf(toml, { checkReplyAttribute: replyAttributeProblem }),
+    file: settingsFileOf(toml, VALUE_CHECKS),
     store,
     vault,
     clock,
@@ -117,7 +117,7 @@ export async function openComposition(
     },
     async dump() {
       const entries = await Array.fromAsync(store.list<unknown>([]));
-      return entries.filter(({ key: [first] }) => !String(first).startsWith("chart"))
+      return entries.filter(({ key: [first] }) => !/^(chart|resource_id_task|value_task)/.test(String(first)))
         .map(({ key, value }) => Deno.inspect([key, value], { depth: 9 })).join("\n");
     },
     async [Symbol.asyncDispose]() {

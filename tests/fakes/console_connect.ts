@@ -11,6 +11,7 @@ import { ClientRegistry } from "../../radius/server/client_registry.ts";
 import { createClients } from "../../radius/server/clients.ts";
 import { createClientDiscovery } from "../../radius/server/client_discovery.ts";
 import { createSystemRandom, systemClock } from "../../platform/runtime.ts";
+import { Connections } from "../../scim/v2/connections/connections.ts";
 import { Credentials } from "../../scim/http/credentials.ts";
 import { createMapping, toFrontEnd } from "../../scim/schema/mapping.ts";
 import type { Target } from "../../scim/ports.ts";
@@ -71,13 +72,18 @@ async function openConnect(
     ),
   );
   const hasher = createPasswordHasher({ random, cost: { costLog2: 4 } });
+  const credentials = new Credentials({
+    ...{ store, vault, clock, random, log, hasher },
+    settings: config.scim.credentials,
+  });
+  const targets: Connect["targets"] = {
+    names: ["default"],
+    get: (name) => name === "default" ? target : null,
+  };
+  const connections = await Connections.open({ store, vault, clock, random, log, credentials, targets });
   const connect: Connect = {
-    ...{ register, clientDiscovery, signingClients: signing, config, canonicalRange },
-    targets: { names: ["default"], get: (name) => name === "default" ? target : null },
-    credentials: await new Credentials({
-      ...{ store, vault, clock, random, log, hasher },
-      settings: config.scim.credentials,
-    }),
+    ...{ register, clientDiscovery, signingClients: signing, config, canonicalRange, targets, credentials },
+    connections: connections.administration,
     listening: { radius: ["127.0.0.1:1812"], http: "127.0.0.1:8080" },
     secondFactor: {
       embedded: true,
@@ -93,5 +99,5 @@ async function openConnect(
     probe: async (_target, backend) => await guarded.get(backend)?.backend.probe() ?? null,
     previewMapping: (content, mapping) => toFrontEnd(content, createMapping(mapping)),
   };
-  return { connect, register, clientDiscovery, clients, signing };
+  return { connect, connections, register, clientDiscovery, clients, signing };
 }

@@ -68,6 +68,8 @@ export const HOSTILE_NAMES: FullNames = {
 /** The existing client and credential, created in the console. */
 export const FULL_CLIENT = "vpn-1";
 export const FULL_CREDENTIAL = "hr";
+/** The identity provider, with requests and with users that it wants to manage. */
+export const FULL_CONNECTION = "okta";
 /** The login whose packets are stored. */
 export const FULL_LOGIN = conversation(1).id;
 /** A second user without special data, beside the named one. */
@@ -169,6 +171,7 @@ async function fillConnect(site: ConnectConsole, names: FullNames): Promise<void
     method: "POST",
     json: { name: FULL_CREDENTIAL, targets: ["default"], access: "write" },
   });
+  await fillConnection(site, names);
   await call(`${API}/tokens`, { method: "POST", json: { name: names.token, role: "viewer", days: 30 } });
   const invite = (name: string) =>
     call<{ url: string }>(`${API}/administrators`, { method: "POST", json: { name, role: "operator" } });
@@ -179,6 +182,27 @@ async function fillConnect(site: ConnectConsole, names: FullNames): Promise<void
   if (!joined.ok) throw new Error(`Cannot join: ${joined.status} ${await joined.text()}`);
   await joined.body?.cancel();
   await invite("Invited");
+}
+
+async function fillConnection(site: ConnectConsole, { user, text }: FullNames): Promise<void> {
+  const call = apiCaller(site, await site.signIn("owner"));
+  const json = { name: FULL_CONNECTION, kind: "okta", target: "default" };
+  const { secret } = await call<{ secret: { text: string } }>(`${API}/connections`, { method: "POST", json });
+  const connection = await site.connections.authenticate(`Bearer ${secret.text}`, "192.0.2.30");
+  if (connection === null) throw new Error("The token of the connection is not accepted");
+  const from = { connection: FULL_CONNECTION, source: "192.0.2.30", userAgent: text };
+  for (const [at, status] of [200, 409, 500].entries()) {
+    site.connections.record({
+      ...{ ...from, attributes: ["userName"] },
+      ...{ atMs: Date.now() - at * 60_000, method: "POST", operation: "users.create", durationMs: 12 },
+      ...{ status, scimType: status === 409 ? "uniqueness" : null, detail: status === 200 ? null : text },
+      ...{ resource: { kind: "user", id: null, name: user }, dryRun: false },
+    });
+  }
+  for (const name of [user, FULL_OTHER]) {
+    const id = (await site.people.target.directory.read("user", name.toLowerCase()))?.id ?? name.slice(0, 1);
+    await site.connections.proposeAdoption(connection, { kind: "user", id, name, externalId: text });
+  }
 }
 
 /** The packet of a login of `names`, before anything is masked. */

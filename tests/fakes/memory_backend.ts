@@ -1,11 +1,14 @@
 // A backend in memory, for tests of provisioning. On demand it fails in every way of a real backend.
 
 import { canonicalName } from "../../platform/canonical_name.ts";
-import { toReadOnlyAttributes, withReadOnly } from "../../scim/schema/read_only_attributes.ts";
+import {
+  type ReadOnlyAttributes,
+  toReadOnlyAttributes,
+  withReadOnly,
+} from "../../scim/schema/read_only_attributes.ts";
 import {
   type Backend,
-  type BackendFault,
-  type BackendOutcome,
+  type DesiredResource,
   membersNotStored,
   type PutResult,
   type RemoteResource,
@@ -13,31 +16,7 @@ import {
 import type { Clock } from "../../platform/runtime.ts";
 import { BackendListError } from "../../scim/backends/backend_error.ts";
 import type { Content, MembersNotStored, ResourceKind } from "../../scim/schema/resource.ts";
-
-export type MemoryOperation = "read" | "put" | "remove" | "list" | "verify" | "probe";
-
-/** A configured failure. */
-export interface MemoryTrouble {
-  /** The operation; absent: any. */
-  readonly operation?: MemoryOperation;
-  /** A name, compared without case; absent: any resource. */
-  readonly name?: string;
-  /** How often; absent: until {@link MemoryBackend.heal}. */
-  readonly times?: number;
-  /**
-   * `before`: nothing is done. `after`: it is done, and the answer reports that it may be done (`unsure`). `hang`:
-   * nothing is done, and the answer comes after `timeoutMs` of the clock. `hang_after`: the same, but it is done.
-   */
-  readonly how: "before" | "after" | "hang" | "hang_after";
-  readonly fault?: Partial<BackendFault>;
-}
-
-export interface MemoryCall {
-  readonly operation: MemoryOperation;
-  readonly kind: ResourceKind | null;
-  readonly name: string;
-  readonly ok: boolean;
-}
+import { createFakeNetwork, type MemoryCall, type MemoryTrouble } from "./memory_network.ts";
 
 interface Held {
   readonly content: Content;
@@ -72,94 +51,33 @@ export interface MemoryBackendOptions {
   readonly holds?: { readonly groups: boolean; readonly active: boolean };
   /** It stores only members that it has a user for. */
   readonly knownMembersOnly?: boolean;
+  /** Whether it can rename. Default: it can. */
+  readonly renames?: boolean;
   /** The duration of a hang. */
   readonly timeoutMs?: number;
   readonly pageSize?: number;
 }
 
-const DEFAULT_FAULT: BackendFault = {
-  kind: "unreachable",
-  detail: "the backend was told to fail",
-  unsure: false,
-  retry: true,
-};
-
-/** The layer between a caller and the backend: waits, failures, and the list of calls. */
-function createFakeNetwork({ clock, timeoutMs = 5000 }: MemoryBackendOptions) {
-  const calls: MemoryCall[] = [];
-  let troubles: { trouble: MemoryTrouble; left: number }[] = [];
-  let slowMs = 0;
-  let gate: { readonly held: () => void; readonly free: Promise<void> } | null = null;
-  let closed = false;
-
-  const troubleFor = (operation: MemoryOperation, name: string): MemoryTrouble | null => {
-    const found = troubles.find(({ trouble, left }) =>
-      left > 0 && (trouble.operation ?? operation) === operation &&
-      (trouble.name === undefined || canonicalName(trouble.name) === canonicalName(name))
-    );
-    if (found === undefined) return null;
-    found.left--;
-    return found.trouble;
-  };
-
-  /** Runs `task` unless a failure matches. A wait always takes at least a turn of the event loop, like a real one. */
-  const run = async <T>(
-    call: { operation: MemoryOperation; kind: ResourceKind | null; name: string },
-    task: () => T,
-  ): Promise<BackendOutcome<T>> => {
-    await Promise.resolve();
-    gate?.held();
-    if (gate !== null) await gate.free;
-    if (slowMs > 0) await new Promise<void>((resolve) => clock.after(slowMs, resolve));
-    const trouble = closed
-      ? { how: "before", fault: { detail: "the backend is closed" } } as const
-      : troubleFor(call.operation, call.name);
-    calls.push({ ...call, ok: trouble === null });
-    if (trouble === null) return { ok: true, value: task() };
-    const done = trouble.how === "after" || trouble.how === "hang_after";
-    if (done) task();
-    const hung = trouble.how === "hang" || trouble.how === "hang_after";
-    if (hung) await new Promise<void>((resolve) => clock.after(timeoutMs, resolve));
-    return { ok: false, fault: { ...DEFAULT_FAULT, unsure: done || hung, ...trouble.fault } };
-  };
-
-  return {
-    calls,
-    run,
-    trouble: (trouble: MemoryTrouble) =>
-      void troubles.push({ trouble, left: trouble.times ?? Number.POSITIVE_INFINITY }),
-    slowBy: (durationMs: number) => void (slowMs = durationMs),
-    hold() {
-      const held = Promise.withResolvers<void>();
-      const free = Promise.withResolvers<void>();
-      gate = { held: held.resolve, free: free.promise };
-      return {
-        held: held.promise,
-        release() {
-          gate = null;
-          free.resolve();
-        },
-      };
-    },
-    heal: () => void (troubles = []),
-    close: () => void (closed = true),
-  };
-}
-
 /** An empty backend. It is slow only on demand. */
 export function createMemoryBackend(options: MemoryBackendOptions): MemoryBackend {
-  const { pageSize = 500, covers = null } = options;
+  const { pageSize = 500, covers = null, knownMembersOnly = false } = options;
   const readOnly = toReadOnlyAttributes(options.readOnly ?? []);
   const holds = options.holds ?? { groups: true, active: true };
   const users = new Map<string, Held>();
   const groups = new Map<string, Held>();
   const passwords = new Map<string, string>();
   const network = createFakeNetwork(options);
-  const { run } = network;
   let nextId = 1;
 
   const heldOf = (kind: ResourceKind): Map<string, Held> => kind === "user" ? users : groups;
-
+  const store = (desired: DesiredResource): PutResult => {
+    const { kind, name } = desired.content;
+    const remoteId = heldOf(kind).get(canonicalName(name))?.remoteId ?? `remote-${nextId++}`;
+    return put({ users, groups, passwords, covers, holds, readOnly }, desired, {
+      remoteId,
+      knownMembersOnly,
+    });
+  };
   return {
     name: options.name ?? "memory",
     kind: options.kind ?? "ldap",
@@ -176,24 +94,23 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
     hold: network.hold,
     heal: network.heal,
     read: (kind, name) =>
-      run<RemoteResource | null>({ operation: "read", kind, name }, () => {
+      network.run<RemoteResource | null>({ operation: "read", kind, name }, () => {
         return heldOf(kind).get(canonicalName(name)) ?? null;
       }),
-    put: ({ content, password }) =>
-      run<PutResult>({ operation: "put", kind: content.kind, name: content.name }, () => {
-        const canonical = canonicalName(content.name);
-        const held = heldOf(content.kind);
-        const remoteId = held.get(canonical)?.remoteId ?? `remote-${nextId++}`;
-        const laid = withReadOnly(content, held.get(canonical)?.content ?? null, readOnly);
-        const { stored, notStored } = options.knownMembersOnly === true
-          ? knownMembers(laid, users)
-          : { stored: laid, notStored: undefined };
-        held.set(canonical, { content: limited(stored, { covers, holds }), remoteId });
-        if (password !== undefined) passwords.set(canonical, password);
-        return { remoteId, ...(notStored === undefined ? {} : { notStored }) };
-      }),
+    put: (desired) =>
+      network.run<PutResult>(
+        { operation: "put", kind: desired.content.kind, name: desired.content.name },
+        () => store(desired),
+      ),
+    ...(options.renames === false ? {} : {
+      rename: (from, desired) =>
+        network.run<PutResult>({ operation: "rename", kind: desired.content.kind, name: from }, () => {
+          move({ users, groups, passwords }, desired.content, canonicalName(from));
+          return store(desired);
+        }),
+    }),
     remove: (kind, name) =>
-      run({ operation: "remove", kind, name }, () => {
+      network.run({ operation: "remove", kind, name }, () => {
         heldOf(kind).delete(canonicalName(name));
         if (kind === "user") passwords.delete(canonicalName(name));
         return null;
@@ -201,7 +118,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
     async *list(kind) {
       const names = [...heldOf(kind).keys()].sort();
       for (let from = 0; from === 0 || from < names.length; from += pageSize) {
-        const page = await run(
+        const page = await network.run(
           { operation: "list", kind, name: "" },
           () => names.slice(from, from + pageSize).flatMap((name) => heldOf(kind).get(name) ?? []),
         );
@@ -210,17 +127,60 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
       }
     },
     verify: (name, password) =>
-      run({ operation: "verify", kind: "user", name }, () => {
+      network.run({ operation: "verify", kind: "user", name }, () => {
         const known = passwords.get(canonicalName(name));
         const isRight = known !== undefined && known !== "" && known === new TextDecoder().decode(password);
         return isRight ? "right" : "wrong";
       }),
-    probe: () => run({ operation: "probe", kind: null, name: "" }, () => null),
+    probe: () => network.run({ operation: "probe", kind: null, name: "" }, () => null),
     close() {
       network.close();
       return Promise.resolve();
     },
   };
+}
+
+/** Stores a resource as far as the backend can. */
+function put(
+  { users, groups, passwords, readOnly, ...limits }:
+    & Pick<MemoryBackend, "users" | "groups" | "passwords" | "covers" | "holds">
+    & { readonly readOnly: ReadOnlyAttributes },
+  { content, password }: DesiredResource,
+  { remoteId, knownMembersOnly }: { remoteId: string; knownMembersOnly: boolean },
+): PutResult {
+  const canonical = canonicalName(content.name);
+  const held = content.kind === "user" ? users : groups;
+  const laid = withReadOnly(content, held.get(canonical)?.content ?? null, readOnly);
+  const { stored, notStored } = knownMembersOnly
+    ? knownMembers(laid, users)
+    : { stored: laid, notStored: undefined };
+  held.set(canonical, { content: limited(stored, limits), remoteId });
+  if (password !== undefined) passwords.set(canonical, password);
+  return { remoteId, ...(notStored === undefined ? {} : { notStored }) };
+}
+
+/** Moves the resource `from`, if there is one, to the name of a content. */
+function move(
+  { users, groups, passwords }: Pick<MemoryBackend, "users" | "groups" | "passwords">,
+  { kind, name }: Pick<Content, "kind" | "name">,
+  from: string,
+): void {
+  const held = kind === "user" ? users : groups;
+  const to = canonicalName(name);
+  const found = held.get(from);
+  if (found === undefined) return;
+  if (held.has(to)) throw new Error(`Cannot rename "${from}": "${to}" exists`);
+  held.delete(from);
+  held.set(to, found);
+  if (kind === "group") return;
+  const password = passwords.get(from);
+  if (password !== undefined) passwords.set(to, password);
+  passwords.delete(from);
+  for (const [group, { content, remoteId }] of groups) {
+    if (content.kind !== "group") continue;
+    const members = content.members.map((member) => canonicalName(member) === from ? to : member);
+    groups.set(group, { content: { ...content, members }, remoteId });
+  }
 }
 
 /** A group without the members that are not in `users`. */

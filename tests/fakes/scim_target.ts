@@ -6,7 +6,6 @@ import { DEFAULT_GROUP_MAPPING, DEFAULT_USER_MAPPING } from "../../scim/schema/m
 import type {
   BackendInfo,
   PageOptions,
-  RefreshReport,
   SearchOutcome,
   Target,
   TargetDirectory,
@@ -14,6 +13,7 @@ import type {
   WriteOptions,
   Written,
 } from "../../scim/ports.ts";
+import type { RefreshReport } from "../../scim/pending_port.ts";
 import type { Content, ResourceKind, Stored } from "../../scim/schema/resource.ts";
 
 /** A call that reached the target. */
@@ -88,6 +88,16 @@ interface FakeDirectoryParts {
 function createFakeDirectory({ name, stores, calls, found }: FakeDirectoryParts): TargetDirectory {
   return {
     target: name,
+    indexes: {
+      isReady: unused,
+      count: unused,
+      list: unused,
+      manyValued: unused,
+      countWord: unused,
+      namesWithWord: unused,
+      readMany: unused,
+      groupsOf: unused,
+    },
     trash: { days: 30, maxEntries: 0, list: unused, read: unused, removal: unused },
     read: (kind, canonical) => Promise.resolve(stores[kind].get(canonical) ?? null),
     page(kind, options) {
@@ -102,7 +112,12 @@ function createFakeDirectory({ name, stores, calls, found }: FakeDirectoryParts)
     count: (kind) => stores[kind].size,
     readPassword: unused,
     all: unused,
+    readById: unused,
+    readHeadById: unused,
+    readIds: unused,
     write: unused,
+    rename: unused,
+    renamedTo: unused,
     writeMany: unused,
     changeMembers: unused,
     login: unused,
@@ -130,7 +145,7 @@ export function createFakeTarget(
   const put = (content: Content): Stored => {
     writes += 1;
     const stored: Stored = {
-      content,
+      ...{ id: `id of ${content.name}`, content },
       groups: [],
       backends: {},
       createdMs: AT_MS,
@@ -154,8 +169,7 @@ export function createFakeTarget(
     backends: BACKENDS,
     mapping: { user: DEFAULT_USER_MAPPING, group: DEFAULT_GROUP_MAPPING },
     directory,
-    calls,
-    put,
+    ...{ calls, put },
     failNext: (thrown) => void (fault = thrown),
     searches: (outcome) => void (found = outcome),
     refreshes: (next) => void (report = next),
@@ -169,6 +183,7 @@ export function createFakeTarget(
       existing(content.kind, content.name, options);
       return await Promise.resolve({ stored: put(content), receipt: receiptOf(options) });
     },
+    rename: unused,
     remove: async (kind, wanted, options) => {
       note({ verb: "remove", name: wanted, options });
       existing(kind, wanted, options);

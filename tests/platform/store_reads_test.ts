@@ -45,3 +45,22 @@ Deno.test("get() rejects after close(), alone and with others", async () => {
   const [alone] = await Promise.allSettled([store.get(["a"])]);
   assertEquals(alone.status, "rejected");
 });
+
+Deno.test("list() reads no more entries than its limit", async () => {
+  const kv = await Deno.openKv(":memory:");
+  const asked: (number | undefined)[] = [];
+  const noting = new Proxy(kv, {
+    get(target, name) {
+      if (name !== "list") return Reflect.get(target, name).bind(target);
+      return (selector: Deno.KvListSelector, options: Deno.KvListOptions = {}) => {
+        asked.push(options.batchSize);
+        return target.list(selector, options);
+      };
+    },
+  });
+  const store = createStore(noting);
+  await Array.fromAsync(store.list(["m"], { limit: 1, reverse: true }));
+  await Array.fromAsync(store.list(["m"]));
+  assertEquals(asked, [1, 500]);
+  await store.close();
+});

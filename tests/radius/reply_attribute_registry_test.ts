@@ -2,7 +2,8 @@
 // Access-Accept.
 
 import { assert, assertEquals } from "@std/assert";
-import { AcceptAttributes, ReplyAttributeRegistry } from "../../radius/factors/reply_attributes.ts";
+import { AcceptAttributes } from "../../radius/factors/reply_attributes.ts";
+import { ReplyAttributeRegistry } from "../../radius/factors/reply_attribute_registry.ts";
 import { createStore, type Mutation } from "../../platform/store.ts";
 
 const AUDIT: Mutation = { type: "set", key: ["audit", 1, "test"], value: "an audit record" };

@@ -13,6 +13,7 @@ import { attributesOf, personAt } from "../bench/identity/people.ts";
 import { type ConsoleProgram, startConsoleProgram } from "../e2e/console_program.ts";
 import { openRadiusClient, type RadiusClient } from "../support/radius_client.ts";
 import { totpCode } from "../support/totp.ts";
+import { connectProviders } from "./providers.ts";
 
 export const TOWN_USERS = 10_000;
 const PAST_LOGINS = 9000;
@@ -253,11 +254,13 @@ async function changeThings(program: ConsoleProgram): Promise<void> {
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`Cannot ${method} ${path}: ${response.status} ${text}`);
+    return text;
   };
   for (const name of ["hr-system", "service-desk"]) {
     const access = name === "hr-system" ? "write" : "read";
     await call("POST", "/credentials", { name, targets: ["default"], access });
   }
+  await connectProviders(program, call, [nameOf(3), nameOf(4), nameOf(0)]);
   await call("POST", "/tokens", { name: "nightly-backup", role: "viewer", days: 90 });
   await call("POST", "/administrators", { name: "margaret", role: "viewer" });
   for (const [version, policy] of POLICIES.entries()) {

@@ -7,6 +7,7 @@ import { build } from "../../console/build/build.ts";
 import { closeBrowser, enterAs, openTab } from "../e2e/browser.ts";
 import { laidOut, scrollsSideways } from "../e2e/page_checks.ts";
 import { startLargeTown, TOWN_GROUP, TOWN_USER } from "./large_town.ts";
+import { TOWN_CONNECTION } from "./providers.ts";
 
 const WIDTHS = [[320, 640], [800, 900], [1024, 768], [1440, 900], [1920, 1080]] as const;
 /** So many sign-ins end before the first screenshot. */
@@ -21,6 +22,10 @@ const PATHS: Readonly<Partial<Record<RouteName, readonly string[]>>> = {
   user: [USER, `${USER}#profile`, `${USER}#devices`, `${USER}#backends`, `${USER}#timeline`],
   group: [`/groups/${TOWN_GROUP}`],
   client: ["/clients/vpn-frankfurt"],
+  connection: [
+    `/connections/${TOWN_CONNECTION}`,
+    ...["users", "secrets", "settings", "setup"].map((tab) => `/connections/${TOWN_CONNECTION}#${tab}`),
+  ],
   target: ["/targets/default", "/targets/contractors"],
   settings_topic: ["/settings/limits", "/settings/radius", "/settings/console"],
   live: ["/live", "/live?approvals=open"],

@@ -1,5 +1,6 @@
 // A real denokv (a KV Connect server) for the tests, on a free port, with a temporary SQLite file.
 
+import { processState } from "./process_memory.ts";
 import { endChild, signal } from "./child.ts";
 import { findDenokv } from "./denokv_build.ts";
 import { freeTcpPort } from "./free_port.ts";
@@ -47,7 +48,7 @@ export interface Denokv extends AsyncDisposable {
   /** Ends it with SIGKILL. The file stays. */
   kill9(): Promise<void>;
   /** Stops it with SIGSTOP: connections stay open, and nothing answers. */
-  freeze(): void;
+  freeze(): Promise<void>;
   /** Continues it after `freeze()`. */
   thaw(): void;
   /** Starts it on the same port, with the same file; does nothing while it runs. */
@@ -108,8 +109,10 @@ export async function startDenokv(options: DenokvOptions = {}): Promise<Denokv> 
       signal(running, "SIGKILL");
       await running.status;
     },
-    freeze() {
-      if (child !== null) signal(child, "SIGSTOP");
+    async freeze() {
+      if (child === null) return;
+      signal(child, "SIGSTOP");
+      await untilStopped(child.pid);
     },
     thaw() {
       if (child !== null) signal(child, "SIGCONT");
@@ -118,6 +121,11 @@ export async function startDenokv(options: DenokvOptions = {}): Promise<Denokv> 
     dispose,
     [Symbol.asyncDispose]: dispose,
   };
+}
+
+/** A process can run on for a moment after the signal. */
+async function untilStopped(pid: number): Promise<void> {
+  while (await processState(pid) !== "T") await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 interface Launch {

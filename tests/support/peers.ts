@@ -114,6 +114,13 @@ export const PEERS = {
     proofs: ["/usr/bin/ldapsearch"],
     neededBy: "LDAP backend: a second opinion",
   },
+  pythonVenv: {
+    package: "python3-venv",
+    proofs: ["3.11", "3.12", "3.13", "3.14"].map((version) =>
+      `/usr/lib/python${version}/ensurepip/__init__.py`
+    ),
+    neededBy: "SCIM interface: clients and test suites in Python",
+  },
   protoc: {
     package: "protobuf-compiler",
     proofs: ["/usr/bin/protoc", "/usr/local/bin/protoc"],

@@ -2,6 +2,7 @@
 // makes a skipped test a failure when CI=true.
 
 import { findDenokv } from "./denokv_build.ts";
+import { findScimPeers } from "./scim_peers.ts";
 import { installHint, missingPeers, type PeerName } from "./peers.ts";
 
 /** The requirements of a test on the host. */
@@ -11,6 +12,8 @@ export interface Needs {
   readonly root?: boolean;
   /** The KV Connect server, which tests/support/denokv_build.ts builds. */
   readonly denokv?: boolean;
+  /** The Python clients of SCIM, which tests/support/scim_peers.ts installs. */
+  readonly scimPeers?: boolean;
 }
 
 /** The reason why a test cannot run here, or `null`. */
@@ -20,6 +23,10 @@ export function lacking(needs: Needs): string | null {
   if (needs.root === true && Deno.uid() !== 0) return "only root can set this up";
   if (needs.denokv === true) {
     const found = findDenokv();
+    if ("missing" in found) return found.missing;
+  }
+  if (needs.scimPeers === true) {
+    const found = findScimPeers();
     if ("missing" in found) return found.missing;
   }
   return null;

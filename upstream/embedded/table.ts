@@ -69,6 +69,14 @@ export class MirroredTable<Row> {
     return ids.values().drop(Math.max(0, ids.size - limit)).toArray().flatMap((id) => this.get(id) ?? []);
   }
 
+  /** The rows with an index key, with their ids. */
+  entries(indexKey: string): (readonly [id: string, row: Row])[] {
+    return [...this.#idsOf(indexKey)].flatMap((id) => {
+      const row = this.get(id);
+      return row === undefined ? [] : [[id, row] as const];
+    });
+  }
+
   /** How many rows have an index key. */
   count(indexKey: string): number {
     return this.#idsOf(indexKey).size;

@@ -11,7 +11,8 @@ import { Refusal } from "../errors.ts";
 import type { DeviceService } from "../../../upstream/embedded/second_factor/interfaces.ts";
 import { displayNameOf } from "../users/user_views.ts";
 
-interface SessionRecord {
+/** The value of {@link accountSessionKeys}.session. */
+export interface AccountSessionRecord {
   readonly user: string;
   /** The directory record of the user; absent in sessions of version 0.1.0, which have ended. */
   readonly recordId?: string;
@@ -83,7 +84,7 @@ export class AccountSessions {
     const token = toBase64Url(random.bytes(TOKEN_OCTETS));
     const id = this.#idOf(token);
     const nowMs = clock.nowMs();
-    const record: SessionRecord = {
+    const record: AccountSessionRecord = {
       user: person.userName,
       recordId: person.recordId,
       via: pairingId === null ? "link" : "phone",
@@ -109,7 +110,7 @@ export class AccountSessions {
   async resume(token: string, { countsAsUse }: { countsAsUse: boolean }): Promise<AccountSession | null> {
     if (!isToken(token)) return null;
     const id = this.#idOf(token);
-    const { value } = await this.#deps.store.get<SessionRecord>(keyOf(id));
+    const { value } = await this.#deps.store.get<AccountSessionRecord>(keyOf(id));
     if (value === null || this.#deps.clock.nowMs() >= endOf(value)) return null;
     const person = await this.#ownerOf(value);
     if (person === null) return null;
@@ -119,7 +120,7 @@ export class AccountSessions {
   /** The user entered a code of the pairing `factor` in this session. @throws Refusal `changed_meanwhile`. */
   async recordFactor(id: string, factor: string): Promise<void> {
     const { store, clock } = this.#deps;
-    const { key, value, versionstamp } = await store.get<SessionRecord>(keyOf(id));
+    const { key, value, versionstamp } = await store.get<AccountSessionRecord>(keyOf(id));
     if (value === null) throw new Refusal("changed_meanwhile");
     const nowMs = clock.nowMs();
     const record = { ...value, usedMs: nowMs, freshMs: nowMs, freshBy: factor };
@@ -134,14 +135,16 @@ export class AccountSessions {
     if (!isToken(token)) return;
     const { store } = this.#deps;
     const id = this.#idOf(token);
-    const { value } = await store.get<SessionRecord>(keyOf(id));
+    const { value } = await store.get<AccountSessionRecord>(keyOf(id));
     if (value !== null) await store.commit({ mutations: deletionOf(canonicalName(value.user), id) });
   }
 
   /** The mutations that end all sessions of a user but one. */
   async deleteMutationsOf(canonical: string, { exceptId }: { exceptId: string | null }): Promise<Mutation[]> {
     const mutations: Mutation[] = [];
-    const stored = this.#deps.store.list(["me_session_of", canonical], { limit: MAX_SESSIONS_PER_USER });
+    const stored = this.#deps.store.list(accountSessionKeys.allOf(canonical), {
+      limit: MAX_SESSIONS_PER_USER,
+    });
     for await (const { key } of stored) {
       const id = String(key[2]);
       if (id !== exceptId) mutations.push(...deletionOf(canonical, id));
@@ -155,7 +158,7 @@ export class AccountSessions {
 
   #sessionOf(
     id: string,
-    { record, person }: { record: SessionRecord; person: AccountOwner },
+    { record, person }: { record: AccountSessionRecord; person: AccountOwner },
   ): AccountSession {
     const isRecent = this.#deps.clock.nowMs() - (record.freshMs ?? -Infinity) < RECENT_CODE_MS;
     return {
@@ -170,7 +173,7 @@ export class AccountSessions {
   }
 
   /** The user, if the name still has the same directory record and the phone is still paired. */
-  async #ownerOf({ user, recordId, via, pairingId }: SessionRecord): Promise<AccountOwner | null> {
+  async #ownerOf({ user, recordId, via, pairingId }: AccountSessionRecord): Promise<AccountOwner | null> {
     const { people } = this.#deps;
     const person = await findAccountOwner(people, user);
     if (person === null || person.recordId !== recordId) return null;
@@ -178,11 +181,11 @@ export class AccountSessions {
     return via === "phone" && !isPaired ? null : person;
   }
 
-  async #touch(id: string, record: SessionRecord): Promise<SessionRecord> {
+  async #touch(id: string, record: AccountSessionRecord): Promise<AccountSessionRecord> {
     const { store, clock } = this.#deps;
     const nowMs = clock.nowMs();
     if (nowMs - record.usedMs < MIN_TOUCH_INTERVAL_MS) return record;
-    const { key, versionstamp } = await store.get<SessionRecord>(keyOf(id));
+    const { key, versionstamp } = await store.get<AccountSessionRecord>(keyOf(id));
     // After a sign-out, a touch must not restore the session.
     if (versionstamp === null) return record;
     const used = { ...record, usedMs: nowMs };
@@ -194,19 +197,19 @@ export class AccountSessions {
   }
 }
 
-function keyOf(id: string): Deno.KvKey {
-  return ["me_session", id];
-}
-
-function ownKey(canonical: string, id: string): Deno.KvKey {
-  return ["me_session_of", canonical, id];
-}
+/** The keys of a session, and of the sessions of a user. */
+export const accountSessionKeys = {
+  session: (id: string): Deno.KvKey => ["me_session", id],
+  own: (canonical: string, id: string): Deno.KvKey => ["me_session_of", canonical, id],
+  allOf: (canonical: string): Deno.KvKey => ["me_session_of", canonical],
+};
+const { session: keyOf, own: ownKey } = accountSessionKeys;
 
 function deletionOf(canonical: string, id: string): Mutation[] {
   return [{ type: "delete", key: keyOf(id) }, { type: "delete", key: ownKey(canonical, id) }];
 }
 
-function endOf({ deadlineMs, usedMs }: SessionRecord): number {
+function endOf({ deadlineMs, usedMs }: AccountSessionRecord): number {
   return Math.min(deadlineMs, usedMs + IDLE_MS);
 }
 

@@ -65,6 +65,7 @@ export const ROW_REASONS = {
   superseded: "superseded",
   cancelled: "started_over",
   user_left: "user_left",
+  user_renamed: "user_renamed",
   not_me: "not_me",
 } as const;
 

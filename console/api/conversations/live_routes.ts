@@ -11,6 +11,7 @@ import type {
 } from "../../../radius/ports.ts";
 import type { IpLocation } from "../../../platform/geoip/geoip.ts";
 import type { Store } from "../../../platform/store.ts";
+import { ConnectionRequestFeed, type RequestFeedDeps } from "../connections/request_feed.ts";
 import type { Connect, People } from "../deps.ts";
 import { radiusAddress } from "../onboarding/onboarding.ts";
 import type { EventStreams } from "./event_stream.ts";
@@ -27,7 +28,7 @@ import type { Policy } from "../../../radius/policy/policy.ts";
 import { decodeText } from "../../../radius/protocol/attributes.ts";
 import { type SimilarName, similarNames, stripUserName } from "../../../radius/protocol/login_input.ts";
 
-export interface LiveRouteDeps {
+export interface LiveRouteDeps extends RequestFeedDeps {
   readonly feed: LiveFeed;
   readonly watch: GatewayMonitor;
   readonly store: Store;
@@ -44,6 +45,7 @@ export function createLiveRoutes(deps: LiveRouteDeps) {
   const { feed, watch, store, streams, connect, people, cluster, geoIp } = deps;
   const { port: radiusPort } = radiusAddress(connect?.listening.radius[0] ?? "");
   const history = createHistoryReader({ store });
+  const requests = new ConnectionRequestFeed(deps);
   const findSimilarUser = createSimilarUsers({
     ...(people === undefined ? {} : { people }),
     ...(connect === undefined ? {} : { connect }),
@@ -70,7 +72,10 @@ export function createLiveRoutes(deps: LiveRouteDeps) {
       const after = c.req.header("last-event-id") ?? c.req.query("after") ?? null;
       return streams.open({
         owner: c.var.session.id,
-        start: (sink) => feed.follow(after, sink.send),
+        start(sink) {
+          const stops = [feed.follow(after, sink.send), requests.follow(sink.send)];
+          return () => stops.forEach((stop) => stop());
+        },
         isStillAllowed: c.var.isStillAllowed,
       });
     });

@@ -36,8 +36,10 @@ export function createCredentialRoutes({ connect }: CredentialRouteDeps) {
       return c.json({ items: await credentials.list(), targets: targets.names });
     })
     .post("/", may("owner", { recentFactor: true }), jsonBody(NEW_CREDENTIAL), async (c) => {
-      const { credentials, targets, config } = requireGateway(connect);
+      const { credentials, connections, targets, config } = requireGateway(connect);
       const wanted = c.req.valid("json");
+      // The audit log names both `scim:<name>`.
+      if (connections.find(wanted.name) !== null) throw new Refusal("credential_taken");
       if (wanted.targets.some((name) => !targets.names.includes(name))) throw new Refusal("unknown_target");
       const added = await credentials.add(wanted, actorOf(c));
       if (!added.ok) throw new Refusal(PROBLEMS[added.reason]);

@@ -2,7 +2,10 @@
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
-import type { ReplyAttributeRegistry, ReplyChangeResult } from "../../../radius/factors/reply_attributes.ts";
+import type {
+  ReplyAttributeRegistry,
+  ReplyChangeResult,
+} from "../../../radius/factors/reply_attribute_registry.ts";
 import type { Written } from "../../../scim/ports.ts";
 import type { Store } from "../../../platform/store.ts";
 import type { GroupChangeResult } from "./group_types.ts";

@@ -1,7 +1,7 @@
 // Reads and changes groups for the console.
 
 import { canonicalName } from "../../../platform/canonical_name.ts";
-import type { ReplyAttributeRegistry } from "../../../radius/factors/reply_attributes.ts";
+import type { ReplyAttributeRegistry } from "../../../radius/factors/reply_attribute_registry.ts";
 import type { Actor, Receipt, Target, WriteOptions, Written } from "../../../scim/ports.ts";
 import type { GroupContent, Stored } from "../../../scim/schema/resource.ts";
 import type { GroupPage, GroupRow, GroupView, MemberPage } from "./group_types.ts";

@@ -9,7 +9,7 @@ import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { PolicyEvaluator } from "../../../radius/policy/evaluator.ts";
 import type { Policy } from "../../../radius/policy/policy.ts";
 import { MAX_ACCEPT_ATTRIBUTE_OCTETS } from "../../../radius/protocol/packet.ts";
-import type { ReplyAttributeRegistry } from "../../../radius/factors/reply_attributes.ts";
+import type { ReplyAttributeRegistry } from "../../../radius/factors/reply_attribute_registry.ts";
 import { may } from "../auth/permissions.ts";
 import { type Connect, type People, requireGateway, requireUsers, targetOf } from "../deps.ts";
 import { DetailedRefusal, Refusal } from "../errors.ts";

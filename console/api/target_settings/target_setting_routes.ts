@@ -42,6 +42,7 @@ const BACKEND = v.record(textUpTo(64), v.union([SCALAR, NAMES]));
 const TABLE = v.strictObject({
   page_size: v.optional(v.number()),
   max_drop_percent: v.optional(v.number()),
+  extensions: v.optional(TEXT),
   mapping: v.optional(v.strictObject({ user: v.optional(NAMES), group: v.optional(NAMES) })),
   backends: v.optional(v.record(NAME, BACKEND)),
 });
@@ -143,7 +144,7 @@ async function viewOf(deps: TargetSettingDeps, name: string): Promise<TargetSett
 }
 
 async function impactOf({ settings, connect }: TargetSettingDeps, name: string): Promise<TargetImpact> {
-  const { targets, credentials } = requireGateway(connect);
+  const { targets, credentials, connections } = requireGateway(connect);
   const target = targets.get(name);
   const listed = await credentials.list();
   const isLogin = settings.config.radius.directory === name;
@@ -152,6 +153,9 @@ async function impactOf({ settings, connect }: TargetSettingDeps, name: string):
     groups: target?.directory.count("group") ?? 0,
     pendingWrites: target?.pendingWrites(MAX_PENDING).length ?? 0,
     credentials: listed.filter((one) => one.targets.includes(name)).map((one) => one.name),
+    connections: connections.list().filter(({ settings }) => settings.target === name).map(({ settings }) =>
+      settings.name
+    ),
     clients: isLogin ? clientsOf(requireGateway(connect), () => true) : [],
     isLogin,
   };

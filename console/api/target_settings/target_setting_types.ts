@@ -30,6 +30,8 @@ export interface TargetImpact {
   readonly pendingWrites: number;
   /** Provisioning tokens that may use it. */
   readonly credentials: readonly string[];
+  /** Connections of identity providers that provision it. */
+  readonly connections: readonly string[];
   /** RADIUS clients whose first factor is one of its connectors. */
   readonly clients: readonly string[];
   /** Users sign in from it. */

@@ -5,7 +5,8 @@ import type { Cluster } from "../../../platform/cluster/cluster.ts";
 import type { Log } from "../../../platform/log.ts";
 import type { Clock } from "../../../platform/runtime.ts";
 import type { Store } from "../../../platform/store.ts";
-import type { Actor, RefreshReport, Target } from "../../../scim/ports.ts";
+import type { Actor, Target } from "../../../scim/ports.ts";
+import type { RefreshReport } from "../../../scim/pending_port.ts";
 import type { RefreshState } from "./target_types.ts";
 
 export interface TargetRefreshDeps {

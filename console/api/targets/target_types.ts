@@ -1,7 +1,8 @@
 // Types of the target and health API.
 
 import type { BackendHealth } from "../../../scim/backends/guarded_backend.ts";
-import type { BackendInfo, PendingWrite, RefreshReport } from "../../../scim/ports.ts";
+import type { BackendInfo } from "../../../scim/ports.ts";
+import type { PendingWrite, RefreshReport } from "../../../scim/pending_port.ts";
 import type { MappingRow } from "../../../scim/schema/resource.ts";
 
 export interface BackendRow extends BackendInfo, BackendHealth {

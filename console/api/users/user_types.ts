@@ -74,6 +74,8 @@ export interface UserDetails {
   readonly createdMs: number;
   readonly modifiedMs: number;
   readonly version: string;
+  /** The name of the connection that provisions the user; `null`: none. */
+  readonly managedBy: string | null;
 }
 
 /** One factor, with a masked number and without secrets. */
@@ -129,6 +131,8 @@ export interface UserView {
   readonly name: string;
   /** `null`: not in the directory, but possibly with factors and logins. */
   readonly record: UserDetails | null;
+  /** The name of the user who had this name; `null` if a user has it now, or no user had it. */
+  readonly renamedTo: string | null;
   /** Read-only attributes of every backend, which cannot be changed here. */
   readonly readOnly: readonly string[];
   readonly backends: readonly BackendView[];

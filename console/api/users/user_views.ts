@@ -70,14 +70,24 @@ export async function userBackends(target: Target, name: string): Promise<Backen
 interface StoredUser {
   readonly stored: Stored | null;
   readonly held: ReadonlyMap<string, Content>;
+  readonly renamedTo: string | null;
 }
 
 async function readStoredUser(target: Target, name: string): Promise<StoredUser> {
   const stored = await target.directory.read("user", canonicalName(name));
-  return { stored, held: stored === null ? new Map() : await target.heldElsewhere("user", name) };
+  if (stored === null) return { stored, held: new Map(), renamedTo: await laterName(target, name) };
+  return { stored, held: await target.heldElsewhere("user", name), renamedTo: null };
 }
 
-function backendViews({ backends }: Target, { stored, held }: StoredUser): BackendView[] {
+async function laterName({ directory }: Target, name: string): Promise<string | null> {
+  const later = await directory.renamedTo("user", canonicalName(name));
+  return later === null ? null : (await directory.read("user", later))?.content.name ?? null;
+}
+
+function backendViews(
+  { backends }: Target,
+  { stored, held }: Pick<StoredUser, "stored" | "held">,
+): BackendView[] {
   return backends.map((backend) => {
     const copy = held.get(backend.name);
     return {
@@ -90,7 +100,7 @@ function backendViews({ backends }: Target, { stored, held }: StoredUser): Backe
 
 function storedView(
   deps: ViewDeps,
-  { target, name, stored, held }: StoredUser & { target: Target; name: string },
+  { target, name, stored, held, renamedTo }: StoredUser & { target: Target; name: string },
 ): UserView {
   const shown = stored?.content.name ?? name.normalize("NFC");
   return {
@@ -103,7 +113,9 @@ function storedView(
       createdMs: stored.createdMs,
       modifiedMs: stored.modifiedMs,
       version: stored.version,
+      managedBy: stored.managedBy ?? null,
     },
+    renamedTo,
     readOnly: readOnlyNames(target.readOnly ?? NO_READ_ONLY),
     backends: backendViews(target, { stored, held }),
     login: target.name === deps.people.loginTarget()

@@ -9,6 +9,7 @@ const OBJECT_PAGES: Readonly<Record<string, (name: string) => string>> = {
   administrator: () => "/access",
   token: () => "/access#tokens",
   credential: () => "/credentials",
+  connection: (name) => `/connections/${encodeURIComponent(name)}`,
   /** A credential as the actor. */
   scim: () => "/credentials",
 };

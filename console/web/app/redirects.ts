@@ -9,6 +9,7 @@ const OTHER_NAMES: Readonly<Record<string, RouteName>> = {
   "authenticators": "devices",
   "connectors": "targets",
   "directories": "targets",
+  "identity-providers": "connections",
   "provisioning-tokens": "credentials",
   "radius-clients": "clients",
   "reports": "charts",

@@ -57,13 +57,7 @@ export const PAGE_ROUTES = {
       shortTitle: "shell.sign_in_log_short",
     },
   },
-  history: {
-    pattern: "/history",
-    needs: "viewer",
-    title: "shell.history",
-    key: "h",
-    parent: "live",
-  },
+  history: { pattern: "/history", needs: "viewer", title: "shell.history", key: "h", parent: "live" },
   conversation: {
     pattern: "/live/c/:id",
     needs: "viewer",
@@ -180,6 +174,18 @@ export const PAGE_ROUTES = {
     needs: "viewer",
     title: "shell.credentials",
     sidebar: { group: "integrations", icon: "key-round" },
+  },
+  connections: {
+    pattern: "/connections",
+    needs: "viewer",
+    title: "shell.connections",
+    sidebar: { group: "integrations", icon: "link" },
+  },
+  connection: {
+    pattern: "/connections/:id",
+    needs: "viewer",
+    title: "shell.connection",
+    parent: "connections",
   },
   // Administration
   access: {

@@ -20,6 +20,7 @@ import type { LdapEntry, LdapSockets } from "./ldap_client.ts";
 import { entryContent, entryName, entryRemoteId, findEntry, listSearch } from "./ldap_entries.ts";
 import { type NameCache, readMemberNames } from "./ldap_members.ts";
 import { createLdapVerifier, LdapPool, type LdapVerifier } from "./ldap_pool.ts";
+import { renameEntry } from "./ldap_renames.ts";
 import { createLdapLayout, type LdapLayout } from "./ldap_schemas.ts";
 import { type LdapWriter, putEntry, removeEntry } from "./ldap_writes.ts";
 import { BackendListError, toBackendFault, toBackendOutcome, unsupportedError } from "../backend_error.ts";
@@ -96,6 +97,15 @@ class LdapBackend implements Backend {
     return this.#operate((connection) => putEntry(connection, { desired, writer: this.#writer }), {
       members,
     });
+  }
+
+  rename(from: string, desired: DesiredResource): Promise<BackendOutcome<PutResult>> {
+    const { content } = desired;
+    if (!this.#hasPlaceFor(content.kind)) return this.put(desired);
+    const members = content.kind === "group" ? content.members.length : 0;
+    const task = (connection: LdapConnection) =>
+      renameEntry(connection, { from, desired, writer: this.#writer });
+    return this.#operate(task, { members });
   }
 
   remove(kind: ResourceKind, name: string): Promise<BackendOutcome<null>> {

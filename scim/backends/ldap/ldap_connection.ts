@@ -40,6 +40,8 @@ export interface LdapConnection {
   ): AsyncGenerator<LdapEntry[]>;
   add(dn: string, attributes: ReadonlyMap<string, LdapValues>): Promise<void>;
   modify(dn: string, changes: readonly LdapChange[]): Promise<void>;
+  /** RFC 4511 §4.9. The entry stays below the same parent, and its old name is deleted. */
+  rename(dn: string, newRdn: string): Promise<void>;
   remove(dn: string): Promise<void>;
   extended(oid: string, value: Uint8Array): Promise<void>;
   close(): void;
@@ -139,6 +141,10 @@ class OpenLdapConnection implements LdapConnection {
         new Change({ operation, modification: toAttribute(attribute, values) })
       );
     await this.#ask((client) => client.modify(dn, asked()), { writes: true });
+  }
+
+  async rename(dn: string, newRdn: string): Promise<void> {
+    await this.#ask((client) => client.modifyDN(dn, newRdn), { writes: true });
   }
 
   async remove(dn: string): Promise<void> {

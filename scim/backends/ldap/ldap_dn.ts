@@ -20,7 +20,22 @@ export function escapeDnValue(value: string): string {
 
 /** `uid=anna,ou=people,dc=example`. */
 export function makeDn(rdn: { attribute: string; value: string }, baseDn: string): string {
-  return `${rdn.attribute}=${escapeDnValue(rdn.value)},${baseDn}`;
+  return `${makeRdn(rdn)},${baseDn}`;
+}
+
+/** `uid=anna`. */
+export function makeRdn({ attribute, value }: { attribute: string; value: string }): string {
+  return `${attribute}=${escapeDnValue(value)}`;
+}
+
+/** The DN of the entry above; "" for the first one. */
+export function parentDn(dn: string): string {
+  for (let at = 0; at < dn.length; at++) {
+    const one = dn.charAt(at);
+    if (one === "\\") at++;
+    else if (one === "," || one === ";") return dn.slice(at + 1).trimStart();
+  }
+  return "";
 }
 
 /** The first RDN of a DN. */

@@ -92,6 +92,16 @@ class ScimBackend implements Backend {
     return this.#operate(() => putResource(desired, { writer: this.#writer, id, deadlineMs }));
   }
 
+  /** A server with the interface specification of Countersign identifies resources by their names, and refuses another one. */
+  get rename(): Backend["rename"] {
+    if (isCountersignUrl(this.#deps.settings.url)) return undefined;
+    return (from, desired, hint) => {
+      const deadlineMs = this.#deadlineFor(memberCount(desired.content));
+      const { remoteId: id } = hint ?? {};
+      return this.#operate(() => putResource(desired, { writer: this.#writer, from, id, deadlineMs }));
+    };
+  }
+
   remove(kind: ResourceKind, name: string, hint?: RemoteHint): Promise<BackendOutcome<null>> {
     return this.#operate(async () => {
       const deadlineMs = this.#deadlineFor();

@@ -45,15 +45,22 @@ export async function putResource(desired: DesiredResource, order: PutOptions): 
 
 interface PutOptions {
   readonly writer: ScimWriter;
+  /** The name of the resource until now. Absent: that of the content. */
+  readonly from?: string;
   readonly id: string | undefined;
   readonly deadlineMs: number;
 }
 
-async function putOnce(desired: DesiredResource, { writer, id, deadlineMs }: PutOptions): Promise<PutResult> {
+async function putOnce(
+  desired: DesiredResource,
+  { writer, from, id, deadlineMs }: PutOptions,
+): Promise<PutResult> {
   const { content } = desired;
   const { service, ids } = writer;
   const abilities = await service.capabilities(deadlineMs);
-  const found = await service.find({ kind: content.kind, name: content.name, id, deadlineMs });
+  const { kind, name } = content;
+  const earlier = from === undefined ? null : await service.find({ kind, name: from, id, deadlineMs });
+  const found = earlier ?? await service.find({ kind, name, id, deadlineMs });
   if (content.kind === "group" && !service.hasGroups) throw unsupportedError("the server has no groups");
   const lookup: MemberLookup = { service, ids, dialect: abilities.dialect, deadlineMs };
   const { members, unknown } = await resolveMembers(content.kind === "group" ? content.members : [], lookup);
@@ -63,6 +70,7 @@ async function putOnce(desired: DesiredResource, { writer, id, deadlineMs }: Put
   };
   const job: PutJob = { ...writer, desired: laid, abilities, deadlineMs, members };
   const made = found === null ? await create(job) : await replace(found, job);
+  if (content.kind === "user" && from !== undefined) ids.forget(from);
   if (content.kind === "user") ids.remember(content.name, made);
   const notStored = membersNotStored(unknown);
   return { remoteId: made, ...notStored === undefined ? {} : { notStored } };

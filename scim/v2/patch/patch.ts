@@ -32,7 +32,7 @@ export type PatchOutcome =
   | { readonly ok: false; readonly problem: PatchProblem };
 
 /** Entries that the operations of one request may compare, so that a request ends soon. */
-const MAX_WORK = 500_000;
+const MAX_WORK = 150_000;
 const WORK_PER_OPERATION = 20;
 
 /**
@@ -64,7 +64,7 @@ function runOperations(resource: JsonObject, body: JsonValue, options: PatchOpti
     if (work > MAX_WORK) throw new PatchRefusal("tooMany", "Send fewer operations in one request.");
     changed = applyOperation(changed, operation);
   }
-  changed = withSchemas(changed, operations);
+  changed = withSchemas(changed, operations, property(resource, "schemas"));
   checkChanges(changed, operations, collector !== null);
   const isChanged = canonicalJson(changed) !== canonicalJson(resource);
   return {
@@ -85,9 +85,12 @@ function comparisonCount(resource: JsonObject, { path }: PatchOperation): number
   return (isJsonArray(value) ? value.length : 0) * (1 + (filter === null ? 0 : filterPaths(filter).length));
 }
 
-/** RFC 7643 §3: `schemas` lists the extensions that the resource has. */
-function withSchemas(resource: JsonObject, operations: readonly PatchOperation[]): JsonObject {
-  const given = property(resource, "schemas");
+/** RFC 7643 §3: `schemas` lists the extensions that the resource has, whatever an operation set. `given`: before the PATCH. */
+function withSchemas(
+  resource: JsonObject,
+  operations: readonly PatchOperation[],
+  given: JsonValue | undefined,
+): JsonObject {
   let schemas = isJsonArray(given) ? given : [];
   for (const section of new Set(operations.map(({ path }) => path.section))) {
     if (section.isCore) continue;
@@ -95,7 +98,7 @@ function withSchemas(resource: JsonObject, operations: readonly PatchOperation[]
     if (isThere && !schemas.includes(section.id)) schemas = [...schemas, section.id];
     if (!isThere) schemas = schemas.filter((urn) => urn !== section.id);
   }
-  return schemas === given || schemas.length === 0
+  return schemas === property(resource, "schemas") || schemas.length === 0
     ? resource
     : withPart(resource, "schemas", schemas) ?? resource;
 }

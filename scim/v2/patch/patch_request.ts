@@ -41,7 +41,8 @@ export interface ShapeRule {
 }
 
 const PATCH_MESSAGE = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
-const MAX_OPERATIONS = 1000;
+/** Operations of one PATCH. */
+export const MAX_PATCH_OPERATIONS = 1000;
 /** After the objects without a path became one operation for each attribute. */
 const MAX_PARTS = 20_000;
 const OPERATION_NAMES = ["add", "replace", "remove"] as const;
@@ -115,8 +116,8 @@ function sentOperations(body: JsonValue, rules: readonly ShapeRule[]): SentOpera
   if (operations.length === 0) {
     throw new PatchRefusal("invalidSyntax", 'Send a list with at least one operation in "Operations".');
   }
-  if (operations.length > MAX_OPERATIONS) {
-    throw new PatchRefusal("tooMany", `Send at most ${MAX_OPERATIONS} operations in one request.`);
+  if (operations.length > MAX_PATCH_OPERATIONS) {
+    throw new PatchRefusal("tooMany", `Send at most ${MAX_PATCH_OPERATIONS} operations in one request.`);
   }
   return operations.map(readSent);
 }

@@ -81,10 +81,18 @@ export class PatchRefusal extends Error {
 
 /** RFC 7643 §3.1: every resource has these attributes, and no schema lists them. */
 const COMMON_ATTRIBUTES: readonly PatchAttribute[] = [
-  { name: "schemas", type: "reference", multiValued: true, caseExact: true, mutability: "readOnly" },
+  // RFC 7644 §3.5.2: an operation may change it. It still lists what the resource has, so a change alone has no effect.
+  { name: "schemas", type: "reference", multiValued: true, caseExact: true, required: true },
   { name: "id", type: "string", caseExact: true, mutability: "readOnly" },
   { name: "externalId", type: "string", caseExact: true },
-  { name: "meta", type: "complex", mutability: "readOnly" },
+  {
+    name: "meta",
+    type: "complex",
+    mutability: "readOnly",
+    subAttributes: ["resourceType", "created", "lastModified", "location", "version"].map((name) => {
+      return { name, type: "string", mutability: "readOnly" };
+    }),
+  },
 ];
 
 /** Compiles the schemas of a resource type for {@link applyPatch}. */

@@ -75,7 +75,8 @@ export const TOLERATED_SHAPES = {
       withoutKeys(
         one,
         context,
-        (node, name) => node?.mutability === "readOnly" && name.toLowerCase() !== "id",
+        (node, name) =>
+          (node?.mutability === "readOnly" && node.name !== "id") || name.toLowerCase() === "schemas",
       ),
   },
   "an unknown attribute in an object without a path": {

@@ -88,6 +88,10 @@ function readExtension(value: JsonValue): CustomExtension {
   if (id.toLowerCase().startsWith(RESERVED_URN)) {
     throw new DefinitionProblem(`The id of an extension must not begin with ${RESERVED_URN}.`);
   }
+  // The names of the core attributes would be ambiguous.
+  if (RESERVED_URN.startsWith(`${id.toLowerCase()}:`)) {
+    throw new DefinitionProblem(`The id of an extension must not be the beginning of ${RESERVED_URN}.`);
+  }
   const resourceType = property(value, "resourceType") ?? "User";
   if (resourceType !== "User" && resourceType !== "Group") {
     throw new DefinitionProblem(`resourceType of ${id} must be User or Group.`);

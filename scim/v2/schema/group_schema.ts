@@ -40,7 +40,12 @@ export const GROUP_DEFINITION: SchemaDefinition = {
           mutability: "immutable",
           ref: GROUP,
         }),
-        defineAttribute("display", "The name of the member.", { mutability: "readOnly", ref: GROUP }),
+        // RFC 7643 §8.7.1 does not list it. A client that sends members compares them with the answer, so it has to ask for it.
+        defineAttribute("display", "The name of the member.", {
+          mutability: "readOnly",
+          returned: "request",
+          ref: "RFC 7643 §2.4",
+        }),
       ],
     }),
   ],

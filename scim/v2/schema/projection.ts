@@ -10,14 +10,17 @@ import {
   type SchemaDefinition,
   subDefinitions,
 } from "./attribute_definition.ts";
+import type { RenderedObject } from "./stored_value.ts";
 import { resolveAttribute, topLevelDefinitions } from "./target_schemas.ts";
 
 /** The attributes of responses. */
 export interface Projection {
   /** Whether a response may contain this common or core attribute, or the extension of this URN. Otherwise the caller need not read it. */
-  includes(name: string): boolean;
+  readonly includes: (name: string) => boolean;
+  /** A resource that was rendered with `includes` is the response: `apply` would not change it. */
+  readonly isPlain: boolean;
   /** @param resource a rendered resource. */
-  apply(resource: JsonObject): JsonObject;
+  readonly apply: (resource: JsonObject) => JsonObject;
 }
 
 export type ReadProjectionOutcome =
@@ -30,8 +33,23 @@ export interface ProjectionParameters {
   readonly excludedAttributes?: string | readonly string[];
 }
 
-const MAX_NAMES = 200;
-const MAX_PARAMETER = 10_000;
+/** Names in `attributes` that RFC 7644 §3.9 does not allow and that clients send. In `excludedAttributes` they are unknown names. */
+export const NAME_SHAPES = {
+  filter_in_name: {
+    client: "Entra ID",
+    example: 'attributes=emails[type eq "work"]',
+    becomes: "attributes=emails",
+    link: "https://github.com/AzureAD/SCIMReferenceCode/wiki/Test-Your-SCIM-Endpoint",
+    convert: (name: string): string => {
+      // Linear in the length of a hostile name, unlike a pattern.
+      const [open, close] = [name.indexOf("["), name.lastIndexOf("]")];
+      return open < 0 || close < open ? name : name.slice(0, open) + name.slice(close + 1);
+    },
+  },
+} as const;
+
+export const MAX_PROJECTION_NAMES = 200;
+export const MAX_PROJECTION_CHARACTERS = 10_000;
 
 /** `whole`, or the sub-attributes that are named. */
 type Selected = "whole" | Set<AttributeDefinition>;
@@ -50,21 +68,34 @@ export function readProjection(
   parameters: ProjectionParameters,
   type: ResourceTypeDefinition,
 ): ReadProjectionOutcome {
-  const only = namesOf(parameters.attributes);
+  const only = namesOf(parameters.attributes)?.map(NAME_SHAPES.filter_in_name.convert) ?? null;
   const except = namesOf(parameters.excludedAttributes);
   if (only === null || except === null) {
-    return invalidParameter(`attributes and excludedAttributes can name at most ${MAX_NAMES} attributes.`);
+    return invalidParameter(
+      `attributes and excludedAttributes can name at most ${MAX_PROJECTION_NAMES} attributes.`,
+    );
   }
   // RFC 7644 §3.9: "mutually exclusive URL query parameters".
   if (only.length > 0 && except.length > 0) {
     return invalidParameter("Send either attributes or excludedAttributes, not both.");
   }
   const mode = only.length > 0 ? "only" : except.length > 0 ? "except" : "default";
-  return {
-    ok: true,
-    projection: createProjection(type, { mode, named: select(type, [...only, ...except]) }),
-  };
+  const projection = mode === "default"
+    ? defaultProjection(type)
+    : createProjection(type, { mode, named: select(type, [...only, ...except]) });
+  return { ok: true, projection };
 }
+
+/** Nearly every request has this one. */
+function defaultProjection(type: ResourceTypeDefinition): Projection {
+  let projection = defaults.get(type);
+  if (projection === undefined) {
+    projection = createProjection(type, { mode: "default", named: new Map() });
+    defaults.set(type, projection);
+  }
+  return projection;
+}
+const defaults = new WeakMap<ResourceTypeDefinition, Projection>();
 
 function invalidParameter(detail: string): ReadProjectionOutcome {
   return { ok: false, scimType: "invalidValue", detail };
@@ -73,9 +104,9 @@ function invalidParameter(detail: string): ReadProjectionOutcome {
 /** `null`: too many. */
 function namesOf(parameter: string | readonly string[] | undefined): string[] | null {
   if (parameter === undefined) return [];
-  if (typeof parameter === "string" && parameter.length > MAX_PARAMETER) return null;
+  if (typeof parameter === "string" && parameter.length > MAX_PROJECTION_CHARACTERS) return null;
   const list = typeof parameter === "string" ? parameter.split(",") : parameter;
-  if (list.length > MAX_NAMES) return null;
+  if (list.length > MAX_PROJECTION_NAMES) return null;
   return list.map((name) => name.trim()).filter((name) => name !== "");
 }
 
@@ -109,28 +140,48 @@ function select(
   return named;
 }
 
+/** What a response contains of an attribute: the names of its sub-attributes, or the whole value. */
+type Shown = "whole" | ReadonlySet<string>;
+
+/** By the definition. Absent: the response does not contain the attribute. */
+type ShownAttributes = ReadonlyMap<AttributeDefinition, Shown>;
+
 function createProjection(type: ResourceTypeDefinition, selection: Selection): Projection {
   const top = topLevelDefinitions(type);
+  const schemas = type.extensions.map(({ schema }) => schema);
+  const inExtensions = schemas.flatMap(({ attributes }) => attributes);
+  const shown = shownAttributes([...top, ...inExtensions], selection);
+  const included = new Set([
+    ...top.filter((definition) => shown.has(definition)).map(({ name }) => name),
+    ...schemas.filter(({ attributes }) => attributes.some((one) => shown.has(one))).map(({ id }) => id),
+  ]);
   return {
-    includes(name) {
-      const extension = type.extensions.find(({ schema }) => schema.id === name)?.schema;
-      if (extension !== undefined) return extension.attributes.some((one) => isShown(one, selection));
-      const definition = findDefinition(top, name);
-      return definition !== undefined && isShown(definition, selection);
-    },
+    includes: (name) => included.has(name),
+    isPlain: selection.mode === "default" && inExtensions.every((definition) => shown.has(definition)) &&
+      [...shown.values()].every((one) => one === "whole"),
     apply(resource) {
-      const shown: [string, JsonValue][] = [];
+      const projected: RenderedObject = {};
       for (const [name, value] of Object.entries(resource)) {
-        const extension = type.extensions.find(({ schema }) => schema.id === name)?.schema;
-        const definitions = extension?.attributes ?? top;
-        const projected = extension !== undefined && isJsonObject(value)
-          ? nonEmpty(projectAll(value, definitions, selection))
-          : projectOne(value, findDefinition(definitions, name), selection);
-        if (projected !== undefined) shown.push([name, projected]);
+        const extension = schemas.find(({ id }) => id === name);
+        const kept = extension !== undefined && isJsonObject(value)
+          ? nonEmpty(projectAll(value, extension.attributes, shown))
+          : projectOne(value, findDefinition(extension?.attributes ?? top, name), shown);
+        if (kept !== undefined) projected[name] = kept;
       }
-      return withPresentSchemas(Object.fromEntries(shown), type);
+      return withPresentSchemas(projected, type);
     },
   };
+}
+
+function shownAttributes(definitions: readonly AttributeDefinition[], selection: Selection): ShownAttributes {
+  const shown = new Map<AttributeDefinition, Shown>();
+  for (const definition of definitions) {
+    if (!isShown(definition, selection)) continue;
+    const all = definition.type === "complex" ? subDefinitions(definition) : [];
+    const subs = all.filter((sub) => isSubShown(sub, selection, definition));
+    shown.set(definition, subs.length === all.length ? "whole" : new Set(subs.map(({ name }) => name)));
+  }
+  return shown;
 }
 
 /** RFC 7643 §3: `schemas` names the schemas that are present in this structure. */
@@ -157,33 +208,40 @@ function isShown(definition: AttributeDefinition, { mode, named }: Selection): b
 function projectAll(
   object: JsonObject,
   definitions: readonly AttributeDefinition[],
-  selection: Selection,
+  shown: ShownAttributes,
 ): JsonObject {
-  const shown = Object.entries(object).flatMap(([name, value]): [string, JsonValue][] => {
-    const projected = projectOne(value, findDefinition(definitions, name), selection);
-    return projected === undefined ? [] : [[name, projected]];
-  });
-  return Object.fromEntries(shown);
+  const projected: RenderedObject = {};
+  for (const [name, value] of Object.entries(object)) {
+    const kept = projectOne(value, findDefinition(definitions, name), shown);
+    if (kept !== undefined) projected[name] = kept;
+  }
+  return projected;
 }
 
 /** `undefined`: the response does not contain the attribute. A value without a definition is never shown. */
 function projectOne(
   value: JsonValue,
   definition: AttributeDefinition | undefined,
-  selection: Selection,
+  shown: ShownAttributes,
 ): JsonValue | undefined {
-  if (definition === undefined || !isShown(definition, selection)) return undefined;
-  if (definition.type !== "complex") return value;
-  const subs = subDefinitions(definition).filter((sub) => isSubShown(sub, selection, definition));
-  if (subs.length === subDefinitions(definition).length) return value;
-  const names = new Set(subs.map(({ name }) => name));
-  const cut = (one: JsonValue): JsonValue | undefined =>
-    isJsonObject(one)
-      ? nonEmpty(Object.fromEntries(Object.entries(one).filter(([name]) => names.has(name))))
-      : undefined;
-  if (!isJsonArray(value)) return cut(value);
-  const entries = value.flatMap((one) => cut(one) ?? []);
+  const subs = definition === undefined ? undefined : shown.get(definition);
+  if (subs === undefined || subs === "whole") return subs === undefined ? undefined : value;
+  if (!isJsonArray(value)) return cut(value, subs);
+  const entries: JsonValue[] = [];
+  for (const one of value) {
+    const entry = cut(one, subs);
+    if (entry !== undefined) entries.push(entry);
+  }
   return entries.length === 0 ? undefined : entries;
+}
+
+function cut(value: JsonValue, names: ReadonlySet<string>): JsonObject | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const kept: RenderedObject = {};
+  for (const [name, inner] of Object.entries(value)) {
+    if (names.has(name)) kept[name] = inner;
+  }
+  return nonEmpty(kept);
 }
 
 function isSubShown(

@@ -34,11 +34,12 @@ export interface ReadAttributeOptions {
   readonly strict?: ReadonlySet<string>;
 }
 
-const MAX_LIST_ENTRIES = 10_000;
+/** Of a multi-valued attribute, except members. */
+export const MAX_LIST_ENTRIES = 10_000;
 /** RFC 7643 §2.3.5: `xsd:dateTime`. */
 const DATE_TIME = /^-?\d{4,6}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})?$/;
 /** RFC 7643 §2.3.6: base64 or base64url (RFC 4648 §4, §5), also with line breaks. */
-const BASE64 = /^[A-Za-z0-9+/_\r\n-]*={0,2}[\r\n]*$/;
+export const BASE64_TEXT = /^[A-Za-z0-9+/_\r\n-]*={0,2}[\r\n]*$/;
 
 const isText = (value: JsonValue): value is string => typeof value === "string" && value.isWellFormed();
 
@@ -56,7 +57,7 @@ const TYPE_CHECKS = {
     isValid: (value: JsonValue) => isText(value) && DATE_TIME.test(value) && !Number.isNaN(Date.parse(value)),
     must: "a date and time such as 2026-01-31T12:00:00Z",
   },
-  binary: { isValid: (value: JsonValue) => isText(value) && BASE64.test(value), must: "base64" },
+  binary: { isValid: (value: JsonValue) => isText(value) && BASE64_TEXT.test(value), must: "base64" },
 } as const satisfies Record<
   Exclude<DefinedType, "complex">,
   { isValid: (value: JsonValue) => boolean; must: string }

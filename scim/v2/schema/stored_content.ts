@@ -10,10 +10,10 @@ import { distinctNames, parseName } from "../../schema/resource_name.ts";
 import type { ResourceTypeDefinition, SchemaDefinition } from "./attribute_definition.ts";
 import type { BodyProblem } from "./read_value.ts";
 import {
-  renderStoredValue,
+  type RenderedObject,
+  renderInto,
   type StoredAttribute,
   storedAttributes,
-  storedIn,
   storeObject,
 } from "./stored_value.ts";
 
@@ -21,6 +21,8 @@ import {
 export interface ResourceParts {
   readonly id?: string;
   readonly externalId?: string;
+  /** A user without `active`. */
+  readonly activeUnassigned?: boolean;
   readonly meta?: JsonObject;
   /** Groups of a user. */
   readonly groups?: readonly JsonObject[];
@@ -36,7 +38,8 @@ const APART_FROM_ATTRIBUTES = {
   group: new Set(["displayName", "members"]),
 } as const;
 
-const MAX_PASSWORD = 1024;
+export const MAX_USER_PASSWORD_CHARACTERS = 1024;
+const MAX_EXTERNAL_ID_CHARACTERS = 1024;
 
 /**
  * A stored resource as RFC 7643 spells it, in the order of the schemas. Stored attributes that no schema of the type defines are left out.
@@ -46,50 +49,43 @@ export function renderContent(
   type: ResourceTypeDefinition,
   parts: ResourceParts = {},
 ): JsonObject {
-  const { includes = () => true } = parts;
-  const { core, extensions } = renderAttributes(content.attributes, type, includes);
-  const { id, externalId, meta, groups = [], members = [] } = parts;
-  const given: Readonly<Record<string, JsonValue | undefined>> = {
-    id,
-    externalId,
-    ...(content.kind === "user"
-      ? { userName: content.name, active: content.active }
-      : { displayName: content.name }),
-    ...core,
-    groups: groups.length === 0 ? undefined : groups,
-    members: members.length === 0 ? undefined : members,
-    ...extensions,
-    meta,
-  };
-  const present = Object.entries(given).filter((pair): pair is [string, JsonValue] => pair[1] !== undefined);
-  return { schemas: [type.schema.id, ...Object.keys(extensions)], ...Object.fromEntries(present) };
+  const { includes = () => true, id, externalId, meta, groups = [], members = [] } = parts;
+  const moved = withEnterpriseManager(content.attributes);
+  const extensions = renderExtensions(moved, type, includes);
+  const rendered: RenderedObject = { schemas: [type.schema.id, ...extensions.keys()] };
+  if (id !== undefined) rendered["id"] = id;
+  if (externalId !== undefined) rendered["externalId"] = externalId;
+  if (content.kind === "group") rendered["displayName"] = content.name;
+  else {
+    rendered["userName"] = content.name;
+    if (parts.activeUnassigned !== true) rendered["active"] = content.active;
+  }
+  const wanted = coreAttributes(type).filter(({ definition }) => includes(definition.name));
+  renderInto(rendered, withoutEmptyName(moved), { attributes: wanted });
+  if (groups.length > 0) rendered["groups"] = groups;
+  if (members.length > 0) rendered["members"] = members;
+  for (const [urn, extension] of extensions) rendered[urn] = extension;
+  if (meta !== undefined) rendered["meta"] = meta;
+  return rendered;
 }
 
-/** Attributes as RFC 7643 spells them. */
-function renderAttributes(
+/** The extensions of which the resource has attributes, by URN. */
+function renderExtensions(
   attributes: JsonObject,
   type: ResourceTypeDefinition,
   includes: (name: string) => boolean,
-): { core: JsonObject; extensions: JsonObject } {
-  const moved = withEnterpriseManager(attributes);
-  const wanted = coreAttributes(type).filter(({ definition }) => includes(definition.name));
-  const core = renderAll(withoutEmptyName(moved), wanted);
-  const extensions = type.extensions.flatMap(({ schema }): [string, JsonValue][] => {
+): ReadonlyMap<string, JsonObject> {
+  const extensions = new Map<string, JsonObject>();
+  for (const { schema } of type.extensions) {
     const stored = includes(schema.id)
-      ? property(moved, extensionKey(moved, schema) ?? schema.id)
+      ? property(attributes, extensionKey(attributes, schema) ?? schema.id)
       : undefined;
-    const read = isJsonObject(stored) ? renderAll(stored, extensionAttributes(type, schema)) : {};
-    return Object.keys(read).length === 0 ? [] : [[schema.id, read]];
-  });
-  return { core, extensions: Object.fromEntries(extensions) };
-}
-
-function renderAll(object: JsonObject, attributes: readonly StoredAttribute[]): JsonObject {
-  const read = attributes.flatMap((attribute): [string, JsonValue][] => {
-    const value = renderStoredValue(storedIn(object, attribute), attribute, "all");
-    return value === undefined ? [] : [[attribute.definition.name, value]];
-  });
-  return Object.fromEntries(read);
+    if (!isJsonObject(stored)) continue;
+    const rendered: RenderedObject = {};
+    renderInto(rendered, stored, { attributes: extensionAttributes(type, schema) });
+    if (Object.keys(rendered).length > 0) extensions.set(schema.id, rendered);
+  }
+  return extensions;
 }
 
 export interface ToStoredContentOptions {
@@ -124,10 +120,13 @@ export function toStoredContent(
   if (!named.ok) return named;
   const password = property(resource, "password");
   if (password !== undefined && !isPassword(password)) {
-    return invalidValue(`password must have 1 to ${MAX_PASSWORD} characters.`);
+    return invalidValue(`password must have 1 to ${MAX_USER_PASSWORD_CHARACTERS} characters.`);
+  }
+  const externalId = property(resource, "externalId");
+  if (typeof externalId === "string" && externalId.length > MAX_EXTERNAL_ID_CHARACTERS) {
+    return invalidValue(`externalId must have at most ${MAX_EXTERNAL_ID_CHARACTERS} characters.`);
   }
   const attributes = storeAttributes(resource, type, previous?.attributes ?? {});
-  const externalId = property(resource, "externalId");
   const { name } = named;
   return {
     ok: true,
@@ -143,7 +142,7 @@ export function toStoredContent(
 }
 
 function isPassword(value: JsonValue): boolean {
-  return typeof value === "string" && value !== "" && value.length <= MAX_PASSWORD;
+  return typeof value === "string" && value !== "" && value.length <= MAX_USER_PASSWORD_CHARACTERS;
 }
 
 /** An existing name that looks like another name may stay. */
@@ -222,8 +221,9 @@ function extensionKey(attributes: JsonObject, { id }: SchemaDefinition): string 
 
 /** The interface specification has `manager` as a core attribute. If both places have one, the core attribute counts. */
 function withEnterpriseManager(attributes: JsonObject): JsonObject {
-  const { manager, ...rest } = attributes;
+  const manager = property(attributes, "manager");
   if (manager === undefined) return attributes;
+  const { manager: _core, ...rest } = attributes;
   const extension = property(rest, ENTERPRISE_SCHEMA);
   return { ...rest, [ENTERPRISE_SCHEMA]: { ...isJsonObject(extension) ? extension : {}, manager } };
 }
@@ -239,9 +239,12 @@ function withCoreManagerOf(attributes: JsonObject): JsonObject {
 
 /** The stored name always has a family name and a given name. Empty ones mean that it has none. */
 function withoutEmptyName(attributes: JsonObject): JsonObject {
-  const { name, ...rest } = attributes;
+  const { name } = attributes;
   if (!isJsonObject(name)) return attributes;
-  const parts = Object.entries(name).filter(([part, text]) => text !== "" || !EMPTY_NAME_PARTS.has(part));
+  const all = Object.entries(name);
+  const parts = all.filter(([part, text]) => text !== "" || !EMPTY_NAME_PARTS.has(part));
+  if (parts.length > 0 && parts.length === all.length) return attributes;
+  const { name: _, ...rest } = attributes;
   return parts.length === 0 ? rest : { name: Object.fromEntries(parts), ...rest };
 }
 const EMPTY_NAME_PARTS = new Set(["familyName", "givenName"]);

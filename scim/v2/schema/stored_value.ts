@@ -4,7 +4,12 @@
 import type { JsonObject, JsonValue } from "../../schema/resource.ts";
 import { type AttributeSet, findAttribute, type KnownAttribute, property } from "../../schema/attributes.ts";
 import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
-import { type AttributeDefinition, findDefinition, subDefinitions } from "./attribute_definition.ts";
+import {
+  type AttributeDefinition,
+  type DefinedType,
+  findDefinition,
+  subDefinitions,
+} from "./attribute_definition.ts";
 import { isOfType, isUnassigned } from "./read_value.ts";
 
 /** An attribute as both interfaces know it. `known: null`: only the schema has it, such as an attribute of a custom extension. */
@@ -50,10 +55,22 @@ export function storedKey(object: JsonObject, { definition, known }: StoredAttri
   return Object.keys(object).find((key) => key.toLowerCase() === lower) ?? null;
 }
 
-/** The value of an attribute in a stored object. */
-export function storedIn(object: JsonObject, attribute: StoredAttribute): JsonValue | undefined {
-  const key = storedKey(object, attribute);
-  return key === null ? undefined : property(object, key);
+/** An object that is being rendered. Its names are those of schemas, so none of them is `__proto__`. */
+export interface RenderedObject {
+  [name: string]: JsonValue;
+}
+
+/** Adds the attributes of a stored object that have a value, in the order of the list. */
+export function renderInto(
+  rendered: RenderedObject,
+  object: JsonObject,
+  { attributes, parts = "all" }: { attributes: readonly StoredAttribute[]; parts?: RenderParts },
+): void {
+  for (const attribute of attributes) {
+    const key = storedKey(object, attribute);
+    const value = key === null ? undefined : renderStoredValue(object[key], attribute, parts);
+    if (value !== undefined) rendered[attribute.definition.name] = value;
+  }
 }
 
 /** A stored value as RFC 7643 spells it. Parts that no schema defines, and values of another type, are left out. */
@@ -66,10 +83,11 @@ export function renderStoredValue(
   if (value === undefined || isUnassigned(value) || definition.returned === "never") return undefined;
   if (parts === "writable" && definition.mutability === "readOnly") return undefined;
   if (!definition.multiValued) return renderOne(value, attribute, parts);
-  const entries = (isJsonArray(value) ? value : [value]).flatMap((one) => {
+  const entries: JsonValue[] = [];
+  for (const one of isJsonArray(value) ? value : [value]) {
     const entry = renderOne(one, attribute, parts);
-    return entry === undefined ? [] : [entry];
-  });
+    if (entry !== undefined) entries.push(entry);
+  }
   return entries.length === 0 ? undefined : entries;
 }
 
@@ -82,7 +100,19 @@ function renderOne(
   if (type === "complex") return renderObject(value, attribute, parts);
   // The other interface does not check base64.
   const isValid = type === "binary" ? typeof value === "string" : isOfType(type, value);
-  return isValid ? value : undefined;
+  return isValid ? value : typeof value === "string" ? fromText(type, value) : undefined;
+}
+
+/** Backends such as LDAP servers hold every value as a text. */
+const TEXT_FORMS: Readonly<Partial<Record<DefinedType, RegExp>>> = {
+  integer: /^-?\d{1,15}$/,
+  decimal: /^-?\d{1,15}(\.\d{1,15})?$/,
+  boolean: /^(true|false)$/i,
+};
+
+function fromText(type: DefinedType, text: string): number | boolean | undefined {
+  if (TEXT_FORMS[type]?.test(text) !== true) return undefined;
+  return type === "boolean" ? text.toLowerCase() === "true" : Number(text);
 }
 
 function renderObject(
@@ -94,24 +124,24 @@ function renderObject(
     const plain = findDefinition(subDefinitions(attribute.definition), "value");
     return plain !== undefined && typeof value === "string" ? { value } : undefined;
   }
-  const read = subAttributes(attribute).flatMap((sub): [string, JsonValue][] => {
-    const inner = renderStoredValue(storedIn(value, sub), sub, parts);
-    return inner === undefined ? [] : [[sub.definition.name, inner]];
-  });
-  return read.length === 0 ? undefined : Object.fromEntries(read);
+  const rendered: RenderedObject = {};
+  renderInto(rendered, value, { attributes: subAttributes(attribute), parts });
+  return Object.keys(rendered).length === 0 ? undefined : rendered;
 }
 
 /**
  * The stored form of a value of RFC 7643. What the client did not change keeps its stored form, also the parts that it cannot see.
  *
- * @param value `undefined`: unassigned.
+ * @param sent `undefined`: unassigned.
  * @param previous the stored value.
  */
 export function toStoredValue(
-  value: JsonValue | undefined,
+  sent: JsonValue | undefined,
   attribute: StoredAttribute,
   previous: JsonValue | undefined,
 ): JsonValue | undefined {
+  // After a PATCH, the value has the read-only parts that the response shows.
+  const value = sent === undefined ? undefined : withoutReadOnly(sent, attribute);
   if (previous !== undefined && sameKey(renderStoredValue(previous, attribute, "writable"), value)) {
     return previous;
   }
@@ -121,6 +151,16 @@ export function toStoredValue(
   if (!isJsonObject(value)) return undefined;
   const before = isJsonObject(previous) ? previous : {};
   return storeObject(value, subAttributes(attribute), { previous: before, readOnly: "drop" });
+}
+
+/** A value of RFC 7643 without the sub-attributes that a client cannot change. */
+function withoutReadOnly(value: JsonValue, { definition }: StoredAttribute): JsonValue {
+  if (isJsonArray(value)) return value.map((one) => withoutReadOnly(one, { definition, known: null }));
+  if (!isJsonObject(value)) return value;
+  const subs = subDefinitions(definition);
+  return Object.fromEntries(
+    Object.entries(value).filter(([name]) => findDefinition(subs, name)?.mutability !== "readOnly"),
+  );
 }
 
 function storeEntries(

@@ -12,7 +12,7 @@ export type Speed = "normal" | "slow";
 
 export const BARS = {
   routeScriptKb: 45,
-  allScriptKb: 160,
+  allScriptKb: 172,
   styleKb: 15,
   spriteKb: 4,
   messagesKb: 30,

@@ -26,6 +26,8 @@ export interface LoadPlan {
 }
 
 export interface LoadResult {
+  /** Also during the warm-up. */
+  readonly sent: number;
   readonly answered: number;
   readonly seconds: number;
   readonly perSecond: number;
@@ -119,6 +121,7 @@ export async function runPlan(plan: LoadPlan): Promise<LoadResult> {
   const seconds = Math.max(1e-6, (lastMs - firstMs) / 1000);
   const sorted = Float64Array.from(timesMs).sort();
   return {
+    sent: turn,
     answered: sorted.length,
     seconds,
     perSecond: sorted.length / seconds,

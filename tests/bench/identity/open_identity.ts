@@ -1,6 +1,6 @@
 // The SCIM side, opened in this process on a data directory, for measurements without HTTP.
 
-import { replyAttributeProblem } from "../../../cli/check_config.ts";
+import { VALUE_CHECKS } from "../../../cli/check_config.ts";
 import { loadConfig } from "../../../platform/config/load.ts";
 import { openDataDir } from "../../../platform/data_dir.ts";
 import { createLog, wholeWrites } from "../../../platform/log.ts";
@@ -25,7 +25,7 @@ export async function openIdentity(
     env: (name) => name === "COUNTERSIGN_CONFIG" ? "bench.toml" : undefined,
     readTextFile: () => toml,
     cwd: dataDirPath,
-    checkReplyAttribute: replyAttributeProblem,
+    ...VALUE_CHECKS,
   });
   if (!loaded.ok) throw new Error(`Cannot use the settings: ${JSON.stringify(loaded.faults)}`);
   const dataDir = await openDataDir(dataDirPath, { random, masterKeyHex: "" });
@@ -42,6 +42,7 @@ export async function openIdentity(
     prepareOffboarding: () => NO_CHANGE,
     preparePasswordChange: () => NO_CHANGE,
     prepareGroupCleanup: () => NO_CHANGE,
+    prepareRename: () => Promise.resolve(NO_CHANGE),
   });
   return {
     identity,

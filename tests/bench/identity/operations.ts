@@ -1,6 +1,6 @@
 // The operations of the load generator, as rows: the request for a server, and the content of a correct answer.
 
-import { firstOutsider, GROUP, groupMembers, personAt, userBody } from "./people.ts";
+import { firstOutsider, GROUP, groupMembers, type Person, personAt, userBody } from "./people.ts";
 
 /** The SCIM interface of a server. */
 export interface Dialect {
@@ -12,6 +12,21 @@ export interface Dialect {
   readonly paging: "page" | "startIndex";
   /** The query parameter of a filter. */
   readonly filter: "q" | "filter";
+  /** For a server that addresses resources by id. Absent: by name. */
+  readonly ids?: KnownIds;
+}
+
+/** Ids that the server gave: of people drawn at random, of people outside of the group, and of the group. */
+export interface KnownIds {
+  readonly people: readonly KnownPerson[];
+  readonly outsiders: readonly string[];
+  readonly group: string;
+}
+
+export interface KnownPerson {
+  /** As for `personAt()`. */
+  readonly index: number;
+  readonly id: string;
 }
 
 export interface OperationOptions {
@@ -26,7 +41,7 @@ export interface OperationOptions {
 }
 
 export interface Ask {
-  readonly method: "GET" | "POST" | "PUT";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH";
   readonly path: string;
   readonly body?: string;
 }
@@ -53,7 +68,19 @@ export const PAGE_SIZE = 100;
 /** A first letter of an eighth of the given and family names. */
 const LETTER = "m";
 
-const userPath = (name: string) => `/Users/${encodeURIComponent(name)}`;
+/** A random person, and the path of the person. */
+function drawPerson({ dialect: { ids }, users, draw }: OperationOptions): { person: Person; path: string } {
+  const known = ids === undefined ? undefined : ids.people[draw(ids.people.length)];
+  const person = personAt(known?.index ?? draw(users));
+  return { person, path: `/Users/${encodeURIComponent(known?.id ?? person.userName)}` };
+}
+
+const PATCH_MESSAGE = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
+
+function patchBody(operation: { op: string; path: string; value?: unknown }): string {
+  return JSON.stringify({ schemas: [PATCH_MESSAGE], Operations: [operation] });
+}
+
 const search = (dialect: Dialect, text: string): Ask => ({
   method: "GET",
   path: `/Users?${dialect.filter}=${encodeURIComponent(text)}`,
@@ -73,7 +100,7 @@ export const OPERATIONS = {
     holds: ({ Resources }, users) => Resources?.length === Math.min(PAGE_SIZE, users),
   },
   get: {
-    ask: ({ users, draw }) => ({ method: "GET", path: userPath(personAt(draw(users)).userName) }),
+    ask: (options) => ({ method: "GET", path: drawPerson(options).path }),
     status: 200,
     holds: ({ userName }) => userName !== undefined,
   },
@@ -119,13 +146,9 @@ export const OPERATIONS = {
     holds: ({ userName }) => userName !== undefined,
   },
   replace: {
-    ask: ({ users, draw }) => {
-      const person = personAt(draw(users));
-      return {
-        method: "PUT",
-        path: userPath(person.userName),
-        body: userBody(person, { edition: 1 + draw(1_000_000) }),
-      };
+    ask: (options) => {
+      const { person, path } = drawPerson(options);
+      return { method: "PUT", path, body: userBody(person, { edition: 1 + options.draw(1_000_000) }) };
     },
     status: 200,
     holds: ({ userName }) => userName !== undefined,
@@ -142,6 +165,31 @@ export const OPERATIONS = {
     },
     status: 200,
     holds: ({ members = [] }, users) => members.length >= groupMembers(users).length,
+  },
+  patchUser: {
+    ask: (options) => {
+      const value = `Engineer ${1 + options.draw(1_000_000)}`;
+      return {
+        method: "PATCH",
+        path: drawPerson(options).path,
+        body: patchBody({ op: "replace", path: "title", value }),
+      };
+    },
+    status: 200,
+    holds: ({ userName }) => userName !== undefined,
+  },
+  patchMember: {
+    // Added and removed again, as above. `readKnownIds()` checks that both have an effect.
+    ask: ({ dialect: { ids }, turn }) => {
+      const { outsiders = [], group = "" } = ids ?? {};
+      const value = outsiders[(turn >> 1) % outsiders.length] ?? "";
+      const operation = turn % 2 === 0
+        ? { op: "add", path: "members", value: [{ value }] }
+        : { op: "remove", path: `members[value eq ${JSON.stringify(value)}]` };
+      return { method: "PATCH", path: `/Groups/${group}`, body: patchBody(operation) };
+    },
+    status: 204,
+    holds: () => true,
   },
 } as const satisfies Record<string, OperationRow>;
 
@@ -165,6 +213,7 @@ export function answerFault(
 ): string | null {
   const row: OperationRow = OPERATIONS[operation];
   if (status !== row.status) return `${status} instead of ${row.status}: ${text.slice(0, 300)}`;
+  if (status === 204) return text === "" ? null : "a body with 204";
   try {
     if (row.holds(JSON.parse(text), users)) return null;
   } catch (fault) {

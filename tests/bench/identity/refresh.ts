@@ -2,7 +2,8 @@
 // time nothing has changed.
 
 import { startSlapd } from "../../support/slapd.ts";
-import type { RefreshReport, Target } from "../../../scim/ports.ts";
+import type { Target } from "../../../scim/ports.ts";
+import type { RefreshReport } from "../../../scim/pending_port.ts";
 import { openIdentity } from "./open_identity.ts";
 import { ldifOf, personAt } from "./people.ts";
 

@@ -8,12 +8,15 @@ import {
   type FigureRow,
   FIGURES,
   FLAT_MOST,
+  OUR_SERVERS,
+  type OurServer,
   type Sample,
 } from "./figures.ts";
 import type { ServerName } from "./servers.ts";
 
 const SERVERS = {
-  countersign: "Countersign",
+  countersign: "/idm/scim",
+  v2: "/scim/v2",
   floor: "floor",
   scimmy: "SCIMMY",
 } as const satisfies Record<ServerName, string>;
@@ -34,7 +37,7 @@ export interface Verdict {
 }
 
 /** The median over the rounds, or `null` without a measurement. */
-function valueOf(
+export function valueOf(
   samples: readonly Sample[],
   { server, users, figure }: { server: ServerName; users: number; figure: FigureName },
 ): number | null {
@@ -45,7 +48,7 @@ function valueOf(
 }
 
 /** Sizes at which a figure was measured, the smallest first. */
-function sizesOf(
+export function sizesOf(
   samples: readonly Sample[],
   { server, figure }: { server: ServerName; figure?: FigureName },
 ): number[] {
@@ -78,15 +81,18 @@ export function judge(samples: readonly Sample[]): Verdict[] {
   return [...BARS.flatMap((row) => judgeBar(samples, row)), ...judgeFlatness(samples)];
 }
 
-function judgeBar(samples: readonly Sample[], { figure, at, bar }: BarRow): Verdict[] {
-  const sizes = sizesOf(samples, { server: "countersign", figure });
+function judgeBar(
+  samples: readonly Sample[],
+  { server = "countersign", figure, at, bar }: BarRow,
+): Verdict[] {
+  const sizes = sizesOf(samples, { server, figure });
   const users = at === undefined ? sizes.at(-1) ?? null : nearest(sizes, at);
-  const value = users === null ? null : valueOf(samples, { server: "countersign", users, figure });
+  const value = users === null ? null : valueOf(samples, { server, users, figure });
   if (users === null || value === null) return [];
   const row: FigureRow = FIGURES[figure];
   const place = { users, figure, value };
   return [{
-    title: fullTitle(figure),
+    title: titleOf(server, figure),
     at: users.toLocaleString("en-US"),
     value,
     unit: row.unit,
@@ -101,11 +107,11 @@ function judgeBar(samples: readonly Sample[], { figure, at, bar }: BarRow): Verd
 }
 
 function judgeFlatness(samples: readonly Sample[]): Verdict[] {
-  return NAMES.flatMap((figure) => {
-    const growth = growthOf(samples, figure);
+  return OUR_SERVERS.flatMap((server) => NAMES.map((figure) => ({ server, figure }))).flatMap((place) => {
+    const growth = growthOf(samples, place);
     if (growth === null) return [];
     return [{
-      title: `flat: ${fullTitle(figure)}`,
+      title: `flat: ${titleOf(place.server, place.figure)}`,
       at: `${formatNumber(growth.from, 0)} → ${formatNumber(growth.to, 0)}`,
       value: growth.ratio,
       unit: "",
@@ -118,17 +124,21 @@ function judgeFlatness(samples: readonly Sample[]): Verdict[] {
   });
 }
 
+function titleOf(server: OurServer, figure: FigureName): string {
+  return server === "countersign" ? fullTitle(figure) : `${SERVERS[server]}: ${fullTitle(figure)}`;
+}
+
 /** The growth of a figure that must stay flat, from the smallest size to the largest; `null` with one size. */
 function growthOf(
   samples: readonly Sample[],
-  figure: FigureName,
+  { server, figure }: { server: OurServer; figure: FigureName },
 ): { from: number; to: number; ratio: number } | null {
   const row: FigureRow = FIGURES[figure];
-  const sizes = sizesOf(samples, { server: "countersign", figure });
+  const sizes = sizesOf(samples, { server, figure });
   const [from, to] = [sizes[0], sizes.at(-1)];
   if (row.flat !== true || from === undefined || to === undefined || from === to) return null;
-  const small = valueOf(samples, { server: "countersign", users: from, figure });
-  const large = valueOf(samples, { server: "countersign", users: to, figure });
+  const small = valueOf(samples, { server, users: from, figure });
+  const large = valueOf(samples, { server, users: to, figure });
   return small === null || large === null ? null : { from, to, ratio: large / small };
 }
 
@@ -193,7 +203,7 @@ function verdictLines(verdicts: readonly Verdict[]): string[] {
 }
 
 /** Columns as wide as their widest cell; the first `left` columns are left-aligned. */
-function laidOut(rows: readonly (readonly string[])[], { left }: { left: number }): string[] {
+export function laidOut(rows: readonly (readonly string[])[], { left }: { left: number }): string[] {
   const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   return rows.map((row) =>
     row.map((cell, at) => at < left ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))

@@ -2,6 +2,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { FigureName, Sample } from "./figures.ts";
+import { compareInterfaces } from "./comparison.ts";
 import { judge, reportLines } from "./report.ts";
 import type { ServerName } from "./servers.ts";
 
@@ -47,4 +48,28 @@ Deno.test("reportLines() has a column for each server and size, and reports a li
   assertMatch(lines[1] ?? "", /^users +1,000 +100,000 +1,000,000 +100,000 +1,000 +20,000$/);
   assertMatch(lines[2] ?? "", /^page of 100.* ms +10\.00 +30\.00 +70\.00 +15\.00 +300\.00 +3,000\.00$/);
   assert(lines.some((line) => /^flat: page.* 7\.00 +≤ 2 +NOT met$/.test(line)), lines.join("\n"));
+});
+
+Deno.test("judge() has a target and the growth of each interface", () => {
+  const verdicts = judge([
+    sample("v2", 1000, ["memberPatchP50", 4]),
+    sample("v2", 1_000_000, ["memberPatchP50", 10.5]),
+    sample("countersign", 1000, ["getP50", 2]),
+    sample("countersign", 1_000_000, ["getP50", 3]),
+  ]);
+  assertEquals(verdicts.map(({ title, value, met }) => [title, value, met]), [
+    ["/scim/v2: one member of 10,000, by PATCH: p50", 10.5, false],
+    ["flat: GET one, 16 at once: p50", 1.5, true],
+    ["flat: /scim/v2: one member of 10,000, by PATCH: p50", 2.625, false],
+  ]);
+});
+
+Deno.test("compareInterfaces() compares what was measured at both, at each size", () => {
+  const rows = compareInterfaces([
+    sample("countersign", 1000, ["memberPutP50", 10]),
+    sample("v2", 1000, ["memberPatchP50", 2]),
+    sample("v2", 100_000, ["memberPatchP50", 3]),
+    sample("v2", 1000, ["getP50", 3]),
+  ]);
+  assertEquals(rows.map(({ users, ratio }) => [users, ratio]), [[1000, 0.2]]);
 });

@@ -3,10 +3,13 @@
 import { endChild } from "../../support/child.ts";
 import { startProgram } from "../../support/program.ts";
 import { TextLineStream } from "../../support/lines.ts";
-import { residentMb } from "../process_figures.ts";
+import { cpuSeconds, residentMb } from "../process_figures.ts";
+import type { BenchConnection } from "./connect.ts";
+import { readKnownIds } from "./known_ids.ts";
 import type { Dialect } from "./operations.ts";
 
-export type ServerName = "countersign" | "floor" | "scimmy";
+/** `countersign` and `v2` are two interfaces of one process. */
+export type ServerName = "countersign" | "v2" | "floor" | "scimmy";
 
 /** A server that answers, with its number of people. */
 export interface MeasuredServer {
@@ -15,6 +18,8 @@ export interface MeasuredServer {
   readonly port: number;
   readonly dialect: Dialect;
   residentMb(): Promise<{ now: number; peak: number }>;
+  /** CPU time until now. */
+  cpuSeconds(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -60,8 +65,24 @@ export async function startCountersign(dataDir: string, users: number): Promise<
     port: Number(new URL(gateway.httpUrl).port),
     dialect: { base: "/idm/scim/default", authorization: BASIC, paging: "page", filter: "q" },
     residentMb: () => residentMb(gateway.pid),
+    cpuSeconds: () => cpuSeconds(gateway.pid),
     stop: () => gateway.dispose(),
   };
+}
+
+/** The full SCIM 2.0 interface of a running gateway. The other one stops the process. */
+export async function openV2(
+  gateway: MeasuredServer,
+  { token }: BenchConnection,
+): Promise<MeasuredServer> {
+  const dialect: Dialect = {
+    base: "/scim/v2/default",
+    authorization: `Bearer ${token}`,
+    paging: "startIndex",
+    filter: "filter",
+  };
+  const ids = await readKnownIds({ port: gateway.port, users: gateway.users, dialect });
+  return { ...gateway, name: "v2", dialect: { ...dialect, ids }, stop: () => Promise.resolve() };
 }
 
 /** From the start of the process to its first answer, which is a page of users for a caller with a password. */
@@ -120,7 +141,11 @@ async function startServer(
     const { value } = await lines.read();
     if (value === undefined) throw new Error(`Cannot measure ${name}: it ended before it listened`);
     const { port }: { port: number } = JSON.parse(value);
-    return { name, users, port, dialect, residentMb: () => residentMb(child.pid), stop };
+    return {
+      ...{ name, users, port, dialect, stop },
+      residentMb: () => residentMb(child.pid),
+      cpuSeconds: () => cpuSeconds(child.pid),
+    };
   } catch (fault) {
     await stop();
     throw fault;

@@ -35,6 +35,17 @@ const NEW_TARGET = {
 
 const CREDENTIAL = { name: "saas", targets: ["default"], access: "write" };
 
+const CONNECTION = { name: "okta", kind: "okta", target: "default" };
+const OKTA = "connection:okta";
+
+/** The connection already exists. */
+function withConnection(makeCall: (secretId: string) => Call) {
+  return async ({ ask }: Stage): Promise<Call> => {
+    const { secret } = await ask<{ secret: { id: string } }>("/connections", { json: CONNECTION });
+    return makeCall(secret.id);
+  };
+}
+
 export const CONNECT_ACTIONS: ApiActions = {
   "PUT /first-steps/:name": {
     prepare: () => ({ path: "/first-steps/client", json: { skipped: true } }),
@@ -140,6 +151,52 @@ export const CONNECT_ACTIONS: ApiActions = {
     action: "scim_credential.revoke",
     object: "credential:default/saas",
   },
+  "POST /connections": {
+    prepare: () => ({ path: "/connections", json: CONNECTION }),
+    action: "connection.create",
+    object: OKTA,
+  },
+  "PATCH /connections/:name": {
+    prepare: withConnection(() => ({
+      path: "/connections/okta",
+      json: { version: 1, change: { paused: true } },
+    })),
+    action: "connection.change",
+    object: OKTA,
+  },
+  "DELETE /connections/:name": {
+    prepare: withConnection(() => ({ path: "/connections/okta" })),
+    action: "connection.remove",
+    object: OKTA,
+  },
+  "POST /connections/:name/secrets": {
+    prepare: withConnection(() => ({ path: "/connections/okta/secrets", json: { kind: "client_secret" } })),
+    action: "connection.secret_add",
+    object: OKTA,
+  },
+  "DELETE /connections/:name/secrets/:id": {
+    prepare: withConnection((id) => ({ path: `/connections/okta/secrets/${id}` })),
+    action: "connection.secret_revoke",
+    object: OKTA,
+  },
+  "POST /connections/:name/matches": {
+    async prepare(stage) {
+      const call = await withConnection(() => ({
+        path: "/connections/okta/matches",
+        json: { decision: "accept", ids: ["user:0b1c"] },
+      }))(stage);
+      const { connections } = stage.site;
+      const settings = connections.administration.find("okta")?.settings;
+      if (settings === undefined) throw new Error("the connection was not created");
+      const connection = { settings, targets: ["default"], secretId: null, actorName: "scim:okta" };
+      const resource = { kind: "user", id: "0b1c", name: "ada", externalId: null } as const;
+      await connections.proposeAdoption(connection, resource);
+      return call;
+    },
+    action: "connection.match_accept",
+    object: OKTA,
+  },
+  "POST /connections/:name/test": { silent: "reads the last requests of a connection; changes nothing" },
   "POST /health/test": { silent: "asks a part whether it answers; changes nothing" },
   "POST /outbox/:id/reveal": {
     prepare({ site }) {

@@ -1,6 +1,6 @@
 // The rows of the pages about connected systems: clients, targets, credentials.
 
-import { FULL_CREDENTIAL, hearStranger } from "../../fakes/console_full.ts";
+import { FULL_CONNECTION, FULL_CREDENTIAL, hearStranger } from "../../fakes/console_full.ts";
 import { ALWAYS_SOMETHING, type PageRow } from "./page_row.ts";
 
 export const CONNECT_ROWS: Readonly<Record<string, PageRow>> = {
@@ -130,5 +130,113 @@ export const CONNECT_ROWS: Readonly<Record<string, PageRow>> = {
         steps: [["button", `Actions for ${FULL_CREDENTIAL}`], ["menuitem", "Revoke"]],
       },
     ],
+  },
+  "connections": {
+    place: "connections",
+    path: () => "/connections",
+    heading: () => "Identity providers",
+    shows: () => FULL_CONNECTION,
+    nothing: { says: "No identity providers yet." },
+    dialogs: [
+      {
+        file: "pages/connections/connect_dialog.tsx",
+        name: "Connect Entra ID",
+        steps: [["button", "Connect Entra ID"], ["see", "The identity provider creates and changes"]],
+      },
+      {
+        file: "pages/connections/connect_dialog.tsx",
+        isSecret: true,
+        name: "Set up entra",
+        steps: [["button", "Connect Entra ID"], ["button", "Connect"]],
+      },
+    ],
+  },
+  "connection": {
+    place: "connection",
+    path: () => `/connections/${FULL_CONNECTION}`,
+    heading: () => FULL_CONNECTION,
+    shows: () => "Create user",
+    nothing: { says: "No connection has this name.", path: "/connections/unknown" },
+    dialogs: [
+      {
+        file: "pages/connections/request_log.tsx",
+        name: "Create user",
+        steps: [["button", /sec|min|now/]],
+      },
+    ],
+  },
+  "connection, existing users": {
+    place: "connection",
+    path: () => `/connections/${FULL_CONNECTION}#users`,
+    heading: () => FULL_CONNECTION,
+    shows: ({ user }) => user,
+    nothing: ALWAYS_SOMETHING,
+    part: true,
+    dialogs: [
+      {
+        file: "pages/connections/existing_users.tsx",
+        name: /^Refuse 1 user/,
+        steps: [["checkbox", "Select bob"], ["button", /^Refuse$/]],
+        smallSteps: [["checkbox", "Select bob"], ["button", "Actions for the selection"], [
+          "menuitem",
+          "Refuse",
+        ]],
+      },
+    ],
+  },
+  "connection, settings": {
+    place: "connection",
+    path: () => `/connections/${FULL_CONNECTION}#settings`,
+    heading: () => FULL_CONNECTION,
+    shows: () => "Requests per minute",
+    nothing: ALWAYS_SOMETHING,
+    part: true,
+    dialogs: [
+      {
+        file: "pages/connections/connection_page.tsx",
+        name: /^Remove the connection/,
+        steps: [["button", "Remove connection"]],
+      },
+      {
+        file: "pages/connections/connection_settings.tsx",
+        name: /^Save these changes/,
+        steps: [["fill", "Requests per minute", "600"], ["button", "Review changes"]],
+      },
+    ],
+  },
+  "connection, secrets": {
+    place: "connection",
+    path: () => `/connections/${FULL_CONNECTION}#secrets`,
+    heading: () => FULL_CONNECTION,
+    shows: () => "Bearer token",
+    nothing: ALWAYS_SOMETHING,
+    part: true,
+    dialogs: [
+      {
+        file: "pages/connections/secret_list.tsx",
+        name: "Rotate",
+        steps: [["button", /^Actions for Bearer token/], ["menuitem", "Rotate"]],
+      },
+      {
+        file: "components/form_dialog.tsx",
+        isSecret: true,
+        name: "Secret of okta",
+        steps: [["button", "Add secret"], ["button", "Add secret"]],
+      },
+      {
+        file: "pages/connections/secret_list.tsx",
+        name: /^Revoke this secret/,
+        steps: [["button", /^Actions for Bearer token/], ["menuitem", "Revoke"]],
+      },
+    ],
+  },
+  "connection, setup": {
+    place: "connection",
+    path: () => `/connections/${FULL_CONNECTION}#setup`,
+    heading: () => FULL_CONNECTION,
+    shows: () => "Test the connection",
+    nothing: ALWAYS_SOMETHING,
+    part: true,
+    dialogs: [],
   },
 };

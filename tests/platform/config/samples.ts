@@ -8,10 +8,11 @@ export interface World {
   readonly env?: Readonly<Record<string, string>>;
   readonly files?: Readonly<Record<string, string>>;
   readonly checkReplyAttribute?: (name: string, value: string | number) => string | null;
+  readonly checkExtensions?: (json: string) => string | null;
 }
 
 /** Loads `toml` as /srv/countersign.toml. */
-function load(toml: string, { env = {}, files = {}, checkReplyAttribute }: World = {}): ConfigOutcome {
+function load(toml: string, { env = {}, files = {}, ...checks }: World = {}): ConfigOutcome {
   const all: Record<string, string> = { "/srv/countersign.toml": toml, ...files };
   return loadConfig({
     env: (name) => env[name],
@@ -21,7 +22,7 @@ function load(toml: string, { env = {}, files = {}, checkReplyAttribute }: World
       return content;
     },
     cwd: "/srv",
-    checkReplyAttribute,
+    ...checks,
   });
 }
 

@@ -160,6 +160,14 @@ export const ADMIN_SAMPLES: Samples = {
 export const TARGET_SAMPLES: Samples = {
   "page_size": window(1, 1000),
   "max_drop_percent": window(1, 100),
+  "extensions": [['""', '"badge.json"', '"[]"', "'{}'", '" [\\n]"'], [
+    '"none.json"',
+    '"a\\nb"',
+    `"${"x".repeat(1025)}"`,
+    `"[${" ".repeat(23_999)}]"`,
+    "[]",
+    "5",
+  ]],
 };
 
 const MODE = [['"sync"', '"async"'], ['"later"', "true"]] as const;

@@ -26,7 +26,10 @@ import {
   TARGET_SAMPLES,
 } from "./settings_samples.ts";
 
-const FILES = { "/srv/ca.pem": "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n" };
+const FILES = {
+  "/srv/ca.pem": "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n",
+  "/srv/badge.json": "[]",
+};
 const ENV = { DENO_KV_ACCESS_TOKEN: "t" };
 const LDAP_BASE = { kind: '"ldap"', url: '"ldap://127.0.0.1"', users_dn: '"ou=p"', start_tls: "true" };
 const LDAP_BOUND = { ...LDAP_BASE, bind_dn: '"cn=a"', bind_password: '"b"' };

@@ -1,6 +1,6 @@
 // Targets, backends, mappings and credentials that are refused, and the TOML of which they consist.
 
-import { replyAttributeProblem } from "../../../cli/check_config.ts";
+import { replyAttributeProblem, VALUE_CHECKS } from "../../../cli/check_config.ts";
 import type { Case } from "./load_cases.ts";
 
 export const LDAP = 'kind = "ldap"\nurl = "ldap://127.0.0.1"\nusers_dn = "ou=people,dc=example"\n';
@@ -108,6 +108,39 @@ export const BACKENDS: readonly Case[] = [
   },
   { toml: scim('user_name = "u"'), key: "targets.default.backends.saas.password", says: "needs it" },
   { toml: scim('password = "p"'), key: "targets.default.backends.saas.user_name", says: "needs it" },
+];
+
+const extensions = (setting: string) => `[targets.corp]\nextensions = ${JSON.stringify(setting)}\n`;
+const extensionFault = (
+  setting: string,
+  says: string,
+  files: Readonly<Record<string, string>> = {},
+): Case => ({
+  toml: extensions(setting),
+  key: "targets.corp.extensions",
+  says,
+  world: { ...VALUE_CHECKS, files },
+});
+
+export const EXTENSIONS: readonly Case[] = [
+  extensionFault("none.json", 'the file "none.json" does not exist; it must hold schema extensions in JSON'),
+  extensionFault("a.json", "must be JSON", { "/srv/a.json": "" }),
+  extensionFault("a.json", "must be JSON", { "/srv/a.json": "root:x:0:0" }),
+  extensionFault("a.json", "the extensions must be a list", { "/srv/a.json": '{"id":"urn:a:b"}' }),
+  extensionFault("a.json", "at most 524288 characters", { "/srv/a.json": `[${" ".repeat(524_287)}]` }),
+  extensionFault("[", "must be JSON"),
+  extensionFault("{}", "the extensions must be a list"),
+  extensionFault("[5]", "each extension must be an object"),
+  extensionFault("[".repeat(17) + "]".repeat(17), "at most 16 levels"),
+  extensionFault('[{"id":"urn:ietf:params:scim:x","name":"a"}]', "must not begin with urn:ietf:params:scim:"),
+  extensionFault(
+    '[{"id":"URN:ietf:params","name":"a"}]',
+    "must not be the beginning of urn:ietf:params:scim:",
+  ),
+  extensionFault(
+    '[{"id":"urn:example:a","name":"A","attributes":[{"name":"__proto__"}]}]',
+    "an attribute of urn:example:a has a name that is not allowed",
+  ),
 ];
 
 export const MAPPINGS: readonly Case[] = [

@@ -1,12 +1,14 @@
 // Targets, their backends and mappings, credentials, and the settings that the gateway derives from them.
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { VALUE_CHECKS } from "../../../cli/check_config.ts";
 import type { BackendSettings, Config } from "../../../platform/config/config.ts";
 import { configOf, faultsOf, warnedKeys } from "./samples.ts";
 import {
   BACKENDS,
   credential,
   CREDENTIALS,
+  EXTENSIONS,
   FILES,
   FOR_LOGINS,
   ldap,
@@ -91,6 +93,22 @@ Deno.test("loadConfig() returns a SCIM backend with a token or with a name and a
   assertEquals([withName.token, withName.userName, withName.password], ["", "u", "p"]);
 });
 
+Deno.test("loadConfig() returns the JSON of schema extensions: the content of the file, or the setting itself", () => {
+  const json = '[{ "id": "urn:example:a", "name": "A", "attributes": [{ "name": "x" }] }]';
+  const of = (setting: string) =>
+    `[targets.corp]\nextensions = ${JSON.stringify(setting)}\n[targets.plain]\n`;
+  for (const setting of ["a.json", "/srv/a.json", json, "file:a.json"]) {
+    const { targets } = configOf(of(setting), { files: { "/srv/a.json": json }, ...VALUE_CHECKS });
+    const found = targets.map(({ name, extensions }) => [name, extensions]);
+    assertEquals(found, [["default", undefined], ["corp", json], ["plain", undefined]]);
+  }
+  const marked = `\uFEFF${json}\r\n`;
+  assertEquals(
+    configOf(of("a.json"), { files: { "/srv/a.json": marked }, ...VALUE_CHECKS }).targets[1]?.extensions,
+    marked,
+  );
+});
+
 Deno.test("loadConfig() accepts a mapping of every form of SCIM attribute", () => {
   const urn = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
   const { targets } = configOf(mapped(
@@ -116,6 +134,7 @@ for (
   const [name, cases] of Object.entries({
     "refuses targets that are none": TARGETS,
     "refuses backends that are not whole": BACKENDS,
+    "refuses schema extensions that cannot be used": EXTENSIONS,
     "refuses mappings that lose a value": MAPPINGS,
     "refuses credentials that fit no target": CREDENTIALS,
     "refuses logins without what they need": FOR_LOGINS,

@@ -47,6 +47,7 @@ async function openIdentity(folder: string): Promise<{ identity: Scim; close: ()
     prepareOffboarding: () => NO_CHANGE,
     preparePasswordChange: () => NO_CHANGE,
     prepareGroupCleanup: () => NO_CHANGE,
+    prepareRename: () => Promise.resolve(NO_CHANGE),
   });
   return {
     identity,
@@ -62,7 +63,9 @@ testBackend("createScimBackend() on a second Countersign", {
   open: async () => {
     const folder = await Deno.makeTempDir({ prefix: "other-" });
     const { identity, close } = await openIdentity(folder);
-    const { prefix, routes, onError } = identity.app;
+    const [specified] = identity.apps;
+    if (specified === undefined) throw new Error("There is no SCIM interface");
+    const { prefix, routes, onError } = specified;
     const app = new Hono<ScimEnv>().onError(onError)
       .use(async (c, next) => {
         c.set("body", { allowLarge: () => undefined, read: () => c.req.raw.bytes() });

@@ -2,6 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { canonicalName } from "../../../platform/canonical_name.ts";
+import { RENAME_CASES } from "./rename_cases.ts";
 import type { Backend, BackendOutcome, RemoteResource } from "../../../scim/backend_port.ts";
 import type {
   Content,
@@ -232,6 +233,8 @@ const CASES: Readonly<Record<string, Case>> = {
     assertEquals(others, []);
     assertEquals(members(only?.content ?? null), names.slice(1, 1001));
   },
+
+  ...RENAME_CASES,
 
   async "answers a probe, and after close() reports that it cannot be reached"({ backend }) {
     assertEquals(await backend.probe(), { ok: true, value: null });

@@ -6,6 +6,7 @@ import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { TargetDirectory, WriteResult } from "../../../scim/ports.ts";
 import type { Content, JsonObject, ResourceKind } from "../../../scim/schema/resource.ts";
 import type { Model } from "./model.ts";
+import { assertIndexed } from "./value_model.ts";
 import { drop, links, loginOf, pageOf, putGroup, putUser } from "./world.ts";
 
 export const FAMILY = ["Smith", "smithers", "Möller", "O'Brien", "van Dyke", "李", "😀😀", "ａ"];
@@ -35,10 +36,12 @@ const attributes = fc.record({
   family: fc.constantFrom(...FAMILY),
   given: fc.constantFrom("Anna", "Bert", "", "annabel"),
   emails: fc.array(fc.constantFrom("a.smith@example.com", "bert@b.example", "x@y"), { maxLength: 2 }),
+  displayName: fc.constantFrom(undefined, "Anna", "ann", "Bert 😀"),
   phones: fc.array(fc.constantFrom("+49 171 1234567", "0171 12", "+491711234568"), { maxLength: 2 }),
-}).map(({ family, given, emails, phones }): JsonObject => ({
+}).map(({ family, given, emails, displayName, phones }): JsonObject => ({
+  ...displayName === undefined ? {} : { displayName },
   name: { familyName: family, givenName: given },
-  emails: emails.map((value) => ({ value })),
+  emails: emails.map((value, at) => ({ value, primary: at === 1 })),
   phoneNumbers: phones.map((value) => ({ value })),
 }));
 const user = fc.constantFrom(...USERS);
@@ -145,6 +148,7 @@ const QUERIES = [
 ];
 
 export async function assertFinds(directory: TargetDirectory, model: Model): Promise<void> {
+  await assertIndexed(directory);
   for (const q of QUERIES) {
     for (const kind of ["user", "group"] as const) {
       const expected = model.found(kind, q);

@@ -27,7 +27,7 @@ async function keysBelow(store: Store, ...prefix: string[]): Promise<Deno.KvKey[
 
 /** The stored indexes without the log: the form of version 0.1.0, computed from the resources. */
 async function storeOldForm(store: Store, directory: TargetDirectory): Promise<void> {
-  for (const root of ["word", "fence", "index_log"]) {
+  for (const root of ["word", "fence", "index_log", "value", "value_task"]) {
     for (const key of await keysBelow(store, root)) {
       await store.commit({ mutations: [{ type: "delete", key }] });
     }
@@ -117,11 +117,13 @@ async function performUntilCrash(
 Deno.test("createDirectory() merges the whole log and deletes it", async () => {
   await using world = await openWorld({ merge: EAGER });
   for (const name of numbered("u", 40)) await putUser(world.directory, name);
-  // Each write does a step of the merge. These writes change no word.
+  // Each write does a step of the merge. These writes change only values of the group.
   for (let turn = 0; turn < 200; turn++) {
     await putGroup(world.directory, "staff", numbered("guest", turn % 3));
   }
-  assertEquals(await keysBelow(world.store, "index_log"), []);
+  const logged = await keysBelow(world.store, "index_log");
+  assertEquals(logged.filter((key) => key[2] !== "group values"), []);
+  assertEquals((await keysBelow(world.store, "value", "default", "user")).length, 240);
   assertEquals((await keysBelow(world.store, "word", "default", "user")).length, 40);
   assertEquals(pageOf(await world.directory.search("user", "u0001", { page: 1, size: 100 })).total, 10);
 });

@@ -6,7 +6,7 @@ import { createLog } from "../../../platform/log.ts";
 import { NO_CHANGE } from "../../../platform/write_batch.ts";
 import { type Clock, createSystemRandom } from "../../../platform/runtime.ts";
 import { createDirectory, type DirectoryDeps } from "../../../scim/directory/directory.ts";
-import type { Page, SearchOutcome, TargetDirectory, WriteResult } from "../../../scim/ports.ts";
+import type { Page, RenameResult, SearchOutcome, TargetDirectory, WriteResult } from "../../../scim/ports.ts";
 import type { JsonObject, Stored } from "../../../scim/schema/resource.ts";
 import { createStore, type Store } from "../../../platform/store.ts";
 
@@ -110,7 +110,7 @@ export function namesOf(resources: readonly Stored[]): string[] {
 }
 
 /** The result of a write that must succeed. */
-export function storedIn(result: WriteResult): Stored | null {
+export function storedIn(result: RenameResult): Stored | null {
   if (!result.ok) throw new Error("Cannot look at what was written: it was refused");
   return result.stored;
 }

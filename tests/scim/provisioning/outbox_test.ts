@@ -2,7 +2,7 @@
 
 import { settle } from "../../support/settle.ts";
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
-import type { MemoryCall } from "../../fakes/memory_backend.ts";
+import type { MemoryCall } from "../../fakes/memory_network.ts";
 import { ACTOR, group, openStage, refusalOf, type Stage, user } from "./stage.ts";
 
 const SHAPE = { local: "store", cloud: "async" } as const;

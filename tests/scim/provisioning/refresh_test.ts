@@ -1,7 +1,7 @@
 // Refresh: the store adopts the content of the backends.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { RefreshReport } from "../../../scim/ports.ts";
+import type { RefreshReport } from "../../../scim/pending_port.ts";
 import type { MemoryBackend } from "../../fakes/memory_backend.ts";
 import { ACTOR, group, openStage, refusalOf, user } from "./stage.ts";
 

@@ -35,6 +35,8 @@ export interface StageOptions {
   readonly holds?: { readonly groups: boolean; readonly active: boolean };
   /** The backends store only members that they have a user for. */
   readonly knownMembersOnly?: boolean;
+  /** Whether the backends can rename. Default: they can. */
+  readonly renames?: boolean;
 }
 
 export interface Process {
@@ -102,8 +104,14 @@ export async function openStage(options: StageOptions): Promise<Stage> {
 }
 
 function createBackends(
-  { shape, covers = null, holds = { groups: true, active: true }, knownMembersOnly = false, readOnly }:
-    StageOptions,
+  {
+    shape,
+    covers = null,
+    holds = { groups: true, active: true },
+    knownMembersOnly = false,
+    readOnly,
+    renames,
+  }: StageOptions,
   clock: ManualClock,
 ): ReadonlyMap<string, MemoryBackend> {
   return new Map(
@@ -118,6 +126,7 @@ function createBackends(
             covers,
             holds,
             knownMembersOnly,
+            ...(renames === undefined ? {} : { renames }),
             readOnly: readOnly?.[name] ?? [],
           }),
         ] as const,
@@ -190,6 +199,10 @@ function ofProcess(backend: MemoryBackend, process: { isDead(): boolean }): Back
     read: (...asked) => process.isDead() ? Promise.resolve(gone) : backend.read(...asked),
     put: (...asked) => process.isDead() ? Promise.resolve(gone) : backend.put(...asked),
     remove: (...asked) => process.isDead() ? Promise.resolve(gone) : backend.remove(...asked),
+    ...(backend.rename === undefined ? {} : {
+      rename: (...asked: Parameters<NonNullable<Backend["rename"]>>) =>
+        process.isDead() || backend.rename === undefined ? Promise.resolve(gone) : backend.rename(...asked),
+    }),
     close: () => Promise.resolve(),
   };
 }

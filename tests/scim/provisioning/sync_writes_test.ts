@@ -1,7 +1,7 @@
 // Writes to sync backends, which must succeed before anything is recorded.
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import type { MemoryTrouble } from "../../fakes/memory_backend.ts";
+import type { MemoryTrouble } from "../../fakes/memory_network.ts";
 import { ACTOR, group, openStage, refusalOf, user } from "./stage.ts";
 
 const SHAPE = { local: "store", a: "sync", b: "sync" } as const;

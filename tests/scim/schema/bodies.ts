@@ -50,6 +50,7 @@ export function contentOf(
 
 export function stored(content: Content, { groups = [] }: { groups?: readonly string[] } = {}): Stored {
   return {
+    id: "019b7d9f-2c40-8000-8000-000000000000",
     content,
     groups,
     backends: {},

@@ -1,5 +1,6 @@
 // The shared context of the embedded second-factor service: store, vault, clock, randomness, the five tables, and events.
 
+import { canonicalName } from "../../../platform/canonical_name.ts";
 import type { Clock, Random } from "../../../platform/runtime.ts";
 import type { Check, Mutation, Store } from "../../../platform/store.ts";
 import type { FindUserRecord } from "../../../platform/user_record.ts";
@@ -101,7 +102,7 @@ function createTables(
     pairings: new MirroredTable<PairingRecord>(deps, {
       name: "pairing",
       expiresMs: pairingExpiresMs,
-      index: (record) => [byPhone(record.phone)],
+      index: (record) => [byPhone(record.phone), byUser(canonicalName(record.userName))],
       onForeignChange: tellPhone,
     }),
     requests: new MirroredTable<ApprovalRecord>(deps, {
@@ -152,6 +153,11 @@ function createTables(
 /** Index key of the records of a phone. */
 export function byPhone(phone: string): string {
   return `phone ${phone}`;
+}
+
+/** Index key of the pairings of a user. @param canonical the canonical name */
+export function byUser(canonical: string): string {
+  return `user ${canonical}`;
 }
 
 /** Index key of the pending requests of a pairing. */

@@ -23,9 +23,11 @@ import {
   PASSCODE_DIGITS,
   requestDenial,
 } from "./records.ts";
+import { prepareServiceRename } from "./renames.ts";
 import { ApprovalRequests } from "./requests.ts";
 import { parseDeviceLabel } from "../../../platform/device_label.ts";
 import { RunningTasks } from "../../../platform/semaphore.ts";
+import type { PrepareRename } from "../../../platform/write_batch.ts";
 import { failed } from "../../response_parsers.ts";
 
 export interface EmbeddedSecondFactor {
@@ -33,6 +35,8 @@ export interface EmbeddedSecondFactor {
   readonly service: SecondFactorService;
   readonly phone: DeviceService;
   readonly admin: SecondFactorAdmin;
+  /** The phones and invitations of a renamed user follow. */
+  readonly prepareRename: PrepareRename;
   /** Reads the store. Call it once, before anything else. */
   load(): Promise<void>;
   /** Stops the timer of expiring requests, and waits for its last commit. */
@@ -55,6 +59,7 @@ export function createEmbeddedSecondFactor(
     service: createEmbeddedService({ requests, pairings, phrases, running, onBug }),
     phone: new EmbeddedDeviceService(context, { requests, pairings, phrases, invitations, events }),
     admin: createAdmin({ requests, pairings, invitations, events, settings: deps.settings }),
+    prepareRename: (rename) => Promise.resolve(prepareServiceRename(context, rename)),
     async load() {
       await context.tables.load();
       requests.resume();

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { readyValue, type Resource, useResource } from "../../app/resource.ts";
 import { t } from "../../i18n/translate.ts";
 import { DataTable, type TableColumn } from "../../components/data_table.tsx";
-import { EmptyState, ErrorState, Skeleton } from "../../components/alert.tsx";
+import { EmptyState, Fetched } from "../../components/alert.tsx";
 import { useSignal } from "@preact/signals";
 import type { AdminRow, InvitationRow } from "../../../api/api_types.ts";
 import type { Models } from "../../app/app_context.ts";
@@ -35,29 +35,23 @@ interface AccessTableProps<T> {
 export function AccessTable<T>(props: AccessTableProps<T>) {
   const { models, resource, columns, label, empty, initialSort, children } = props;
   const order = currentSort(models, columns, initialSort);
-  const state = resource.state.value;
-  const problem = resource.problem.value;
   return (
     <section class="access-part" aria-label={label}>
       {children !== undefined && <div class="access-actions">{children}</div>}
-      {problem !== null && (
-        <ErrorState title={t("access.not_read")} onRetry={() => void resource.reload()}>{problem}</ErrorState>
-      )}
-      {(state.kind === "idle" || state.kind === "loading") && <Skeleton rows={4} />}
-      {state.kind === "ready" &&
-        (state.value.items.length === 0
-          ? <EmptyState title={empty.title} next={empty.next} />
-          : (
+      <Fetched resource={resource} failed="access.not_read" rows={4}>
+        {({ items }) =>
+          items.length === 0 ? <EmptyState title={empty.title} next={empty.next} /> : (
             <div class="panel">
               <DataTable
                 {...props}
-                rows={sortRows(state.value.items, columns, order)}
+                rows={sortRows(items, columns, order)}
                 order={order}
                 onOrder={(next) => models.router.setParams({ sort: formatSort(next) })}
                 busy={resource.busy.value}
               />
             </div>
-          ))}
+          )}
+      </Fetched>
     </section>
   );
 }

@@ -6,7 +6,7 @@ import { useAction } from "../../app/action.ts";
 import type { Models } from "../../app/app_context.ts";
 import { relativeText } from "../../app/format.ts";
 import { type Resource, useResource } from "../../app/resource.ts";
-import { ErrorAlert, ErrorState, Skeleton } from "../../components/alert.tsx";
+import { ErrorAlert, Fetched } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
 import { Dialog } from "../../components/dialog.tsx";
 import { ConfirmDialog, FormDialog } from "../../components/form_dialog.tsx";
@@ -34,22 +34,17 @@ interface PartProps {
 export function OwnFactors({ models }: { models: Models }) {
   const resource = useResource(models, { fetch: () => fetchFactors(models), inputs: [] });
   const open = useSignal<Open>(null);
-  const state = resource.state.value;
-  if (state.kind === "failed") {
-    return (
-      <ErrorState title={t("access.not_read")} onRetry={() => void resource.reload()}>
-        {state.message}
-      </ErrorState>
-    );
-  }
-  if (state.kind !== "ready") return <Skeleton rows={4} />;
   const part = { models, resource, open };
   return (
-    <div class="access-columns">
-      <App {...part} factors={state.value} />
-      <Passkeys {...part} factors={state.value} />
-      <OpenDialog {...part} />
-    </div>
+    <Fetched resource={resource} failed="access.not_read" rows={4}>
+      {(factors) => (
+        <div class="access-columns">
+          <App {...part} factors={factors} />
+          <Passkeys {...part} factors={factors} />
+          <OpenDialog {...part} />
+        </div>
+      )}
+    </Fetched>
   );
 }
 

@@ -50,7 +50,11 @@ function Owners({ models }: { models: Models }) {
       title={t("shell.credentials")}
       texts={TEXTS}
       resource={list}
-      note={() => <Alert tone="idle">{t("credentials.not_providers")}</Alert>}
+      note={() => (
+        <Alert tone="idle">
+          {t("credentials.not_providers")} <a href="/connections">{t("shell.connections")}</a>
+        </Alert>
+      )}
       actions={
         <Button kind="primary" icon="plus" onClick={() => adding.value = true}>
           {t("credentials.add")}

@@ -119,7 +119,7 @@ interface RemoveDialogProps extends Omit<RemoveProps, "reason" | "target"> {
 }
 
 function RemoveDialog({ models, directory, onClose }: RemoveDialogProps) {
-  const { name, impact: { users, groups, pendingWrites, credentials, clients } } = directory;
+  const { name, impact: { users, groups, pendingWrites, credentials, connections, clients } } = directory;
   const data = useSignal(KEEP);
   const remove = async () => {
     const isKept = data.value === KEEP;
@@ -143,6 +143,7 @@ function RemoveDialog({ models, directory, onClose }: RemoveDialogProps) {
       <p>{t("targets.remove_impact", { users, groups })}</p>
       {pendingWrites > 0 && <p>{t("targets.remove_connector_owed", { count: pendingWrites })}</p>}
       {credentials.length > 0 && <p>{t("targets.remove_credentials", { names: credentials.join(", ") })}</p>}
+      {connections.length > 0 && <p>{t("targets.remove_connections", { names: connections.join(", ") })}</p>}
       {clients.length > 0 && <p>{t("targets.remove_clients", { names: clients.join(", ") })}</p>}
       {users + groups > 0 && (
         <SelectField

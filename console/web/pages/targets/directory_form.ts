@@ -10,6 +10,8 @@ export type ConnectorTable = Readonly<Record<string, PlainValue | Readonly<Recor
 export interface DirectoryTable {
   readonly page_size?: number;
   readonly max_drop_percent?: number;
+  /** A list of schemas in JSON, or the path of its file. */
+  readonly extensions?: string;
   readonly mapping?: {
     readonly user?: Readonly<Record<string, string>>;
     readonly group?: Readonly<Record<string, string>>;
@@ -23,6 +25,20 @@ export const DIRECTORY_ROWS = [
   { name: "page_size", min: 1, max: 1000, preset: 100 },
   { name: "max_drop_percent", min: 1, max: 100, preset: 20 },
 ] as const;
+
+/** The schemas that a directory adds, for reading: their URNs, else the text as it is. */
+export function extensionNames({ extensions = "" }: DirectoryTable): readonly string[] {
+  if (extensions.trim() === "") return [];
+  try {
+    const schemas: unknown = JSON.parse(extensions);
+    if (!Array.isArray(schemas)) return [extensions];
+    return schemas.map((schema: unknown) =>
+      typeof schema === "object" && schema !== null && "id" in schema ? String(schema.id) : "?"
+    );
+  } catch (_path) {
+    return [extensions];
+  }
+}
 
 export type ConnectorKind = "store" | "ldap" | "scim";
 

@@ -4,14 +4,14 @@ import { useSignal } from "@preact/signals";
 import type { Models } from "../../app/app_context.ts";
 import { Alert } from "../../components/alert.tsx";
 import { Button } from "../../components/button.tsx";
-import { ReadOnlyField, TextField } from "../../components/field.tsx";
+import { ReadOnlyField, TextAreaField, TextField } from "../../components/field.tsx";
 import { FormDialog } from "../../components/form_dialog.tsx";
 import { Panel } from "../../components/page_layout.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../i18n/translate.ts";
 import { faultText, sentenceText } from "../settings/setting_problems.ts";
 import { type Directory, type OnDirectorySaved, saveDirectory } from "./directory_calls.ts";
-import { DIRECTORY_ROWS, type DirectoryTable } from "./directory_form.ts";
+import { DIRECTORY_ROWS, type DirectoryTable, extensionNames } from "./directory_form.ts";
 
 interface SettingsProps {
   readonly models: Models;
@@ -32,6 +32,9 @@ export function DirectorySettings({ models, directory, reason, onSaved }: Settin
             {String(table[name] ?? preset)}
           </ReadOnlyField>
         ))}
+        <ReadOnlyField label={t("targets.field_extensions")} hint={t("targets.hint_extensions")}>
+          {extensionNames(table).join(", ") || t("targets.no_extensions")}
+        </ReadOnlyField>
       </div>
       {changed !== null && (
         <p class="quiet">
@@ -58,10 +61,13 @@ function SettingsDialog({ models, directory, onSaved, onClose }: DialogProps) {
     page_size: useSignal(textOf(directory.table.page_size)),
     max_drop_percent: useSignal(textOf(directory.table.max_drop_percent)),
   };
+  const extensions = useSignal(directory.table.extensions ?? "");
   const problems = useSignal<Readonly<Record<string, string>>>({});
   const save = async () => {
-    const { page_size: _size, max_drop_percent: _drop, ...rest } = directory.table;
+    const { page_size: _size, max_drop_percent: _drop, extensions: _schemas, ...rest } = directory.table;
     const table: Record<string, unknown> = rest;
+    const schemas = extensions.value.trim();
+    if (schemas !== "") table.extensions = schemas;
     const bad: Record<string, string> = {};
     for (const { name, min, max } of DIRECTORY_ROWS) {
       const text = texts[name].value.trim();
@@ -73,7 +79,12 @@ function SettingsDialog({ models, directory, onSaved, onClose }: DialogProps) {
     if (Object.keys(bad).length > 0) return "stay" as const;
     const saved = await saveDirectory(models, directory, table as DirectoryTable);
     if (saved.kind === "faults") {
-      problems.value = { page_size: saved.faults.map(sentenceText).join(" ") };
+      const ofExtensions = saved.faults.filter(({ key }) => key.endsWith(".extensions"));
+      const others = saved.faults.filter((fault) => !ofExtensions.includes(fault));
+      const texts = { page_size: others, extensions: ofExtensions };
+      problems.value = Object.fromEntries(
+        Object.entries(texts).map(([name, faults]) => [name, faults.map(sentenceText).join(" ")]),
+      );
       return "stay" as const;
     }
     return await onSaved(t("targets.settings_saved"), saved);
@@ -97,6 +108,20 @@ function SettingsDialog({ models, directory, onSaved, onClose }: DialogProps) {
           input={{ inputMode: "numeric", maxLength: 4, placeholder: String(preset) }}
         />
       ))}
+      <TextAreaField
+        id="directory-extensions"
+        label={t("targets.field_extensions")}
+        hint={t("targets.hint_extensions")}
+        problem={problems.value.extensions ?? null}
+        input={{
+          rows: 6,
+          spellcheck: false,
+          autocomplete: "off",
+          maxLength: 24_000,
+          value: extensions.value,
+          onInput: (event) => extensions.value = event.currentTarget.value,
+        }}
+      />
     </FormDialog>
   );
 }

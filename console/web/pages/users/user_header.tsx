@@ -73,7 +73,8 @@ function UserChips({ user: { record, login } }: { user: UserView }) {
 }
 
 function UserFacts({ part: { models, user }, signIns }: { part: UserPart; signIns: HeaderProps["signIns"] }) {
-  const { name, login } = user;
+  const { name, login, record } = user;
+  const managedBy = record?.managedBy ?? null;
   return (
     <dl class="user-facts">
       <div>
@@ -82,6 +83,16 @@ function UserFacts({ part: { models, user }, signIns }: { part: UserPart; signIn
           <bdi class="mono">{name}</bdi>
         </dd>
       </div>
+      {managedBy !== null && (
+        <div>
+          <dt>{t("users.managed_by")}</dt>
+          <dd>
+            <a class="mono" href={`/connections/${encodeURIComponent(managedBy)}`}>
+              <bdi>{managedBy}</bdi>
+            </a>
+          </dd>
+        </div>
+      )}
       {login !== null && (
         <>
           <div>

@@ -21,6 +21,7 @@ const PROBLEMS: readonly [JsonValue, string][] = [
   [[{ ...VALID, id: "urn:example:a:" }], "must be a URN"],
   [[{ ...VALID, id: `urn:example:${"a".repeat(200)}` }], "at most 200 characters"],
   [[{ ...VALID, id: "URN:ietf:params:scim:schemas:core:2.0:User" }], "must not begin with"],
+  [[{ ...VALID, id: "URN:ietf:params" }], "must not be the beginning of"],
   [[{ ...VALID, name: "" }], "needs the text name"],
   [[{ ...VALID, description: "x".repeat(501) }], "at most 500"],
   [[{ ...VALID, resourceType: "Device" }], "must be User or Group"],

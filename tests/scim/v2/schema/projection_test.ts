@@ -3,9 +3,12 @@
 import { assertEquals } from "@std/assert";
 import fc from "../../../packages/fast_check.ts";
 import type { JsonObject } from "../../../../scim/schema/resource.ts";
+import type { ResourceTypeDefinition } from "../../../../scim/v2/schema/attribute_definition.ts";
 import { type ProjectionParameters, readProjection } from "../../../../scim/v2/schema/projection.ts";
 import { renderContent, toStoredContent } from "../../../../scim/v2/schema/stored_content.ts";
 import { refused, taken } from "../../schema/bodies.ts";
+import { createTargetSchemas } from "../../../../scim/v2/schema/target_schemas.ts";
+import { storedUsers } from "./random_resources.ts";
 import { BADGE_URN, ENTERPRISE_URN, outcomeOf, typeOf, USER_URN } from "./read_bodies.ts";
 
 const USER: JsonObject = {
@@ -32,6 +35,16 @@ const ROWS: readonly [string, ProjectionParameters, JsonObject][] = [
   ["a list", { attributes: ["userName"] }, { ...always, userName: "ada", ...colour }],
   ["a sub-attribute", { attributes: "name.givenName" }, { ...always, name: { givenName: "Ada" }, ...colour }],
   ["a sub-attribute of a list", { attributes: `${USER_URN}:emails.type` }, {
+    ...always,
+    emails: [{ type: "work" }],
+    ...colour,
+  }],
+  ["a filter after a name", { attributes: 'emails[type eq "work"]' }, {
+    ...always,
+    emails: USER["emails"] ?? null,
+    ...colour,
+  }],
+  ["a filter before a sub-attribute", { attributes: 'emails[type eq "work"].type' }, {
     ...always,
     emails: [{ type: "work" }],
     ...colour,
@@ -151,4 +164,26 @@ Deno.test("readProjection() refuses both parameters together, and too many names
     { excludedAttributes: "x".repeat(10_001) },
   ].map((parameters) => refused(readProjection(parameters, typeOf("user"))).scimType);
   assertEquals(outcomes, new Array(4).fill("invalidValue"));
+});
+
+Deno.test("law: a plain projection changes no resource that was rendered with it", () => {
+  const type = createTargetSchemas().types.user;
+  const { isPlain, includes, apply } = taken(readProjection({}, type)).projection;
+  assertEquals(isPlain, true);
+  fc.assert(fc.property(storedUsers, (attributes) => {
+    const content = { kind: "user", name: "ada", active: true, attributes } as const;
+    const parts = { id: "1", externalId: "e", meta: { resourceType: "User" }, groups: [{ value: "g" }] };
+    const response = JSON.stringify(renderContent(content, type, { ...parts, includes }));
+    assertEquals(response, JSON.stringify(apply(renderContent(content, type, parts))));
+  }));
+});
+
+Deno.test("Projection.isPlain is false if the response lacks a part of what the schemas define", () => {
+  const isPlain = (parameters: ProjectionParameters, type: ResourceTypeDefinition) =>
+    taken(readProjection(parameters, type)).projection.isPlain;
+  const { user, group } = createTargetSchemas().types;
+  // Names of members, and attributes of the extension, are returned on request.
+  assertEquals([isPlain({}, group), isPlain({}, typeOf("user"))], [false, false]);
+  assertEquals(isPlain({ attributes: "userName" }, user), false);
+  assertEquals(isPlain({ excludedAttributes: "name.givenName" }, user), false);
 });

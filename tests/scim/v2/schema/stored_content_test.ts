@@ -6,6 +6,7 @@ import type { Content, JsonObject, UserContent } from "../../../../scim/schema/r
 import { memberIdsOf, renderContent, toStoredContent } from "../../../../scim/v2/schema/stored_content.ts";
 import { bodyOf, contentOf, refused, taken } from "../../schema/bodies.ts";
 import { ENTERPRISE_USER } from "../../schema/rfc7643_examples.ts";
+import { resources, storedUsers } from "./random_resources.ts";
 import { accepted, BADGE_URN, ENTERPRISE_URN, outcomeOf, typeOf, USER_URN } from "./read_bodies.ts";
 
 const USER = typeOf("user");
@@ -49,9 +50,17 @@ const STORED: readonly [string, JsonObject, JsonObject][] = [
   }, {
     [BADGE_URN]: { number: 5 },
   }],
-  ["a value of another type", { [BADGE_URN]: { number: "5", doors: "a", issued: "x" } }, {
+  ["a value of another type", { [BADGE_URN]: { number: "x", doors: "a", issued: "x" } }, {
     [BADGE_URN]: { doors: ["a"] },
   }],
+  ["numbers and booleans that a backend has as texts", {
+    [BADGE_URN]: { number: "-5", weight: "1.50", isLost: "TRUE", floors: [{ value: "3", primary: "false" }] },
+  }, { [BADGE_URN]: { number: -5, weight: 1.5, isLost: true, floors: [{ value: 3, primary: false }] } }],
+  ...["5.5", "0x10", " 5", "", "Infinity", "1e3", "9".repeat(16)].map((
+    number,
+  ): [string, JsonObject, JsonObject] => [`no number in ${JSON.stringify(number)}`, {
+    [BADGE_URN]: { number },
+  }, {}]),
   ["an extension without a schema", { "urn:x:y:z": { a: 1 } }, {}],
 ];
 
@@ -156,42 +165,6 @@ Deno.test("renderContent() renders the parts that the caller gives, and no passw
   assertEquals(renderContent(secret, USER), { schemas: [USER_URN], userName: "a", active: true });
 });
 
-const word = fc.string({ minLength: 1, maxLength: 6, unit: "grapheme" });
-const some = (keys: readonly string[]) =>
-  fc.record(Object.fromEntries(keys.map((key) => [key, word])), { requiredKeys: [] });
-const entries = (keys: readonly string[]) =>
-  fc.array(
-    fc.tuple(word, some(keys)).map(([value, rest]) => ({ value, ...rest })),
-    { minLength: 1, maxLength: 4 },
-  );
-
-/** As it is after a request. */
-const asJson = (value: unknown): JsonObject => JSON.parse(JSON.stringify(value));
-
-/** Resources as a client sends them, with one value of each kind. */
-const resources = fc.record({
-  externalId: word,
-  name: some(["formatted", "familyName", "givenName", "middleName", "honorificPrefix", "honorificSuffix"]),
-  displayName: word,
-  title: word,
-  active: fc.boolean(),
-  emails: entries(["display", "type"]),
-  ims: entries(["type"]),
-  roles: entries(["display"]),
-  addresses: fc.array(some(["formatted", "postalCode", "locality", "type"]), { maxLength: 3 }),
-  [ENTERPRISE_URN]: fc.record({
-    division: word,
-    manager: fc.record({ value: word, $ref: word }, { requiredKeys: ["value"] }),
-  }, { requiredKeys: [] }),
-  [BADGE_URN]: fc.record({
-    number: fc.maxSafeInteger(),
-    weight: fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0),
-    isLost: fc.boolean(),
-    doors: fc.array(word, { maxLength: 3 }),
-    chip: some(["vendor", "key"]),
-  }, { requiredKeys: [] }),
-}, { requiredKeys: [] }).map(asJson);
-
 /** The JSON of a resource after a GET, without what the server adds. */
 const afterGet = (content: Content, externalId: string | undefined) =>
   renderContent(content, USER, externalId === undefined ? {} : { externalId });
@@ -203,17 +176,6 @@ Deno.test("law: a resource that was stored is read again as it was sent", () => 
     assertEquals(afterGet(content, externalId), resource);
   }));
 });
-
-/** Attributes as the other interface stores them, with parts that no schema defines. */
-const storedUsers = fc.record({
-  manager: fc.record({ value: word, displayName: word, x: word }, { requiredKeys: [] }),
-  imgs: entries(["x"]),
-  emails: entries(["type", "x"]),
-  addresses: fc.array(some(["postralCode", "x"]), { minLength: 1, maxLength: 3 }),
-  shoeSize: fc.oneof(word, fc.integer()),
-  [ENTERPRISE_URN]: fc.record({ division: word, x: word }, { requiredKeys: [] }),
-  [BADGE_URN]: fc.record({ number: fc.oneof(word, fc.integer()), x: fc.integer() }, { requiredKeys: [] }),
-}, { requiredKeys: [] }).map(asJson);
 
 Deno.test("law: a PUT of what a GET showed changes nothing that is stored", () => {
   fc.assert(fc.property(storedUsers, (attributes) => {

@@ -1,0 +1,146 @@
+// Counts and lists ranges of a counted index: whole buckets are counted in memory, so a request reads only a few buckets of the store.
+
+import type { KeyRange, ListOptions } from "../index_port.ts";
+import type { CountedIndex } from "./counted_index.ts";
+import { DEPTHS, type IndexBucket, type IndexEntry } from "./index_bucket.ts";
+import { compareText, LAST_CHARACTER } from "./keys.ts";
+
+/** The ranges, in order and without common keys, and which entries count: those with a depth under `below`. */
+export interface CountedRanges {
+  readonly ranges: readonly KeyRange[];
+  readonly below: number;
+}
+
+/** @param limit no further entries are needed. */
+type ReadEntries = (from: string, to: string, limit?: number) => AsyncIterable<IndexEntry>;
+
+/** Every entry counts. */
+export const ANY_DEPTH = DEPTHS;
+
+/** The part of one bucket that is in a range. */
+interface RangePart extends KeyRange {
+  /** `null`: only a part of the bucket, so that a read must count. */
+  readonly count: number | null;
+}
+
+/** Neighbouring buckets share a read, at most so many. */
+const MAX_BUCKETS_PER_READ = 64;
+
+export class IndexRanges {
+  readonly #index: Pick<CountedIndex, "buckets" | "locate" | "options" | "pendingIn">;
+  readonly #entries: ReadEntries;
+
+  /** @param entries the stored entries of a range, in order. Default: those of the index. */
+  constructor(
+    index: Pick<CountedIndex, "buckets" | "locate" | "options" | "pendingIn">,
+    entries: ReadEntries = index.options.entries,
+  ) {
+    this.#index = index;
+    this.#entries = entries;
+  }
+
+  async count({ ranges, below }: CountedRanges): Promise<number> {
+    let total = 0;
+    for (const range of ranges) {
+      for (const part of this.#partsOf(range, below)) {
+        total += part.count ?? (await this.#read(part, below)).length;
+      }
+    }
+    return total;
+  }
+
+  /** The keys from `offset` on, at most `limit`. */
+  async list(
+    { ranges, below }: CountedRanges,
+    { offset, limit, isReverse = false }: ListOptions,
+  ): Promise<string[]> {
+    const found: string[] = [];
+    let skip = offset;
+    for (const range of isReverse ? ranges.toReversed() : ranges) {
+      const parts = this.#partsOf(range, below);
+      if (isReverse) parts.reverse();
+      for (let at = 0; at < parts.length && found.length < limit;) {
+        const first = parts[at];
+        if (first?.count !== null && first !== undefined && skip >= first.count) {
+          skip -= first.count;
+          at++;
+          continue;
+        }
+        // The part of a bucket may have fewer keys than are skipped.
+        const together = first?.count === null && skip > 0
+          ? [first]
+          : partsToRead(parts.slice(at, at + MAX_BUCKETS_PER_READ), skip + limit - found.length);
+        const wanted = skip + limit - found.length;
+        const keys = await this.#read(joined(together), below, isReverse ? undefined : wanted);
+        if (isReverse) keys.reverse();
+        found.push(...keys.slice(skip, skip + limit - found.length));
+        skip = Math.max(0, skip - keys.length);
+        at += together.length;
+      }
+    }
+    return found;
+  }
+
+  #partsOf({ from, to }: KeyRange, below: number): RangePart[] {
+    if (compareText(from, to) >= 0) return [];
+    const index = this.#index;
+    const { buckets } = index;
+    const parts: RangePart[] = [];
+    for (let at = index.locate(from); at < buckets.length; at++) {
+      const bucket = buckets[at];
+      if (bucket === undefined || compareText(bucket.bound, to) >= 0) break;
+      const end = buckets[at + 1]?.bound ?? LAST_CHARACTER;
+      const isWhole = compareText(from, bucket.bound) <= 0 && compareText(end, to) <= 0;
+      parts.push({
+        from: compareText(from, bucket.bound) <= 0 ? bucket.bound : from,
+        to: compareText(end, to) <= 0 ? end : to,
+        count: isWhole ? countOf(bucket, below, index.options.stores) : null,
+      });
+    }
+    return parts;
+  }
+
+  /** The keys of the store, with the changes of the log. */
+  async #read({ from, to }: KeyRange, below: number, limit?: number): Promise<string[]> {
+    // Taken first, because a merge moves changes to the store.
+    const pending = this.#index.pendingIn(from, to);
+    const keys: string[] = [];
+    const add = (key: string, depth: number | null): void => {
+      if (depth !== null && depth < below) keys.push(key);
+    };
+    let at = 0;
+    for await (const { key, depth } of this.#entries(from, to, limit)) {
+      let change = pending[at];
+      for (; change !== undefined && compareText(change.key, key) < 0; change = pending[++at]) {
+        add(change.key, change.depth);
+      }
+      if (change?.key !== key) add(key, depth);
+    }
+    for (const change of pending.slice(at)) add(change.key, change.depth);
+    return keys;
+  }
+}
+
+function countOf(bucket: IndexBucket, below: number, stores: "hashes" | "depths"): number {
+  return stores === "hashes" || below >= DEPTHS ? bucket.count : bucket.countBelow(below);
+}
+
+/** The first parts, until they have `wanted` keys, or up to one without keys. */
+function partsToRead(parts: readonly RangePart[], wanted: number): RangePart[] {
+  let keys = 0;
+  const end = parts.findIndex(({ count }, at) => {
+    const isEnough = keys >= wanted || (count === 0 && at > 0);
+    keys += count ?? 0;
+    return isEnough;
+  });
+  return parts.slice(0, end < 0 ? parts.length : Math.max(1, end));
+}
+
+/** The range of neighbouring parts, in either order. */
+function joined(parts: readonly RangePart[]): KeyRange {
+  const [first, last] = [parts[0], parts.at(-1)];
+  if (first === undefined || last === undefined) return { from: "", to: "" };
+  return compareText(first.from, last.from) <= 0
+    ? { from: first.from, to: last.to }
+    : { from: last.from, to: first.to };
+}

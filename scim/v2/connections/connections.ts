@@ -1,0 +1,202 @@
+// Connections: identity providers that provision users through /scim/v2. Authentication, limits and the request log for the interface,
+// and the administration for the console.
+
+import { auditEntry } from "../../../platform/audit.ts";
+import type { LimitTableDeps } from "../../../platform/limit_table.ts";
+import type { Log } from "../../../platform/log.ts";
+import type { Clock, Random } from "../../../platform/runtime.ts";
+import type { Store } from "../../../platform/store.ts";
+import type { Vault } from "../../../platform/vault.ts";
+import { waitForStore } from "../../http/app.ts";
+import type { Credentials } from "../../http/credentials.ts";
+import { ScimRefusal } from "../../http/refusals.ts";
+import type { Targets } from "../../ports.ts";
+import { AccessTokens } from "./access_token.ts";
+import { type AdoptedResource, Adoptions } from "./adoption.ts";
+import { type AuthenticatedConnection, ConnectionAuthentication } from "./authentication.ts";
+import { ConnectionAdministration } from "./connection_administration.ts";
+import { ConnectionRecords } from "./connection_records.ts";
+import { DeletionLimit, type DeletionState } from "./deletion_limit.ts";
+import { RequestLog } from "./request_log.ts";
+import type { RequestLogEntry } from "./request_entry.ts";
+import { RequestRates } from "./request_rate.ts";
+import { type IssuedToken, TokenIssuer } from "./token_issuer.ts";
+import type { TokenRequest } from "./token_request.ts";
+
+export interface ConnectionsDeps extends LimitTableDeps {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly credentials: Pick<Credentials, "check" | "list">;
+  readonly targets: Pick<Targets, "get">;
+}
+
+/** A provider tries again after this time. */
+const PAUSED_RETRY_S = 300;
+/** Entries of the request log. */
+const MAX_REPEATED_PER_MINUTE = 60;
+/** The audit log has one entry of a stopped deletion in this time. */
+const MIN_STOP_INTERVAL_MS = 3_600_000;
+
+export class Connections {
+  readonly administration: ConnectionAdministration;
+  readonly #deps: ConnectionsDeps;
+  readonly #authentication: ConnectionAuthentication;
+  readonly #issuer: TokenIssuer;
+  readonly #log: RequestLog;
+  readonly #adoptions: Adoptions;
+  readonly #deletions: DeletionLimit;
+  readonly #rates: RequestRates;
+  /** Requests with 429 or 503 in the log. */
+  readonly #repeated: RequestRates;
+  readonly #stopped = new Map<string, number>();
+
+  private constructor(deps: ConnectionsDeps, records: ConnectionRecords) {
+    const tokens = new AccessTokens(deps);
+    this.#deps = deps;
+    this.#log = new RequestLog(deps);
+    this.#adoptions = new Adoptions(deps);
+    this.#deletions = new DeletionLimit(deps);
+    this.#rates = new RequestRates(deps);
+    this.#repeated = new RequestRates(deps);
+    this.#authentication = new ConnectionAuthentication({
+      ...deps,
+      ...{ records, tokens },
+      onRefused: ({ connection, source, detail }) =>
+        this.record({ ...this.#entry(connection, source), operation: "authenticate", status: 401, detail }),
+    });
+    this.#issuer = new TokenIssuer({
+      ...{ authentication: this.#authentication, tokens },
+      onIssued: (connection, source) =>
+        this.record({ ...this.#entry(connection, source), method: "POST", operation: "token", status: 200 }),
+    });
+    this.administration = new ConnectionAdministration({
+      ...deps,
+      ...{ records, log: this.#log, adoptions: this.#adoptions, deletions: this.#deletions },
+    });
+  }
+
+  /** Reads the connections, and follows the changes of other nodes. */
+  static async open(deps: ConnectionsDeps): Promise<Connections> {
+    return new Connections(deps, await ConnectionRecords.open(deps));
+  }
+
+  /**
+   * The connection of a bearer token, of an OAuth access token, or of a SCIM credential with HTTP Basic; `null`: 401. First waits until this
+   * node has the changes of other nodes, so that a revoked secret is refused at once.
+   *
+   * @throws ScimRefusal `too_many_failures` (never for a correct secret of a connection), `busy`.
+   */
+  async authenticate(authorization: string | null, source: string): Promise<AuthenticatedConnection | null> {
+    await this.#catchUp();
+    return await this.#authentication.authenticate(authorization, source);
+  }
+
+  /** The access token for a request at the token endpoint; `null`: the client is unknown, or its secret is wrong. */
+  async issueToken(request: TokenRequest, source: string): Promise<IssuedToken | null> {
+    await this.#catchUp();
+    return await this.#issuer.issue(request, source);
+  }
+
+  /** Counts a request of this node. @throws ScimRefusal `paused`, `rate_limited` */
+  admit({ settings: { name, paused, requestsPerMinute } }: AuthenticatedConnection): void {
+    if (paused) throw new ScimRefusal("paused", { headers: { "retry-after": String(PAUSED_RETRY_S) } });
+    const waitMs = this.#rates.take(name, requestsPerMinute);
+    if (waitMs === 0) return;
+    throw new ScimRefusal("rate_limited", { headers: { "retry-after": String(Math.ceil(waitMs / 1000)) } });
+  }
+
+  /**
+   * The connection as it is now, before each operation of a bulk request: a pause, a revocation and new rules apply to the rest of it. Each
+   * operation counts as a request, but none is refused for the rate.
+   *
+   * @throws ScimRefusal `paused`, `no_token`
+   */
+  async readmit(connection: AuthenticatedConnection): Promise<AuthenticatedConnection> {
+    await this.#catchUp();
+    const current = this.#authentication.current(connection);
+    if (current === null) throw new ScimRefusal("no_token");
+    const { name, paused, requestsPerMinute } = current.settings;
+    if (paused) throw new ScimRefusal("paused");
+    this.#rates.charge(name, requestsPerMinute);
+    return current;
+  }
+
+  /**
+   * Counts users that the connection deletes or deactivates, all or none. Call the returned function if the write fails.
+   *
+   * @throws ScimRefusal `deletion_limit`; the first one in an hour is in the audit log
+   */
+  async countDeletion(connection: AuthenticatedConnection, users: number): Promise<() => Promise<void>> {
+    const { settings: { name, target, deletionPercent: percent, dryRun } } = connection;
+    if (dryRun || users === 0) return () => Promise.resolve();
+    const all = this.#deps.targets.get(target)?.directory.count("user") ?? 0;
+    const outcome = await this.#deletions.count({ name, percent, users: all }, users);
+    if (outcome.ok) return outcome.undo;
+    await this.#reportStop(connection, outcome.state);
+    throw new ScimRefusal("deletion_limit");
+  }
+
+  /**
+   * Records a request. Returns at once; the log is written later, in batches. A client that ignores Retry-After must not fill the log, so at
+   * most 60 a minute of the requests that it repeats are recorded.
+   */
+  record(entry: RequestLogEntry): void {
+    const isRepeated = entry.status === 429 || entry.status === 503;
+    if (isRepeated && this.#repeated.take(entry.connection, MAX_REPEATED_PER_MINUTE) > 0) return;
+    this.#log.record(entry);
+  }
+
+  /** Records that the connection wants to write a resource that it did not create. The caller throws the refusal `adoption_needed`. */
+  async proposeAdoption({ settings }: AuthenticatedConnection, resource: AdoptedResource): Promise<void> {
+    await this.#adoptions.propose(settings.name, resource);
+  }
+
+  /**
+   * Whether the connection may write a resource: it created or adopted it, an administrator confirmed it, or no one has to. A refusal of an
+   * administrator ends an earlier adoption.
+   */
+  async isAdopted(
+    { settings: { name, adoption } }: AuthenticatedConnection,
+    resource: Pick<AdoptedResource, "kind" | "id"> & { readonly managedBy?: string | undefined },
+  ): Promise<boolean> {
+    if (adoption === "automatic") return true;
+    const decided = await this.#adoptions.stateOf(name, resource);
+    return decided === "accepted" || (decided !== "refused" && resource.managedBy === name);
+  }
+
+  /** Writes the requests that wait for the log. */
+  close(): Promise<void> {
+    return this.#log.close();
+  }
+
+  async #catchUp(): Promise<void> {
+    const caughtUp = this.#deps.store.catchUp();
+    if (caughtUp !== null) await waitForStore(caughtUp, this.#deps);
+  }
+
+  async #reportStop(
+    { settings: { name }, actorName }: AuthenticatedConnection,
+    { counted, allowed }: DeletionState,
+  ): Promise<void> {
+    const nowMs = this.#deps.clock.nowMs();
+    if (nowMs - (this.#stopped.get(name) ?? -Infinity) < MIN_STOP_INTERVAL_MS) return;
+    this.#stopped.set(name, nowMs);
+    this.#deps.log.warn("a connection reached its deletion limit", { connection: name, counted, allowed });
+    const mutation = auditEntry({
+      ...{ action: "connection.deletions_stopped", actor: actorName, object: `connection:${name}` },
+      count: counted,
+    });
+    await this.#deps.store.commit({ mutations: [mutation] });
+  }
+
+  #entry(connection: string, source: string): RequestLogEntry {
+    return {
+      ...{ atMs: this.#deps.clock.nowMs(), connection, source, method: "", operation: "", resource: null },
+      ...{ status: 0, scimType: null, detail: null, attributes: [], durationMs: 0, dryRun: false },
+      userAgent: "",
+    };
+  }
+}

@@ -1,0 +1,141 @@
+// Reads the parameters of lists and searches, from a query or from a SearchRequest (RFC 7644 §3.4.2, §3.4.3, RFC 9865 §2).
+
+import { ScimRefusal } from "../../http/refusals.ts";
+import { property } from "../../schema/attributes.ts";
+import { SEARCH_REQUEST_SCHEMA } from "../../schema/attribute_table.ts";
+import { isJsonArray } from "../../schema/json_limits.ts";
+import type { JsonObject, JsonValue } from "../../schema/resource.ts";
+import type { ProjectionParameters } from "../schema/projection.ts";
+
+/** No target has so many resources, so this page is empty, too. */
+const MAX_START_INDEX = 2 ** 31;
+
+export interface ListParameters extends ProjectionParameters {
+  readonly filter: string | null;
+  readonly sortBy: string | null;
+  readonly sortOrder: "ascending" | "descending";
+  /** From 1. */
+  readonly startIndex: number;
+  readonly count: number;
+  /** `null`: pages by index. Empty: the first page by cursor. */
+  readonly cursor: string | null;
+}
+
+/** The resources of a page, if the request does not say how many, and at most. */
+export const PAGE_SIZE = { preset: 100, max: 1000 } as const;
+
+/** Of a filter, a sort path and a cursor. */
+export const MAX_QUERY_CHARACTERS = 8192;
+
+/** The parameters of a GET. Unknown ones are ignored: Entra ID adds `aadOptscim062020`. @throws ScimRefusal `invalid_value` */
+export function readListQuery(query: URLSearchParams): ListParameters {
+  const text = (name: string): string | null => query.get(name) ?? valueWithoutCase(query, name);
+  return toListParameters({
+    filter: text("filter"),
+    sortBy: text("sortBy"),
+    sortOrder: text("sortOrder"),
+    startIndex: integerText(text("startIndex"), "startIndex"),
+    count: integerText(text("count"), "count"),
+    cursor: text("cursor"),
+    ...projectionQuery(query),
+  });
+}
+
+/** `attributes` and `excludedAttributes` of a query. */
+export function projectionQuery(query: URLSearchParams): ProjectionParameters {
+  const only = query.get("attributes");
+  const except = query.get("excludedAttributes");
+  return {
+    ...(only === null ? {} : { attributes: only }),
+    ...(except === null ? {} : { excludedAttributes: except }),
+  };
+}
+
+function valueWithoutCase(query: URLSearchParams, name: string): string | null {
+  for (const [key, value] of query) if (key.toLowerCase() === name.toLowerCase()) return value;
+  return null;
+}
+
+/** The parameters of a SearchRequest. @throws ScimRefusal `invalid_syntax` or `invalid_value` */
+export function readSearchRequest(body: JsonObject): ListParameters {
+  const schemas = property(body, "schemas");
+  const isSearch = isJsonArray(schemas) &&
+    schemas.some((urn) =>
+      typeof urn === "string" && urn.toLowerCase() === SEARCH_REQUEST_SCHEMA.toLowerCase()
+    );
+  if (!isSearch) {
+    throw new ScimRefusal("invalid_syntax", { detail: `Send "${SEARCH_REQUEST_SCHEMA}" in "schemas".` });
+  }
+  const names = (name: string): readonly string[] | undefined => {
+    const given = property(body, name) ?? undefined;
+    if (given === undefined) return undefined;
+    if (isJsonArray(given) && given.every((one) => typeof one === "string")) return given;
+    if (typeof given === "string") return given.split(",");
+    throw invalid(`${name} must be a list of names.`);
+  };
+  const [attributes, excludedAttributes] = [names("attributes"), names("excludedAttributes")];
+  return toListParameters({
+    filter: textOf(body, "filter"),
+    sortBy: textOf(body, "sortBy"),
+    sortOrder: textOf(body, "sortOrder"),
+    startIndex: integerOf(property(body, "startIndex"), "startIndex"),
+    count: integerOf(property(body, "count"), "count"),
+    cursor: textOf(body, "cursor"),
+    ...(attributes === undefined ? {} : { attributes }),
+    ...(excludedAttributes === undefined ? {} : { excludedAttributes }),
+  });
+}
+
+interface GivenParameters extends ProjectionParameters {
+  readonly filter: string | null;
+  readonly sortBy: string | null;
+  readonly sortOrder: string | null;
+  readonly startIndex: number | null;
+  readonly count: number | null;
+  readonly cursor: string | null;
+}
+
+function toListParameters(given: GivenParameters): ListParameters {
+  const { filter, sortBy, startIndex, count, cursor, sortOrder: _order, ...projection } = given;
+  for (const [name, text] of Object.entries({ filter, sortBy, cursor })) {
+    if (text !== null && text.length > MAX_QUERY_CHARACTERS) {
+      throw invalid(`${name} must have at most ${MAX_QUERY_CHARACTERS} characters.`);
+    }
+  }
+  if (cursor !== null && cursor !== "" && startIndex !== null) {
+    throw invalid("Send either cursor or startIndex, not both.");
+  }
+  return {
+    ...projection,
+    filter: filter === null || filter.trim() === "" ? null : filter,
+    sortBy: sortBy === null || sortBy.trim() === "" ? null : sortBy,
+    sortOrder: given.sortOrder?.toLowerCase() === "descending" ? "descending" : "ascending",
+    // RFC 7644 §3.4.2.4: less than 1 means 1, and a negative count means 0.
+    startIndex: Math.min(Math.max(1, startIndex ?? 1), MAX_START_INDEX),
+    count: Math.min(Math.max(0, count ?? PAGE_SIZE.preset), PAGE_SIZE.max),
+    cursor,
+  };
+}
+
+function textOf(body: JsonObject, name: string): string | null {
+  const given = property(body, name) ?? null;
+  if (given === null || typeof given === "string") return given;
+  throw invalid(`${name} must be a text.`);
+}
+
+function integerText(text: string | null, name: string): number | null {
+  if (text === null || text === "") return null;
+  const value = /^-?\d{1,16}$/.test(text) ? Number(text) : NaN;
+  if (!Number.isSafeInteger(value)) throw invalid(`${name} must be an integer.`);
+  return value;
+}
+
+function integerOf(given: JsonValue | undefined, name: string): number | null {
+  if (given === undefined || given === null) return null;
+  if (typeof given === "number" && Number.isSafeInteger(given)) return given;
+  throw invalid(`${name} must be an integer.`);
+}
+
+function invalid(detail: string): ScimRefusal {
+  return new ScimRefusal("invalid_value", { detail });
+}

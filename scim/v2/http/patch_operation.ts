@@ -1,0 +1,184 @@
+// PATCH of a resource (RFC 7644 §3.5.2). Members of a group change one by one, so that parallel requests lose nothing and the size of the group does not
+// matter.
+
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import { property } from "../../schema/attributes.ts";
+import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import type { GroupContent, JsonObject, Stored } from "../../schema/resource.ts";
+import type { ResourceTypeDefinition } from "../schema/attribute_definition.ts";
+import { toStoredContent } from "../schema/stored_content.ts";
+import { applyPatch } from "../patch/patch.ts";
+import type { MemberChanges } from "../patch/patch_members.ts";
+import { createPatchSchema, type PatchSchema } from "../patch/patch_schema.ts";
+import { checkOrigin } from "./connection_rules.ts";
+import { memberNames, namedMembers } from "./member_names.ts";
+import {
+  checkPreconditions,
+  isConditional,
+  type Operation,
+  type OperationResult,
+  projectionOf,
+  repeatLostRaces,
+  resourceTypeOf,
+} from "./operation.ts";
+import { readWanted, readWantedHead, renderContextOf } from "./read_operations.ts";
+import { renderResponse, renderStored } from "./render_stored.ts";
+import { asLostRace, planned, writeContent } from "./write_content.ts";
+import { bodyRefusal, withKept, writeOptions, writtenResult } from "./write_operations.ts";
+
+export async function patchOperation(operation: Operation): Promise<OperationResult> {
+  const body = await operation.json();
+  operation.context.trace.attributes = patchedAttributes(body);
+  projectionOf(operation);
+  return await repeatLostRaces(operation, () => patchOnce(operation, body, { isWhole: false }));
+}
+
+/** @param options.isWhole reads the members of a group, which most changes do not need. */
+async function patchOnce(
+  operation: Operation,
+  body: JsonObject,
+  { isWhole }: { isWhole: boolean },
+): Promise<OperationResult> {
+  const { kind, context } = operation;
+  // The version of a group counts its members.
+  const isHead = kind === "group" && !isWhole && !isConditional(operation);
+  const head = isHead ? await readWantedHead(operation) : await readWanted(operation);
+  checkPreconditions(operation, head);
+  await checkOrigin(operation, head);
+  const type = resourceTypeOf(operation);
+  const resource = await renderStored(head, renderContextOf(operation), {
+    includes: (name) => name !== "members" && name !== "groups",
+  });
+  const patched = applyPatch(resource, body, {
+    schema: patchSchemaOf(type),
+    ...(kind === "group" ? { members: { canRemoveAll: context.connection.settings.removeAllMembers } } : {}),
+  });
+  if (!patched.ok) throw bodyRefusal(patched.problem);
+  const { isChanged, members } = patched;
+  if (!isChanged && members === null) return await unchangedResult(operation, head);
+  if (!isChanged && members !== null && members.replace === undefined) {
+    return await changeMembers(operation, head, members);
+  }
+  // The resource and its version must come from one read.
+  if (isHead) return await patchOnce(operation, body, { isWhole: true });
+  return await writeWhole(operation, { stored: head, resource: patched.resource, members });
+}
+
+/** Adds and removes members. The group itself is not read or written. */
+async function changeMembers(
+  operation: Operation,
+  head: Stored,
+  change: MemberChanges,
+): Promise<OperationResult> {
+  const { context } = operation;
+  const { directory } = context.target;
+  const added = await namedMembers(directory, change.add, "refuse");
+  // A member that no longer exists is not a member, so its removal changes nothing.
+  const removed = await namedMembers(directory, change.remove, "ignore");
+  const add = added.map(({ name }) => name);
+  const remove = removed.map(({ name }) => name);
+  const { content } = head;
+  if (context.connection.settings.dryRun) {
+    return planned(operation, { status: 204, verb: "change the members of", content });
+  }
+  if (add.length + remove.length > 0) {
+    const options = {
+      ...writeOptions(operation),
+      ifId: head.id,
+      ...isConditional(operation) ? { ifVersion: head.version } : {},
+    };
+    try {
+      await context.target.changeMembers(
+        content.name,
+        { add, remove, users: [...added, ...removed] },
+        options,
+      );
+    } catch (fault) {
+      throw asLostRace(fault);
+    }
+  }
+  return await patchedResult(operation, null);
+}
+
+async function writeWhole(
+  operation: Operation,
+  { stored, resource, members }: { stored: Stored; resource: JsonObject; members: MemberChanges | null },
+): Promise<OperationResult> {
+  const { context } = operation;
+  const names = stored.content.kind === "group" ? await membersAfter(operation, stored.content, members) : [];
+  const converted = toStoredContent(withKept(resource, stored), resourceTypeOf(operation), {
+    previous: stored.content,
+    members: names,
+  });
+  if (!converted.ok) throw bodyRefusal(converted);
+  const { content, externalId = null, password } = converted;
+  // The user stays as it was. Only the response has no `active` any more.
+  const activeUnassigned = content.kind === "user" && property(resource, "active") === undefined;
+  const written = await writeContent(operation, {
+    ...{ stored, content, externalId, password, activeUnassigned },
+  });
+  if ("stored" in written) return await patchedResult(operation, written.stored, members === null);
+  return context.trace.resource?.kind === "group" ? { status: 204, text: null } : written;
+}
+
+async function membersAfter(
+  { context: { target: { directory } } }: Operation,
+  group: GroupContent,
+  members: MemberChanges | null,
+): Promise<readonly string[]> {
+  if (members === null) return group.members;
+  if (members.replace !== undefined) return await memberNames(directory, members.replace, "refuse");
+  const removed = new Set((await memberNames(directory, members.remove, "ignore")).map(canonicalName));
+  const kept = group.members.filter((name) => !removed.has(canonicalName(name)));
+  return [...kept, ...await memberNames(directory, members.add, "refuse")];
+}
+
+/** Nothing differs from the resource, so nothing is written. */
+async function unchangedResult(operation: Operation, head: Stored): Promise<OperationResult> {
+  return await patchedResult(operation, operation.kind === "group" ? null : head);
+}
+
+/**
+ * A user is in the response. A group is only if the request names attributes, or changes other attributes than its members: it can have
+ * 10,000 members.
+ */
+async function patchedResult(
+  operation: Operation,
+  written: Stored | null,
+  isWanted = false,
+): Promise<OperationResult> {
+  const { attributes } = operation.projection;
+  const isNamed = attributes !== undefined && attributes.length > 0;
+  if (operation.kind === "group" && !isNamed && !isWanted) return { status: 204, text: null };
+  const stored = written ?? await readWanted(operation);
+  const text = await renderResponse(stored, renderContextOf(operation), projectionOf(operation));
+  return await writtenResult(operation, { status: 200, stored, text });
+}
+
+const compiled = new WeakMap<ResourceTypeDefinition, PatchSchema>();
+
+function patchSchemaOf(type: ResourceTypeDefinition): PatchSchema {
+  let schema = compiled.get(type);
+  if (schema === undefined) {
+    schema = createPatchSchema(type.schema, type.extensions.map((extension) => extension.schema));
+    compiled.set(type, schema);
+  }
+  return schema;
+}
+
+const MAX_TRACED = 20;
+
+/** The paths that a PATCH names, for the request log: never values. */
+function patchedAttributes(body: JsonObject): string[] {
+  const operations = property(body, "Operations") ?? property(body, "operations");
+  if (!isJsonArray(operations)) return [];
+  const names = operations.slice(0, MAX_TRACED).flatMap((one) => {
+    if (!isJsonObject(one)) return [];
+    const path = property(one, "path");
+    const value = property(one, "value");
+    // A filter in a path can have a value.
+    if (typeof path === "string") return [path.replace(/\[[^]*$/, "").slice(0, 100)];
+    return isJsonObject(value) ? Object.keys(value).slice(0, MAX_TRACED) : [];
+  });
+  return [...new Set(names)];
+}

@@ -1,0 +1,148 @@
+// Reading resources: one by its id, lists, searches and /Me (RFC 7644 §3.4, §3.11).
+
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import { matchesTag, opaqueTag } from "../../http/handlers.ts";
+import { ScimRefusal, type ScimRefusalCode } from "../../http/refusals.ts";
+import { etagOf } from "../../schema/render_resource.ts";
+import type { ResourceKind, Stored } from "../../schema/resource.ts";
+import { type QueryOutcome, queryResources } from "../query/query.ts";
+import { renderListResponse } from "../schema/list_response.ts";
+import type { Projection } from "../schema/projection.ts";
+import type { ListParameters } from "./list_parameters.ts";
+import {
+  type Operation,
+  type OperationContext,
+  type OperationResult,
+  projectionOf,
+  resourceTypeOf,
+  traceResource,
+} from "./operation.ts";
+import { locationOf, readGroupsOnce, type RenderContext, renderResponse } from "./render_stored.ts";
+
+/** How the resources of an operation are rendered. */
+export function renderContextOf(operation: Pick<Operation, "context" | "kind">): RenderContext {
+  const { baseUrl, target: { directory } } = operation.context;
+  return { type: resourceTypeOf(operation), baseUrl, directory };
+}
+
+/** The resource of an operation, with its members. @throws ScimRefusal `not_found` */
+export async function readWanted({ context, kind, id }: Operation): Promise<Stored> {
+  const stored = id === null ? null : await context.target.directory.readById(kind, id);
+  if (stored === null) throw notFound(kind, id);
+  traceResource(context, stored);
+  return stored;
+}
+
+/** @throws ScimRefusal `not_found` */
+export async function readWantedHead({ context, kind, id }: Operation): Promise<Stored> {
+  const stored = id === null ? null : await context.target.directory.readHeadById(kind, id);
+  if (stored === null) throw notFound(kind, id);
+  traceResource(context, stored);
+  return stored;
+}
+
+const MAX_QUOTED = 64;
+
+function notFound(kind: ResourceKind, id: string | null): ScimRefusal {
+  const quoted = JSON.stringify((id ?? "").slice(0, MAX_QUOTED).toWellFormed());
+  return new ScimRefusal("not_found", { detail: `There is no ${kind} with the id ${quoted}.` });
+}
+
+/** GET of one resource. */
+export async function getOperation(operation: Operation): Promise<OperationResult> {
+  const projection = projectionOf(operation);
+  const isHead = operation.kind === "group" && !projection.includes("members");
+  const stored = isHead ? await readWantedHead(operation) : await readWanted(operation);
+  return await storedResult(operation, { stored, projection, isHead });
+}
+
+async function storedResult(
+  operation: Operation,
+  { stored, projection, isHead = false }: { stored: Stored; projection: Projection; isHead?: boolean },
+): Promise<OperationResult> {
+  const { ifNoneMatch } = operation;
+  const context = renderContextOf(operation);
+  const etag = etagOf(stored.version);
+  const location = locationOf(context, stored.id);
+  const isHeld = !isHead && ifNoneMatch !== null && matchesTag(ifNoneMatch, opaqueTag(etag));
+  if (isHeld) return { status: 304, text: null, etag };
+  const text = await renderResponse(stored, context, projection, { isHead });
+  return { status: 200, text, location, ...(isHead ? {} : { etag }) };
+}
+
+/** GET of /Me: the user that the connection was created for. */
+export async function meOperation(operation: Operation): Promise<OperationResult> {
+  const { target, connection: { settings: { meUser } } } = operation.context;
+  const stored = meUser === null ? null : await target.directory.read("user", canonicalName(meUser));
+  if (stored === null) throw new ScimRefusal("no_me");
+  traceResource(operation.context, stored);
+  return await storedResult(operation, { stored, projection: projectionOf(operation) });
+}
+
+/** A list of one kind, or of users and then groups (RFC 7644 §3.4.2.1). */
+export async function listOperation(
+  context: OperationContext,
+  { kinds, parameters }: { kinds: readonly ResourceKind[]; parameters: ListParameters },
+): Promise<OperationResult> {
+  const texts: string[] = [];
+  const { startIndex, count, cursor } = parameters;
+  if (cursor !== null && kinds.length > 1) {
+    throw new ScimRefusal("invalid_value", {
+      detail: "Use a cursor with /Users or /Groups, not with both at once.",
+    });
+  }
+  let total = 0;
+  let skip = startIndex - 1;
+  let isFull = false;
+  let place: { nextCursor?: string; previousCursor?: string } | null = null;
+  for (const kind of kinds) {
+    const found = await query(context, kind, {
+      isRoot: kinds.length > 1,
+      ...parameters,
+      startIndex: skip + 1,
+      count: isFull ? 0 : count - texts.length,
+    });
+    const projection = projectionOf({ context, kind, projection: parameters });
+    const render = readGroupsOnce(renderContextOf({ context, kind }));
+    for (const stored of found.resources) texts.push(await renderResponse(stored, render, projection));
+    // A page can end early, and the resources of the next kind come after all of this one.
+    isFull ||= skip + found.resources.length < found.total;
+    total += found.total;
+    skip = Math.max(0, skip - found.total);
+    if (cursor !== null) place = cursorsOf(found);
+  }
+  return { status: 200, text: renderListResponse({ total, texts, ...(place ?? { startIndex }) }) };
+}
+
+function cursorsOf({ nextCursor, previousCursor }: FoundPage) {
+  return {
+    ...(nextCursor === null ? {} : { nextCursor }),
+    ...(previousCursor === null ? {} : { previousCursor }),
+  };
+}
+
+type FoundPage = Extract<QueryOutcome, { ok: true }>;
+
+const QUERY_REFUSALS = {
+  invalidFilter: "invalid_filter",
+  invalidPath: "invalid_path",
+  invalidValue: "invalid_value",
+  invalidCursor: "invalid_cursor",
+  expiredCursor: "expired_cursor",
+  tooMany: "too_many",
+  not_ready: "busy",
+} as const satisfies Record<string, ScimRefusalCode>;
+
+async function query(
+  { target, schemas, baseUrl, cursors }: OperationContext,
+  kind: ResourceKind,
+  parameters: ListParameters & { readonly isRoot: boolean },
+): Promise<FoundPage> {
+  const found = await queryResources(target, schemas, { ...parameters, kind }, { ...cursors, baseUrl });
+  if (found.ok) return found;
+  const { problem, detail } = found;
+  throw new ScimRefusal(QUERY_REFUSALS[problem], {
+    detail,
+    headers: problem === "not_ready" ? { "retry-after": "5" } : {},
+  });
+}

@@ -1,0 +1,108 @@
+// Renders stored resources as responses: ids of members and groups, meta, and the projection.
+
+import type { TargetDirectory } from "../../ports.ts";
+import { etagOf, isoTime } from "../../schema/render_resource.ts";
+import type { JsonObject, Stored } from "../../schema/resource.ts";
+import type { ResourceTypeDefinition } from "../schema/attribute_definition.ts";
+import type { Projection } from "../schema/projection.ts";
+import { renderContent } from "../schema/stored_content.ts";
+
+export interface RenderContext {
+  readonly type: ResourceTypeDefinition;
+  /** The absolute URL of the target, without a slash at the end. */
+  readonly baseUrl: string;
+  readonly directory: Pick<TargetDirectory, "readIds">;
+}
+
+/** Reads the id of each group once, for a response with several users. */
+export function readGroupsOnce({ directory, ...context }: RenderContext): RenderContext {
+  const known = new Map<string, string | null>();
+  return {
+    ...context,
+    directory: {
+      async readIds(kind, names) {
+        const unknown = names.filter((name) => !known.has(name));
+        const ids = unknown.length === 0 ? [] : await directory.readIds(kind, unknown);
+        for (const [at, name] of unknown.entries()) known.set(name, ids[at] ?? null);
+        return names.map((name) => known.get(name) ?? null);
+      },
+    },
+  };
+}
+
+/** The absolute URL of a resource. */
+export function locationOf({ type, baseUrl }: Pick<RenderContext, "type" | "baseUrl">, id: string): string {
+  return `${baseUrl}${type.endpoint}/${id}`;
+}
+
+/**
+ * A stored resource in the spelling of RFC 7643, before the projection.
+ *
+ * @param options.isHead the resource was read without members, so it has neither `members` nor a version.
+ * @param options.includes the attributes that the response can contain. Others are not read.
+ */
+export async function renderStored(
+  stored: Stored,
+  context: RenderContext,
+  { includes = () => true, isHead = false }: { includes?: (name: string) => boolean; isHead?: boolean } = {},
+): Promise<JsonObject> {
+  const { content, id, externalId } = stored;
+  const parts = {
+    id,
+    ...(externalId === undefined ? {} : { externalId }),
+    ...(stored.activeUnassigned === undefined ? {} : { activeUnassigned: true }),
+    includes,
+    ...(includes("meta") ? { meta: metaOf(stored, context, isHead) } : {}),
+  };
+  if (content.kind === "user") {
+    const groups = includes("groups") ? await groupsOf(stored, context) : [];
+    return renderContent(content, context.type, { ...parts, groups });
+  }
+  const members = includes("members") && !isHead ? membersOf(stored, context) : [];
+  return renderContent(content, context.type, { ...parts, members });
+}
+
+/** The JSON text of a response. */
+export async function renderResponse(
+  stored: Stored,
+  context: RenderContext,
+  projection: Projection,
+  options: { isHead?: boolean } = {},
+): Promise<string> {
+  const rendered = await renderStored(stored, context, {
+    ...options,
+    includes: projection.includes,
+  });
+  return JSON.stringify(projection.isPlain ? rendered : projection.apply(rendered));
+}
+
+function metaOf(stored: Stored, context: RenderContext, isHead: boolean): JsonObject {
+  return {
+    resourceType: context.type.name,
+    created: isoTime(stored.createdMs),
+    lastModified: isoTime(stored.modifiedMs),
+    location: locationOf(context, stored.id),
+    ...(isHead ? {} : { version: etagOf(stored.version) }),
+  };
+}
+
+async function groupsOf(
+  { groups }: Stored,
+  { directory, baseUrl }: RenderContext,
+): Promise<JsonObject[]> {
+  if (groups.length === 0) return [];
+  const ids = await directory.readIds("group", groups);
+  return groups.flatMap((display, at): JsonObject[] => {
+    const value = ids[at] ?? null;
+    return value === null ? [] : [{ value, $ref: `${baseUrl}/Groups/${value}`, display, type: "direct" }];
+  });
+}
+
+/** A member without a user has no id, so the response does not contain it. */
+function membersOf({ content, memberIds = [] }: Stored, { baseUrl }: RenderContext): JsonObject[] {
+  if (content.kind === "user") return [];
+  return content.members.flatMap((display, at): JsonObject[] => {
+    const value = memberIds[at] ?? null;
+    return value === null ? [] : [{ value, $ref: `${baseUrl}/Users/${value}`, display, type: "User" }];
+  });
+}

@@ -1,0 +1,273 @@
+// The full SCIM 2.0 interface over HTTP, below /scim/v2 (RFC 7644): authentication, the rules of the connection, the target, and the routes of
+// V2_ROUTES. Each authenticated request is in the log of its connection.
+
+import { type Context, Hono } from "hono";
+import { HttpError } from "../../../platform/http_error.ts";
+import { randomUuid } from "../../../platform/runtime.ts";
+import {
+  createCrossSiteCheck,
+  type ScimApp,
+  type ScimAppDeps,
+  type ScimEnv,
+  waitForStore,
+} from "../../http/app.ts";
+import { parsePrecondition } from "../../http/handlers.ts";
+import { refusalRow, SCIM_REFUSALS, ScimRefusal } from "../../http/refusals.ts";
+import { createResponse, errorResponse, faultResponse } from "../../http/responses.ts";
+import { IdsIncomplete } from "../../directory/resource_ids.ts";
+import { parseJsonObject } from "../../schema/json_limits.ts";
+import type { JsonObject } from "../../schema/resource.ts";
+import type { QueryCursorDeps } from "../query/query_cursor.ts";
+import type { TargetSchemas } from "../schema/target_schemas.ts";
+import { bulkOperation, WRITE_HANDLERS } from "./bulk_operation.ts";
+import type { AuthenticatedConnection } from "../connections/authentication.ts";
+import { resourceTypes, schemaList, serviceProviderConfig } from "./discovery_operations.ts";
+import { projectionQuery, readListQuery, readSearchRequest } from "./list_parameters.ts";
+import type {
+  ConnectionAccess,
+  Operation,
+  OperationContext,
+  OperationResult,
+  RequestTrace,
+} from "./operation.ts";
+import { getOperation, listOperation, meOperation } from "./read_operations.ts";
+import { allowedMethods, findPlace, V2_PREFIX, type V2Place, type V2RouteRow } from "./v2_routes.ts";
+
+export interface ScimV2AppDeps extends Omit<ScimAppDeps, "credentials"> {
+  readonly access: ConnectionAccess;
+  readonly vault: QueryCursorDeps["vault"];
+  readonly schemasOf: (target: string) => TargetSchemas;
+}
+
+/** Creates the routes. Mount them at the prefix. */
+export function createScimV2App(deps: ScimV2AppDeps): ScimApp {
+  const refuseCrossSite = createCrossSiteCheck(deps);
+  const routes = new Hono<ScimEnv>().all("*", async (c) => {
+    refuseCrossSite(c.req.raw);
+    const caughtUp = deps.store?.catchUp() ?? null;
+    if (caughtUp !== null) await waitForStore(caughtUp, deps);
+    return await answer(c, deps);
+  });
+  return { prefix: V2_PREFIX, routes, onError: (fault, c) => refusedByServer(fault, c, deps) };
+}
+
+/** A refusal before the routes. For an unknown method, the response lists the methods of the path (RFC 9110 §15.5.6). */
+function refusedByServer(fault: Error, c: Context<ScimEnv>, deps: ScimV2AppDeps): Response {
+  const place = fault instanceof HttpError && fault.status === 405 ? findPlace(readRequest(c).path) : null;
+  const refusal = place === null
+    ? fault
+    : new ScimRefusal("method", { headers: { allow: allowedMethods(place.rows) } });
+  return refusalResponse(refusal, deps);
+}
+
+/** The request, with what its path says. */
+interface V2Request {
+  readonly c: Context<ScimEnv>;
+  readonly url: URL;
+  readonly targetName: string;
+  readonly path: string;
+}
+
+function readRequest(c: Context<ScimEnv>): V2Request {
+  const url = new URL(c.req.url);
+  const below = url.pathname.slice(V2_PREFIX.length + 1);
+  const slash = below.indexOf("/");
+  const targetName = slash < 0 ? below : below.slice(0, slash);
+  return { c, url, targetName, path: slash < 0 ? "" : below.slice(slash) };
+}
+
+async function answer(c: Context<ScimEnv>, deps: ScimV2AppDeps): Promise<Response> {
+  const startedMs = deps.clock.nowMs();
+  const request = readRequest(c);
+  const connection = await authenticate(c, deps);
+  const trace: RequestTrace = { resource: null, attributes: [], planned: null };
+  const place = findPlace(request.path);
+  const row = place?.rows.find(({ method }) => method === methodOf(c));
+  let response: Response;
+  let fault: HttpError | null = null;
+  try {
+    deps.access.admit(connection);
+    response = toResponse(await run({ request, connection, place, row, trace }, deps));
+  } catch (thrown) {
+    fault = toHttpError(thrown, deps);
+    response = refusalResponse(fault, deps);
+  }
+  deps.access.record({
+    atMs: startedMs,
+    connection: connection.settings.name,
+    source: c.env.remoteAddress,
+    method: c.req.method,
+    operation: row?.operation ?? "unknown",
+    resource: trace.resource,
+    status: response.status,
+    scimType: fault instanceof ScimRefusal ? scimTypeOf(fault) : null,
+    detail: fault?.message ?? trace.planned,
+    attributes: trace.attributes,
+    durationMs: deps.clock.nowMs() - startedMs,
+    dryRun: connection.settings.dryRun,
+    userAgent: (c.req.header("user-agent") ?? "").slice(0, 200),
+  });
+  return response;
+}
+
+function scimTypeOf({ code }: ScimRefusal): string | null {
+  const { scimType } = refusalRow(code);
+  return scimType ?? null;
+}
+
+function methodOf(c: Context<ScimEnv>): string {
+  return c.req.method === "HEAD" ? "GET" : c.req.method;
+}
+
+/** The challenges for a caller without a valid credential (RFC 6750 §3, RFC 7617 §2). */
+const CHALLENGE = 'Bearer realm="Countersign", Basic realm="Countersign", charset="UTF-8"';
+
+async function authenticate(
+  c: Context<ScimEnv>,
+  { access }: ScimV2AppDeps,
+): Promise<AuthenticatedConnection> {
+  const header = c.req.header("authorization") ?? null;
+  const connection = await access.authenticate(header, c.env.remoteAddress);
+  if (connection !== null) return connection;
+  const invalid = header === null
+    ? CHALLENGE
+    : CHALLENGE.replace('"Countersign"', '"Countersign", error="invalid_token"');
+  throw new ScimRefusal("no_token", { headers: { "www-authenticate": invalid } });
+}
+
+interface Routed {
+  readonly request: V2Request;
+  readonly connection: AuthenticatedConnection;
+  readonly place: V2Place | null;
+  readonly row: V2RouteRow | undefined;
+  readonly trace: RequestTrace;
+}
+
+async function run(routed: Routed, deps: ScimV2AppDeps): Promise<OperationResult> {
+  const { request: { c, url, targetName }, connection, place, row } = routed;
+  const target = deps.targets.get(targetName);
+  if (target === null) throw new ScimRefusal("unknown_target");
+  if (!connection.targets.includes(target.name)) {
+    throw new ScimRefusal("forbidden", { detail: "This connection is for another directory." });
+  }
+  if (place === null) throw new ScimRefusal("no_such_path");
+  if (row === undefined) throw new ScimRefusal("method", { headers: { allow: allowedMethods(place.rows) } });
+  if (row.access === "write" && connection.settings.access === "read") {
+    throw new ScimRefusal("forbidden", { detail: "This connection has read access only." });
+  }
+  c.var.body.allowLarge();
+  const context: OperationContext = {
+    target,
+    schemas: deps.schemasOf(target.name),
+    connection,
+    access: deps.access,
+    actor: { name: connection.actorName, source: c.env.remoteAddress },
+    baseUrl: `${deps.http.publicUrl}${V2_PREFIX}/${target.name}`,
+    trace: routed.trace,
+    cursors: deps,
+    newId: () => randomUuid(deps.random),
+  };
+  return await runRow(row, { context, url, c, id: place.id }, deps);
+}
+
+async function runRow(
+  row: V2RouteRow,
+  { context, url, c, id }: { context: OperationContext; url: URL; c: Context<ScimEnv>; id: string | null },
+  deps: ScimV2AppDeps,
+): Promise<OperationResult> {
+  const kinds = row.kind === null ? ["user", "group"] as const : [row.kind];
+  switch (row.handler) {
+    case "service_provider_config":
+    case "resource_types":
+    case "schemas":
+      return discover(row.handler, { context, url, id });
+    case "list":
+      return await listOperation(context, { kinds, parameters: readListQuery(url.searchParams) });
+    case "search":
+      return await listOperation(context, { kinds, parameters: readSearchRequest(await readJson(c)) });
+    case "bulk": {
+      const octets = await c.var.body.read();
+      return await bulkOperation(context, {
+        body: parseBody(octets),
+        octets: octets.length,
+        onFault: (fault) => toRefusal(fault, deps),
+      });
+    }
+    default: {
+      const operation: Operation = {
+        context,
+        kind: row.kind ?? "user",
+        id,
+        json: () => readJson(c),
+        ifMatch: parsePrecondition(c.req.header("if-match") ?? null),
+        ifNoneMatch: parsePrecondition(c.req.header("if-none-match") ?? null),
+        projection: projectionQuery(url.searchParams),
+      };
+      if (row.handler === "get") return await getOperation(operation);
+      if (row.handler === "me") return await meOperation(operation);
+      const write = WRITE_HANDLERS[row.handler];
+      if (write === undefined) throw new Error(`Cannot run ${row.operation}: it has no handler`);
+      return await write(operation);
+    }
+  }
+}
+
+/** RFC 7644 §4: a filter gets 403, so that no client takes all resources for the matches. */
+function discover(
+  handler: "service_provider_config" | "resource_types" | "schemas",
+  { context, url, id }: { context: OperationContext; url: URL; id: string | null },
+): OperationResult {
+  if (url.searchParams.has("filter")) {
+    throw new ScimRefusal("forbidden", { detail: "These resources cannot be filtered." });
+  }
+  if (handler === "service_provider_config") return serviceProviderConfig(context);
+  return handler === "schemas" ? schemaList(context, id) : resourceTypes(context, id);
+}
+
+async function readJson(c: Context<ScimEnv>): Promise<JsonObject> {
+  return parseBody(await c.var.body.read());
+}
+
+function parseBody(octets: Uint8Array): JsonObject {
+  const parsed = parseJsonObject(octets);
+  if (!parsed.ok) throw new ScimRefusal("invalid_syntax", { detail: parsed.problem });
+  return parsed.value;
+}
+
+function toResponse({ status, text, etag, location }: OperationResult): Response {
+  return createResponse(text, {
+    status,
+    headers: {
+      ...(etag === undefined ? {} : { etag }),
+      ...(location === undefined ? {} : status === 201 ? { location } : { "content-location": location }),
+    },
+  });
+}
+
+/** A fault as a refusal. An unexpected one is logged. */
+function toRefusal(fault: unknown, { log, random }: Pick<ScimV2AppDeps, "log" | "random">): ScimRefusal {
+  if (fault instanceof ScimRefusal) return fault;
+  if (fault instanceof IdsIncomplete) {
+    return new ScimRefusal("busy", {
+      detail: "The ids of an earlier version are still being stored. Try again in a moment.",
+      headers: { "retry-after": "5" },
+    });
+  }
+  const id = random.bytes(4).toHex();
+  const error = fault instanceof Error ? fault : new Error(String(fault));
+  log.error("a SCIM request failed", { id, error: error.message, stack: error.stack });
+  return new ScimRefusal("internal", { detail: `${SCIM_REFUSALS.internal.detail} Look for ${id}.` });
+}
+
+/** Errors of the HTTP server stay as they are: a body that is too large, or too slow. */
+function toHttpError(fault: unknown, deps: Pick<ScimV2AppDeps, "log" | "random">): HttpError {
+  return fault instanceof HttpError ? fault : toRefusal(fault, deps);
+}
+
+/** The refusals of the HTTP server have the same format. */
+function refusalResponse(fault: unknown, deps: Pick<ScimV2AppDeps, "log" | "random">): Response {
+  if (fault instanceof HttpError && !(fault instanceof ScimRefusal)) {
+    return errorResponse({ status: fault.status, detail: fault.message, headers: fault.headers });
+  }
+  return faultResponse(fault, deps);
+}

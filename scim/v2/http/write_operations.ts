@@ -1,0 +1,239 @@
+// Creating, replacing and deleting resources (RFC 7644 §3.3, §3.5.1, §3.6).
+
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import { ScimRefusal } from "../../http/refusals.ts";
+import type { WriteOptions } from "../../ports.ts";
+import { property } from "../../schema/attributes.ts";
+import { etagOf } from "../../schema/render_resource.ts";
+import type { Content, JsonObject, Stored } from "../../schema/resource.ts";
+import { queryResources } from "../query/query.ts";
+import { readBody } from "../schema/read_body.ts";
+import { memberIdsOf, toStoredContent } from "../schema/stored_content.ts";
+import { checkOrigin, countRemovedUser, proposeTaken } from "./connection_rules.ts";
+import { memberNames } from "./member_names.ts";
+import {
+  checkPreconditions,
+  type Operation,
+  type OperationResult,
+  projectionOf,
+  repeatLostRaces,
+  resourceTypeOf,
+  traceResource,
+} from "./operation.ts";
+import { readWanted, renderContextOf } from "./read_operations.ts";
+import { locationOf, renderResponse, renderStored } from "./render_stored.ts";
+import { asLostRace, planned, writeContent } from "./write_content.ts";
+
+/** POST of a resource. An inactive user of the connection becomes active again, if its rules say so. */
+export async function createOperation(operation: Operation): Promise<OperationResult> {
+  return await repeatLostRaces(operation, () => createOnce(operation));
+}
+
+async function createOnce(operation: Operation): Promise<OperationResult> {
+  const { context } = operation;
+  const projection = projectionOf(operation);
+  const given = await contentOf(operation, null);
+  const { content, externalId = null, password } = given;
+  const revived = await findInactive(operation, { content, externalId });
+  if (revived !== null) return await reviveUser(operation, { stored: revived, given });
+  const options = {
+    ...writeOptions(operation),
+    externalId,
+    password,
+    managedBy: context.connection.settings.name,
+  };
+  if (context.connection.settings.dryRun) {
+    if (await context.target.directory.read(content.kind, canonicalName(content.name)) !== null) {
+      await proposeTaken(operation, given);
+      throw new ScimRefusal("taken");
+    }
+    return planned(operation, { status: 201, verb: "create", content });
+  }
+  const { stored } = await context.target.create(content, options).catch(async (fault: unknown) => {
+    if (fault instanceof ScimRefusal && fault.code === "taken") await proposeTaken(operation, given);
+    throw fault;
+  });
+  if (stored === null) throw new Error("Cannot answer a creation: the target returned no resource");
+  traceResource(context, stored);
+  return await writtenResult(operation, {
+    status: 201,
+    stored,
+    text: await renderResponse(stored, renderContextOf(operation), projection),
+  });
+}
+
+/** PUT of a resource. What the body omits is removed, except members, `active` and the password. */
+export async function replaceOperation(operation: Operation): Promise<OperationResult> {
+  const projection = projectionOf(operation);
+  return await repeatLostRaces(operation, async () => {
+    const stored = await readWanted(operation);
+    checkPreconditions(operation, stored);
+    const given = await contentOf(operation, stored);
+    await checkOrigin(operation, stored, given.externalId);
+    const written = await writeContent(operation, {
+      stored,
+      ...given,
+      externalId: given.externalId ?? null,
+    });
+    if (!("stored" in written)) return written;
+    const text = await renderResponse(written.stored, renderContextOf(operation), projection);
+    return await writtenResult(operation, { status: 200, stored: written.stored, text });
+  });
+}
+
+/** DELETE of a resource. A connection with soft deletion deactivates users. */
+export async function deleteOperation(operation: Operation): Promise<OperationResult> {
+  return await repeatLostRaces(operation, () => deleteOnce(operation));
+}
+
+async function deleteOnce(operation: Operation): Promise<OperationResult> {
+  const { context, kind } = operation;
+  const { settings } = context.connection;
+  const stored = await readWanted(operation);
+  checkPreconditions(operation, stored);
+  await checkOrigin(operation, stored);
+  const isSoft = kind === "user" && settings.softDelete;
+  if (settings.dryRun) {
+    return planned(operation, {
+      status: 204,
+      verb: isSoft ? "deactivate" : "delete",
+      content: stored.content,
+    });
+  }
+  const forgive = await countRemovedUser(operation, stored, isSoft ? "deactivated" : "deleted");
+  try {
+    // Another writer may change the resource meanwhile, or rename it, so that its name belongs to another one.
+    const options = { ...writeOptions(operation), ifVersion: stored.version };
+    if (isSoft && stored.content.kind === "user") {
+      await context.target.replace({ ...stored.content, active: false }, options);
+    } else await context.target.remove(kind, stored.content.name, options);
+  } catch (fault) {
+    await forgive();
+    throw asLostRace(fault);
+  }
+  return { status: 204, text: null };
+}
+
+/** The options of each write of a connection. */
+export function writeOptions({ context }: Operation): Pick<WriteOptions, "actor"> {
+  return { actor: context.actor };
+}
+
+/** The response to a write. */
+export function writtenResult(
+  operation: Operation,
+  { status, stored, text }: { status: 200 | 201; stored: Stored; text: string },
+): Promise<OperationResult> {
+  const location = locationOf(renderContextOf(operation), stored.id);
+  return Promise.resolve({ status, text, etag: etagOf(stored.version), location, id: stored.id });
+}
+
+/** What a body sets. */
+export interface GivenContent {
+  readonly content: Content;
+  readonly externalId: string | undefined;
+  readonly password: string | undefined;
+}
+
+async function contentOf(operation: Operation, stored: Stored | null): Promise<GivenContent> {
+  const { context } = operation;
+  const type = resourceTypeOf(operation);
+  const body = await operation.json();
+  context.trace.attributes = Object.keys(body).filter((name) => name !== "schemas");
+  const previous = stored === null ? undefined : await renderStored(stored, renderContextOf(operation));
+  const read = readBody(body, type, { unknown: "ignore", ...(previous === undefined ? {} : { previous }) });
+  if (!read.ok) throw bodyRefusal(read);
+  const resource = stored === null ? read.resource : withKept(read.resource, stored);
+  const converted = toStoredContent(resource, type, {
+    ...(stored === null ? {} : { previous: stored.content }),
+    members: await membersOf(operation, { resource: read.resource, body, stored }),
+  });
+  if (!converted.ok) throw bodyRefusal(converted);
+  return converted;
+}
+
+/** RFC 7644 §3.5.1 lets a server keep what a PUT omits. An `active` that is omitted, removed or null must not let a user in. */
+export function withKept(resource: JsonObject, { content }: Pick<Stored, "content">): JsonObject {
+  if (content.kind !== "user" || property(resource, "active") !== undefined) return resource;
+  return { ...resource, active: content.active };
+}
+
+async function membersOf(
+  { context, kind }: Operation,
+  { resource, body, stored }: { resource: JsonObject; body: JsonObject; stored: Stored | null },
+): Promise<readonly string[]> {
+  if (kind === "user") return [];
+  // An empty list removes all members. RFC 7644 §3.5.1 lets a server keep what a PUT omits, and an omitted list must not remove everybody.
+  if (stored?.content.kind === "group" && !Object.keys(body).some(isMembers)) return stored.content.members;
+  const read = memberIdsOf(resource);
+  if (!read.ok) throw bodyRefusal(read);
+  return await memberNames(context.target.directory, read.ids, "refuse");
+}
+
+function isMembers(name: string): boolean {
+  return /(^|:)members$/i.test(name);
+}
+
+const BODY_REFUSALS = {
+  invalidSyntax: "invalid_syntax",
+  invalidValue: "invalid_value",
+  mutability: "immutable",
+  invalidPath: "invalid_path",
+  invalidFilter: "invalid_filter",
+  noTarget: "no_target",
+  tooMany: "too_many",
+} as const;
+
+/** The refusal for a body that the schemas do not allow. */
+export function bodyRefusal(
+  { scimType, detail }: { scimType: keyof typeof BODY_REFUSALS; detail: string },
+): ScimRefusal {
+  return new ScimRefusal(BODY_REFUSALS[scimType], { detail });
+}
+
+/** An inactive user with the same externalId, otherwise with the same userName. An e-mail address never counts. */
+async function findInactive(
+  operation: Operation,
+  { content, externalId }: { content: Content; externalId: string | null },
+): Promise<Stored | null> {
+  const { target, connection: { settings } } = operation.context;
+  if (content.kind !== "user" || !settings.reactivate) return null;
+  const named = await target.directory.read("user", canonicalName(content.name));
+  if (named !== null) {
+    const isOther = externalId !== null && named.externalId !== undefined && named.externalId !== externalId;
+    return isInactive(named) && !isOther ? named : null;
+  }
+  if (externalId === null) return null;
+  const [known, another] = await findByExternalId(operation, externalId);
+  return known !== undefined && another === undefined && isInactive(known) ? known : null;
+}
+
+function isInactive({ content }: Stored): boolean {
+  return content.kind === "user" && !content.active;
+}
+
+/** At most two users with an externalId: it need not be unique (RFC 7643 §3.1). None while the index is being built. */
+async function findByExternalId({ context }: Operation, externalId: string): Promise<readonly Stored[]> {
+  const { target, schemas, cursors, baseUrl } = context;
+  const found = await queryResources(target, schemas, {
+    ...{ kind: "user", filter: `externalId eq ${JSON.stringify(externalId)}` },
+    ...{ sortBy: null, sortOrder: "ascending", startIndex: 1, count: 2, cursor: null },
+  }, { ...cursors, baseUrl });
+  return found.ok ? found.resources : [];
+}
+
+async function reviveUser(
+  operation: Operation,
+  { stored, given }: { stored: Stored; given: GivenContent },
+): Promise<OperationResult> {
+  const { externalId } = given;
+  await checkOrigin(operation, stored, externalId);
+  const written = await writeContent(operation, {
+    ...given,
+    stored,
+    externalId: externalId ?? stored.externalId ?? null,
+  });
+  if (!("stored" in written)) return written;
+  const text = await renderResponse(written.stored, renderContextOf(operation), projectionOf(operation));
+  return await writtenResult(operation, { status: 200, stored: written.stored, text });
+}

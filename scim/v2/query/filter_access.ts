@@ -1,0 +1,208 @@
+// Filters of the RFC interface: the names that a target's schemas define, and the values of a resource (RFC 7644 §3.4.2.2, §3.10).
+
+import { compareText } from "../../directory/keys.ts";
+import {
+  type FilterNames,
+  type FilterPath,
+  parseFilterWith,
+  pathText,
+  type ScimFilter,
+} from "../../filter/filter.ts";
+import type { FilterAccess } from "../../filter/filter_match.ts";
+import { filterPaths, qualifyPaths } from "../../filter/filter_tree.ts";
+import type { AttributeType } from "../../schema/attribute_table.ts";
+import { type KnownAttribute, property } from "../../schema/attributes.ts";
+import { isJsonArray, isJsonObject } from "../../schema/json_limits.ts";
+import type { JsonObject, JsonValue } from "../../schema/resource.ts";
+import {
+  type AttributeDefinition,
+  findDefinition,
+  type ResourceTypeDefinition,
+  subDefinitions,
+} from "../schema/attribute_definition.ts";
+import { resolveAttribute, topLevelDefinitions } from "../schema/target_schemas.ts";
+
+export type ReadFilterOutcome =
+  | { readonly ok: true; readonly filter: ScimFilter }
+  | { readonly ok: false; readonly detail: string };
+
+const MAX_SHOWN_NAME = 100;
+
+/** Parses a filter and checks each name and comparison after `rewrite`. The paths have the spelling of the schemas. */
+export function readResourceFilter(
+  type: ResourceTypeDefinition,
+  text: string,
+  rewrite: (filter: ScimFilter) => ScimFilter = (filter) => filter,
+): ReadFilterOutcome {
+  const names: FilterNames = {
+    top: (word) => readAttributePath(type, word) ?? unknownPath(word),
+    sub: (word, parent) => {
+      const definition = definitionAt(type, parent);
+      const sub = definition === undefined ? undefined : findDefinition(subDefinitions(definition), word);
+      return { schema: null, attribute: sub?.name ?? unknownPath(word).attribute, sub: null };
+    },
+  };
+  const parsed = parseFilterWith(text, names);
+  if (!parsed.ok) return { ok: false, detail: `The filter is not valid: ${parsed.problem}.` };
+  const filter = rewrite(parsed.filter);
+  const detail = pathProblem(type, filter) ?? comparisonProblem(type, filter);
+  return detail === null ? { ok: true, filter } : { ok: false, detail };
+}
+
+/**
+ * Reads `userName`, `name.familyName`, or a name after the URN of its schema (RFC 7644 §3.10). Entra ID names attributes of extensions without the URN
+ * (`manager eq "…"`), so a name that no core schema has is searched in the extensions.
+ *
+ * @returns the path in the spelling of the schemas; `undefined`: no schema of the type has the attribute.
+ */
+export function readAttributePath(type: ResourceTypeDefinition, text: string): FilterPath | undefined {
+  const whole = wholePath(type, text);
+  if (whole !== undefined) return whole;
+  // A URN has dots, too, so only the last one can begin a sub-attribute.
+  const dot = text.lastIndexOf(".");
+  const head = dot < 0 ? undefined : wholePath(type, text.slice(0, dot));
+  const definition = head === undefined ? undefined : definitionAt(type, head);
+  if (head === undefined || definition === undefined) return undefined;
+  const sub = findDefinition(subDefinitions(definition), text.slice(dot + 1));
+  return sub === undefined ? undefined : { ...head, sub: sub.name };
+}
+
+function wholePath(type: ResourceTypeDefinition, name: string): FilterPath | undefined {
+  const found = resolveAttribute(type, name);
+  if (found !== undefined) {
+    const { extension, attribute } = found;
+    if (attribute === null) return { schema: null, attribute: extension.id, sub: null };
+    return { schema: extension?.id ?? null, attribute: attribute.name, sub: null };
+  }
+  for (const { schema } of type.extensions) {
+    const attribute = findDefinition(schema.attributes, name);
+    if (attribute !== undefined) return { schema: schema.id, attribute: attribute.name, sub: null };
+  }
+  return undefined;
+}
+
+function unknownPath(word: string): FilterPath {
+  return { schema: null, attribute: word.slice(0, MAX_SHOWN_NAME).toWellFormed(), sub: null };
+}
+
+/** The definition at a path. `undefined` for an extension as a whole. */
+export function definitionAt(
+  type: ResourceTypeDefinition,
+  { schema, attribute, sub }: FilterPath,
+): AttributeDefinition | undefined {
+  const definitions = schema === null
+    ? topLevelDefinitions(type)
+    : type.extensions.find((one) => one.schema.id === schema)?.schema.attributes ?? [];
+  const definition = findDefinition(definitions, attribute);
+  return sub === null || definition === undefined
+    ? definition
+    : findDefinition(subDefinitions(definition), sub);
+}
+
+function pathProblem(type: ResourceTypeDefinition, filter: ScimFilter): string | null {
+  for (const path of filterPaths(filter)) {
+    const isExtension = path.sub === null &&
+      type.extensions.some(({ schema }) => schema.id === path.attribute);
+    const definition = definitionAt(type, path);
+    if (definition === undefined && !isExtension) {
+      return `No ${type.name} has the attribute "${pathText(path)}". Name an attribute of /Schemas.`;
+    }
+    // A comparison would reveal it.
+    if (definition?.returned === "never") return `A filter cannot compare "${pathText(path)}".`;
+  }
+  return null;
+}
+
+function comparisonProblem(type: ResourceTypeDefinition, filter: ScimFilter): string | null {
+  switch (filter.kind) {
+    case "and":
+    case "or":
+      return filter.filters.map((one) => comparisonProblem(type, one)).find((one) => one !== null) ?? null;
+    case "not":
+      return comparisonProblem(type, filter.filter);
+    case "each":
+      if (definitionAt(type, filter.path)?.type !== "complex") {
+        return `"${pathText(filter.path)}" has no sub-attributes. Write the filter without brackets.`;
+      }
+      return comparisonProblem(type, qualifyPaths(filter.path, filter.filter));
+    case "present":
+      return null;
+    case "compare":
+      return problemOfComparison(type, filter);
+  }
+}
+
+/** RFC 7644 §3.4.2.2: a filter is not valid if it compares an order that the type does not have. */
+function problemOfComparison(
+  type: ResourceTypeDefinition,
+  { path, operator, value }: Extract<ScimFilter, { kind: "compare" }>,
+): string | null {
+  const name = pathText(path);
+  const isEquality = operator === "eq" || operator === "ne";
+  if (value === null) return isEquality ? null : `"${operator}" cannot compare null.`;
+  const known = comparedAt(type, path);
+  if (known === undefined) return `Name a sub-attribute of "${name}" to compare it.`;
+  if (isEquality) return null;
+  if (known.type === "boolean" || known.type === "binary" || typeof value === "boolean") {
+    return `"${operator}" cannot compare "${name}". Use eq or ne.`;
+  }
+  const isOrder = operator.startsWith("g") || operator.startsWith("l");
+  if (!isOrder) return typeof value === "string" ? null : `"${operator}" needs a quoted value.`;
+  return known.type === "dateTime" && Number.isNaN(Date.parse(String(value)))
+    ? `Compare "${name}" with a date and time such as 2026-01-31T12:00:00Z.`
+    : null;
+}
+
+/** The definition that a comparison uses: of a complex attribute, its `value`. */
+export function comparedAt(type: ResourceTypeDefinition, path: FilterPath): AttributeDefinition | undefined {
+  const definition = definitionAt(type, path);
+  return definition?.type === "complex" ? findDefinition(subDefinitions(definition), "value") : definition;
+}
+
+const accesses = new WeakMap<ResourceTypeDefinition, FilterAccess>();
+
+/** How filters find values in the JSON of `renderContent`. */
+export function filterAccess(type: ResourceTypeDefinition): FilterAccess {
+  let access = accesses.get(type);
+  if (access === undefined) {
+    const known = new WeakMap<AttributeDefinition, KnownAttribute>();
+    access = {
+      find(path) {
+        const definition = definitionAt(type, path);
+        if (definition === undefined) return undefined;
+        const found = known.get(definition) ?? toKnown(definition);
+        known.set(definition, found);
+        return found;
+      },
+      entries: entriesAt,
+      order: compareText,
+    };
+    accesses.set(type, access);
+  }
+  return access;
+}
+
+function entriesAt({ schema, attribute }: FilterPath, view: JsonObject): JsonValue[] {
+  const holder = schema === null ? view : property(view, schema);
+  const value = isJsonObject(holder) ? property(holder, attribute) : undefined;
+  if (value === undefined) return [];
+  return isJsonArray(value) ? [...value] : [value];
+}
+
+const COMPARED_TYPES: ReadonlyMap<string, AttributeType> = new Map([
+  ["boolean", "boolean"],
+  ["dateTime", "dateTime"],
+  ["complex", "complex"],
+]);
+
+function toKnown(definition: AttributeDefinition): KnownAttribute {
+  return {
+    name: definition.name,
+    type: COMPARED_TYPES.get(definition.type) ?? "string",
+    multi: definition.multiValued,
+    caseExact: definition.caseExact,
+    plain: "value",
+    mutability: "readWrite",
+    sub: new Map(subDefinitions(definition).map((sub) => [sub.name.toLowerCase(), toKnown(sub)])),
+  };
+}

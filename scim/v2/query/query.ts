@@ -1,0 +1,250 @@
+// Answers queries of the RFC interface: filter, order and page (RFC 7644 §3.4.2, RFC 9865).
+
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import { compareText } from "../../directory/keys.ts";
+import { IdsIncomplete } from "../../directory/resource_ids.ts";
+import { INDEXED_VALUES } from "../../directory/value_keys.ts";
+import { filterPaths, type ScimFilter } from "../../filter/filter_tree.ts";
+import { matchesFilterBy } from "../../filter/filter_match.ts";
+import type { Listed, Listing } from "../../index_port.ts";
+import type { Target } from "../../ports.ts";
+import type { ResourceKind, Stored } from "../../schema/resource.ts";
+import type { TargetSchemas } from "../schema/target_schemas.ts";
+import { filterAccess, readAttributePath, readResourceFilter } from "./filter_access.ts";
+import { withoutOtherTypes } from "./root_filter.ts";
+import { ALL_KEYS } from "./key_ranges.ts";
+import { type CursorPlace, type QueryCursorDeps, QueryCursors } from "./query_cursor.ts";
+import { type OrderedResources, orderOfIndex, orderOfList, readQueryPage } from "./query_page.ts";
+import type { QueryPlan } from "./plan_sets.ts";
+import { readFittingPage } from "./page_size.ts";
+import { countOfPlan, planQuery } from "./query_plan.ts";
+import { type QuerySort, readQuerySort } from "./query_sort.ts";
+import { QueryViews } from "./query_view.ts";
+
+export interface ResourceQuery {
+  readonly kind: ResourceKind;
+  /** RFC 7644 §3.4.2.2. */
+  readonly filter: string | null;
+  readonly sortBy: string | null;
+  readonly sortOrder: "ascending" | "descending";
+  /** From 1. Without effect if there is a cursor. */
+  readonly startIndex: number;
+  /** At most the page size of the interface. */
+  readonly count: number;
+  /** RFC 9865 §2. "": the first page. `null`: pages by index. */
+  readonly cursor: string | null;
+  /** The list has both kinds: an attribute that only the other type has is absent here (RFC 7644 §3.4.2.1). */
+  readonly isRoot?: boolean;
+}
+
+export type QueryOutcome =
+  | {
+    readonly ok: true;
+    readonly total: number;
+    readonly startIndex: number;
+    readonly resources: readonly Stored[];
+    /** `null`: there is no such page, or the query has no cursor. */
+    readonly nextCursor: string | null;
+    readonly previousCursor: string | null;
+  }
+  | ({ readonly ok: false } & QueryProblem);
+
+/** `not_ready`: the index is being built, so the client may try again later. */
+export interface QueryProblem {
+  readonly problem:
+    | "invalidFilter"
+    | "invalidPath"
+    | "tooMany"
+    | "invalidValue"
+    | "invalidCursor"
+    | "expiredCursor"
+    | "not_ready";
+  readonly detail: string;
+}
+
+export interface QueryDeps extends QueryCursorDeps {
+  /** The URL of the interface, without a slash at the end. */
+  readonly baseUrl: string;
+  /** How many resources one query may compare. */
+  readonly maxCompared?: number;
+  /** About the octets of a page. Larger pages have fewer resources. */
+  readonly maxPageOctets?: number;
+}
+
+/** Resources that a query without an index compares. */
+export const MAX_QUERY_COMPARED = 10_000;
+const READ_TOGETHER = 50;
+
+/** One query with what all of its steps need. */
+interface QueryRun extends Required<Omit<QueryDeps, "maxPageOctets">> {
+  readonly directory: Target["directory"];
+  readonly schemas: TargetSchemas;
+  readonly kind: ResourceKind;
+  readonly filter: ScimFilter | null;
+  readonly sort: QuerySort | null;
+}
+
+type OrderOutcome =
+  | { readonly ok: true; readonly order: OrderedResources }
+  | ({ readonly ok: false } & QueryProblem);
+
+/** Finds the resources of one page. A filter on an indexed attribute reads only the page; another one compares a limited number of resources. */
+export async function queryResources(
+  { directory }: Pick<Target, "directory">,
+  schemas: TargetSchemas,
+  query: ResourceQuery,
+  deps: QueryDeps,
+): Promise<QueryOutcome> {
+  const { kind, sortOrder, startIndex, count, cursor } = query;
+  const type = schemas.types[kind];
+  const others = query.isRoot === true ? Object.values(schemas.types).filter((one) => one !== type) : [];
+  const read = query.filter === null
+    ? null
+    : readResourceFilter(type, query.filter, (filter) => withoutOtherTypes(filter, type, others));
+  if (read?.ok === false) return { ok: false, problem: "invalidFilter", detail: read.detail };
+  const { sortBy } = query;
+  const isForeign = sortBy !== null && readAttributePath(type, sortBy) === undefined &&
+    others.some((other) => readAttributePath(other, sortBy) !== undefined);
+  const sort = sortBy === null || isForeign ? null : readQuerySort(type, sortBy);
+  if (sort?.ok === false) return { ok: false, problem: "invalidPath", detail: sort.detail };
+  const scope = {
+    target: directory.target,
+    query: JSON.stringify([kind, query.filter, query.sortBy, sortOrder]),
+  };
+  const cursors = new QueryCursors(deps, scope);
+  const opened = cursor === null || cursor === "" ? null : cursors.open(cursor);
+  if (opened?.ok === false) return opened;
+  const run: QueryRun = {
+    maxCompared: MAX_QUERY_COMPARED,
+    ...deps,
+    ...{ directory, schemas, kind, filter: read?.filter ?? null, sort: sort?.sort ?? null },
+  };
+  try {
+    const outcome = await orderOf(run);
+    if (!outcome.ok) return outcome;
+    const page = await readQueryPage(outcome.order, {
+      isDescending: sort !== null && sortOrder === "descending",
+      startIndex: cursor === null ? Math.max(1, startIndex) : 1,
+      count,
+      place: opened?.place ?? null,
+    });
+    const sealed = (place: CursorPlace | null) =>
+      cursor === null || place === null ? null : cursors.seal(place);
+    const { resources, next, previous } = await readFittingPage(directory.indexes, page, {
+      kind,
+      isBackwards: opened?.place.side === "before",
+      maxOctets: deps.maxPageOctets,
+    });
+    return {
+      ok: true,
+      total: page.total,
+      startIndex: page.startIndex,
+      resources,
+      nextCursor: sealed(next),
+      previousCursor: sealed(previous),
+    };
+  } catch (fault) {
+    if (fault instanceof IdsIncomplete) return NOT_READY;
+    throw fault;
+  }
+}
+
+const NOT_READY = {
+  ok: false,
+  problem: "not_ready",
+  detail: "The directory is still being indexed after an upgrade. Try again in a minute.",
+} as const;
+
+/** The order of the resources that match. */
+async function orderOf(run: QueryRun): Promise<OrderOutcome> {
+  const { directory, kind, filter, sort } = run;
+  const { indexes } = directory;
+  const plan = filter === null ? null : await planQuery(run, filter);
+  const listing = filter === null ? wholeListing(sort) : plan === null ? null : listingOf(plan, sort);
+  const isReady = listing === null || await indexes.isReady(listing);
+  if (listing !== null && isReady) return { ok: true, order: orderOfIndex(indexes, kind, listing) };
+  if (plan?.kind === "names" && plan.isExact && isByName(sort)) {
+    const listed = plan.names.map((canonical) => ({ key: canonical, canonical }));
+    return { ok: true, order: orderOfList(inOrder(listed)) };
+  }
+  const outcome = await compareAll(run, plan);
+  return isReady || outcome.ok ? outcome : NOT_READY;
+}
+
+/** The index that has all resources in the order; `null`: none. */
+function wholeListing(sort: QuerySort | null): Listing | null {
+  const by = sort === null ? "name" : sort.by;
+  return by === null ? null : { by, ranges: [ALL_KEYS], counted: "first" };
+}
+
+/** The index that has the resources of an exact plan in the order; `null`: none. */
+function listingOf(plan: QueryPlan, sort: QuerySort | null): Listing | null {
+  if (plan.kind !== "listing" || !plan.isExact) return null;
+  // Of several values, the first one counts in an order, and any in a filter.
+  const { by } = plan.listing;
+  const isInOrder = by === "name" || INDEXED_VALUES[by].multi !== true;
+  return sort === null || (sort.by === by && isInOrder) ? plan.listing : null;
+}
+
+function isByName(sort: QuerySort | null): boolean {
+  return sort === null || sort.by === "name";
+}
+
+function inOrder(listed: readonly Listed[]): readonly Listed[] {
+  return listed.toSorted((a, b) => compareText(a.key, b.key));
+}
+
+/** Compares each candidate with the filter. */
+async function compareAll(run: QueryRun, plan: QueryPlan | null): Promise<OrderOutcome> {
+  const { directory, kind, filter, sort, maxCompared } = run;
+  const type = run.schemas.types[kind];
+  const total = directory.count(kind);
+  const candidates = plan === null ? null : await countOfPlan(run, plan);
+  // While an index is not complete, a small directory is compared as a whole.
+  const isPlanned = candidates !== null && Number.isFinite(candidates);
+  const count = isPlanned ? Math.min(candidates, total) : total;
+  if (count > maxCompared) {
+    return plan !== null && !isPlanned ? NOT_READY : {
+      ok: false,
+      problem: "tooMany",
+      detail: `The query would compare ${count} resources, and the limit is ${maxCompared}. ` +
+        "Add a comparison of an indexed attribute, such as userName, externalId or emails.value.",
+    };
+  }
+  const paths = [...filter === null ? [] : filterPaths(filter), ...sort === null ? [] : [sort.path]];
+  const views = new QueryViews({ ...run, types: run.schemas.types }, paths);
+  const access = filterAccess(type);
+  const listed: Listed[] = [];
+  const found = plan !== null && isPlanned ? readPlan(run, plan) : directory.all(kind);
+  for await (const stored of found) {
+    const view = await views.of(stored);
+    if (filter !== null && !matchesFilterBy(access, filter, view)) continue;
+    const canonical = canonicalName(stored.content.name);
+    const isByName = sort === null || sort.by === "name";
+    listed.push({ key: isByName ? canonical : `${sort.textOf(view)}\0${canonical}`, canonical });
+  }
+  return { ok: true, order: orderOfList(inOrder(listed)) };
+}
+
+/** The candidates of a plan, each once. */
+async function* readPlan(run: QueryRun, plan: QueryPlan): AsyncGenerator<Stored> {
+  const found = await listPlan(run, plan);
+  const listed = [...new Map(found.map((one) => [one.canonical, one])).values()];
+  for (let at = 0; at < listed.length; at += READ_TOGETHER) {
+    yield* await run.directory.indexes.readMany(run.kind, listed.slice(at, at + READ_TOGETHER));
+  }
+}
+
+async function listPlan(run: QueryRun, plan: QueryPlan): Promise<readonly Listed[]> {
+  if (plan.kind === "names" || plan.kind === "word") {
+    const names = plan.kind === "names"
+      ? plan.names
+      : await run.directory.indexes.namesWithWord(run.kind, plan.start, run.maxCompared);
+    return names.map((canonical) => ({ key: canonical, canonical }));
+  }
+  if (plan.kind === "union") {
+    return (await Promise.all(plan.plans.map((one) => listPlan(run, one)))).flat();
+  }
+  const options = { offset: 0, limit: run.maxCompared };
+  return await run.directory.indexes.list(run.kind, plan.listing, options);
+}

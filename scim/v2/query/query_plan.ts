@@ -1,0 +1,272 @@
+// Plans a filter: which keys of which index it needs. A plan that is not exact gives candidates, and each candidate is compared with the filter.
+
+import { canonicalName } from "../../../platform/canonical_name.ts";
+import { INDEXED_VALUES } from "../../directory/value_keys.ts";
+import { type FilterPath, pathText, type ScimFilter } from "../../filter/filter.ts";
+import { type CompareOperator, type FilterValue } from "../../filter/filter.ts";
+import { cutWord, firstWord } from "../../filter/search_terms.ts";
+import type { IndexedAttribute } from "../../index_port.ts";
+import type { TargetDirectory } from "../../ports.ts";
+import type { ResourceKind } from "../../schema/resource.ts";
+import {
+  ALL_KEYS,
+  complementRanges,
+  intersectRanges,
+  nameRanges,
+  PRESENT_VALUES,
+  uniteRanges,
+  valueRanges,
+} from "./key_ranges.ts";
+import {
+  asCandidates,
+  combineSets,
+  isSet,
+  NOTHING,
+  type QueryPlan,
+  unionOf,
+  withRanges,
+} from "./plan_sets.ts";
+import { cutRanges, wantedText } from "./wanted_value.ts";
+
+export interface QueryPlanDeps {
+  readonly directory: Pick<TargetDirectory, "read" | "readById" | "indexes">;
+  readonly kind: ResourceKind;
+}
+
+type Comparison = Extract<ScimFilter, { kind: "compare" }>;
+
+/** Longer beginnings of a value are not counted exactly if a resource has several values. */
+const MAX_COUNTED_CHARACTERS = 22;
+/** @returns `null`: no index has the answer, so all resources are compared. */
+export async function planQuery(deps: QueryPlanDeps, filter: ScimFilter): Promise<QueryPlan | null> {
+  switch (filter.kind) {
+    case "compare":
+      return await planComparison(deps, filter);
+    case "present":
+      return planPresent(deps.kind, filter.path);
+    case "each":
+      return await planEntry(deps, filter);
+    case "not": {
+      const plan = await planQuery(deps, filter.filter);
+      return plan === null || !isSet(plan) ? null : withRanges(plan, complementRanges(plan.listing.ranges));
+    }
+    case "and":
+      return await planAnd(deps, filter.filters);
+    case "or":
+      return await planOr(deps, filter.filters);
+  }
+}
+
+/** Inside of the brackets, another entry cannot match the rest of the filter, so the plan only gives candidates. */
+async function planEntry(
+  deps: QueryPlanDeps,
+  { path, filter }: Extract<ScimFilter, { kind: "each" }>,
+): Promise<QueryPlan | null> {
+  switch (filter.kind) {
+    case "compare":
+    case "present":
+      return isNegative(filter)
+        ? null
+        : await planQuery(deps, { ...filter, path: { ...path, sub: filter.path.attribute } });
+    case "and": {
+      const plans = await Promise.all(
+        filter.filters.map((one) => planEntry(deps, { kind: "each", path, filter: one })),
+      );
+      return asCandidates(await cheapest(deps, plans));
+    }
+    case "or": {
+      const plans = await Promise.all(
+        filter.filters.map((one) => planEntry(deps, { kind: "each", path, filter: one })),
+      );
+      return unionOf(plans);
+    }
+    case "not":
+    case "each":
+      return null;
+  }
+}
+
+/** A comparison that an entry without the value can match. */
+function isNegative(filter: ScimFilter): boolean {
+  return filter.kind === "compare" && (filter.operator === "ne" || filter.value === null);
+}
+
+async function planAnd(deps: QueryPlanDeps, filters: readonly ScimFilter[]): Promise<QueryPlan | null> {
+  const plans = await Promise.all(filters.map((one) => planQuery(deps, one)));
+  const merged: (QueryPlan | null)[] = [];
+  for (const plan of plans) {
+    const at = merged.findIndex((other) => combineSets(other, plan, intersectRanges) !== null);
+    if (at < 0) merged.push(plan);
+    else merged[at] = combineSets(merged[at] ?? null, plan, intersectRanges);
+  }
+  if (merged.length === 1) return merged[0] ?? null;
+  return asCandidates(await cheapest(deps, merged));
+}
+
+async function planOr(deps: QueryPlanDeps, filters: readonly ScimFilter[]): Promise<QueryPlan | null> {
+  const plans = await Promise.all(filters.map((one) => planQuery(deps, one)));
+  let united = plans[0] ?? null;
+  for (const plan of plans.slice(1)) {
+    const both = combineSets(united, plan, uniteRanges);
+    if (both === null) return unionOf(plans);
+    united = both;
+  }
+  return united;
+}
+
+async function cheapest(
+  deps: QueryPlanDeps,
+  plans: readonly (QueryPlan | null)[],
+): Promise<QueryPlan | null> {
+  const known = await Promise.all(
+    plans.filter((plan) => plan !== null).map(async (plan) => ({
+      plan,
+      count: await countOfPlan(deps, plan),
+    })),
+  );
+  return known.sort((a, b) => a.count - b.count)[0]?.plan ?? null;
+}
+
+/** How many keys a plan reads. Infinite while the index is not complete. */
+export async function countOfPlan({ directory, kind }: QueryPlanDeps, plan: QueryPlan): Promise<number> {
+  if (plan.kind === "names") return plan.names.length;
+  if (plan.kind === "listing") {
+    const { indexes } = directory;
+    return await indexes.isReady(plan.listing) ? await indexes.count(kind, plan.listing) : Infinity;
+  }
+  if (plan.kind === "word") return await directory.indexes.countWord(kind, plan.start);
+  const counts = await Promise.all(plan.plans.map((one) => countOfPlan({ directory, kind }, one)));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+async function planComparison(deps: QueryPlanDeps, comparison: Comparison): Promise<QueryPlan | null> {
+  const { path, operator, value } = comparison;
+  const name = indexedName(deps.kind, path);
+  if (value === null) {
+    const present = planPresent(deps.kind, path);
+    if (present === null || !isSet(present)) return null;
+    return operator === "ne" ? present : withRanges(present, complementRanges(present.listing.ranges));
+  }
+  if (name === "id") return operator === "eq" ? await planId(deps, value) : null;
+  if (name === "links") return operator === "eq" ? await planLinks(deps, path, value) : null;
+  if (name === null) return planWord(deps.kind, comparison);
+  if (name === "name") return planName(operator, value);
+  return await withManyValued(deps, planValue(name, operator, value));
+}
+
+/** Adds the resources with so many values that the index does not have all of them. */
+async function withManyValued(
+  { directory, kind }: QueryPlanDeps,
+  plan: QueryPlan | null,
+): Promise<QueryPlan | null> {
+  if (plan?.kind !== "listing" || plan.listing.by === "name") return plan;
+  const { by } = plan.listing;
+  if (INDEXED_VALUES[by].multi !== true || !await directory.indexes.isReady({ by })) return plan;
+  const listing = await directory.indexes.manyValued(kind, by);
+  if (listing === null) return plan;
+  return { kind: "union", plans: [plan, { kind: "listing", listing, isExact: false }], isExact: false };
+}
+
+/** Attributes whose words a search finds (scim/filter/search_terms.ts). */
+const SEARCHED: ReadonlyMap<string, "text" | "phone"> = new Map([
+  ["name.familyName", "text"],
+  ["name.givenName", "text"],
+  ["name.formatted", "text"],
+  ["name.middleName", "text"],
+  ["nickName", "text"],
+  ["phoneNumbers.value", "phone"],
+  ["phoneNumbers", "phone"],
+]);
+
+function planWord(kind: ResourceKind, { path, operator, value }: Comparison): QueryPlan | null {
+  const type = kind === "user" ? SEARCHED.get(pathText(path)) : undefined;
+  if (type === undefined || typeof value !== "string" || (operator !== "eq" && operator !== "sw")) {
+    return null;
+  }
+  const word = firstWord(value, type);
+  return word === null ? null : { kind: "word", start: cutWord(word), isExact: false };
+}
+
+function planPresent(kind: ResourceKind, path: FilterPath): QueryPlan | null {
+  const name = indexedName(kind, path);
+  if (name === "name" || name === "id" || pathText(path) === "meta" || pathText(path) === "schemas") {
+    return { kind: "listing", listing: { by: "name", ranges: [ALL_KEYS], counted: "every" }, isExact: true };
+  }
+  // An entry without a value can have other parts.
+  if (name === null || name === "links" || pathText(path) === "emails") return null;
+  const counted = INDEXED_VALUES[name].multi === true ? "first" : "every";
+  return { kind: "listing", listing: { by: name, ranges: PRESENT_VALUES, counted }, isExact: true };
+}
+
+/** What an index has of a path: names, ids, the members of groups, or values. `null`: nothing. */
+function indexedName(
+  kind: ResourceKind,
+  path: FilterPath,
+): "name" | "id" | "links" | IndexedAttribute | null {
+  const text = pathText(path);
+  if (text === (kind === "user" ? "userName" : "displayName")) return "name";
+  if (text === "id") return "id";
+  if (LINKS[kind].has(text)) return "links";
+  const attribute = text === "emails" ? "emails.value" : text;
+  return isIndexed(attribute) && INDEXED_VALUES[attribute].kinds.includes(kind) ? attribute : null;
+}
+
+function isIndexed(name: string): name is IndexedAttribute {
+  return Object.hasOwn(INDEXED_VALUES, name);
+}
+
+const LINKS: Readonly<Record<ResourceKind, ReadonlySet<string>>> = {
+  user: new Set(["groups", "groups.value", "groups.display"]),
+  group: new Set(["members", "members.value", "members.display"]),
+};
+
+async function planId({ directory, kind }: QueryPlanDeps, value: FilterValue): Promise<QueryPlan> {
+  const found = typeof value === "string" ? await directory.readById(kind, value) : null;
+  return found === null
+    ? NOTHING
+    : { kind: "names", names: [canonicalName(found.content.name)], isExact: true };
+}
+
+/** The members of a group, or the groups of a user. */
+async function planLinks(
+  { directory, kind }: QueryPlanDeps,
+  path: FilterPath,
+  value: FilterValue,
+): Promise<QueryPlan> {
+  if (typeof value !== "string") return NOTHING;
+  const other = kind === "user" ? "group" : "user";
+  const found = path.sub === "display"
+    ? await directory.read(other, canonicalName(value))
+    : await directory.readById(other, value);
+  if (found === null) return NOTHING;
+  if (found.content.kind === "user") {
+    const names = await directory.indexes.groupsOf(canonicalName(found.content.name));
+    return { kind: "names", names, isExact: false };
+  }
+  const ids = found.memberIds ?? [];
+  const users = found.content.members.filter((_, at) => (ids[at] ?? null) !== null);
+  return { kind: "names", names: users.map(canonicalName), isExact: true };
+}
+
+function planName(operator: CompareOperator, value: FilterValue): QueryPlan | null {
+  if (typeof value !== "string") return operator === "eq" ? NOTHING : null;
+  // No name has such characters, and keys cannot have them.
+  if (!value.isWellFormed() || /[\0\u{10ffff}]/u.test(value)) return operator === "eq" ? NOTHING : null;
+  const ranges = nameRanges(operator, canonicalName(value));
+  return ranges === null
+    ? null
+    : { kind: "listing", listing: { by: "name", ranges, counted: "every" }, isExact: true };
+}
+
+function planValue(by: IndexedAttribute, operator: CompareOperator, value: FilterValue): QueryPlan | null {
+  const { type, multi = false } = INDEXED_VALUES[by];
+  const wanted = wantedText(type, operator, value);
+  if (wanted === null) return operator === "eq" ? NOTHING : null;
+  if (multi && operator === "ne") return null;
+  const ranges = wanted.isCut ? cutRanges(operator, wanted) : valueRanges(operator, wanted.text);
+  if (ranges === null) return null;
+  const { length } = wanted.text;
+  const isOnce = !multi || operator === "eq" || (operator === "sw" && length <= MAX_COUNTED_CHARACTERS);
+  const counted = multi && operator === "sw" && isOnce ? length : "every";
+  return { kind: "listing", listing: { by, ranges, counted }, isExact: isOnce && !wanted.isCut };
+}

@@ -1,0 +1,203 @@
+// The rules of a connection over HTTP: adoption, dry run, soft deletion, reactivation, limits, pause and the request log.
+
+import { assertEquals, assertMatch } from "@std/assert";
+import { startV2World, USER_SCHEMA, type V2World } from "./v2_world.ts";
+
+const user = (userName: string, more: object = {}) => ({ schemas: [USER_SCHEMA], userName, ...more });
+const ADMIN = { name: "console:ada", source: "" };
+
+/** A user that an administrator created. */
+async function addLocal(world: V2World, name: string): Promise<string> {
+  const target = world.gateway.identity.targets.get("default");
+  const content = {
+    kind: "user" as const,
+    name,
+    active: true,
+    attributes: { name: { familyName: "", givenName: "" } },
+  };
+  const written = await target?.create(content, { actor: ADMIN });
+  return written?.stored?.id ?? "";
+}
+
+const activeOf = async (world: V2World, id: string) => (await world.call("GET", `/Users/${id}`)).json.active;
+
+Deno.test("a user of another origin is read, and changed only after an administrator confirmed the match", async () => {
+  await using world = await startV2World();
+  const id = await addLocal(world, "anna");
+  const { administration } = world.gateway.identity.connections;
+  const found = await world.call("GET", "/Users?filter=userName%20eq%20%22anna%22");
+  assertEquals(found.json.totalResults, 1);
+  const put = { body: user("anna", { externalId: "okta-1", title: "theirs" }) };
+  for (const [method, call] of [["PUT", put], ["DELETE", {}]] as const) {
+    const { status, json } = await world.call(method, `/Users/${id}`, call);
+    assertEquals([status, json.scimType], [409, undefined]);
+    assertMatch(String(json.detail), /console/);
+  }
+  assertEquals((await world.call("POST", "/Users", put)).json.scimType, "uniqueness");
+  const waiting = await administration.proposals("provider", { state: "waiting", cursor: null, size: 10 });
+  assertEquals(waiting.proposals.map(({ name, externalId }) => [name, externalId]), [["anna", "okta-1"]]);
+  await administration.decide("provider", { ids: "all", state: "accepted" }, ADMIN);
+  const adopted = await world.call("PUT", `/Users/${id}`, put);
+  assertEquals([adopted.status, adopted.json.title, adopted.json.externalId], [200, "theirs", "okta-1"]);
+  assertEquals((await world.call("DELETE", `/Users/${id}`)).status, 204);
+});
+
+Deno.test("a creation that meets a user of another origin is 409 uniqueness, and the administrator sees the match", async () => {
+  await using world = await startV2World();
+  await addLocal(world, "anna");
+  const created = await world.call("POST", "/Users", { body: user("ANNA", { externalId: "okta-1" }) });
+  assertEquals([created.status, created.json.scimType], [409, "uniqueness"]);
+  const { administration } = world.gateway.identity.connections;
+  const { proposals } = await administration.proposals("provider", {
+    ...{ state: "waiting", cursor: null, size: 10 },
+  });
+  assertEquals(proposals.map(({ name, externalId }) => [name, externalId]), [["anna", "okta-1"]]);
+});
+
+Deno.test("with automatic adoption the first write adopts; the resources of another connection need it, too", async () => {
+  await using world = await startV2World({ adoption: "automatic" });
+  const id = await addLocal(world, "anna");
+  assertEquals((await world.call("PUT", `/Users/${id}`, { body: user("anna", { title: "a" }) })).status, 200);
+  const token = await world.connect("other");
+  const patch = { schemas: [], Operations: [{ op: "replace", path: "title", value: "b" }] };
+  const refused = await world.call("PATCH", `/Users/${id}`, {
+    ...{ token, body: { ...patch, schemas: ["urn:ietf:params:scim:api:messages:2.0:PatchOp"] } },
+  });
+  assertEquals(refused.status, 409);
+});
+
+Deno.test("a dry run checks and answers each write, and stores nothing", async () => {
+  await using world = await startV2World();
+  const anna = await world.add("/Users", user("anna"));
+  const team = await world.add("/Groups", { displayName: "team" });
+  const before = await world.gateway.dump();
+  await world.change({ dryRun: true });
+  const afterChange = await world.gateway.dump();
+  const results = [
+    await world.call("POST", "/Users", { body: user("ben") }),
+    await world.call("PUT", `/Users/${anna}`, { body: user("anna", { title: "x" }) }),
+    await world.patch(`/Users/${anna}`, [{ op: "replace", path: "active", value: false }]),
+    await world.patch(`/Groups/${team}`, [{ op: "add", path: "members", value: [{ value: anna }] }]),
+    await world.call("DELETE", `/Users/${anna}`),
+    await world.call("POST", "/Users", { body: user("anna") }),
+  ];
+  assertEquals(results.map(({ status }) => status), [201, 200, 200, 204, 204, 409]);
+  assertEquals(
+    (await world.gateway.dump()).replace(/\[ "scim_(request|secret)[^]*?\n\]/g, ""),
+    afterChange.replace(/\[ "scim_(request|secret)[^]*?\n\]/g, ""),
+  );
+  assertEquals(before === afterChange, false);
+});
+
+Deno.test("soft deletion deactivates, and a POST of the same user activates again", async () => {
+  await using world = await startV2World({ softDelete: true });
+  const id = await world.add("/Users", user("anna", { externalId: "x" }));
+  assertEquals((await world.call("DELETE", `/Users/${id}`)).status, 204);
+  assertEquals(await activeOf(world, id), false);
+  const again = await world.call("POST", "/Users", { body: user("anna", { externalId: "x", title: "new" }) });
+  assertEquals([again.status, again.json.id, again.json.active, again.json.title], [200, id, true, "new"]);
+  await world.call("DELETE", `/Users/${id}`);
+  await world.change({ reactivate: false });
+  const refused = await world.call("POST", "/Users", { body: user("anna", { externalId: "x" }) });
+  assertEquals([refused.status, refused.json.scimType], [409, "uniqueness"]);
+});
+
+/** POSTs of an inactive user `anna` with the externalId `x`. */
+const REVIVALS: readonly [what: string, body: object, status: number][] = [
+  ["the same externalId and userName", user("anna", { externalId: "x" }), 200],
+  ["the same userName only", user("anna"), 200],
+  ["the same externalId, another userName", user("anne", { externalId: "x" }), 200],
+  ["another externalId", user("anna", { externalId: "y" }), 409],
+  ["the same e-mail address only", user("zoe", { emails: [{ value: "anna@example.com" }] }), 201],
+];
+for (const [what, body, status] of REVIVALS) {
+  Deno.test(`POST of an inactive user with ${what} is ${status}`, async () => {
+    await using world = await startV2World();
+    const id = await world.add("/Users", {
+      ...user("anna", { externalId: "x", emails: [{ value: "anna@example.com" }] }),
+      active: false,
+    });
+    const { json, ...answer } = await world.call("POST", "/Users", { body });
+    assertEquals(answer.status, status);
+    if (status === 200) assertEquals([json.id, json.active], [id, true]);
+  });
+}
+
+Deno.test("the deletion limit stops deletions and deactivations, not other writes", async () => {
+  await using world = await startV2World({ deletionPercent: 1 });
+  const ids: string[] = [];
+  for (let n = 0; n < 12; n++) ids.push(await world.add("/Users", user(`u${n}`)));
+  const outcomes: number[] = [];
+  for (const [at, id] of ids.entries()) {
+    const { status } = at % 2 === 0
+      ? await world.call("DELETE", `/Users/${id}`)
+      : await world.patch(`/Users/${id}`, [{ op: "replace", path: "active", value: "False" }]);
+    outcomes.push(status);
+  }
+  assertEquals(outcomes.filter((status) => status < 300).length, 10);
+  assertEquals(outcomes.slice(10), [409, 409]);
+  assertEquals(await activeOf(world, ids[11] ?? ""), true);
+  assertEquals(
+    (await world.patch(`/Users/${ids[11]}`, [{ op: "add", path: "title", value: "x" }])).status,
+    200,
+  );
+});
+
+Deno.test("a paused connection gets 503, and one over its rate 429, both with Retry-After", async () => {
+  await using world = await startV2World({ requestsPerMinute: 2 });
+  await world.call("GET", "/Users");
+  await world.call("GET", "/Users");
+  const over = await world.call("GET", "/Users");
+  assertEquals(over.status, 429);
+  assertMatch(over.headers.get("retry-after") ?? "", /^\d+$/);
+  await world.change({ paused: true });
+  const paused = await world.call("GET", "/Users");
+  assertEquals(paused.status, 503);
+  assertMatch(paused.headers.get("retry-after") ?? "", /^\d+$/);
+});
+
+Deno.test("remove of members without a filter can be forbidden", async () => {
+  await using world = await startV2World({ removeAllMembers: false });
+  const anna = await world.add("/Users", user("anna"));
+  const team = await world.add("/Groups", { displayName: "team", members: [{ value: anna }] });
+  const refused = await world.patch(`/Groups/${team}`, [{ op: "remove", path: "members" }]);
+  assertEquals([refused.status, refused.json.scimType], [400, "mutability"]);
+  await world.change({ removeAllMembers: true });
+  assertEquals((await world.patch(`/Groups/${team}`, [{ op: "remove", path: "members" }])).status, 204);
+});
+
+Deno.test("/Me is the user of the connection", async () => {
+  await using world = await startV2World({ meUser: "anna" });
+  assertEquals((await world.call("GET", "/Me")).status, 501);
+  const id = await world.add("/Users", user("anna"));
+  const { status, json } = await world.call("GET", "/Me");
+  assertEquals([status, json.id], [200, id]);
+});
+
+Deno.test("the request log has the operation, the resource, names of attributes and the outcome, and no values", async () => {
+  await using world = await startV2World();
+  const id = await world.add("/Users", user("anna", { title: "secret title", password: "correct horse" }));
+  await world.patch(`/Users/${id}`, [{
+    op: "replace",
+    path: 'emails[type eq "work"].value',
+    value: "a@b.example",
+  }]);
+  await world.call("POST", "/Users", { body: user("anna") });
+  await world.call("GET", "/Nope");
+  const { administration } = world.gateway.identity.connections;
+  const { requests } = await administration.requests("provider", {
+    ...{ filter: {}, cursor: null, size: 10 },
+  });
+  assertEquals(
+    requests.map(({ operation, status, resource, attributes, scimType }) => [
+      ...[operation, status, resource?.name ?? null, attributes.join(" "), scimType],
+    ]),
+    [
+      ["unknown", 404, null, "", null],
+      ["users.create", 409, "anna", "userName", "uniqueness"],
+      ["users.patch", 200, "anna", "emails", null],
+      ["users.create", 201, "anna", "userName title password", null],
+    ],
+  );
+  assertEquals(/secret title|correct horse|a@b/.test(JSON.stringify(requests)), false);
+});

@@ -1,0 +1,248 @@
+// Resources of /scim/v2 over HTTP: the answers of each operation, and preconditions.
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { PATCH_SCHEMA, startV2World, USER_SCHEMA, type V2World } from "./v2_world.ts";
+
+const ANNA = {
+  userName: "anna@example.com",
+  externalId: "x-1",
+  name: { givenName: "Anna", familyName: "Berg" },
+  emails: [{ value: "anna@example.com", type: "work", primary: true }],
+};
+
+Deno.test("POST, GET, PUT and DELETE of a user", async () => {
+  await using world = await startV2World();
+  const created = await world.call("POST", "/Users", { body: { schemas: [USER_SCHEMA], ...ANNA } });
+  const { id, meta, ...rest } = created.json;
+  assertEquals([created.status, rest], [201, { schemas: [USER_SCHEMA], active: true, ...ANNA }]);
+  const location = created.headers.get("location") ?? "";
+  assertMatch(location, new RegExp(`/scim/v2/default/Users/${id}$`));
+  assertEquals((meta as { location: string; version: string }).location, location);
+  assertEquals((meta as { version: string }).version, created.headers.get("etag"));
+  const read = await world.call("GET", `/Users/${id}`);
+  assertEquals([read.status, read.json], [200, created.json]);
+  const body = { schemas: [USER_SCHEMA], userName: "anna@example.com", title: "Dr" };
+  const replaced = await world.call("PUT", `/Users/${id}`, { body });
+  assertEquals([replaced.status, replaced.json.title, replaced.json.emails, replaced.json.externalId], [
+    ...[200, "Dr"],
+    ...[undefined, undefined],
+  ]);
+  assertEquals(replaced.json.id, id);
+  const gone = await world.call("DELETE", `/Users/${id}`);
+  assertEquals([gone.status, gone.json], [204, {}]);
+  for (const method of ["GET", "DELETE"]) {
+    assertEquals((await world.call(method, `/Users/${id}`)).status, 404);
+  }
+});
+
+Deno.test("a PUT without active, members or password keeps them", async () => {
+  await using world = await startV2World();
+  const anna = await world.add("/Users", { ...ANNA, password: "correct horse" });
+  const ben = await world.add("/Users", { userName: "ben", active: false });
+  const team = await world.add("/Groups", { displayName: "team", members: [{ value: anna }] });
+  await world.call("PUT", `/Users/${anna}`, { body: { schemas: [USER_SCHEMA], userName: ANNA.userName } });
+  assert(await world.gateway.identity.hasPassword(ANNA.userName));
+  const put = await world.call("PUT", `/Users/${ben}`, { body: { userName: "ben", schemas: [USER_SCHEMA] } });
+  assertEquals([put.status, put.json.active], [200, false]);
+  const same = await world.call("PUT", `/Groups/${team}`, { body: { schemas: [], displayName: "Team" } });
+  assertEquals([same.json.displayName, membersOf(same.json)], ["Team", [anna]]);
+  const empty = await world.call("PUT", `/Groups/${team}`, { body: { displayName: "team", members: [] } });
+  assertEquals([empty.status, membersOf(empty.json)], [200, []]);
+});
+
+function membersOf({ members = [] }: { members?: unknown }): unknown[] {
+  return (members as { value: string }[]).map(({ value }) => value);
+}
+
+/** Conditions of a write, and whether it happens (RFC 7644 §3.14, RFC 9110 §13.1). */
+const CONDITIONS: readonly [header: string, tag: "current" | "old" | string, happens: boolean][] = [
+  ["if-match", "current", true],
+  ["if-match", "old", false],
+  ["if-match", "*", true],
+  ["if-match", '"none"', false],
+  ["if-none-match", "current", false],
+  ["if-none-match", "old", true],
+  ["if-none-match", "*", false],
+];
+for (const [header, tag, happens] of CONDITIONS) {
+  for (const method of ["PUT", "PATCH", "DELETE"]) {
+    Deno.test(`${method} with ${header}: ${tag} ${happens ? "happens" : "is refused with 412"}`, async () => {
+      await using world = await startV2World();
+      const id = await world.add("/Users", ANNA);
+      const old = await etagOf(world, id);
+      await world.patch(`/Users/${id}`, [{ op: "replace", path: "title", value: "before" }]);
+      const tags: Record<string, string> = { old, current: await etagOf(world, id) };
+      const body = method === "PUT"
+        ? { schemas: [USER_SCHEMA], ...ANNA, title: "after" }
+        : { schemas: [PATCH_SCHEMA], Operations: [{ op: "replace", path: "title", value: "after" }] };
+      const { status } = await world.call(method, `/Users/${id}`, {
+        headers: { [header]: tags[tag] ?? tag },
+        ...method === "DELETE" ? {} : { body },
+      });
+      assertEquals(status, happens ? (method === "DELETE" ? 204 : 200) : 412);
+      const { json } = await world.call("GET", `/Users/${id}`);
+      assertEquals(json.title, happens ? (method === "DELETE" ? undefined : "after") : "before");
+    });
+  }
+}
+
+async function etagOf(world: V2World, id: string): Promise<string> {
+  return (await world.call("GET", `/Users/${id}`)).headers.get("etag") ?? "";
+}
+
+Deno.test("GET with the current version is 304", async () => {
+  await using world = await startV2World();
+  const id = await world.add("/Users", ANNA);
+  const headers = { "if-none-match": await etagOf(world, id) };
+  const { status, json } = await world.call("GET", `/Users/${id}`, { headers });
+  assertEquals([status, json], [304, {}]);
+});
+
+const patchOf = (operation: object) => ({ schemas: [PATCH_SCHEMA], Operations: [operation] });
+
+/** Requests and their refusals. */
+const REFUSED: readonly [
+  method: string,
+  path: string,
+  body: unknown,
+  status: number,
+  scimType: string | undefined,
+][] = [
+  ["GET", "/Users/unknown", undefined, 404, undefined],
+  ["GET", "/Groups/<anna>", undefined, 404, undefined],
+  ["GET", "/Nope", undefined, 404, undefined],
+  ["GET", "/Groups/a/b", undefined, 404, undefined],
+  ["DELETE", "/Users", undefined, 405, undefined],
+  ["POST", "/Users/<anna>", {}, 405, undefined],
+  ["POST", "/Users", { schemas: [USER_SCHEMA] }, 400, "invalidValue"],
+  ["POST", "/Users", { schemas: [USER_SCHEMA], userName: "anna@EXAMPLE.com" }, 409, "uniqueness"],
+  ["POST", "/Users", "[]", 400, "invalidSyntax"],
+  ["POST", "/Users", "{", 400, "invalidSyntax"],
+  ["POST", "/Groups", { displayName: "g", members: [{ value: "nope" }] }, 400, "invalidValue"],
+  ["PATCH", "/Users/<anna>", patchOf({ op: "remove", path: "userName" }), 400, "mutability"],
+  ["PATCH", "/Users/<anna>", patchOf({ op: "add", path: "nosuch", value: 1 }), 400, "invalidPath"],
+  ["PATCH", "/Users/<anna>", patchOf({ op: "replace", path: "id", value: "x" }), 400, "mutability"],
+  ["PATCH", "/Users/<anna>", {}, 400, "invalidSyntax"],
+  ["GET", "/Users?filter=userName%20xx%20%22a%22", undefined, 400, "invalidFilter"],
+  ["GET", "/Users?count=ten", undefined, 400, "invalidValue"],
+  ["GET", "/Users?attributes=userName&excludedAttributes=name", undefined, 400, "invalidValue"],
+  ["GET", "/Schemas?filter=id%20pr", undefined, 403, undefined],
+  ["POST", "/Users/.search", { filter: "userName pr" }, 400, "invalidSyntax"],
+  ["GET", "/Me", undefined, 501, undefined],
+  ["GET", "!/scim/v2/nowhere/Users", undefined, 404, undefined],
+  ["GET", "!/scim/v2", undefined, 404, undefined],
+];
+Deno.test("refused requests have the status, the scimType and a sentence of RFC 7644 §3.12", async (context) => {
+  await using world = await startV2World();
+  const anna = await world.add("/Users", ANNA);
+  for (const [method, path, body, status, scimType] of REFUSED) {
+    await context.step(`${method} ${path} ${JSON.stringify(body)?.slice(0, 60) ?? ""}`, async () => {
+      const { json, ...answer } = await world.call(method, path.replace("<anna>", anna), { body });
+      assertEquals([answer.status, json.scimType, json.status], [status, scimType, String(status)]);
+      assertEquals(json.schemas, ["urn:ietf:params:scim:api:messages:2.0:Error"]);
+      assertEquals(answer.headers.get("content-type"), "application/scim+json");
+      assertMatch(String(json.detail), /^[A-Za-z"].*\.$/s);
+      if (status === 405) assertMatch(answer.headers.get("allow") ?? "", /GET|POST/);
+    });
+  }
+});
+
+Deno.test("Allow has the methods of the path, also for a method that the server does not know", async () => {
+  await using world = await startV2World();
+  for (const method of ["OPTIONS", "DELETE"]) {
+    const { status, headers, json } = await world.call(method, "/Groups");
+    assertEquals([method, status, headers.get("allow")], [method, 405, "GET, HEAD, POST"]);
+    assertEquals(json.schemas, ["urn:ietf:params:scim:api:messages:2.0:Error"]);
+  }
+  const { status, headers } = await world.call("OPTIONS", "/ServiceProviderConfig");
+  assertEquals([status, headers.get("allow")], [405, "GET, HEAD"]);
+});
+
+Deno.test("a request without a valid token is 401 with a challenge; a token for another directory is 403", async () => {
+  await using world = await startV2World({}, "[targets.other]\n");
+  for (const token of [null, "wrong", "csn_aaaa", "a.b.c", "x".repeat(9000)]) {
+    const { status, json, headers } = await world.call("GET", "/Users", { token });
+    assertEquals([status, json.status], [401, "401"]);
+    assertMatch(headers.get("www-authenticate") ?? "", /^Bearer realm="Countersign"/);
+  }
+  assertEquals((await world.call("GET", "!/scim/v2/other/Users")).status, 403);
+  const reader = await world.connect("reader", { access: "read" });
+  assertEquals((await world.call("GET", "/Users", { token: reader })).status, 200);
+  assertEquals((await world.call("POST", "/Users", { token: reader, body: ANNA })).status, 403);
+});
+
+Deno.test("endpoint names in lower case and a slash at the end are accepted", async () => {
+  await using world = await startV2World();
+  const id = await world.add("/Users", ANNA);
+  for (
+    const path of ["/users", "/Users/", "/USERS/?filter=userName%20pr", `/users/${id}/`, "/schemas", "/"]
+  ) {
+    assertEquals((await world.call("GET", path)).status, 200, path);
+  }
+});
+
+Deno.test("attributes and excludedAttributes restrict answers, also of writes", async () => {
+  await using world = await startV2World();
+  const { json } = await world.call("POST", "/Users?attributes=emails.value", {
+    body: { schemas: [USER_SCHEMA], ...ANNA },
+  });
+  const { id, ...rest } = json;
+  assertEquals(rest, { schemas: [USER_SCHEMA], emails: [{ value: "anna@example.com" }] });
+  const read = await world.call("GET", `/Users/${id}?excludedAttributes=emails,name,meta`);
+  const { active, userName, externalId } = read.json;
+  assertEquals(Object.keys(read.json), ["schemas", "id", "externalId", "userName", "active"]);
+  assertEquals([active, userName, externalId], [true, ANNA.userName, "x-1"]);
+});
+
+Deno.test("a PATCH of a group is 204, and 200 if it names attributes", async () => {
+  await using world = await startV2World();
+  const anna = await world.add("/Users", ANNA);
+  const team = await world.add("/Groups", { displayName: "team" });
+  const add = [{ op: "add", path: "members", value: [{ value: anna }] }];
+  assertEquals((await world.patch(`/Groups/${team}`, add)).status, 204);
+  const again = await world.patch(`/Groups/${team}?attributes=members`, add);
+  assertEquals([again.status, membersOf(again.json)], [200, [anna]]);
+  const { json } = await world.call("GET", `/Users/${anna}?attributes=groups`);
+  const [group] = json.groups as { value: string; display: string; $ref: string }[];
+  assertEquals([group?.value, group?.display], [team, "team"]);
+  await world.patch(`/Groups/${team}`, [{ op: "remove", path: `members[value eq "${anna}"]` }]);
+  assertEquals(membersOf((await world.call("GET", `/Groups/${team}`)).json), []);
+});
+
+Deno.test("GET of a group without members does not read them, and has no version", async () => {
+  await using world = await startV2World();
+  const anna = await world.add("/Users", ANNA);
+  const team = await world.add("/Groups", { displayName: "team", members: [{ value: anna }] });
+  const { json, headers } = await world.call("GET", `/Groups/${team}?excludedAttributes=members`);
+  assertEquals([json.displayName, json.members, headers.get("etag")], ["team", undefined, null]);
+  assertEquals((json.meta as { version?: string }).version, undefined);
+});
+
+Deno.test("a bulk request creates a user and a group with the user, and stops after failOnErrors", async () => {
+  await using world = await startV2World();
+  const schemas = ["urn:ietf:params:scim:api:messages:2.0:BulkRequest"];
+  const { status, json } = await world.call("POST", "/Bulk", {
+    body: {
+      ...{ schemas, failOnErrors: 1 },
+      Operations: [
+        { method: "POST", path: "/Users", bulkId: "u", data: { schemas: [USER_SCHEMA], ...ANNA } },
+        {
+          ...{ method: "POST", path: "/Groups", bulkId: "g" },
+          data: { displayName: "team", members: [{ value: "bulkId:u" }] },
+        },
+        { method: "DELETE", path: "/Users/unknown" },
+        { method: "POST", path: "/Users", bulkId: "z", data: { schemas: [USER_SCHEMA], userName: "zoe" } },
+      ],
+    },
+  });
+  const operations = json.Operations as {
+    status: string;
+    location?: string;
+    response?: { status: string };
+  }[];
+  assertEquals([status, operations.map((one) => one.status)], [200, ["201", "201", "404"]]);
+  assertEquals(operations[2]?.response?.status, "404");
+  const list = await world.call("GET", "/Groups?filter=displayName%20eq%20%22team%22");
+  const [group] = list.json.Resources as { members: { value: string }[] }[];
+  assertEquals(operations[0]?.location?.endsWith(String(group?.members[0]?.value)), true);
+});
