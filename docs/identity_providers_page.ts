@@ -19,7 +19,7 @@ import { MAX_PATCH_OPERATIONS } from "../scim/v2/patch/patch_request.ts";
 import { TOLERATED_SHAPES } from "../scim/v2/patch/patch_shapes.ts";
 import { MAX_QUERY_COMPARED } from "../scim/v2/query/query.ts";
 import { SCHEMAS_SHAPES, VALUE_SHAPES } from "../scim/v2/schema/body_shapes.ts";
-import { MAX_PROJECTION_NAMES } from "../scim/v2/schema/projection.ts";
+import { MAX_PROJECTION_NAMES, NAME_SHAPES } from "../scim/v2/schema/projection.ts";
 import { MAX_LIST_ENTRIES } from "../scim/v2/schema/read_value.ts";
 import { MAX_USER_PASSWORD_CHARACTERS } from "../scim/v2/schema/stored_content.ts";
 import { ACTIONS, AFTER_STEPS, EXTENSIONS, PROTECTION, QUERIES, START } from "./identity_providers_text.ts";
@@ -109,7 +109,9 @@ function shapes(): string {
     code(sample),
     code(becomes),
   ]);
-  const values = Object.values(VALUE_SHAPES).map(({ client, example, becomes, link: url }) => [
+  const values = Object.values({ ...VALUE_SHAPES, ...NAME_SHAPES }).map((
+    { client, example, becomes, link: url },
+  ) => [
     link(client, url),
     `\`${example}\``,
     `\`${becomes}\``,

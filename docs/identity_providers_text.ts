@@ -92,7 +92,7 @@ export const ACTIONS = [
   ],
   [
     "add or remove a member",
-    "Only that membership changes, in the backends, too. Parallel requests lose nothing. Adding twice and removing twice is allowed. Members are users; groups in groups are not supported.",
+    "Only that membership changes, in synchronous backends, too; an asynchronous backend gets the whole group. Parallel requests lose nothing. Adding twice and removing twice is allowed. Members are users; groups in groups are not supported.",
   ],
   ["remove \\`members\\` without a filter", "The group is emptied, if **Allow emptying a group** is on."],
   ["delete a group", "The group is deleted. Its members stay."],
@@ -103,6 +103,9 @@ export const PROTECTION = `## Existing users
 A provider often connects to a directory that already has users. It finds them with a filter, usually by \`userName\`. A connection may change only the users and groups
 that it created or took over. Its first change of another one gets 409, and the user appears in the tab **Existing users** with the name and the external id of
 the request. Accept the right ones. The provider repeats the request and succeeds. An equal e-mail address is never enough.
+
+A group can list a name that has no user yet. A user who is created or renamed with that name is then a member. Check groups with such names before you connect a
+provider.
 
 To take over a whole directory at once, turn on a dry run, let the provider finish a cycle, accept all, and turn off the dry run. With
 **Take over existing users: Automatically**, no one has to accept.
