@@ -27,12 +27,12 @@ interface RangePart extends KeyRange {
 const MAX_BUCKETS_PER_READ = 64;
 
 export class IndexRanges {
-  readonly #index: Pick<CountedIndex, "buckets" | "locate" | "options" | "pendingIn">;
+  readonly #index: Pick<CountedIndex, "buckets" | "locate" | "options" | "pendingIn" | "seek" | "total">;
   readonly #entries: ReadEntries;
 
   /** @param entries the stored entries of a range, in order. Default: those of the index. */
   constructor(
-    index: Pick<CountedIndex, "buckets" | "locate" | "options" | "pendingIn">,
+    index: Pick<CountedIndex, "buckets" | "locate" | "options" | "pendingIn" | "seek" | "total">,
     entries: ReadEntries = index.options.entries,
   ) {
     this.#index = index;
@@ -40,6 +40,7 @@ export class IndexRanges {
   }
 
   async count({ ranges, below }: CountedRanges): Promise<number> {
+    if (isEverything({ ranges, below })) return this.#index.total;
     let total = 0;
     for (const range of ranges) {
       for (const part of this.#partsOf(range, below)) {
@@ -50,7 +51,27 @@ export class IndexRanges {
   }
 
   /** The keys from `offset` on, at most `limit`. */
-  async list(
+  async list(wanted: CountedRanges, options: ListOptions): Promise<string[]> {
+    const { limit, isReverse = false } = options;
+    if (isEverything(wanted) && !isReverse) {
+      // A large index has thousands of buckets, and a page needs one or two.
+      const near = this.#near(options);
+      const found = await this.#listParts({ ...wanted, ranges: [near.range] }, { offset: near.skip, limit });
+      if (found.length === limit || near.range.to === LAST_CHARACTER) return found;
+    }
+    return await this.#listParts(wanted, options);
+  }
+
+  /** The buckets around a page of the whole index, and the keys before the page in them. */
+  #near({ offset, limit }: ListOptions): { readonly range: KeyRange; readonly skip: number } {
+    const { buckets } = this.#index;
+    const { bound, skip } = this.#index.seek(offset);
+    let at = this.#index.locate(bound);
+    for (let keys = 0; at < buckets.length && keys < skip + limit; at++) keys += buckets[at]?.count ?? 0;
+    return { range: { from: bound, to: buckets[at]?.bound ?? LAST_CHARACTER }, skip };
+  }
+
+  async #listParts(
     { ranges, below }: CountedRanges,
     { offset, limit, isReverse = false }: ListOptions,
   ): Promise<string[]> {
@@ -119,6 +140,12 @@ export class IndexRanges {
     for (const change of pending.slice(at)) add(change.key, change.depth);
     return keys;
   }
+}
+
+/** Every key of the index. */
+function isEverything({ ranges, below }: CountedRanges): boolean {
+  const [range, ...others] = ranges;
+  return range?.from === "" && range.to === LAST_CHARACTER && others.length === 0 && below >= DEPTHS;
 }
 
 function countOf(bucket: IndexBucket, below: number, stores: "hashes" | "depths"): number {
