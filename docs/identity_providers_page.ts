@@ -13,7 +13,7 @@ import {
 } from "../scim/v2/connections/connection_settings.ts";
 import { MAX_QUERY_CHARACTERS, PAGE_SIZE } from "../scim/v2/http/list_parameters.ts";
 import { V2_ROUTES } from "../scim/v2/http/v2_routes.ts";
-import { V2_ALWAYS, V2_HANDLER_FACTS } from "../scim/v2/openapi/v2_handler_facts.ts";
+import { V2_ALWAYS, V2_HANDLER_ROWS } from "../scim/v2/openapi/v2_handlers.ts";
 import { MAX_TARGET_OCTETS } from "../scim/v2/openapi/v2_openapi.ts";
 import { MAX_PATCH_OPERATIONS } from "../scim/v2/patch/patch_request.ts";
 import { TOLERATED_SHAPES } from "../scim/v2/patch/patch_shapes.ts";
@@ -84,7 +84,7 @@ function operations(): string {
   const rows = V2_ROUTES.map(({ method, path, access, handler, ref }) => [
     `\`${method}\``,
     `\`${path}\``,
-    V2_HANDLER_FACTS[handler].success.join(", "),
+    V2_HANDLER_ROWS[handler].success.join(", "),
     access,
     ref.startsWith("RFC") ? ref : `RFC 7644 ${ref}`,
   ]);
@@ -194,7 +194,7 @@ const ADVICE: Partial<Record<ScimRefusalCode, string>> = {
 
 function troubleshooting(): string {
   const codes = [
-    ...new Set([...V2_ALWAYS, ...Object.values(V2_HANDLER_FACTS).flatMap(({ refusals }) => refusals)]),
+    ...new Set([...V2_ALWAYS, ...Object.values(V2_HANDLER_ROWS).flatMap(({ refusals }) => refusals)]),
   ];
   const rows = codes.map((one) => ({ one, ...refusalRow(one) })).sort((a, b) => a.status - b.status)
     .map(({ one, status, scimType, detail }) => [

@@ -85,7 +85,7 @@ export const SCIM_REFUSALS = {
   },
   changed: {
     status: 409,
-    detail: "Somebody else wrote the resource at the same time. Read it and try again.",
+    detail: "Another request wrote the resource at the same time. Read it and try again.",
     ref: "RFC 7644 §3.12",
   },
   precondition: {

@@ -67,7 +67,7 @@ Deno.test("deno task scim-connection calls a running server, which knows the cha
   const requests = await operator.run("scim_connection", "requests", "entra", "--outcome", "refused");
   assertMatch(requests.stdout, /The last 1 request of "entra", newest first\./);
   assertMatch(requests.stdout, /users\.create {2}ada +409 +192\.0\.2\.1 {2}The name is taken\. \[31m\n/);
-  const none = await operator.run("scim_connection", "requests", "entra", "--text", "nobody");
+  const none = await operator.run("scim_connection", "requests", "entra", "--text", "unknown");
   assertEquals(none.stdout, "There are no such requests.\n");
   await operator.run("scim_connection", "remove", "entra");
   assertEquals(await issue(), null);

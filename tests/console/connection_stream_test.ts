@@ -1,22 +1,11 @@
 // The event connection_request of the live stream.
 
+import { readUntil } from "../fakes/stream_text.ts";
 import { assert, assertEquals } from "@std/assert";
 import type { ConnectionRequestEvent } from "../../console/api/connections/connection_types.ts";
 import { MAX_EVENT_REQUESTS } from "../../console/api/connections/request_feed.ts";
 import { startConnectConsole } from "../fakes/console_connect.ts";
 import { requestEntry } from "../scim/v2/connections/stage.ts";
-
-/** Reads the text of a stream until it contains `mark`. */
-async function readUntil(reader: ReadableStreamDefaultReader<Uint8Array>, mark: string): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  while (!text.includes(mark)) {
-    const { done, value } = await reader.read();
-    if (done) return `${text}<end>`;
-    text += decoder.decode(value, { stream: true });
-  }
-  return text;
-}
 
 Deno.test("GET /live/stream has the requests of connections as events, at most a hundred each", async () => {
   await using site = await startConnectConsole();

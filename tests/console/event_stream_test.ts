@@ -1,21 +1,10 @@
 // The live stream over HTTP: resuming, limits and its end.
 
+import { readUntil } from "../fakes/stream_text.ts";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { createEventStreams, eventChunk } from "../../console/api/conversations/event_stream.ts";
 import { conversation } from "../fakes/console_gateway.ts";
 import { createManualClock, startConsole } from "../fakes/console_app.ts";
-
-/** Reads the text of a stream until it contains `mark`. */
-async function readUntil(reader: ReadableStreamDefaultReader<Uint8Array>, mark: string): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  while (!text.includes(mark)) {
-    const { done, value } = await reader.read();
-    if (done) return `${text}<end>`;
-    text += decoder.decode(value, { stream: true });
-  }
-  return text;
-}
 
 function readerOf(response: Response): ReadableStreamDefaultReader<Uint8Array> {
   if (response.body === null) throw new Error("the answer has no body");

@@ -92,5 +92,5 @@ Deno.test("users: a name before a rename leads to the user", async () => {
   const old = await read("ada");
   assertEquals([old.record, old.renamedTo], [null, "Augusta"]);
   assertEquals((await read("augusta")).renamedTo, null);
-  assertEquals((await read("nobody")).renamedTo, null);
+  assertEquals((await read("unknown")).renamedTo, null);
 });

@@ -21,7 +21,7 @@ import {
   SEARCH_SCHEMA,
 } from "./message_schemas.ts";
 import { TOKEN_SCHEMAS, tokenPath } from "./token_endpoint.ts";
-import { V2_ALWAYS, V2_HANDLER_FACTS, type V2HandlerRow, type V2Parameters } from "./v2_handler_facts.ts";
+import { V2_ALWAYS, V2_HANDLER_ROWS, type V2HandlerRow, type V2Parameters } from "./v2_handlers.ts";
 
 /** Names of components of this part begin with it. */
 export const V2_COMPONENT = "V2";
@@ -57,7 +57,7 @@ export function v2Paths(): Record<string, JsonValue> {
 }
 
 function operationOf(row: V2RouteRow): JsonObject {
-  const facts = V2_HANDLER_FACTS[row.handler];
+  const facts = V2_HANDLER_ROWS[row.handler];
   return {
     operationId: v2OperationId(row),
     tags: [V2_TAG],

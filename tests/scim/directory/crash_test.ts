@@ -1,30 +1,10 @@
 // Crashes of the process at each commit of a large directory write, and the recovery at the next start.
 
+import { crashEverywhere } from "./crash_everywhere.ts";
 import { assert, assertEquals } from "@std/assert";
 import { createStore, type Store } from "../../../platform/store.ts";
 import type { TargetDirectory } from "../../../scim/ports.ts";
-import { drop, dying, NAME, openWorld, putGroup, putUser, type World } from "./world.ts";
-
-/** Runs `act` with a crash at each of its commits in turn, and checks the state after each new start. */
-async function crashEverywhere(
-  { before, act, check }: {
-    before: (directory: TargetDirectory) => Promise<void>;
-    act: (directory: TargetDirectory) => Promise<unknown>;
-    check: (world: World, directory: TargetDirectory, acknowledged: boolean) => Promise<void>;
-  },
-): Promise<number> {
-  for (let commits = 0; commits < 200; commits++) {
-    await using world = await openWorld();
-    await before(world.directory);
-    const mortal = await world.reopen({ store: dying(world.store, commits) });
-    const acknowledged = await act(mortal).then(() => true, () => false);
-    const directory = await world.reopen();
-    await check(world, directory, acknowledged);
-    assertEquals((await Array.fromAsync(world.store.list(["chore"]))).length, 0);
-    if (acknowledged) return commits;
-  }
-  throw new Error("Cannot finish the write in 200 commits");
-}
+import { drop, NAME, openWorld, putGroup, putUser, type World } from "./world.ts";
 
 const crowd = Array.from({ length: 450 }, (_, at) => `u${String(at).padStart(3, "0")}`);
 

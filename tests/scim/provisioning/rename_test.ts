@@ -152,7 +152,7 @@ Deno.test("rename() refuses what it cannot do, and names the backend", async () 
   const { stored } = await target.create(user("anna"), OPTIONS);
   const refusals = [
     await refusalOf(target.rename("user", "anna", user("zoe"), OPTIONS)),
-    await refusalOf(target.rename("user", "nobody", user("zoe"), OPTIONS)),
+    await refusalOf(target.rename("user", "unknown", user("zoe"), OPTIONS)),
     await refusalOf(target.rename("user", "anna", user("zoe"), { ...OPTIONS, ifVersion: "1.1" })),
   ];
   assertEquals(refusals.map(({ code }) => code), ["unsupported", "not_found", "precondition"]);

@@ -6,7 +6,7 @@ import { refusalRow } from "../../../scim/http/refusals.ts";
 import { TOKEN_ERRORS } from "../../../scim/v2/connections/token_request.ts";
 import { V2_ROUTES } from "../../../scim/v2/http/v2_routes.ts";
 import { combinedOpenApiText } from "../../../scim/v2/openapi/openapi_document.ts";
-import { V2_ALWAYS, V2_HANDLER_FACTS } from "../../../scim/v2/openapi/v2_handler_facts.ts";
+import { V2_ALWAYS, V2_HANDLER_ROWS } from "../../../scim/v2/openapi/v2_handlers.ts";
 import { V2_COMPONENT, v2OperationId, v2Path } from "../../../scim/v2/openapi/v2_openapi.ts";
 import { startV2World } from "./http/v2_world.ts";
 import { USER_DEFINITION } from "../../../scim/v2/schema/user_schema.ts";
@@ -29,7 +29,7 @@ for (const row of V2_ROUTES) {
     const operation = document.paths[v2Path(row)]?.[row.method.toLowerCase()];
     if (operation === undefined) throw new Error("it is not described");
     assertEquals(operation.operationId, v2OperationId(row));
-    const { success, refusals, body } = V2_HANDLER_FACTS[row.handler];
+    const { success, refusals, body } = V2_HANDLER_ROWS[row.handler];
     const codes = [...V2_ALWAYS, ...refusals];
     // 414 and 431 come from the HTTP server, before it reads the request.
     const statuses = [...success, ...codes.map((code) => refusalRow(code).status), 414, 431];

@@ -54,7 +54,7 @@ const CHANGE_FAILS = [
 ] as const;
 const DISCOVERY = { success: [200], body: null, parameters: [], headers: [] } as const;
 
-export const V2_HANDLER_FACTS: Readonly<Record<V2Handler, V2HandlerRow>> = {
+export const V2_HANDLER_ROWS: Readonly<Record<V2Handler, V2HandlerRow>> = {
   list: {
     ...{ success: [200], body: null, answer: "list", parameters: ["page", "projection"], headers: [] },
     refusals: QUERY_FAILS,
