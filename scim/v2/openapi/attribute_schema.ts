@@ -28,6 +28,7 @@ const SIMPLE_TYPES: Readonly<Record<Exclude<DefinedType, "complex">, JsonObject>
 const TRUE_TEXT = "[tT][rR][uU][eE]";
 const BOOLEAN_TEXT = `^(${TRUE_TEXT}|[fF][aA][lL][sS][eE])$`;
 const { type: _text, ...NAME_LIMITS } = NAME_SCHEMA;
+const UNASSIGNED_REF = "#/components/schemas/V2Unassigned";
 
 /** What a response contains. `schemas` and `id` are always there; a request can leave out the others (RFC 7644 §3.9). */
 export function responseSchema({ schema, extensions, ...type }: ResourceTypeDefinition): JsonObject {
@@ -99,7 +100,7 @@ export function requestSchema(type: ResourceTypeDefinition): JsonObject {
   );
   const properties = propertiesOf(core, (one) => acceptedSchema(one, limitsOf(type, one)));
   for (const { schema } of type.extensions) {
-    properties[schema.id] = nullable(objectSchema(schema.attributes, (one) => acceptedSchema(one, {})));
+    properties[schema.id] = orUnassigned(objectSchema(schema.attributes, (one) => acceptedSchema(one, {})));
   }
   return {
     type: "object",
@@ -130,17 +131,19 @@ function acceptedSchema(definition: AttributeDefinition, limits: JsonObject): Js
   const { description, mutability, multiValued, required } = definition;
   const one = multiValued ? acceptedList(definition) : acceptedOne(definition, { isEntry: false, limits });
   return {
-    ...(required ? one : nullable(one)),
+    ...(required ? one : orUnassigned(one)),
     description,
     ...(mutability === "writeOnly" ? { writeOnly: true } : {}),
   };
 }
 
-/** RFC 7643 §2.5: null means that the attribute has no value. */
-function nullable(schema: JsonObject): JsonObject {
-  const { anyOf, type } = schema;
-  if (Array.isArray(anyOf)) return { ...schema, anyOf: [...anyOf, { type: "null" }] };
-  return typeof type === "string" ? { ...schema, type: [type, "null"] } : schema;
+/** RFC 7643 §2.5: the attribute has no value. An empty object means the same here. */
+export const UNASSIGNED_SCHEMA: JsonObject = {
+  anyOf: [{ type: "null" }, { type: "array", maxItems: 0 }, { type: "object", maxProperties: 0 }],
+};
+
+function orUnassigned(schema: JsonObject): JsonObject {
+  return { anyOf: [...variantsOf(schema), { $ref: UNASSIGNED_REF }] };
 }
 
 /** A list, or its only entry (`single_entry`). */
@@ -150,7 +153,7 @@ function acceptedList(definition: AttributeDefinition): JsonObject {
   const list = {
     type: "array",
     maxItems: definition.name === "members" ? MAX_MEMBERS : MAX_LIST_ENTRIES,
-    items: entry,
+    items: orUnassigned(entry),
     ...(hasPrimary ? ONE_PRIMARY : {}),
   };
   return { anyOf: [list, ...variantsOf(entry)] };

@@ -9,7 +9,7 @@ import { V2_PREFIX, V2_ROUTES, type V2RouteRow } from "../http/v2_routes.ts";
 import { DISCOVERY_DEFINITIONS } from "../schema/discovery_schemas.ts";
 import { MAX_PROJECTION_CHARACTERS } from "../schema/projection.ts";
 import { createTargetSchemas } from "../schema/target_schemas.ts";
-import { discoverySchema, requestSchema, responseSchema } from "./attribute_schema.ts";
+import { discoverySchema, requestSchema, responseSchema, UNASSIGNED_SCHEMA } from "./attribute_schema.ts";
 import {
   BULK_REQUEST,
   BULK_RESPONSE_SCHEMA,
@@ -220,6 +220,7 @@ function v2Schemas(): Record<string, JsonObject> {
     ResourceTypeList: listSchema(refTo("schemas", "ResourceType")),
     SchemaList: listSchema(refTo("schemas", "Schema")),
     Error: errorSchema(),
+    Unassigned: UNASSIGNED_SCHEMA,
   };
 }
 
