@@ -54,6 +54,8 @@ const MAX_WAITING_ANSWERS = 4;
 
 export class AnswerHandler {
   readonly #deps: AnswerHandlerDeps;
+  /** The conversation of each answer, by its ordered id. */
+  readonly #answered = new WeakMap<Request, string>();
 
   constructor(deps: AnswerHandlerDeps) {
     this.#deps = deps;
@@ -67,6 +69,9 @@ export class AnswerHandler {
     const token = dot < 0 ? null : answer.state.slice(dot + 1);
     const conversation = findByState(this.#deps, request, { tuple: answer.tuple.key, step, token });
     if (conversation === null) return rejections.gone(request, step);
+    if (this.#isForEarlierLogin(request, conversation)) {
+      return this.#deps.responder.drop(request, "overtaken", { keepSlot: true });
+    }
     const { typed, octets } = answer;
     if (isSamePacket(conversation, request, { state: step, typed, node: peers.node })) {
       return runner.repeat(request, conversation);
@@ -88,6 +93,16 @@ export class AnswerHandler {
     const attempt = newLoginAttempt(request, { answer: readAnswer(octets) });
     const hasPassword = octets.length > 0;
     runner.run([request], conversation, { attempt, state: step, typed, hasPassword, replaces: null });
+  }
+
+  /**
+   * Whether the answer was handled before, for another conversation. Another node finished that one, and the client began a new login on the same
+   * tuple meanwhile. Both have the same State if it has no token.
+   */
+  #isForEarlierLogin(request: Request, { orderedId }: Conversation): boolean {
+    const known = this.#answered.get(request);
+    this.#answered.set(request, known ?? orderedId);
+    return known !== undefined && known !== orderedId;
   }
 
   #isRepeatable(
