@@ -69,9 +69,7 @@ export class AnswerHandler {
     const token = dot < 0 ? null : answer.state.slice(dot + 1);
     const conversation = findByState(this.#deps, request, { tuple: answer.tuple.key, step, token });
     if (conversation === null) return rejections.gone(request, step);
-    if (this.#isForEarlierLogin(request, conversation)) {
-      return this.#deps.responder.drop(request, "overtaken", { keepSlot: true });
-    }
+    if (this.#isForEarlierLogin(request, conversation)) return rejections.gone(request, step);
     const { typed, octets } = answer;
     if (isSamePacket(conversation, request, { state: step, typed, node: peers.node })) {
       return runner.repeat(request, conversation);

@@ -24,7 +24,6 @@ function createWorld(hasToken: boolean) {
     logins: { state: "auto", conversationTtlMs: 300_000, loginJoinWindowMs: 30_000 },
     works: { find: () => undefined },
     runner: { run: (_requests: unknown, { orderedId }: Conversation) => did.push(`run ${orderedId}`) },
-    responder: { drop: (_: Request, reason: string, how: unknown) => did.push(reason, JSON.stringify(how)) },
     rejections: { gone: () => did.push("gone") },
   };
   const handler = new AnswerHandler(parts as unknown as AnswerHandlerDeps);
@@ -48,7 +47,7 @@ for (const hasToken of [false, true]) {
     world.current = login("second");
     handle(late);
     handle(request());
-    assertEquals(did, ["run first", "overtaken", '{"keepSlot":true}', "run second"]);
+    assertEquals(did, ["run first", "gone", "run second"]);
   });
 }
 
