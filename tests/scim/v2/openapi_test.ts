@@ -109,11 +109,12 @@ Deno.test("the user of a request has each attribute that a client can write, and
   }
   assertEquals(schema("UserRequest")["required"], ["userName"] as unknown as Json);
   const { password, userName, emails } = schema("UserRequest")["properties"] as Json;
-  assertEquals([password?.["writeOnly"], password?.["maxLength"], userName?.["maxLength"]], [
-    true,
-    1024,
-    256,
-  ] as unknown as Json[]);
+  const [text, unassigned] = password?.["anyOf"] as unknown as readonly Json[];
+  assertEquals(
+    [password?.["writeOnly"], text?.["maxLength"], userName?.["maxLength"]],
+    [true, 1024, 256] as unknown as Json[],
+  );
+  assertEquals(unassigned, { $ref: "#/components/schemas/V2Unassigned" } as unknown as Json);
   const [list] = emails?.["anyOf"] as unknown as readonly Json[];
   assertEquals([list?.["maxItems"], list?.["maxContains"]], [10_000, 1] as unknown as Json[]);
 });
