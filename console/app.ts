@@ -85,7 +85,7 @@ export interface HttpAppDeps {
   /** The SCIM interfaces. Absent: the console runs without them. */
   readonly scim?: readonly ScimApp[];
   /** The OpenAPI description of SCIM, as JSON; served at /openapi.json without authentication. */
-  readonly openApi?: () => string;
+  readonly openApi?: () => Uint8Array<ArrayBuffer>;
   readonly residentOctets?: () => number;
   readonly bodyDeadlineMs?: number;
   /** Whether an address is a reverse proxy whose X-Forwarded-For is trusted. Default: no address is. */
@@ -272,7 +272,7 @@ function createSite(
   );
   app.get("/me", (c) => pageResponse("me", dist, { preload: messagePreload(c.req.raw) }));
   if (openApi !== undefined) {
-    app.get("/openapi.json", (c) => c.body(new TextEncoder().encode(openApi()), 200, JSON_TYPE));
+    app.get("/openapi.json", (c) => c.body(openApi(), 200, JSON_TYPE));
   }
   app.get("/assets/:name", (c) => {
     const asset = dist.read(c.req.param("name"));

@@ -39,12 +39,14 @@ function objectAt(object: JsonObject, name: string): JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? value as JsonObject : {};
 }
 
-/** The text is made once for each public URL, because anyone can ask for it. */
-export function rememberOpenApi(http: { readonly publicUrl: string }): () => string {
-  let known = { publicUrl: "", text: "" };
+/** Both descriptions as JSON in UTF-8. They are made once for each public URL, because anyone can ask for them. */
+export function rememberOpenApi(http: { readonly publicUrl: string }): () => Uint8Array<ArrayBuffer> {
+  let known = { publicUrl: "", octets: new Uint8Array() };
   return () => {
     const { publicUrl } = http;
-    if (known.publicUrl !== publicUrl) known = { publicUrl, text: combinedOpenApiText(publicUrl) };
-    return known.text;
+    if (known.publicUrl !== publicUrl) {
+      known = { publicUrl, octets: new TextEncoder().encode(combinedOpenApiText(publicUrl)) };
+    }
+    return known.octets;
   };
 }

@@ -80,7 +80,7 @@ export async function openSite(
         random,
         ...(shared === undefined ? {} : { store: shared }),
       });
-      return { ...deps, scim: [app], openApi: () => openApiText(http.publicUrl) };
+      return { ...deps, scim: [app], openApi: () => new TextEncoder().encode(openApiText(http.publicUrl)) };
     },
   });
   if (made === null) throw new Error("the application was not made");
