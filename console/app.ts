@@ -84,7 +84,7 @@ export interface HttpAppDeps {
   readonly dist: Dist;
   /** The SCIM interfaces. Absent: the console runs without them. */
   readonly scim?: readonly ScimApp[];
-  /** The OpenAPI description of SCIM, as JSON; served at /openapi.json without authentication. */
+  /** The OpenAPI description of SCIM, as JSON in UTF-8; served at /openapi.json without authentication. */
   readonly openApi?: () => Uint8Array<ArrayBuffer>;
   readonly residentOctets?: () => number;
   readonly bodyDeadlineMs?: number;

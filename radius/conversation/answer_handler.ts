@@ -54,8 +54,8 @@ const MAX_WAITING_ANSWERS = 4;
 
 export class AnswerHandler {
   readonly #deps: AnswerHandlerDeps;
-  /** The conversation of each answer, by its ordered id. */
-  readonly #answered = new WeakMap<Request, string>();
+  /** The conversation that was found first for each answer, by its ordered id. */
+  readonly #firstFound = new WeakMap<Request, string>();
 
   constructor(deps: AnswerHandlerDeps) {
     this.#deps = deps;
@@ -69,7 +69,9 @@ export class AnswerHandler {
     const token = dot < 0 ? null : answer.state.slice(dot + 1);
     const conversation = findByState(this.#deps, request, { tuple: answer.tuple.key, step, token });
     if (conversation === null) return rejections.gone(request, step);
-    if (this.#isForEarlierLogin(request, conversation)) return rejections.gone(request, step);
+    if (this.#firstFoundFor(request, conversation) !== conversation.orderedId) {
+      return rejections.gone(request, step);
+    }
     const { typed, octets } = answer;
     if (isSamePacket(conversation, request, { state: step, typed, node: peers.node })) {
       return runner.repeat(request, conversation);
@@ -94,13 +96,13 @@ export class AnswerHandler {
   }
 
   /**
-   * Whether the answer was handled before, for another conversation. Another node finished that one, and the client began a new login on the same
-   * tuple meanwhile. Both have the same State if it has no token.
+   * The ordered id of the conversation that was found first for an answer. An answer that lost a race is handled again. Meanwhile another node may
+   * have finished its conversation, and the client may have begun a new login on the same tuple. Without a token, both have the same State.
    */
-  #isForEarlierLogin(request: Request, { orderedId }: Conversation): boolean {
-    const known = this.#answered.get(request);
-    this.#answered.set(request, known ?? orderedId);
-    return known !== undefined && known !== orderedId;
+  #firstFoundFor(request: Request, { orderedId }: Conversation): string {
+    const first = this.#firstFound.get(request) ?? orderedId;
+    this.#firstFound.set(request, first);
+    return first;
   }
 
   #isRepeatable(

@@ -137,7 +137,7 @@ export class Lockout {
 
   /** Prepares the move of the failures to another name. Those of the new name belong to another person. */
   prepareRename(from: string, to: string): PreparedRename {
-    const before = [from, to].map((user) => [user, this.#users.get(user)] as const);
+    const oldFailures = [from, to].map((user) => [user, this.#users.get(user)] as const);
     const known = this.#users.get(from);
     const { versions } = this.#deps;
     const deletion = (user: string): KvMutation => {
@@ -156,7 +156,7 @@ export class Lockout {
       mutations: [deletion(from), kept],
       done: () => undefined,
       undo: () => {
-        for (const [user, failures] of before) {
+        for (const [user, failures] of oldFailures) {
           if (failures === undefined) this.#users.delete(user);
           else this.#users.set(user, failures);
         }

@@ -139,12 +139,15 @@ function sizeOf(value: unknown, depth: number): number {
 /** Changes the entries of a resource in an index of words or values. The maps have the depth of each. */
 function draftEntries(
   { draft, canonical }: { draft: IndexDraft; canonical: string },
-  { before, after }: { before: ReadonlyMap<string, number>; after: ReadonlyMap<string, number> },
+  { before: oldEntries, after: newEntries }: {
+    before: ReadonlyMap<string, number>;
+    after: ReadonlyMap<string, number>;
+  },
 ): void {
-  for (const [entry, depth] of before) {
-    if (after.get(entry) !== depth) draft.remove(`${entry}\0${canonical}`, depth);
+  for (const [entry, depth] of oldEntries) {
+    if (newEntries.get(entry) !== depth) draft.remove(`${entry}\0${canonical}`, depth);
   }
-  for (const [entry, depth] of after) {
-    if (before.get(entry) !== depth) draft.add(`${entry}\0${canonical}`, depth);
+  for (const [entry, depth] of newEntries) {
+    if (oldEntries.get(entry) !== depth) draft.add(`${entry}\0${canonical}`, depth);
   }
 }

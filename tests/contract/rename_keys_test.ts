@@ -144,7 +144,7 @@ Deno.test("a rename moves every key of the scenario as decided", async () => {
     if (!["a user who leaves", "an hour later"].includes(name)) await step(scenario);
   }
   await prepare(scenario);
-  const before = await allOf(scenario);
+  const oldEntries = await allOf(scenario);
   const names = await renameAll(scenario);
   const after = await allOf(scenario);
   const kinds = nameKinds(SCENARIO_NAMES);
@@ -152,7 +152,7 @@ Deno.test("a rename moves every key of the scenario as decided", async () => {
     JSON.stringify(key.map((part) => part instanceof Uint8Array ? [...part] : String(part)));
   const keysAfter = new Set(after.map(({ key }) => textOf(key)));
   const checked = new Set<string>();
-  for (const { key } of before) {
+  for (const { key } of oldEntries) {
     if (!key.some((part) => typeof part === "string" && names.has(part))) continue;
     const pattern = keyPattern(key, kinds);
     const decision = DECISIONS[pattern];

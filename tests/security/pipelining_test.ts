@@ -11,7 +11,7 @@ const CONNECTIONS = 8;
 const REQUESTS = 2000;
 const LOGINS = 40;
 /** Without limits, the responses are over 10 GB. */
-const MAX_GROWTH_MB = 200;
+const MAX_GROWTH_MB = 100;
 
 Deno.test(`${CONNECTIONS} connections that pipeline ${REQUESTS} requests and read nothing use no memory, and stop no login`, async () => {
   await using gateway = await startProgram();
